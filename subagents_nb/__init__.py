@@ -1,0 +1,74 @@
+"""Delegate work from a notebook cell to LLM subagents that outlive the kernel.
+
+    %load_ext subagents_nb
+
+    %%subagent scout -o findings
+    Which columns of data/sales.csv look wrong, and why?
+
+The same as plain functions: `run = launch("scout", "Which columns ...")`, then `await run`. Importing this package starts
+nothing and reads no file; each name below is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from subagents_nb.catalog import register_agent
+    from subagents_nb.launching import Preflight, Run, Runs, agents, attach, launch, preflight, runs, settings
+
+_HOMES = {
+    "Preflight": "subagents_nb.launching",
+    "Run": "subagents_nb.launching",
+    "Runs": "subagents_nb.launching",
+    "agents": "subagents_nb.launching",
+    "attach": "subagents_nb.launching",
+    "launch": "subagents_nb.launching",
+    "preflight": "subagents_nb.launching",
+    "register_agent": "subagents_nb.catalog",
+    "runs": "subagents_nb.launching",
+    "settings": "subagents_nb.launching",
+}
+
+__all__ = [
+    "Preflight",
+    "Run",
+    "Runs",
+    "agents",
+    "attach",
+    "launch",
+    "load_ipython_extension",
+    "preflight",
+    "register_agent",
+    "runs",
+    "settings",
+    "unload_ipython_extension",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Register the magics. Starts no thread, no process, reads no file; loading twice changes nothing."""
+    from subagents_nb.notebook.extension import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Take the magics away and stop watching; runs go on."""
+    from subagents_nb.notebook.extension import unload
+
+    unload(shell)

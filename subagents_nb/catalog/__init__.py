@@ -1,0 +1,27 @@
+"""Agents and settings: where they lie, what they say, which one a name means."""
+
+from __future__ import annotations
+
+from subagents_nb.catalog.discover import discover
+from subagents_nb.catalog.parse import parse_agent
+from subagents_nb.catalog.places import project_root
+from subagents_nb.catalog.project_context import project_context
+from subagents_nb.catalog.registry import register_agent, registered_agents, unregister_agent
+from subagents_nb.catalog.resolve import AmbiguousAgent, BrokenAgent, UnknownAgent, resolve
+from subagents_nb.catalog.settings import SettingsProblem, load_settings
+
+__all__ = [
+    "AmbiguousAgent",
+    "BrokenAgent",
+    "SettingsProblem",
+    "UnknownAgent",
+    "discover",
+    "load_settings",
+    "parse_agent",
+    "project_context",
+    "project_root",
+    "register_agent",
+    "registered_agents",
+    "resolve",
+    "unregister_agent",
+]

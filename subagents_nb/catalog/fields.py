@@ -1,0 +1,198 @@
+"""What each field of an agent file may hold, in the spellings of the origin and of Claude Code.
+
+Every function takes the plain value YAML gave and returns ours, or raises `FieldError` with the end of the sentence
+"field `x` ...".
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from subagents_nb.domain.agent import THINKING_LEVELS, Thinking
+
+AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
+
+# Spellings in lower case; upper and lower case mean the same.
+TOOL_SPELLINGS: dict[str, str] = {
+    "read": "read",
+    "ls": "list",
+    "list": "list",
+    "glob": "find",
+    "find": "find",
+    "grep": "grep",
+    "write": "write",
+    "edit": "edit",
+    "multiedit": "edit",
+    "bash": "bash",
+    "shell": "bash",
+}
+
+_UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|)\Z", re.ASCII)
+# A comma within brackets belongs to its item: `Bash(git add:*, git log:*)` is one.
+_ITEM = re.compile(r"(?:\([^)]*\)|[^,(]|\()+")
+_LONGEST_SHOWN = 60
+
+
+class FieldError(ValueError):
+    """The value doesn't fit its field."""
+
+
+def shown(value: object) -> str:
+    """Show a refused value in one short line."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+
+
+def plain_text(value: object) -> str:
+    """Accept text and strip it."""
+    if not isinstance(value, str):
+        raise FieldError(f"must be text, not {shown(value)} (put it in quotes)")
+    return value.strip()
+
+
+def agent_name(value: object) -> str:
+    """Accept a name that is safe in paths, in command lines and on screen."""
+    name = plain_text(value)
+    if not AGENT_NAME.match(name):
+        raise FieldError(
+            f"must be 1 to 64 letters, digits or . _ - and start with a letter or digit, not {shown(name)}"
+        )
+    return name
+
+
+def agent_names(value: object) -> tuple[str, ...]:
+    """Accept a list of names, without repetitions."""
+    return tuple(agent_name(name) for name in text_list(value))
+
+
+def text_list(value: object) -> tuple[str, ...]:
+    """Accept comma-separated text, a list, or a list of such texts; nothing and `false` mean the empty list."""
+    return tuple(dict.fromkeys(_items(value)))
+
+
+def _items(value: object) -> Iterator[str]:
+    if value is None or value is False:
+        return
+    for entry in value if isinstance(value, list) else [value]:
+        if not isinstance(entry, str):
+            raise FieldError(f"must be a list of texts or text with commas, not {shown(entry)}")
+        yield from (item for part in _ITEM.findall(entry) if (item := part.strip()))
+
+
+def split_tools(value: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the tools we have and, as written, those we don't.
+
+    A restricted tool such as `Bash(git log:*)` counts as one we don't have: granting it whole would be more than asked.
+    """
+    known: dict[str, None] = {}
+    unsupported: dict[str, None] = {}
+    for item in text_list(value):
+        tool = TOOL_SPELLINGS.get(item.lower())
+        if tool is None:
+            unsupported[item] = None
+        else:
+            known[tool] = None
+    return tuple(known), tuple(unsupported)
+
+
+def denied_tools(value: object) -> frozenset[str]:
+    """Return the tools of ours that a deny-list takes away; a restricted entry takes away the whole tool."""
+    bare = (item.partition("(")[0].strip().lower() for item in text_list(value))
+    return frozenset(TOOL_SPELLINGS[item] for item in bare if item in TOOL_SPELLINGS)
+
+
+def model_name(value: object) -> str | None:
+    """Accept a model; `inherit` and nothing mean the default of the launch."""
+    name = "" if value is None else plain_text(value)
+    return None if name in {"", "inherit"} else name
+
+
+def thinking_level(value: object) -> Thinking | None:
+    """Accept a level; `false`, which is also how YAML reads `off`, means off."""
+    if value is None:
+        return None
+    if value is False:
+        return "off"
+    for level in THINKING_LEVELS:
+        if value == level:
+            return level
+    raise FieldError(f"must be one of {', '.join(THINKING_LEVELS)}, not {shown(value)}")
+
+
+def prompt_mode(value: object) -> Literal["replace", "append"]:
+    """Accept `replace` or `append`; nothing means replace."""
+    if value is None or value == "replace":
+        return "replace"
+    if value == "append":
+        return "append"
+    raise FieldError(f"must be replace or append, not {shown(value)}")
+
+
+def flag(value: object) -> bool:
+    """Accept true or false; nothing means false."""
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    raise FieldError(f"must be true or false, not {shown(value)}")
+
+
+def duration(value: object) -> float | None:
+    """Accept seconds as a number, or text such as 90s, 30m, 1h, 500ms; nothing means no answer."""
+    if value is None:
+        return None
+    if isinstance(value, str) and (match := _DURATION.match(value.strip())):
+        value = float(match[1]) * _UNITS[match[2]]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise FieldError(f"must be seconds, or text such as 90s, 30m or 1h, not {shown(value)}")
+    return _positive(value)
+
+
+def milliseconds(value: object) -> float | None:
+    """Accept a whole number of milliseconds and return seconds."""
+    number = whole_number(value)
+    return None if number is None else _positive(number) / 1000
+
+
+def whole_number(value: object) -> int | None:
+    """Accept a whole number above zero; nothing means no answer."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+        raise FieldError(f"must be a whole number above zero, not {shown(value)}")
+    return value
+
+
+def _positive(value: float) -> float:
+    try:
+        seconds = float(value)
+    except OverflowError:
+        seconds = math.inf
+    if not 0 < seconds < math.inf:
+        raise FieldError(f"must be above zero and finite, not {shown(value)}")
+    return seconds
+
+
+def json_schema(value: object) -> dict[str, object] | None:
+    """Accept a mapping; whether it is a valid JSON Schema is for planning to say."""
+    if value is None or value is False:
+        return None
+    if isinstance(value, dict):
+        return value
+    raise FieldError(f"must be a JSON Schema written as a mapping, not {shown(value)}")
+
+
+def relative_paths(value: object) -> tuple[str, ...]:
+    """Accept paths below the folder of the agent file."""
+    return tuple(_relative_path(path) for path in text_list(value))
+
+
+def _relative_path(path: str) -> str:
+    parts = path.removeprefix("./").rstrip("/").split("/")
+    if path.startswith(("/", "~")) or any(char in path for char in "\\:\0\n"):
+        raise FieldError(f"must hold paths relative to the agent file, not {shown(path)}")
+    if any(part in {"", ".", ".."} for part in parts):
+        raise FieldError(f"must hold paths below the agent file's folder, without . or .. parts, not {shown(path)}")
+    return "/".join(parts)

@@ -1,0 +1,149 @@
+"""The text of an agent file -> a definition, a problem, or neither. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from pydantic import ValidationError
+
+from subagents_nb.catalog import fields
+from subagents_nb.catalog.strict_yaml import StrictYaml, YamlRefused
+from subagents_nb.domain.agent import READ_TOOLS, AgentDefinition, AgentProblem, AgentSource
+from subagents_nb.domain.base import sha256_text
+
+MAX_FILE_BYTES = 1024 * 1024
+
+# Spelling in snake_case -> the field it fills and how. camelCase and kebab-case are turned into it first.
+FIELDS: Mapping[str, tuple[str, Callable[[object], object]]] = {
+    "alias": ("aliases", fields.agent_names),
+    "aliases": ("aliases", fields.agent_names),
+    "tools": ("tools", fields.split_tools),
+    "exclude_tools": ("denied", fields.denied_tools),
+    "disallowed_tools": ("denied", fields.denied_tools),
+    "model": ("model", fields.model_name),
+    "thinking": ("thinking", fields.thinking_level),
+    "system_prompt_mode": ("prompt_mode", fields.prompt_mode),
+    "prompt_mode": ("prompt_mode", fields.prompt_mode),
+    "inherit_project_context": ("inherit_project_context", fields.flag),
+    "skill": ("skills", fields.text_list),
+    "skills": ("skills", fields.text_list),
+    "skill_path": ("skill_paths", fields.relative_paths),
+    "skill_paths": ("skill_paths", fields.relative_paths),
+    "output_schema": ("output_schema", fields.json_schema),
+    "timeout_ms": ("timeout_s", fields.milliseconds),
+    "timeout": ("timeout_s", fields.duration),
+    "max_requests": ("max_requests", fields.whole_number),
+    "max_turns": ("max_requests", fields.whole_number),
+}
+
+_YAML = StrictYaml()
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_NAME_LINE = re.compile(
+    r"^name[ \t]*:[ \t]*(?P<quote>[\"']?)(?P<name>[^\n]*?)(?P=quote)[ \t]*(?:[ \t]#.*)?$", re.MULTILINE
+)
+
+
+def parse_agent(text: str, *, where: str, source: AgentSource) -> AgentDefinition | AgentProblem | None:
+    """Read one agent file.
+
+    Returns None for a file that is no agent: it lacks a name or a description. A file that names itself and can't be
+    understood is a problem, with the field at fault in its text. `content_sha256` is over the text without byte order
+    mark and with `\\n` newlines, so that a checkout on Windows gives the same.
+    """
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    if len(text) > MAX_FILE_BYTES or len(text.encode("utf-8", "replace")) > MAX_FILE_BYTES:
+        return problem_of(text, f"the file is larger than {MAX_FILE_BYTES // 1024} KiB", where=where, source=source)
+    try:
+        sections = _YAML.sections(text.lstrip())
+        if sections is None:
+            return None
+        head, prompt, above = sections
+        above += text.count("\n", 0, len(text) - len(text.lstrip()))
+        data = _YAML.load_plain(head, lines_above=above)
+    except YamlRefused as error:
+        return problem_of(text, str(error), where=where, source=source)
+    if _blank(data.get("name")) or _blank(data.get("description")):
+        return None
+    try:
+        values = _values(data)
+        return AgentDefinition.model_validate(
+            {**values, "prompt": prompt, "source": source, "where": where, "content_sha256": sha256_text(text)}
+        )
+    except fields.FieldError as error:
+        reason = str(error)
+    except ValidationError as error:
+        first = error.errors()[0]
+        reason = f"field `{'.'.join(str(part) for part in first['loc'])}`: {first['msg']}"
+    return AgentProblem(where=where, source=source, error=reason, name=_usable_name(data["name"]))
+
+
+def problem_of(text: str, reason: str, *, where: str, source: AgentSource) -> AgentProblem | None:
+    """Report a file that can't be parsed, if it looks like an agent: it opens with frontmatter that has a name."""
+    head = text.lstrip()
+    if not head.startswith("---"):
+        return None
+    match = _NAME_LINE.search(head.split("\n---", 1)[0])
+    if match is None or not match["name"]:
+        return None
+    return AgentProblem(where=where, source=source, error=reason, name=_usable_name(match["name"]))
+
+
+def _values(data: Mapping[str, object]) -> dict[str, object]:
+    """Turn the frontmatter into the arguments of a definition."""
+    values: dict[str, object] = {}
+    extra: dict[str, object] = {}
+    spelled: dict[str, str] = {}
+    for key, value in data.items():
+        if key in {"name", "description"}:
+            convert = fields.agent_name if key == "name" else fields.plain_text
+            values[key] = _convert(key, convert, value)
+            continue
+        spelling = _HUMP.sub("_", key).replace("-", "_").lower()
+        if spelling not in FIELDS:
+            extra[key] = value
+            continue
+        field, read = FIELDS[spelling]
+        if field in spelled:
+            raise fields.FieldError(f"fields `{spelled[field]}` and `{key}` mean the same: keep one")
+        spelled[field] = key
+        values[field] = _convert(key, read, value)
+    values["aliases"] = _without(values.get("aliases", ()), {values["name"]})
+    extra.pop("unsupported_tools", None)  # ours to say, not the file's
+    values |= _tools(values, extra)
+    values.pop("denied", None)
+    return {**values, "extra": extra}
+
+
+def _convert(key: str, read: Callable[[object], object], value: object) -> object:
+    try:
+        return read(value)
+    except fields.FieldError as error:
+        raise fields.FieldError(f"field `{key}` {error}") from None
+
+
+def _tools(values: Mapping[str, object], extra: dict[str, object]) -> dict[str, object]:
+    """Apply the deny-list to the tools and note the tools we don't have."""
+    granted = values.get("tools")
+    tools: object = None
+    if isinstance(granted, tuple):
+        tools, unsupported = granted
+        if unsupported:
+            extra["unsupported_tools"] = list(unsupported)
+    denied = values.get("denied")
+    if isinstance(denied, frozenset) and denied:
+        tools = _without(READ_TOOLS if tools is None else tools, denied)
+    return {"tools": tools}
+
+
+def _without(items: object, unwanted: set[object] | frozenset[object]) -> tuple[object, ...]:
+    return tuple(item for item in items if item not in unwanted) if isinstance(items, tuple) else ()
+
+
+def _blank(value: object) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _usable_name(name: object) -> str | None:
+    """Return a name that may block others of the same name; a hostile one blocks nothing."""
+    return name.strip() if isinstance(name, str) and fields.AGENT_NAME.match(name.strip()) else None

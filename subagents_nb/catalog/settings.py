@@ -1,0 +1,188 @@
+"""Read and merge the settings: defaults < user file < project file < environment."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from subagents_nb.catalog import fields
+from subagents_nb.catalog.places import Place, project_root, settings_files
+from subagents_nb.domain.settings import Endpoint, Settings
+from subagents_nb.errors import RequestError
+
+MAX_FILE_BYTES = 1024 * 1024
+
+# A cloned repository must not be able to send the user's keys or variables elsewhere.
+_USER_ONLY = frozenset({"endpoints", "tool_env"})
+_ENDPOINT_NAME = re.compile(r"[a-z][a-z0-9_-]*\Z")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+class SettingsProblem(RequestError):
+    """Settings that can't be used; `reasons` holds every fault found, each with its file and key."""
+
+    def __init__(self, reasons: Iterable[str]) -> None:
+        self.reasons = tuple(reasons)
+        super().__init__("\n".join(self.reasons))
+
+
+def load_settings(
+    cwd: Path,
+    *,
+    home: Path | None = None,
+    environ: Mapping[str, str],
+    reserved: frozenset[str] = frozenset(),
+) -> Settings:
+    """Return the effective settings for a launch from `cwd`.
+
+    Args:
+        cwd: the working directory; the project file is looked for at its project root.
+        home: the home folder, for tests.
+        environ: the environment; `SUBAGENTS_NB_MODEL`, `_TIMEOUT` and `_THINKING` count, empty ones do not.
+        reserved: provider names that an endpoint may not take.
+
+    Raises:
+        SettingsProblem: any fault; the message lists all of them.
+    """
+    merged = _Merge(reserved)
+    for place in settings_files(project_root(cwd, home=home), home=home):
+        merged.add_file(place)
+    merged.add_environment(environ)
+    if merged.reasons:
+        raise SettingsProblem(merged.reasons)
+    return Settings.model_validate({**merged.values, "origins": merged.origins})
+
+
+@dataclass(slots=True)
+class _Merge:
+    reserved: frozenset[str]
+    values: dict[str, object] = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
+
+    def add_file(self, place: Place) -> None:
+        try:
+            with place.path.open("rb") as file:
+                data = file.read(MAX_FILE_BYTES + 1)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            self.reasons.append(f"{place.where}: the file can't be read: {error.strerror or error}")
+            return
+        if len(data) > MAX_FILE_BYTES:
+            self.reasons.append(f"{place.where}: the file is larger than {MAX_FILE_BYTES // 1024} KiB")
+            return
+        try:
+            table = tomllib.loads(data.decode("utf-8-sig"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+            self.reasons.append(f"{place.where}: not TOML: {error}")
+            return
+        if "timeout" in table and "timeout_s" in table:
+            self.reasons.append(f"{place.where}: `timeout` and `timeout_s` mean the same: keep one")
+        for key, value in table.items():
+            self._add_key(key, value, place)
+
+    def add_environment(self, environ: Mapping[str, str]) -> None:
+        for variable, key in _ENVIRONMENT.items():
+            if value := environ.get(variable, "").strip():
+                self._set(key, value, variable, f"{variable}: its value")
+
+    def _add_key(self, key: str, value: object, place: Place) -> None:
+        if key not in _READERS and key != "endpoints":
+            self.reasons.append(f"{place.where}: unknown key `{key}`{_nearest(key, (*_READERS, 'endpoints'))}")
+        elif key in _USER_ONLY and place.source != "user":
+            self.reasons.append(
+                f"{place.where}: `{key}` is for ~/.subagents/settings.toml only: a project must not decide where your "
+                "keys and variables go"
+            )
+        elif key == "endpoints":
+            self._add_endpoints(value, place.where)
+        else:
+            self._set(key, value, place.where, f"{place.where}: `{key}`")
+
+    def _set(self, key: str, value: object, origin: str, subject: str) -> None:
+        target, read = _READERS[key]
+        try:
+            self.values[target] = read(value)
+        except fields.FieldError as error:
+            self.reasons.append(f"{subject} {error}")
+        else:
+            self.origins[target] = origin
+
+    def _add_endpoints(self, table: object, where: str) -> None:
+        if not isinstance(table, dict):
+            self.reasons.append(f"{where}: `endpoints` must be a table: [endpoints.lab]")
+            return
+        endpoints: dict[str, Endpoint] = {}
+        for name, value in table.items():
+            key = f"{where}: `endpoints.{name}`"
+            if not _ENDPOINT_NAME.match(name):
+                self.reasons.append(f"{key}: a name is lower-case letters, digits, _ and -, and starts with a letter")
+            elif name in self.reserved:
+                self.reasons.append(f"{key}: this is the name of a known provider; choose another")
+            else:
+                try:
+                    endpoints[name] = Endpoint.model_validate(value)
+                except ValidationError as error:
+                    self.reasons.extend(_endpoint_faults(key, error))
+                else:
+                    self.origins[f"endpoints.{name}"] = where
+        self.values["endpoints"] = endpoints
+
+
+def _endpoint_faults(key: str, error: ValidationError) -> Iterable[str]:
+    for fault in error.errors():
+        part = ".".join(str(step) for step in fault["loc"])
+        if fault["type"] == "extra_forbidden":
+            yield f"{key}: unknown key `{part}`{_nearest(part, Endpoint.model_fields)}"
+        elif fault["type"] == "missing":
+            yield f"{key}: `{part}` is missing"
+        elif not part:
+            yield f"{key} must be a table with base_url"
+        else:
+            yield f"{key}: `{part}`: {fault['msg'].removeprefix('Value error, ')}"
+
+
+def _nearest(key: str, known: Iterable[str]) -> str:
+    known = list(known)
+    near = difflib.get_close_matches(key.replace("-", "_"), known, n=1, cutoff=0.5)
+    return f"; did you mean `{near[0]}`?" if near else f" (known: {', '.join(sorted(known))})"
+
+
+def _some_text(value: object) -> str:
+    text = fields.plain_text(value)
+    if not text:
+        raise fields.FieldError("must not be empty")
+    return text
+
+
+def _variables(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise fields.FieldError(f"must be a list of variable names, not {fields.shown(value)}")
+    for name in value:
+        if not isinstance(name, str) or not _VARIABLE.match(name):
+            raise fields.FieldError(f"must hold names of variables, not {fields.shown(name)}")
+    return tuple(value)
+
+
+# Key in a file -> field of Settings and how it is read.
+_READERS: Mapping[str, tuple[str, Callable[[object], object]]] = {
+    "default_model": ("default_model", _some_text),
+    "default_agent": ("default_agent", fields.agent_name),
+    "default_thinking": ("default_thinking", fields.thinking_level),
+    "timeout": ("timeout_s", fields.duration),
+    "timeout_s": ("timeout_s", fields.duration),
+    "max_requests": ("max_requests", fields.whole_number),
+    "tool_env": ("tool_env", _variables),
+}
+_ENVIRONMENT: Mapping[str, str] = {
+    "SUBAGENTS_NB_MODEL": "default_model",
+    "SUBAGENTS_NB_TIMEOUT": "timeout",
+    "SUBAGENTS_NB_THINKING": "default_thinking",
+}

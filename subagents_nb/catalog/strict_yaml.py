@@ -1,0 +1,145 @@
+"""YAML frontmatter as plain data, and nothing more.
+
+YAML can name Python objects, share nodes (a small file that unfolds into gigabytes), repeat a key and hide dates. Agent
+files come from strangers, so all of that is refused, and every mapping key is the text as it is written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+import yaml
+from frontmatter.default_handlers import SafeLoader, YAMLHandler
+
+from subagents_nb.domain.base import stable_json
+
+MAX_DEPTH = 32
+
+_TAG = "tag:yaml.org,2002:"
+_STR = f"{_TAG}str"
+_TIMESTAMP = f"{_TAG}timestamp"
+_PLAIN = frozenset(_TAG + kind for kind in ("str", "int", "float", "bool", "null", "seq", "map"))
+# What an unquoted `<<` or `=` resolves to; as a key both are only text here.
+_PLAIN_KEYS = _PLAIN | {f"{_TAG}merge", f"{_TAG}value"}
+
+# A one-line value without quotes, block sign or flow bracket.
+_LOOSE_DESCRIPTION = re.compile(r"^(description[ \t]*:[ \t]+)([^\s\"'|>\[{&*!#].*?)[ \t]*$", re.MULTILINE)
+
+
+class YamlRefused(ValueError):
+    """The text is not the plain YAML that an agent file may hold; the message says why and in which line."""
+
+
+class _Loader(SafeLoader):  # type: ignore[misc, valid-type]  # one of two classes, chosen by frontmatter
+    """The safe loader, with dates left as text."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 (the base class declares it so)
+        first: [resolver for resolver in resolvers if resolver[0] != _TIMESTAMP]
+        for first, resolvers in SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+class StrictYaml(YAMLHandler):
+    """Split and load the frontmatter of one file whose newlines are already `\\n`."""
+
+    def sections(self, text: str) -> tuple[str, str, int] | None:
+        """Return frontmatter, body and the number of lines above the frontmatter; None when the file has none.
+
+        Raises:
+            YamlRefused: it is opened and never closed.
+        """
+        if not self.detect(text):
+            return None
+        try:
+            head, body = self.split(text)
+        except ValueError:
+            raise YamlRefused("the frontmatter is opened with --- but never closed") from None
+        return head, body.strip(), text.count("\n", 0, text.index(head))
+
+    def load_plain(self, head: str, *, lines_above: int = 0) -> dict[str, object]:
+        """Load a mapping of JSON-like values.
+
+        An unquoted one-line description with a colon in it is no YAML, yet common in Claude Code's files: if the text
+        does not parse, it is tried once more with the description in quotes.
+
+        Raises:
+            YamlRefused: anything else that isn't a mapping of plain data.
+        """
+        try:
+            return _load(head, lines_above)
+        except YamlRefused:
+            quoted = _LOOSE_DESCRIPTION.sub(lambda match: match[1] + json.dumps(match[2]), head, count=1)
+            if quoted == head:
+                raise
+        return _load(quoted, lines_above)
+
+
+def _load(head: str, lines_above: int) -> dict[str, object]:
+    loader = _Loader(head)
+    try:
+        root = loader.get_single_node()
+        if root is None:
+            return {}
+        if not isinstance(root, yaml.MappingNode):
+            raise YamlRefused("the frontmatter is not a list of `key: value` lines")
+        _check(root, lines_above)
+        data: dict[str, object] = loader.construct_document(root)
+        stable_json(data).encode()
+    except yaml.MarkedYAMLError as error:
+        problem = error.problem or error.context or "not readable"
+        raise YamlRefused(f"bad YAML: {problem}{_line(error.problem_mark, lines_above)}") from None
+    except yaml.YAMLError as error:
+        raise YamlRefused(f"bad YAML: {str(error).splitlines()[0]}") from None
+    except UnicodeEncodeError:
+        raise YamlRefused("bad YAML: half of a surrogate pair is not text") from None
+    except YamlRefused:
+        raise
+    except RecursionError:  # only without libyaml, which has a limit of its own
+        raise YamlRefused(f"nested deeper than {MAX_DEPTH} levels") from None
+    except ValueError as error:  # not a finite number, or one with thousands of digits
+        raise YamlRefused(f"bad YAML: {error}") from None
+    finally:
+        loader.dispose()
+    return data
+
+
+def _check(root: yaml.MappingNode, lines_above: int) -> None:
+    """Refuse whatever isn't plain; turn every key into text."""
+    seen: set[int] = set()
+    waiting: list[tuple[yaml.Node, int]] = [(root, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        line = _line(node.start_mark, lines_above)
+        if id(node) in seen:
+            raise YamlRefused(f"YAML anchors and aliases are not accepted{line}")
+        seen.add(id(node))
+        if depth > MAX_DEPTH:
+            raise YamlRefused(f"nested deeper than {MAX_DEPTH} levels{line}")
+        if node.tag not in _PLAIN:
+            raise YamlRefused(f"the YAML tag {node.tag!r} is not accepted{line}")
+        if isinstance(node, yaml.MappingNode):
+            _check_keys(node, seen, lines_above)
+            waiting.extend((value, depth + 1) for _, value in reversed(node.value))
+        elif isinstance(node, yaml.SequenceNode):
+            waiting.extend((item, depth + 1) for item in reversed(node.value))
+
+
+def _check_keys(node: yaml.MappingNode, seen: set[int], lines_above: int) -> None:
+    names: set[str] = set()
+    for key, _ in node.value:
+        line = _line(key.start_mark, lines_above)
+        if not isinstance(key, yaml.ScalarNode) or key.tag not in _PLAIN_KEYS:
+            raise YamlRefused(f"a key must be plain text{line}")
+        if id(key) in seen:
+            raise YamlRefused(f"YAML anchors and aliases are not accepted{line}")
+        if key.value in names:
+            raise YamlRefused(f"the key {key.value!r} is given twice{line}")
+        seen.add(id(key))
+        names.add(key.value)
+        key.tag = _STR
+
+
+def _line(mark: object, lines_above: int) -> str:
+    line = getattr(mark, "line", None)
+    return "" if line is None else f" (line {line + lines_above + 1})"

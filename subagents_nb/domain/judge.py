@@ -1,0 +1,132 @@
+"""Is the runner alive, and what follows if it is not. Three answers: alive, dead, unknown; unknown ends nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from subagents_nb.domain.records import Actor, Identity, Reason
+
+
+class Liveness(StrEnum):
+    ALIVE = "alive"
+    DEAD = "dead"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What an observer saw of the process that a record names.
+
+    `lock`: whether the run's lock is held; None where the file system can't tell. `ticks` is None if no such process
+    was found; `readable` is False if looking was not permitted.
+    """
+
+    lock: Literal["held", "free"] | None
+    host: str | None
+    boot_id: str | None
+    pid_namespace: str | None
+    exists: bool = False
+    readable: bool = True
+    zombie: bool = False
+    ticks: int | None = None
+
+
+def judge_liveness(identity: Identity | None, seen: Seen) -> Liveness:
+    """Decide whether the runner lives: the lock first, then host, boot, namespace, pid and start ticks.
+
+    Source of the order: a lock the kernel releases is proof in itself; every other witness can be stale or reused.
+    """
+    if seen.lock == "held":
+        return Liveness.ALIVE
+    if identity is None:
+        return Liveness.UNKNOWN
+    if _differ(identity.host, seen.host):
+        return Liveness.UNKNOWN
+    if _differ(identity.boot_id, seen.boot_id):
+        return Liveness.DEAD
+    if _differ(identity.pid_namespace, seen.pid_namespace):
+        # Another container of this host: its pids mean nothing here, but a free lock on a shared kernel does.
+        return Liveness.DEAD if seen.lock == "free" else Liveness.UNKNOWN
+    if not seen.readable:
+        return Liveness.UNKNOWN
+    if not seen.exists or seen.zombie:
+        return Liveness.DEAD
+    if identity.start_ticks is None or seen.ticks is None:
+        return Liveness.UNKNOWN
+    return Liveness.ALIVE if identity.start_ticks == seen.ticks else Liveness.DEAD
+
+
+def _differ(a: str | None, b: str | None) -> bool:
+    return a is not None and b is not None and a != b
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a runner's process ended, as far as anybody knows."""
+
+    exit_code: int | None = None
+    signal: int | None = None
+    observed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    state: Literal["lost", "failed", "stopped"]
+    reason: Reason
+    actor: Actor
+    message: str
+
+
+def judge_end(*, began: bool, ending: Ending, stop_asked: bool, last_words: str) -> Judgement:
+    """Say what a run without a result came to, once its runner is proved gone.
+
+    `began` is whether the runner had taken the run over from its launcher. `last_words` is the end of its error output.
+    """
+    how = _how(ending)
+    if not began:
+        tail = f" Its last words: {last_words}" if last_words else ""
+        return Judgement(
+            state="failed",
+            reason="startup",
+            actor="self" if ending.exit_code else "unknown",
+            message=f"The run's process ended before it began to work ({how}).{tail} Launch it again.",
+        )
+    if stop_asked and ending.signal is not None:
+        return Judgement(
+            state="stopped",
+            reason="stopped",
+            actor="person",
+            message=f"The run was asked to stop and its process was ended ({how}).",
+        )
+    actor: Actor = "outside" if ending.signal is not None else "unknown"
+    return Judgement(
+        state="lost",
+        reason="signal" if ending.signal is not None else "vanished",
+        actor=actor,
+        message=f"The run's process went away without a result ({how}). "
+        "What it had written is kept; nothing restarts by itself.",
+    )
+
+
+_SIGNALS = {
+    1: "SIGHUP",
+    2: "SIGINT",
+    3: "SIGQUIT",
+    6: "SIGABRT",
+    9: "SIGKILL",
+    11: "SIGSEGV",
+    13: "SIGPIPE",
+    15: "SIGTERM",
+}
+
+
+def _how(ending: Ending) -> str:
+    if ending.signal is not None:
+        name = _SIGNALS.get(ending.signal, f"signal {ending.signal}")
+        also = ", often the machine running out of memory" if ending.signal == 9 else ""
+        return f"ended by {name}{also}"
+    if ending.exit_code is not None:
+        return f"exit code {ending.exit_code}"
+    return "nobody saw how it ended"

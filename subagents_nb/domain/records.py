@@ -1,0 +1,230 @@
+"""The documents of a run directory, apart from the plan. One writer each.
+
+Readers believe, in this order: result, verdict, status, plan.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from subagents_nb.domain.base import Document, Value
+from subagents_nb.domain.states import RunState, StepState
+
+TAIL_CHARS = 4000
+RECENT_TOOLS = 5
+
+# Why a run or step ended as it did; shown beside the state.
+Reason = Literal[
+    "timeout", "stopped", "signal", "provider", "auth", "rate-limit", "connection", "truncated", "schema", "context",
+    "budget", "no-answer", "model", "setup", "startup", "vanished", "output-limit", "internal", "unknown",
+]  # fmt: skip
+# Who ended it.
+Actor = Literal["person", "deadline", "budget", "parent", "outside", "provider", "self", "unknown"]
+
+
+class Usage(Value):
+    """What a step or run used so far. Tokens as the provider reported them; cost in US dollars, None when unknown."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    requests: int = 0
+    tool_calls: int = 0
+    cost_usd: float | None = None
+
+    def plus(self, other: Usage) -> Usage:
+        """Return the sum; a cost is known only if all parts that used tokens know theirs."""
+        costs = [u.cost_usd for u in (self, other) if u.requests or u.cost_usd is not None]
+        known = [c for c in costs if c is not None]
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
+            requests=self.requests + other.requests,
+            tool_calls=self.tool_calls + other.tool_calls,
+            cost_usd=sum(known) if known and len(known) == len(costs) else None,
+        )
+
+
+class ToolRow(Value):
+    """One tool call as shown: the arguments are a preview of at most 160 characters."""
+
+    call_id: str
+    name: str
+    args: str = ""
+    state: Literal["running", "complete", "failed", "refused"] = "running"
+    seconds: float | None = None
+
+
+class Refusal(Value):
+    """A tool call that was not allowed, and why."""
+
+    tool: str
+    why: str
+
+
+class StepStatus(Value):
+    """One step as it stands. Times are seconds since the run began to work, by a monotonic clock."""
+
+    index: int = 0
+    agent: str
+    model: str
+    state: StepState = StepState.PENDING
+    started_s: float | None = None
+    ended_s: float | None = None
+    usage: Usage = Usage()
+    tools: tuple[ToolRow, ...] = ()
+    refusals: int = 0
+    tail: str = ""
+    tail_end: int = 0  # characters streamed in all; the tail covers the last len(tail) of them
+    activity: str = ""  # one word of what it does now: thinking, answering, the tool's name
+    error: str | None = None
+
+
+class Identity(Value):
+    """Which process carries out a run. Start ticks come from the kernel's monotonic figure, never from a wall clock."""
+
+    pid: int
+    start_ticks: int | None
+    boot_id: str | None
+    pid_namespace: str | None
+    host: str | None
+    token: str
+
+
+class RunStatus(Document):
+    """The live record: the launcher writes the first (queued), the runner every later one."""
+
+    kind: Literal["status"] = "status"
+    seq: int = 0
+    state: RunState = RunState.QUEUED
+    name: str
+    mode: str = "single"
+    digest: str = ""
+    runner: Identity | None = None
+    started_at: str
+    updated_at: str
+    elapsed_s: float = 0.0
+    timeout_s: float | None = None
+    usage: Usage = Usage()
+    steps: tuple[StepStatus, ...] = ()
+    stopping: bool = False
+    notes: tuple[str, ...] = ()
+
+
+class Artifact(Value):
+    """A file the run left, by its path inside the run directory."""
+
+    path: str
+    size: int
+    sha256: str
+    media_type: str = "application/octet-stream"
+
+
+class StepResult(Value):
+    """How one step ended. `text` is cut at 200 KiB; the whole stands in `text_file` then."""
+
+    index: int = 0
+    agent: str
+    model: str  # what answered, as the provider named it
+    state: StepState
+    text: str = ""
+    text_file: str | None = None
+    has_value: bool = False
+    value: Any = None
+    usage: Usage = Usage()
+    refusals: tuple[Refusal, ...] = ()
+    tools: tuple[ToolRow, ...] = ()
+    reason: Reason | None = None
+    error: str | None = None
+
+
+class RunResult(Document):
+    """The runner's own last word, created once."""
+
+    kind: Literal["result"] = "result"
+    state: RunState
+    name: str
+    mode: str = "single"
+    digest: str = ""
+    reason: Reason | None = None
+    actor: Actor = "self"
+    error: str | None = None
+    started_at: str
+    ended_at: str
+    elapsed_s: float
+    timeout_s: float | None = None
+    usage: Usage = Usage()
+    steps: tuple[StepResult, ...] = ()
+    artifacts: tuple[Artifact, ...] = ()
+    tail: str = ""
+    notes: tuple[str, ...] = ()
+
+
+class ProcessRecord(Document):
+    """Process-terminal proof, written by the process that started the runner."""
+
+    kind: Literal["process"] = "process"
+    state: Literal["pending", "not-started", "observed", "unknown"]
+    spawn: Literal["warm", "cold"]
+    token: str
+    pid: int | None = None
+    start_ticks: int | None = None
+    observer_pid: int | None = None
+    observed_at: str | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    # Processes of the run that were still there when its runner had ended, and were ended with it.
+    ended_with_it: tuple[int, ...] = ()
+    group_empty: bool | None = None
+    reason: str | None = None
+
+
+class Verdict(Document):
+    """A judgement about a run whose runner is proved gone and left no result. Created once."""
+
+    kind: Literal["verdict"] = "verdict"
+    state: Literal[RunState.LOST, RunState.FAILED, RunState.STOPPED]
+    reason: Reason
+    actor: Actor = "unknown"
+    message: str
+    tail: str = ""
+    stderr_tail: str = ""
+    judged_at: str
+    judged_by: Literal["supervisor", "shim", "sweep", "launcher"]
+    last_sign_of_life: str | None = None
+    elapsed_s: float = 0.0
+    evidence: dict[str, Any] = Field(default_factory=dict)
+
+
+class RecoveryRecord(Document):
+    """What a later resume needs, apart from the plan: which session to continue and under which agent text."""
+
+    kind: Literal["recovery"] = "recovery"
+    digest: str
+    session_file: str = "steps/0/session.json"
+    agent: dict[str, Any] = Field(default_factory=dict)
+    deadline_at: str | None = None
+
+
+class ControlRequest(Document):
+    """Something asked of a live run by any process of its user; created once."""
+
+    kind: Literal["control"] = "control"
+    request_id: str
+    verb: Literal["stop"]
+    asked_at: str
+    asked_by: str = ""  # surface and session, never a user or host name
+    reason: str = ""
+
+
+class ControlAnswer(Document):
+    """The runner's answer to one request."""
+
+    kind: Literal["answer"] = "answer"
+    request_id: str
+    outcome: Literal["accepted", "refused", "too-late"]
+    text: str = ""
+    answered_at: str

@@ -1,0 +1,44 @@
+"""Settings after all their sources were merged."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from subagents_nb.domain.agent import Thinking
+from subagents_nb.domain.base import Value
+
+
+class Endpoint(Value):
+    """An OpenAI-compatible server of the user's own."""
+
+    base_url: str
+    api: Literal["chat", "responses"] = "chat"
+    key_env: str | None = None  # the variable that holds the key; None: no key is sent
+    # How structured output is asked for: by a tool (most servers), by response_format, or in the prompt.
+    output_mode: Literal["tool", "native", "prompted"] = "tool"
+    default_model: str | None = None
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_http(cls, value: str) -> str:
+        if not re.match(r"https?://[^\s/]+", value):
+            raise ValueError(f"base_url must start with http:// or https://, not {value!r}")
+        return value.rstrip("/")
+
+
+class Settings(Value):
+    """Effective settings: project over user over defaults; endpoints come from the user only."""
+
+    default_model: str | None = None
+    default_agent: str = "delegate"
+    default_thinking: Thinking | None = None
+    timeout_s: float = Field(default=1800.0, gt=0)
+    max_requests: int = Field(default=50, gt=0)
+    endpoints: dict[str, Endpoint] = Field(default_factory=dict)
+    # Variables that the tools an agent starts may see although their names look secret.
+    tool_env: tuple[str, ...] = ()
+    # Where each value came from, for `doctor`: {"default_model": "~/.subagents/settings.toml"}.
+    origins: dict[str, str] = Field(default_factory=dict)

@@ -1,0 +1,163 @@
+"""A run as read at one moment: the documents that are there, and the reasons for those that are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from subagents_nb.domain.base import Value
+from subagents_nb.domain.plan import LaunchPlan
+from subagents_nb.domain.records import (
+    ProcessRecord,
+    Reason,
+    RunResult,
+    RunStatus,
+    StepResult,
+    StepStatus,
+    Usage,
+    Verdict,
+)
+from subagents_nb.domain.states import RunState
+
+
+class Damage(Value):
+    """A document that is there but can't be read. `kind` as in `errors.Unreadable`."""
+
+    document: str
+    kind: str
+    message: str
+
+
+class Snapshot(Value):
+    """One reading of a run. Precedence: result, verdict, status, plan; None for what was not there or not asked for."""
+
+    run_id: str
+    plan: LaunchPlan | None = None
+    status: RunStatus | None = None
+    result: RunResult | None = None
+    verdict: Verdict | None = None
+    process: ProcessRecord | None = None
+    damage: tuple[Damage, ...] = Field(default=())
+
+    @property
+    def state(self) -> RunState | None:
+        """Return the state that readers believe; None if nothing readable says one."""
+        if self.result is not None:
+            return self.result.state
+        if self.verdict is not None:
+            return RunState(self.verdict.state)
+        if self.status is not None:
+            return self.status.state
+        return RunState.QUEUED if self.plan is not None else None
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is nothing more to wait for. A run of which nothing can be read has ended for its waiters."""
+        state = self.state
+        return state.ended if state is not None else bool(self.damage)
+
+    @property
+    def name(self) -> str:
+        """Return the run's name; its id if no document could be read."""
+        for document in (self.result, self.status, self.plan):
+            if document is not None:
+                return document.name
+        return self.run_id
+
+    @property
+    def agent(self) -> str:
+        """Return the agent's name, or nothing."""
+        return next((s.agent for s in self._steps()), "")
+
+    @property
+    def model(self) -> str:
+        """Return the model that answers or answered, as `provider:model` or as the provider named it."""
+        return next((s.model for s in self._steps()), "")
+
+    def _steps(self) -> tuple[StepResult | StepStatus, ...]:
+        if self.result is not None and self.result.steps:
+            return tuple(self.result.steps)
+        return tuple(self.status.steps) if self.status is not None else ()
+
+    @property
+    def usage(self) -> Usage:
+        """Return what was used so far."""
+        if self.result is not None:
+            return self.result.usage
+        return self.status.usage if self.status is not None else Usage()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Return the working time in seconds up to the last word anybody wrote."""
+        if self.result is not None:
+            return self.result.elapsed_s
+        if self.verdict is not None:
+            return self.verdict.elapsed_s
+        return self.status.elapsed_s if self.status is not None else 0.0
+
+    @property
+    def started_at(self) -> str:
+        """Return when the run was launched, UTC in ISO 8601; empty if unknown."""
+        for document in (self.result, self.status):
+            if document is not None:
+                return document.started_at
+        return self.plan.created_at if self.plan is not None else ""
+
+    @property
+    def reason(self) -> Reason | None:
+        """Return why it ended as it did."""
+        if self.result is not None:
+            return self.result.reason
+        return self.verdict.reason if self.verdict is not None else None
+
+    @property
+    def error(self) -> str | None:
+        """Return what went wrong, in a sentence for a person."""
+        if self.result is not None:
+            return self.result.error
+        if self.verdict is not None:
+            return self.verdict.message
+        if self.state is None and self.damage:
+            first = self.damage[0]
+            return f"{first.document} can't be read: {first.message}"
+        return None
+
+    @property
+    def refusals(self) -> int:
+        """Return how many tool calls were refused."""
+        if self.result is not None:
+            return sum(len(step.refusals) for step in self.result.steps)
+        return sum(step.refusals for step in self.status.steps) if self.status is not None else 0
+
+    @property
+    def tail(self) -> str:
+        """Return the last lines that the run wrote."""
+        if self.result is not None and self.result.tail:
+            return self.result.tail
+        if self.verdict is not None and self.verdict.tail:
+            return self.verdict.tail
+        return next((s.tail for s in reversed(self.status.steps) if s.tail), "") if self.status is not None else ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return the quiet remarks: which model was chosen and why, what was left out."""
+        for document in (self.result, self.status, self.plan):
+            if document is not None and document.notes:
+                return document.notes
+        return ()
+
+    @property
+    def text(self) -> str:
+        """Return the answer of the last step; empty before the end."""
+        return self.result.steps[-1].text if self.result is not None and self.result.steps else ""
+
+    @property
+    def has_value(self) -> bool:
+        """Whether the last step left a structured value."""
+        return bool(self.result is not None and self.result.steps and self.result.steps[-1].has_value)
+
+    @property
+    def value(self) -> Any:
+        """Return the structured value of the last step, plain JSON data; None without one."""
+        return self.result.steps[-1].value if self.result is not None and self.has_value else None

@@ -1,0 +1,87 @@
+"""How figures are said to people, once for cards, widgets, tables and the terminal."""
+
+from __future__ import annotations
+
+import re
+
+from subagents_nb.domain.records import Usage
+
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|)\s*\Z")
+_UNIT = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+MAX_TIMEOUT_S = 7 * 24 * 3600.0
+# C0 and C1 controls apart from tab and newline, bidirectional overrides, zero-width marks.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]")
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+
+
+def elapsed(seconds: float) -> str:
+    """Say a duration: `0:42`, `12:05`, `1:02:03`."""
+    whole = max(0, int(seconds))
+    hours, rest = divmod(whole, 3600)
+    minutes, secs = divmod(rest, 60)
+    return f"{hours}:{minutes:02d}:{secs:02d}" if hours else f"{minutes}:{secs:02d}"
+
+
+def count(number: int) -> str:
+    """Say a number of tokens in at most five characters: `861`, `12.4k`, `1.2M`."""
+    if number < 1000:
+        return str(number)
+    for limit, divisor, suffix in ((1_000_000, 1000, "k"), (1_000_000_000, 1_000_000, "M")):
+        if number < limit:
+            value = number / divisor
+            return f"{value:.1f}{suffix}" if value < 100 else f"{value:.0f}{suffix}"
+    return f"{number / 1_000_000_000:.1f}G"
+
+
+def tokens(usage: Usage) -> str:
+    """Say tokens in and out: `12.4k / 861`."""
+    return f"{count(usage.input_tokens)} / {count(usage.output_tokens)}"
+
+
+def cost(usd: float | None) -> str:
+    """Say a cost, or nothing when it is not known."""
+    if usd is None:
+        return ""
+    if usd == 0:
+        return "$0"
+    return f"${usd:.3f}" if usd >= 0.001 else "<$0.001"
+
+
+def duration(seconds: float) -> str:
+    """Say a length of time in words short enough for a sentence: `45 s`, `30 min`, `1.5 h`."""
+    if seconds < 90:
+        return f"{seconds:g} s"
+    if seconds < 5400:
+        return f"{seconds / 60:g} min" if seconds % 60 == 0 else f"{seconds / 60:.1f} min"
+    return f"{seconds / 3600:.3g} h"
+
+
+def parse_duration(value: float | int | str) -> float:
+    """Read a duration in seconds from a number or from `45`, `45s`, `30m`, `1.5h`.
+
+    Raises:
+        ValueError: it is no duration, not positive, or longer than seven days.
+    """
+    if isinstance(value, bool):
+        raise ValueError("a timeout is a number of seconds, not true or false")
+    if isinstance(value, int | float):
+        seconds = float(value)
+    else:
+        match = _DURATION.match(value)
+        if match is None:
+            raise ValueError(f"{value!r} is no timeout; write seconds (90) or 90s, 30m, 1.5h")
+        seconds = float(match[1]) * _UNIT[match[2]]
+    if not 0 < seconds <= MAX_TIMEOUT_S:
+        raise ValueError(f"a timeout must be more than 0 and at most 7 days, not {value!r}")
+    return seconds
+
+
+def plain(text: str) -> str:
+    """Return untrusted text without terminal escapes, control and direction characters; tabs and newlines stay."""
+    return _UNSAFE.sub("", _ANSI.sub("", text.replace("\r\n", "\n")))
+
+
+def one_line(text: str, limit: int = 160) -> str:
+    """Return untrusted text as one plain line of at most `limit` characters."""
+    flat = " ".join(plain(text).split())
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"

@@ -1,0 +1,64 @@
+"""Look up what planning needs to know, once, before anything is decided."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from subagents_nb import local_model
+from subagents_nb.catalog import project_context, project_root
+from subagents_nb.domain.scripts import BUILTIN_SCRIPTS, SCRIPT_FOLDER
+from subagents_nb.planning import Facts
+
+_EXTRA_MODULES = {"anthropic": "anthropic", "google": "google.genai", "groq": "groq", "mistral": "mistralai"}
+
+
+def gather_facts(cwd: str | os.PathLike[str] | None, *, environ: Mapping[str, str], model: str | None) -> Facts:
+    """Return the facts of a launch from `cwd`. `model` is only a hint which costly questions may be asked.
+
+    Never raises: what can't be looked up is a fact too.
+    """
+    path = Path(cwd).expanduser() if cwd is not None else Path.cwd()
+    absolute = path if path.is_absolute() else Path.cwd() / path
+    absolute = Path(os.path.normpath(absolute))
+    problem = _cwd_problem(absolute, asked=str(cwd) if cwd is not None else None)
+    return Facts(
+        cwd=str(absolute),
+        cwd_problem=problem,
+        environ_names=frozenset(name for name, value in environ.items() if value.strip()),
+        local_problem=local_model.available(),
+        missing_extras=frozenset(extra for extra, module in _EXTRA_MODULES.items() if not _installed(module)),
+        scripts=_scripts(absolute, model) if problem is None else BUILTIN_SCRIPTS,
+        project_context=project_context(project_root(absolute)) if problem is None else "",
+    )
+
+
+def _cwd_problem(path: Path, *, asked: str | None) -> str | None:
+    named = f"{str(path)!r}" if asked is None or asked == str(path) else f"{str(path)!r} (asked for as {asked!r})"
+    try:
+        if not path.exists():
+            return f"the working directory {named} does not exist"
+        if not path.is_dir():
+            return f"the working directory {named} is not a directory"
+    except OSError as error:
+        return f"the working directory {named} can't be looked at ({error.strerror})"
+    if not os.access(path, os.R_OK | os.X_OK):
+        return f"the working directory {named} can't be read; check its permissions"
+    return None
+
+
+def _installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _scripts(cwd: Path, model: str | None) -> frozenset[str]:
+    own = {path.stem for path in (cwd / SCRIPT_FOLDER).glob("*.json")} if (cwd / SCRIPT_FOLDER).is_dir() else set()
+    named = (model or "").removeprefix("scripted:")
+    if named.endswith(".json") and not Path(named).is_absolute() and (cwd / named).is_file():
+        own.add(named)
+    return BUILTIN_SCRIPTS | own

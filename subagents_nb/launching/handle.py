@@ -1,0 +1,246 @@
+"""The handle of one run. It holds an id and reads the files anew each time: nothing in it can go stale."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import json
+import secrets
+import sys
+from collections.abc import Generator, Iterator
+from typing import Any
+
+from subagents_nb.domain.plan import LaunchPlan
+from subagents_nb.domain.records import ControlRequest, Refusal, Usage
+from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.domain.states import RunState
+from subagents_nb.domain.words import one_line
+from subagents_nb.errors import (
+    RequestError,
+    RunFailed,
+    RunLost,
+    RunStopped,
+    RunTimedOut,
+    StoreError,
+    WaitTimedOut,
+)
+from subagents_nb.launching.schemas import OutputType
+from subagents_nb.launching.waiting import WaitInterrupted, goes_on, until_ended, wait_all
+from subagents_nb.store import FileRuns, RunWriter, StoreHome
+from subagents_nb.store.clock import utc_now
+from subagents_nb.supervisor import sweep
+
+
+class Run:
+    """A launched run: look at it, wait for it, stop it. It goes on without this object, the cell and the kernel."""
+
+    def __init__(self, home: StoreHome, run_id: str, *, output_type: OutputType | None = None) -> None:
+        self.id = run_id
+        self._home = home
+        self._output_type = output_type
+        self._last: Snapshot | None = None
+
+    @property
+    def status(self) -> Snapshot:
+        """Read the run as it stands now. A run whose process is proved gone gets its verdict first."""
+        if self._last is not None and self._last.state is not None and self._last.state.terminal:
+            return self._last
+        snapshot = FileRuns(self._home).snapshot(self.id)
+        if not snapshot.ended and sweep(self._home, [self.id]):
+            snapshot = FileRuns(self._home).snapshot(self.id)
+        self._last = snapshot
+        return snapshot
+
+    @property
+    def name(self) -> str:
+        """Return the run's name."""
+        return self.status.name
+
+    @property
+    def state(self) -> RunState | None:
+        """Return the state: queued, running, paused, complete, partial, failed, stopped, rejected, lost.
+
+        None: nothing of the run can be read; `error` says why.
+        """
+        return self.status.state
+
+    @property
+    def usage(self) -> Usage:
+        """Return tokens, requests, tool calls and cost so far."""
+        return self.status.usage
+
+    @property
+    def error(self) -> str | None:
+        """Return what went wrong, in words; None while it runs and when it went well."""
+        return self.status.error
+
+    @property
+    def plan(self) -> LaunchPlan:
+        """Return the frozen plan, prompts included.
+
+        Raises:
+            StoreError: it can't be read.
+        """
+        snapshot = FileRuns(self._home).snapshot(self.id, whole=True)
+        if snapshot.plan is None:
+            why = next((d.message for d in snapshot.damage if d.document == "plan.json"), "it is not there")
+            raise StoreError(f"The plan of run {self.id} can't be read: {why}.")
+        return snapshot.plan
+
+    @property
+    def refusals(self) -> tuple[Refusal, ...]:
+        """Return the tool calls that were refused so far, with the reasons."""
+        snapshot = self.status
+        if snapshot.result is not None:
+            return tuple(r for step in snapshot.result.steps for r in step.refusals)
+        tools = {e["call"]: e["tool"] for e in self.events() if e.get("type") == "tool-started"}
+        ended = (e for e in self.events() if e.get("type") == "tool-ended" and "refused" in e)
+        return tuple(Refusal(tool=tools.get(e.get("call"), ""), why=str(e["refused"])) for e in ended)
+
+    @property
+    def output(self) -> Any:
+        """Return what the run came to: an instance of the schema's type, plain JSON data, or the text.
+
+        Raises:
+            RequestError: it is still running.
+            RunFailed: it ended without a result; the subclass says how.
+        """
+        return self._output(self.status)
+
+    @property
+    def text(self) -> str:
+        """Return the answer as text; empty before the end."""
+        snapshot = self.status
+        return self._whole_text(snapshot)
+
+    def result(self, timeout: float | None = None) -> Any:
+        """Wait for the end and return `output`.
+
+        Raises:
+            WaitTimedOut: `timeout` seconds are over; the run goes on.
+            RunFailed: it ended without a result.
+        """
+        if not self.wait(timeout):
+            raise WaitTimedOut(f"{goes_on([(self.name, self.id)])}.", run_ids=[self.id])
+        return self.output
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Block until the run has ended, or for `timeout` seconds; say whether it has ended.
+
+        Raises:
+            WaitInterrupted: somebody interrupted the wait (a KeyboardInterrupt); the run goes on.
+        """
+        try:
+            ended = wait_all(self._home, [self.id], timeout)
+        except KeyboardInterrupt:
+            raise WaitInterrupted(goes_on([(self.name, self.id)])) from None
+        return self.id in ended
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        """Wait without blocking the event loop and return `output`; raises as `result` does."""
+        return self._settled().__await__()
+
+    async def _settled(self) -> Any:
+        try:
+            snapshot = await until_ended(self._home, self.id)
+        except asyncio.CancelledError:
+            # The kernel cancels the cell; the wait ends here, the run does not.
+            print(f"Interrupted: {goes_on([(self.name, self.id)])}", file=sys.stderr)  # noqa: T201
+            raise
+        return self._output(snapshot)
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """Yield what happened so far, oldest first; a torn or foreign line is left out."""
+        path = self._home.run(self.id).events
+        with contextlib.suppress(FileNotFoundError), path.open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                if not line.endswith("\n"):
+                    return
+                with contextlib.suppress(ValueError):
+                    record = json.loads(line)
+                    if isinstance(record, dict):
+                        yield record
+
+    def stop(self, reason: str = "", *, asked_by: str = "python") -> None:
+        """Ask the run to stop; returns at once. It takes effect within a second, whatever the model does.
+
+        Raises:
+            RequestError: it has ended already.
+        """
+        snapshot = self.status
+        if snapshot.ended:
+            raise RequestError(f"Run {snapshot.name} is {snapshot.state} already; there is nothing to stop.")
+        RunWriter(self._home.run(self.id)).request(
+            ControlRequest(
+                run_id=self.id,
+                request_id=f"{utc_now().replace(':', '').replace('.', '')}-{secrets.token_hex(4)}",
+                verb="stop",
+                asked_at=utc_now(),
+                asked_by=asked_by,
+                reason=one_line(reason),
+            )
+        )
+
+    def display(self) -> None:
+        """Show the run in the notebook: live while it runs, as a card when it has ended."""
+        self._ipython_display_()
+
+    def _ipython_display_(self) -> None:
+        # The notebook face is known here by its entry point only: this room never imports it.
+        importlib.import_module("subagents_nb.notebook.show").show_run(self)
+
+    def __repr__(self) -> str:
+        snapshot = self.status
+        return f"<Run {snapshot.name} {snapshot.state or 'unreadable'}>"
+
+    def _output(self, snapshot: Snapshot) -> Any:
+        if snapshot.state in (RunState.COMPLETE, RunState.PARTIAL):
+            if snapshot.has_value:
+                return self._output_type.typed(snapshot.value) if self._output_type else snapshot.value
+            return self._whole_text(snapshot)
+        if not snapshot.ended:
+            raise RequestError(f"Run {snapshot.name} is still {snapshot.state}; await it, or use .result().")
+        raise failure(snapshot)
+
+    def _whole_text(self, snapshot: Snapshot) -> str:
+        if snapshot.result is None or not snapshot.result.steps:
+            return ""
+        step = snapshot.result.steps[-1]
+        if step.text_file is None:
+            return step.text
+        try:
+            return (self._home.run(self.id).step(step.index) / "output.txt").read_text(encoding="utf-8")
+        except OSError:
+            return step.text
+
+
+def failure(snapshot: Snapshot) -> RunFailed:
+    """Return the exception that an ended run without a result comes to."""
+    state = str(snapshot.state or "unreadable")
+    said = (snapshot.error or "no reason was recorded").rstrip()
+    text = f"Run {snapshot.name} ({snapshot.run_id}) {_verb(snapshot.state)}: {said}"
+    kind: type[RunFailed] = RunFailed
+    if snapshot.reason == "timeout":
+        kind = RunTimedOut
+    elif snapshot.state is RunState.STOPPED:
+        kind = RunStopped
+    elif snapshot.state is RunState.LOST:
+        kind = RunLost
+    return kind(text, run_id=snapshot.run_id, state=state, reason=snapshot.reason)
+
+
+def _verb(state: RunState | None) -> str:
+    match state:
+        case RunState.STOPPED:
+            return "was stopped"
+        case RunState.LOST:
+            return "was lost"
+        case RunState.REJECTED:
+            return "was rejected"
+        case RunState.PAUSED:
+            return "is paused"
+        case None:
+            return "can't be read"
+        case _:
+            return "failed"

@@ -1,0 +1,176 @@
+"""One daemon thread that watches the directories of all followed runs and tells their followers what changed.
+
+Files are the truth and are read at least every two seconds; file events only make it quick.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import itertools
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.store import FileRuns, StoreHome
+from subagents_nb.supervisor import sweep
+
+Listener = Callable[[Snapshot], None]
+
+_log = logging.getLogger(__name__)
+_DEBOUNCE_MS, _STEP_MS = 20, 5
+_POLL_S = 2.0
+_LIVENESS_S = 0.5
+_DOCUMENTS = ("result.json", "verdict.json", "status.json")
+
+
+@dataclass(slots=True)
+class _Followed:
+    home: StoreHome
+    listeners: dict[int, Listener] = field(default_factory=dict)
+    seen: tuple[object, ...] = ()
+    last: Snapshot | None = None
+
+
+class Watcher:
+    """Watches runs until they end. Listeners are called on its thread and must not block."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, _Followed] = {}
+        self._guard = threading.RLock()
+        self._changed = threading.Event()
+        self._closing = False
+        self._thread: threading.Thread | None = None
+        self._tickets = itertools.count()
+
+    def follow(self, home: StoreHome, run_id: str, listener: Listener) -> Callable[[], None]:
+        """Call `listener` with a snapshot now, at every change, and at the end. Return how to stop it."""
+        ticket = next(self._tickets)
+        with self._guard:
+            followed = self._runs.setdefault(run_id, _Followed(home))
+            followed.listeners[ticket] = listener
+            followed.seen = ()  # the new listener hears the present state too
+            self._changed.set()
+            self._ensure_thread()
+
+        def unfollow() -> None:
+            with self._guard:
+                entry = self._runs.get(run_id)
+                if entry is None:
+                    return
+                entry.listeners.pop(ticket, None)
+                if not entry.listeners:
+                    self._runs.pop(run_id, None)
+                    self._changed.set()
+
+        return unfollow
+
+    def close(self) -> None:
+        """Stop watching and end the thread; runs go on."""
+        with self._guard:
+            self._closing = True
+            self._runs.clear()
+            self._changed.set()
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(2.0)
+
+    def _ensure_thread(self) -> None:
+        if self._thread is None or not self._thread.is_alive():
+            self._closing = False
+            # An empty context: a thread that inherits a cell's context prints into that cell for ever.
+            self._thread = threading.Thread(
+                target=contextvars.Context().run, args=(self._loop,), name="subagents-nb-watch", daemon=True
+            )
+            self._thread.start()
+
+    def _loop(self) -> None:
+        while True:
+            with self._guard:
+                self._changed.clear()
+                if self._closing or not self._runs:
+                    self._thread = None
+                    return
+                directories = {run_id: f.home.run(run_id).root for run_id, f in self._runs.items()}
+            try:
+                self._watch(directories)
+            except Exception:  # noqa: BLE001 - a broken watch must not end the view of every run
+                _log.exception("the watcher of runs stumbled and goes on by polling")
+                time.sleep(_LIVENESS_S)
+                self._check_all()
+
+    def _watch(self, directories: dict[str, Path]) -> None:
+        from watchfiles._rust_notify import RustNotify
+
+        by_path = {os.path.realpath(path): run_id for run_id, path in directories.items() if path.is_dir()}
+        notify = RustNotify(list(by_path), False, False, 0, False, True)
+        with contextlib.closing(notify):
+            self._check_all()
+            polled = judged = time.monotonic()
+            while not self._changed.is_set():
+                found = notify.watch(_DEBOUNCE_MS, _STEP_MS, int(_LIVENESS_S * 1000), self._changed)
+                if isinstance(found, set):
+                    touched = {by_path.get(os.path.dirname(path)) for _, path in found}
+                    for run_id in touched - {None}:
+                        self._check(str(run_id))
+                now = time.monotonic()
+                if now - judged >= _LIVENESS_S:
+                    judged = now
+                    self._judge()
+                if now - polled >= _POLL_S:
+                    polled = now
+                    self._check_all()
+
+    def _check_all(self) -> None:
+        for run_id in list(self._runs):
+            self._check(run_id)
+
+    def _judge(self) -> None:
+        with self._guard:
+            entries = [(run_id, f.home) for run_id, f in self._runs.items()]
+        for run_id, home in entries:
+            if sweep(home, [run_id]):
+                self._check(run_id)
+
+    def _check(self, run_id: str) -> None:
+        with self._guard:
+            followed = self._runs.get(run_id)
+            if followed is None:
+                return
+            home, seen = followed.home, followed.seen
+        mark = _signature(home.run(run_id).root)
+        if mark == seen:
+            return
+        snapshot = FileRuns(home).snapshot(run_id)
+        with self._guard:
+            followed.seen = mark
+            followed.last = snapshot
+            listeners = list(followed.listeners.values())
+            if snapshot.ended:
+                self._runs.pop(run_id, None)
+                self._changed.set()
+        for listener in listeners:
+            try:
+                listener(snapshot)
+            except Exception:  # noqa: BLE001 - one view's fault must not blind the others
+                _log.exception("a listener of run %s failed", run_id)
+
+
+def _signature(root: Path) -> tuple[object, ...]:
+    marks: list[object] = []
+    for name in _DOCUMENTS:
+        try:
+            info = os.stat(root / name)
+        except OSError as error:
+            marks.append(error.errno)
+        else:
+            marks.append((info.st_ino, info.st_size, info.st_mtime_ns))
+    return tuple(marks)
+
+
+WATCHER = Watcher()

@@ -1,0 +1,9 @@
+"""The one error of this room."""
+
+from __future__ import annotations
+
+from subagents_nb.errors import SubagentsError
+
+
+class LocalModelError(SubagentsError):
+    """The local model can't be installed, started or reached; the text says why and what to do next."""

@@ -1,0 +1,21 @@
+"""Run directories: files, and only files. The files are the truth; whatever else holds a copy may be thrown away."""
+
+from __future__ import annotations
+
+from subagents_nb.store.layout import RunPaths, StoreHome, open_home
+from subagents_nb.store.lookup import find_run
+from subagents_nb.store.reader import FileRuns, RunReader
+from subagents_nb.store.twin import MemoryRuns
+from subagents_nb.store.writer import RunWriter, create_run
+
+__all__ = [
+    "FileRuns",
+    "MemoryRuns",
+    "RunPaths",
+    "RunReader",
+    "RunWriter",
+    "StoreHome",
+    "create_run",
+    "find_run",
+    "open_home",
+]

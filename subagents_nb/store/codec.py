@@ -1,0 +1,62 @@
+"""Documents to bytes and back. What can't be read becomes `Unreadable` with its kind, never a default."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+from pydantic_core import to_json
+
+from subagents_nb.domain.base import SCHEMA_VERSION, Document
+from subagents_nb.errors import Unreadable
+
+D = TypeVar("D", bound=Document)
+
+
+def encode(document: Document) -> bytes:
+    """Return the document as one JSON object in UTF-8."""
+    return to_json(document, exclude_none=True, inf_nan_mode="null", indent=1)
+
+
+def decode(data: bytes, kind: type[D], run_id: str) -> D:
+    """Return the document that `data` holds.
+
+    Raises:
+        Unreadable: empty, torn, foreign, or written by a newer version.
+    """
+    if not data.strip(b"\0 \t\r\n"):
+        raise Unreadable("it is empty" if not data else "it holds only blanks or zeros", kind="empty")
+    try:
+        value = json.loads(data, object_pairs_hook=_unique, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"it is no whole JSON document ({_brief(error)})", kind="torn") from error
+    if not isinstance(value, dict):
+        raise Unreadable("it is not a JSON object", kind="foreign")
+    version = value.get("schema_version")
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise Unreadable(f"it was written by a newer version of this package (schema {version})", kind="newer")
+    if value.get("run_id") != run_id:
+        raise Unreadable("it names another run", kind="foreign")
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        raise Unreadable(f"it is not a {kind.__name__}: {_brief(error)}", kind="foreign") from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("a key stands twice")
+    return value
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _brief(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False)[0]
+        return f"{'.'.join(str(p) for p in first['loc'])}: {first['msg']}"
+    return str(error)[:120] or type(error).__name__

@@ -1,0 +1,147 @@
+"""The few file operations everything is built from, in one object, so that a test can make the k-th of them fail."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from subagents_nb.errors import Unreadable
+
+PRIVATE_FILE = 0o600
+PRIVATE_DIR = 0o700
+MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
+
+
+class Disk:
+    """Replace, create once, append, read bounded. Every call names whole paths inside directories that are ours."""
+
+    def make_dir(self, path: Path) -> None:
+        """Create one private directory.
+
+        Raises:
+            FileExistsError: it is there already.
+        """
+        path.mkdir(mode=PRIVATE_DIR)
+
+    def replace(self, path: Path, data: bytes, *, durable: bool) -> None:
+        """Put `data` in place of whatever `path` holds: readers see the old or the new, whole."""
+        temp = self._write_temp(path, data, durable=durable)
+        try:
+            self.rename(temp, path)
+        except BaseException:
+            self._discard(temp)
+            raise
+        if durable:
+            self.sync_dir(path.parent)
+
+    def create_once(self, path: Path, data: bytes) -> bool:
+        """Create `path` with `data`, durably; return False, changing nothing, if it exists already."""
+        temp = self._write_temp(path, data, durable=True)
+        try:
+            self.link(temp, path)
+        except FileExistsError:
+            return False
+        finally:
+            self._discard(temp)
+        self.sync_dir(path.parent)
+        return True
+
+    def link(self, temp: Path, path: Path) -> None:
+        """Give a finished file its name, refusing to replace another."""
+        try:
+            os.link(temp, path)
+        except OSError as error:
+            if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK):
+                raise
+            # No hard links here: an empty claim decides who may write, then the ordinary replace follows.
+            claim = path.with_name(f".{path.name}.claim")
+            os.close(os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY | _CLOEXEC, PRIVATE_FILE))
+            self.rename(temp, path)
+
+    def rename(self, source: Path, target: Path) -> None:
+        """Rename over the target in one step."""
+        os.replace(source, target)
+
+    def sync_dir(self, directory: Path) -> None:
+        """Make a rename or link in `directory` survive a power cut, where the platform can."""
+        if os.name == "nt":
+            return
+        handle = os.open(directory, os.O_RDONLY | _CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def read(self, path: Path) -> bytes:
+        """Return the whole content of a regular file of ours.
+
+        Raises:
+            Unreadable: it is missing, a link or something else than a file, too large, or not permitted.
+        """
+        try:
+            handle = os.open(path, os.O_RDONLY | _NOFOLLOW | _CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+        except FileNotFoundError as error:
+            raise Unreadable("it is not there", kind="missing") from error
+        except PermissionError as error:
+            raise Unreadable("reading it is not permitted", kind="denied") from error
+        except OSError as error:
+            raise Unreadable(f"it can't be opened ({error.strerror})", kind="foreign") from error
+        try:
+            info = os.fstat(handle)
+            if not stat.S_ISREG(info.st_mode):
+                raise Unreadable("it is not a regular file", kind="foreign")
+            if info.st_size > MAX_DOCUMENT_BYTES:
+                raise Unreadable(f"it has {info.st_size} bytes, more than any document of ours", kind="too-large")
+            return _read_all(handle, info.st_size)
+        finally:
+            os.close(handle)
+
+    def _write_temp(self, path: Path, data: bytes, *, durable: bool) -> Path:
+        temp = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+        handle = os.open(temp, os.O_CREAT | os.O_EXCL | os.O_WRONLY | _NOFOLLOW | _CLOEXEC, PRIVATE_FILE)
+        try:
+            try:
+                self.write(handle, data)
+                if durable:
+                    self.sync(handle)
+            finally:
+                os.close(handle)
+        except BaseException:
+            self._discard(temp)
+            raise
+        return temp
+
+    def write(self, handle: int, data: bytes) -> None:
+        """Write all of `data`."""
+        view = memoryview(data)
+        while view:
+            view = view[os.write(handle, view) :]
+
+    def sync(self, handle: int) -> None:
+        """Flush a file to the device."""
+        os.fsync(handle)
+
+    def _discard(self, temp: Path) -> None:
+        with contextlib.suppress(OSError):
+            temp.unlink()
+
+
+def _read_all(handle: int, size: int) -> bytes:
+    parts = []
+    left = MAX_DOCUMENT_BYTES + 1
+    while left > 0:
+        part = os.read(handle, min(left, max(size, 0) + 1))
+        if not part:
+            break
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
+
+
+DISK = Disk()

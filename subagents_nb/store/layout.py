@@ -1,0 +1,154 @@
+"""Where things lie. Every path of a run is built here, and only from an id that matched the pattern."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from subagents_nb.domain.ids import is_run_id
+from subagents_nb.errors import StoreError, UnknownRun
+from subagents_nb.store.disk import PRIVATE_DIR
+
+HOME_VARIABLE = "SUBAGENTS_NB_HOME"
+
+
+@dataclass(frozen=True, slots=True)
+class RunPaths:
+    """The files of one run."""
+
+    root: Path
+
+    @property
+    def plan(self) -> Path:
+        return self.root / "plan.json"
+
+    @property
+    def status(self) -> Path:
+        return self.root / "status.json"
+
+    @property
+    def events(self) -> Path:
+        return self.root / "events.jsonl"
+
+    @property
+    def result(self) -> Path:
+        return self.root / "result.json"
+
+    @property
+    def process(self) -> Path:
+        return self.root / "process.json"
+
+    @property
+    def verdict(self) -> Path:
+        return self.root / "verdict.json"
+
+    @property
+    def recovery(self) -> Path:
+        return self.root / "recovery.json"
+
+    @property
+    def control(self) -> Path:
+        return self.root / "control"
+
+    @property
+    def answers(self) -> Path:
+        return self.root / "control" / "answers"
+
+    @property
+    def lock(self) -> Path:
+        return self.root / "lock"
+
+    @property
+    def out(self) -> Path:
+        return self.root / "runner.out"
+
+    @property
+    def err(self) -> Path:
+        return self.root / "runner.err"
+
+    def step(self, index: int) -> Path:
+        return self.root / "steps" / str(index)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreHome:
+    """The root of everything kept on disk for one user."""
+
+    root: Path
+
+    @property
+    def runs(self) -> Path:
+        return self.root / "runs"
+
+    @property
+    def supervisor(self) -> Path:
+        return self.root / "supervisor"
+
+    def run(self, run_id: str) -> RunPaths:
+        """Return the paths of a run.
+
+        Raises:
+            UnknownRun: the text is no run id; it never becomes a path.
+        """
+        if not is_run_id(run_id):
+            raise UnknownRun(f"{run_id!r} is no run id")
+        return RunPaths(self.runs / run_id)
+
+
+def default_home() -> Path:
+    """Return the store's root: SUBAGENTS_NB_HOME, else the user's data directory."""
+    named = os.environ.get(HOME_VARIABLE)
+    if named:
+        return Path(named).expanduser().absolute()
+    return Path(platformdirs.user_data_dir("subagents-nb", appauthor=False))
+
+
+def open_home(path: Path | None = None, *, create: bool = True) -> StoreHome:
+    """Return the store's home, made private if it is new and checked if it is not.
+
+    Raises:
+        StoreError: it is a link, belongs to somebody else, or others can write to it.
+    """
+    home = StoreHome(path or default_home())
+    for directory in (home.root, home.runs, home.supervisor):
+        _check_private(directory, create=create)
+    return home
+
+
+def _check_private(directory: Path, *, create: bool) -> None:
+    try:
+        info = directory.lstat()
+    except FileNotFoundError:
+        if create:
+            _make(directory)
+        return
+    except OSError as error:
+        raise StoreError(f"The run store {directory} can't be used: {error.strerror}. {_elsewhere()}") from error
+    if stat.S_ISLNK(info.st_mode):
+        raise StoreError(f"The run store {directory} is a symbolic link, which could be turned. {_elsewhere()}")
+    if not stat.S_ISDIR(info.st_mode):
+        raise StoreError(f"The run store {directory} is not a directory. {_elsewhere()}")
+    if os.name == "nt":
+        return
+    if info.st_uid != os.getuid():
+        raise StoreError(f"The run store {directory} belongs to another user. {_elsewhere()}")
+    if info.st_mode & 0o022:
+        raise StoreError(f"Others can write to the run store {directory}. Run: chmod 700 {directory}")
+    if info.st_mode & 0o055:
+        directory.chmod(PRIVATE_DIR)
+
+
+def _make(directory: Path) -> None:
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=PRIVATE_DIR, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"The run store {directory} can't be made: {error.strerror}. {_elsewhere()}") from error
+
+
+def _elsewhere() -> str:
+    return f"Set {HOME_VARIABLE} to a directory of your own."

@@ -1,0 +1,63 @@
+"""Proof of life: a runner holds an exclusive lock on a file of its run; the system takes it away when it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+from typing import Literal
+
+from subagents_nb.store.disk import PRIVATE_FILE
+
+try:
+    import fcntl
+except ImportError:  # Windows: the second witness decides
+    fcntl = None  # type: ignore[assignment]
+
+_TRIES = 200
+_PAUSE_S = 0.005
+
+
+def hold(path: Path) -> int:
+    """Take the lock and return its descriptor; it is held until the process ends. A prober may be in the way a moment.
+
+    Raises:
+        BlockingIOError: another process holds it.
+    """
+    handle = os.open(path, os.O_CREAT | os.O_RDWR | getattr(os, "O_CLOEXEC", 0), PRIVATE_FILE)
+    if fcntl is None:
+        return handle
+    for attempt in range(_TRIES):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if attempt == _TRIES - 1:
+                os.close(handle)
+                raise
+            time.sleep(_PAUSE_S)
+        else:
+            break
+    return handle
+
+
+def probe(path: Path) -> Literal["held", "free"] | None:
+    """Say whether anybody holds the lock; None if that can't be told: no lock file, or a file system without locks."""
+    if fcntl is None:
+        return None
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return "held"
+    except OSError:
+        return None
+    else:
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_UN)
+        return "free"
+    finally:
+        os.close(handle)

@@ -1,0 +1,118 @@
+"""Read runs. Reading writes nothing, repairs nothing and never raises through a list."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from subagents_nb.domain.base import Document
+from subagents_nb.domain.ids import is_run_id
+from subagents_nb.domain.plan import LaunchPlan
+from subagents_nb.domain.records import ProcessRecord, RunResult, RunStatus, Verdict
+from subagents_nb.domain.snapshot import Damage, Snapshot
+from subagents_nb.errors import Unreadable
+from subagents_nb.store.codec import decode
+from subagents_nb.store.disk import DISK, Disk
+from subagents_nb.store.layout import RunPaths, StoreHome
+
+D = TypeVar("D", bound=Document)
+
+
+class RunReader(Protocol):
+    """What everybody who only reads runs needs."""
+
+    def ids(self) -> list[str]:
+        """Return all run ids, newest first."""
+        ...
+
+    def snapshot(self, run_id: str, *, whole: bool = False) -> Snapshot:
+        """Read one run; with `whole`, the plan and the process record too."""
+        ...
+
+
+class FileRuns:
+    """The runs below one store home."""
+
+    def __init__(self, home: StoreHome, *, disk: Disk = DISK) -> None:
+        self.home = home
+        self._disk = disk
+
+    def ids(self) -> list[str]:
+        """Return all run ids, newest first. A missing store has none."""
+        try:
+            with os.scandir(self.home.runs) as entries:
+                found = [entry.name for entry in entries if is_run_id(entry.name)]
+        except FileNotFoundError:
+            return []
+        found.sort(reverse=True)
+        return found
+
+    def snapshot(self, run_id: str, *, whole: bool = False) -> Snapshot:
+        """Read one run. With a result in place nothing else is read unless `whole` asks for it.
+
+        Raises:
+            UnknownRun: the text is no run id.
+        """
+        paths = self.home.run(run_id)
+        damage: list[Damage] = []
+        result = self._read(paths.result, RunResult, run_id, damage)
+        verdict = status = plan = process = None
+        if result is None or whole:
+            verdict = self._read(paths.verdict, Verdict, run_id, damage)
+            status = self._read(paths.status, RunStatus, run_id, damage)
+        if whole or (result is None and status is None):
+            plan = self._read(paths.plan, LaunchPlan, run_id, damage)
+        if whole:
+            process = self._read(paths.process, ProcessRecord, run_id, damage)
+        if result is None and status is None and plan is None and not damage:
+            damage.append(self._nothing(paths))
+        return Snapshot(
+            run_id=run_id,
+            plan=plan,
+            status=status,
+            result=result,
+            verdict=verdict,
+            process=process,
+            damage=tuple(damage),
+        )
+
+    def all(self) -> Iterator[Snapshot]:
+        """Read every run, newest first."""
+        for run_id in self.ids():
+            yield self.snapshot(run_id)
+
+    def _read(self, path: Path, kind: type[D], run_id: str, damage: list[Damage]) -> D | None:
+        try:
+            return decode(self._disk.read(path), kind, run_id)
+        except Unreadable as error:
+            if error.kind != "missing":
+                damage.append(Damage(document=path.name, kind=error.kind, message=str(error)))
+            return None
+
+    @staticmethod
+    def _nothing(paths: RunPaths) -> Damage:
+        there = paths.root.is_dir()
+        message = "the directory holds no document of a run" if there else "the run's directory is gone"
+        return Damage(document="run", kind="missing", message=message)
+
+
+def read_document(path: Path, kind: type[D], run_id: str, *, disk: Disk = DISK) -> D:
+    """Read one document.
+
+    Raises:
+        Unreadable: with the reason.
+    """
+    return decode(disk.read(path), kind, run_id)
+
+
+def read_tail(path: Path, limit: int = 4000) -> str:
+    """Return the last `limit` bytes of a log as text; nothing if it can't be read."""
+    try:
+        with path.open("rb") as log:
+            log.seek(0, os.SEEK_END)
+            log.seek(max(0, log.tell() - limit))
+            return log.read(limit).decode("utf-8", "replace").strip()
+    except OSError:
+        return ""

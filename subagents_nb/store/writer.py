@@ -1,0 +1,146 @@
+"""Write one run's documents. Each document has one writer; the methods say which."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import to_json
+
+from subagents_nb.domain.plan import LaunchPlan
+from subagents_nb.domain.records import (
+    ControlAnswer,
+    ControlRequest,
+    ProcessRecord,
+    RecoveryRecord,
+    RunResult,
+    RunStatus,
+    Verdict,
+)
+from subagents_nb.errors import StoreError, Unreadable
+from subagents_nb.store.codec import encode
+from subagents_nb.store.disk import DISK, PRIVATE_FILE, Disk
+from subagents_nb.store.layout import RunPaths, StoreHome
+from subagents_nb.store.reader import read_document
+
+EVENTS_CAP_BYTES = 50 * 1024 * 1024
+_RESERVE_BYTES = 64 * 1024
+_LINE_BYTES = 4000
+
+
+def create_run(home: StoreHome, plan: LaunchPlan, recovery: RecoveryRecord, *, disk: Disk = DISK) -> RunWriter:
+    """Make the directory of a new run with its plan and recovery record; a failure leaves nothing behind.
+
+    Raises:
+        StoreError: the directory can't be made or written.
+    """
+    paths = home.run(plan.run_id)
+    try:
+        disk.make_dir(paths.root)
+        try:
+            disk.make_dir(paths.control)
+            disk.make_dir(paths.answers)
+            disk.make_dir(paths.root / "steps")
+            for step in plan.steps:
+                disk.make_dir(paths.step(step.index))
+            disk.create_once(paths.plan, encode(plan))
+            disk.create_once(paths.recovery, encode(recovery))
+        except BaseException:
+            shutil.rmtree(paths.root, ignore_errors=True)
+            raise
+    except OSError as error:
+        raise StoreError(f"The run could not be stored below {home.root}: {error.strerror}.") from error
+    return RunWriter(paths, disk=disk)
+
+
+class RunWriter:
+    """The writing half of one run directory."""
+
+    def __init__(self, paths: RunPaths, *, disk: Disk = DISK) -> None:
+        self.paths = paths
+        self._disk = disk
+        self._events: int | None = None
+        self._events_size = 0
+
+    def status(self, status: RunStatus, *, milestone: bool) -> None:
+        """Replace the status: the launcher the first, the runner all others. Only milestones reach the device."""
+        self._disk.replace(self.paths.status, encode(status), durable=milestone)
+
+    def process(self, record: ProcessRecord) -> None:
+        """Replace the process record: the process that started the runner, nobody else."""
+        self._disk.replace(self.paths.process, encode(record), durable=record.state != "pending")
+
+    def result(self, result: RunResult) -> bool:
+        """Create the result: the runner. Return False if there was one."""
+        self._release_reserve()
+        return self._disk.create_once(self.paths.result, encode(result))
+
+    def verdict(self, verdict: Verdict) -> bool:
+        """Create the verdict: whoever proved the runner dead first. Return False if there was one."""
+        return self._disk.create_once(self.paths.verdict, encode(verdict))
+
+    def request(self, request: ControlRequest) -> None:
+        """Ask something of a live run: any process of the user."""
+        path = self.paths.control / f"{request.verb}-{request.request_id}.json"
+        self._disk.create_once(path, encode(request))
+
+    def answer(self, answer: ControlAnswer) -> None:
+        """Answer a request: the runner."""
+        self._disk.create_once(self.paths.answers / f"{answer.request_id}.json", encode(answer))
+
+    def requests(self, seen: set[str]) -> Iterator[ControlRequest | Unreadable]:
+        """Yield the requests whose files are not in `seen`, oldest first, and add them; bad ones as their reason."""
+        try:
+            names = sorted(n for n in os.listdir(self.paths.control) if n.endswith(".json") and not n.startswith("."))
+        except OSError:
+            return
+        for name in names:
+            if name in seen:
+                continue
+            seen.add(name)
+            try:
+                yield read_document(self.paths.control / name, ControlRequest, self.paths.root.name, disk=self._disk)
+            except Unreadable as error:
+                yield error
+
+    def event(self, record: Mapping[str, Any], *, keep: bool) -> None:
+        """Append one line to the events: the runner. Beyond the cap only lines with `keep` are written.
+
+        A line longer than a single write can carry whole is cut to its head.
+        """
+        line = to_json(record, inf_nan_mode="null") + b"\n"
+        if len(line) > _LINE_BYTES and not keep:
+            line = (
+                to_json({k: record[k] for k in ("seq", "t", "type", "step") if k in record} | {"cut": len(line)})
+                + b"\n"
+            )
+        if self._events_size + len(line) > EVENTS_CAP_BYTES and not keep:
+            return
+        if self._events is None:
+            flags = os.O_CREAT | os.O_APPEND | os.O_WRONLY | getattr(os, "O_CLOEXEC", 0)
+            self._events = os.open(self.paths.events, flags, PRIVATE_FILE)
+            self._events_size = os.fstat(self._events).st_size
+        self._disk.write(self._events, line)
+        self._events_size += len(line)
+
+    def sync_events(self) -> None:
+        """Bring the events so far to the device, at a milestone."""
+        if self._events is not None:
+            self._disk.sync(self._events)
+
+    def reserve(self) -> None:
+        """Set some space aside that makes room for the result on a full disk."""
+        with contextlib.suppress(OSError):
+            self._disk.replace(self._reserve_path, b"\0" * _RESERVE_BYTES, durable=False)
+
+    @property
+    def _reserve_path(self) -> Path:
+        return self.paths.root / ".reserve"
+
+    def _release_reserve(self) -> None:
+        with contextlib.suppress(OSError):
+            self._reserve_path.unlink()

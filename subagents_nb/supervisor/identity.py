@@ -1,0 +1,107 @@
+"""Who a process is: host, boot, pid namespace, pid and start ticks. Ticks never come from a wall clock on Linux."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+from pathlib import Path
+
+import psutil
+
+from subagents_nb.domain.records import Identity
+
+_PROC = Path("/proc")
+
+
+@functools.cache
+def host_id() -> str | None:
+    """Return a stable name for this machine or container, hashed: it tells machines apart and names none."""
+    import hashlib
+
+    for source in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
+        try:
+            text = Path(source).read_text().strip()
+        except OSError:
+            continue
+        if text:
+            return hashlib.sha256(b"subagents-nb:" + text.encode()).hexdigest()[:16]
+    node = platform.node()
+    return hashlib.sha256(b"subagents-nb:" + node.encode()).hexdigest()[:16] if node else None
+
+
+@functools.cache
+def boot_id() -> str | None:
+    """Return the kernel's random id of this boot, or None where there is none."""
+    try:
+        return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return None
+
+
+@functools.cache
+def pid_namespace() -> str | None:
+    """Return the name of our pid namespace, or None where there is no such thing."""
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return None
+
+
+def start_ticks(pid: int) -> int | None:
+    """Return when a process started: clock ticks since boot on Linux, hundredths of a second elsewhere; None if gone.
+
+    Raises:
+        PermissionError: looking is not permitted.
+    """
+    fields = _stat(pid)
+    if fields is not None:
+        return int(fields[19])
+    if _PROC.is_dir() and boot_id() is not None:
+        return None
+    try:
+        return int(psutil.Process(pid).create_time() * 100)
+    except psutil.NoSuchProcess:
+        return None
+    except psutil.AccessDenied as error:
+        raise PermissionError(f"process {pid} can't be looked at") from error
+
+
+def is_zombie(pid: int) -> bool:
+    """Say whether a process has ended and only waits to be reaped."""
+    fields = _stat(pid)
+    if fields is not None:
+        return fields[0] in ("Z", "X")
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
+
+
+def process_group(pid: int) -> int | None:
+    """Return the process group of a process, or None if it is gone or can't be seen."""
+    fields = _stat(pid)
+    return int(fields[2]) if fields is not None else None
+
+
+def identify(pid: int, token: str) -> Identity:
+    """Return the identity of a living process, to be written down."""
+    return Identity(
+        pid=pid,
+        start_ticks=start_ticks(pid),
+        boot_id=boot_id(),
+        pid_namespace=pid_namespace(),
+        host=host_id(),
+        token=token,
+    )
+
+
+def _stat(pid: int) -> list[str] | None:
+    """Return the fields of /proc/PID/stat after the command name, which may hold spaces and brackets itself."""
+    try:
+        text = (_PROC / str(pid) / "stat").read_text()
+    except (FileNotFoundError, ProcessLookupError, NotADirectoryError):
+        return None
+    except PermissionError:
+        raise
+    return text.rpartition(")")[2].split()

@@ -1,0 +1,84 @@
+"""The cold supervisor of one run: starts the runner in a fresh interpreter, waits for it, records how it ended.
+
+Run as `python -m subagents_nb.supervisor.shim HOME RUN_ID TOKEN`. Its input is the barrier and goes to the runner; its
+output is one line for the launcher: the runner's pid. It starts the runner before it imports anything heavy.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+POSIX = os.name == "posix"
+
+
+def main(argv: list[str]) -> int:
+    """Start the runner, tell who it is, stay until it ends."""
+    home_text, run_id, token = argv
+    root = os.path.join(home_text, "runs", run_id)
+    if POSIX:
+        if os.fork():
+            return 0  # the launcher reaps this one at once; the shim belongs to nobody's kernel
+        os.setsid()
+        os.umask(0o077)
+    errors = os.open(os.path.join(root, "runner.err"), os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+    output = os.open(os.path.join(root, "runner.out"), os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "subagents_nb.runner", root],
+        stdout=output,
+        stderr=errors,
+        start_new_session=POSIX,
+        close_fds=True,
+    )
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)  # the barrier's only reader is the runner now: it sees its launcher go away
+    report_to = os.dup(1)
+    os.dup2(output, 1)
+    os.dup2(errors, 2)
+    return _watch(home_text, run_id, token, process, report_to)
+
+
+def _watch(home_text: str, run_id: str, token: str, process: subprocess.Popen[bytes], report_to: int) -> int:
+    import json
+    from pathlib import Path
+
+    from subagents_nb.supervisor.identity import start_ticks
+
+    try:
+        ticks = start_ticks(process.pid)
+    except PermissionError:
+        ticks = None
+    from subagents_nb.domain.records import ProcessRecord
+    from subagents_nb.store.layout import StoreHome
+    from subagents_nb.store.reader import read_document
+    from subagents_nb.store.writer import RunWriter
+    from subagents_nb.supervisor.ending import record_end, record_pending
+    from subagents_nb.supervisor.leftovers import Leftovers, end_leftovers, mark_of
+
+    home = StoreHome(Path(home_text))
+    paths = home.run(run_id)
+    record_pending(RunWriter(paths), spawn="cold", token=token, pid=process.pid, ticks=ticks)
+    report = {"ok": True, "pid": process.pid, "start_ticks": ticks, "spawn": "cold"}
+    os.write(report_to, json.dumps(report).encode() + b"\n")
+    os.close(report_to)
+    started = read_document(paths.process, ProcessRecord, run_id)
+    left = Leftovers()
+    if POSIX:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        left = end_leftovers(process.pid, mark_of(run_id, token))
+    code = process.wait()
+    record_end(
+        home,
+        run_id,
+        started=started,
+        exit_code=code if code >= 0 else None,
+        signal=-code if code < 0 else None,
+        left=left,
+        judge="shim",
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

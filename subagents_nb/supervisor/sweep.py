@@ -1,0 +1,45 @@
+"""Find runs whose process is gone and that have no last word, and give them a verdict. Unknown is left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from subagents_nb.domain.judge import Ending, Liveness
+from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.store.clock import age_s
+from subagents_nb.store.layout import StoreHome
+from subagents_nb.store.reader import FileRuns
+from subagents_nb.supervisor.ending import judge_run
+from subagents_nb.supervisor.liveness import liveness_of
+
+# A launch takes milliseconds. A plan this old without any status belongs to a launcher that died in between.
+_STARTUP_LIMIT_S = 60.0
+
+
+def sweep(home: StoreHome, run_ids: Iterable[str]) -> list[str]:
+    """Judge the given runs; return the ids of those that got a verdict now."""
+    runs = FileRuns(home)
+    return [run_id for run_id in run_ids if _sweep_one(home, runs, run_id)]
+
+
+def _sweep_one(home: StoreHome, runs: FileRuns, run_id: str) -> bool:
+    first = runs.snapshot(run_id)
+    state = first.state
+    if state is None or state.ended:
+        return False
+    if not _is_gone(home, first):
+        return False
+    # The runner writes its result before it lets the lock go: read once more now that it is gone.
+    again = runs.snapshot(run_id, whole=True)
+    if again.state is None or again.state.ended:
+        return False
+    return judge_run(home, again, ending=Ending(), judge="sweep")
+
+
+def _is_gone(home: StoreHome, snapshot: Snapshot) -> bool:
+    paths = home.run(snapshot.run_id)
+    identity = snapshot.status.runner if snapshot.status is not None else None
+    liveness = liveness_of(identity, paths)
+    if liveness is not Liveness.UNKNOWN:
+        return liveness is Liveness.DEAD
+    return identity is None and age_s(snapshot.started_at) > _STARTUP_LIMIT_S and not paths.lock.exists()

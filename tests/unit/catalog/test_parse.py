@@ -1,0 +1,444 @@
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from subagents_nb.catalog import parse_agent
+from subagents_nb.catalog.fields import TOOL_SPELLINGS
+from subagents_nb.catalog.parse import FIELDS, MAX_FILE_BYTES
+from subagents_nb.domain.agent import KNOWN_TOOLS, READ_TOOLS, THINKING_LEVELS, AgentDefinition, AgentProblem
+
+
+def agent_text(*lines: str, body: str = "Do it.") -> str:
+    return "\n".join(["---", "name: scout", "description: Looks.", *lines, "---", "", body, ""])
+
+
+def read(text: str) -> AgentDefinition | AgentProblem | None:
+    return parse_agent(text, where=".agents/scout.md", source="project")
+
+
+def good(*lines: str) -> AgentDefinition:
+    agent = read(agent_text(*lines))
+    assert isinstance(agent, AgentDefinition), agent
+    return agent
+
+
+def bad(*lines: str) -> str:
+    problem = read(agent_text(*lines))
+    assert isinstance(problem, AgentProblem), problem
+    assert (problem.name, problem.where, problem.source) == ("scout", ".agents/scout.md", "project")
+    return problem.error
+
+
+def test_a_minimal_file_gives_a_definition_with_the_defaults() -> None:
+    text = agent_text()
+    assert read(text) == AgentDefinition(
+        name="scout",
+        description="Looks.",
+        prompt="Do it.",
+        source="project",
+        where=".agents/scout.md",
+        content_sha256=sha256(text.encode()).hexdigest(),
+    )
+
+
+# --- what is no agent -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# A readme\n\nname: nobody\n",
+        "---\n---\n",
+        "---\nname: scout\n---\nbody",
+        "---\nname: scout\ndescription:\n---\nbody",
+        "---\nname: scout\ndescription: '  '\n---\nbody",
+        "---\ndescription: Looks.\nthinking: enormous\n---\nbody",
+        "---\ntitle: [unclosed\n---\nbody",
+        "---\njust words\n---\nbody",
+        "+++\nname = 'scout'\n+++\n",
+    ],
+)
+def test_a_file_without_both_name_and_description_is_no_agent(text: str) -> None:
+    assert read(text) is None
+
+
+def test_a_named_file_whose_frontmatter_never_ends_is_a_problem() -> None:
+    problem = read("---\nname: scout\ndescription: Looks.\n\nDo it.\n")
+    assert isinstance(problem, AgentProblem)
+    assert (problem.name, problem.error) == ("scout", "the frontmatter is opened with --- but never closed")
+
+
+# --- text forms -------------------------------------------------------------------------------------------------
+
+
+def test_windows_newlines_and_a_byte_order_mark_change_nothing() -> None:
+    text = agent_text("tools: Read", body="One.\n\nTwo.")
+    assert read("\ufeff" + text.replace("\n", "\r\n")) == read(text)
+
+
+def test_a_rule_in_the_body_belongs_to_the_prompt() -> None:
+    agent = read(agent_text(body="One.\n\n---\n\nTwo."))
+    assert isinstance(agent, AgentDefinition)
+    assert agent.prompt == "One.\n\n---\n\nTwo."
+
+
+def test_a_file_over_the_limit_is_a_problem_if_it_names_itself() -> None:
+    problem = read(agent_text(body="é" * (MAX_FILE_BYTES // 2)))
+    assert isinstance(problem, AgentProblem)
+    assert (problem.name, problem.error) == ("scout", "the file is larger than 1024 KiB")
+    assert read("x" * (MAX_FILE_BYTES + 1)) is None
+
+
+# --- spellings --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "tool"),
+    [
+        ("Read", "read"),
+        ("read", "read"),
+        ("LS", "list"),
+        ("ls", "list"),
+        ("list", "list"),
+        ("Glob", "find"),
+        ("find", "find"),
+        ("Grep", "grep"),
+        ("grep", "grep"),
+        ("Write", "write"),
+        ("write", "write"),
+        ("Edit", "edit"),
+        ("edit", "edit"),
+        ("MultiEdit", "edit"),
+        ("Bash", "bash"),
+        ("bash", "bash"),
+        ("shell", "bash"),
+    ],
+)
+def test_every_spelling_of_a_tool_means_ours(written: str, tool: str) -> None:
+    assert good(f"tools: {written}").tools == (tool,)
+
+
+def test_every_tool_we_have_can_be_written() -> None:
+    assert set(TOOL_SPELLINGS.values()) == set(KNOWN_TOOLS)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("tools: Read, Grep, Bash",),
+        ("tools: read,grep , , bash,",),
+        ("tools: [Read, Grep, Bash]",),
+        ("tools:", "  - Read", "  - Grep, Bash", "  - Read"),
+        ("tools:", "- Read", "- Grep", "- Bash"),
+        ("tools: |", "  Read, Grep,", "  Bash"),
+    ],
+)
+def test_tools_are_a_list_or_text_with_commas(lines: tuple[str, ...]) -> None:
+    assert good(*lines).tools == ("read", "grep", "bash")
+
+
+@pytest.mark.parametrize("line", ["tools:", "tools: ''", "tools: []", "tools: ~", "tools: false"])
+def test_tools_present_but_empty_mean_no_tools(line: str) -> None:
+    assert good(line).tools == ()
+
+
+def test_omitted_tools_are_the_read_only_ones() -> None:
+    assert good().tools is None
+    assert good().effective_tools == READ_TOOLS
+
+
+def test_tools_we_do_not_have_are_kept_aside_for_planning() -> None:
+    agent = good("tools: Read, mcp:github, WebSearch, Task, contact_supervisor, mcp__x__y, ../ext.ts")
+    assert agent.tools == ("read",)
+    unsupported = ["mcp:github", "WebSearch", "Task", "contact_supervisor", "mcp__x__y", "../ext.ts"]
+    assert agent.extra == {"unsupported_tools": unsupported}
+
+
+def test_a_restricted_tool_is_not_granted_whole() -> None:
+    agent = good("tools: Read, Bash(git add:*, git log:*)")
+    assert agent.tools == ("read",)
+    assert agent.extra["unsupported_tools"] == ["Bash(git add:*, git log:*)"]
+
+
+def test_a_file_cannot_write_the_note_about_unsupported_tools_itself() -> None:
+    assert good("unsupported_tools: 7").extra == {}
+
+
+@pytest.mark.parametrize("key", ["disallowedTools", "excludeTools", "exclude-tools"])
+def test_a_deny_list_takes_tools_away(key: str) -> None:
+    assert good("tools: Read, Edit, Bash", f"{key}: MultiEdit, Bash(rm:*), WebSearch").tools == ("read",)
+    assert good(f"{key}: Grep").tools == ("read", "list", "find")
+    assert good(f"{key}: WebSearch").tools is None
+    assert good("tools: Read", f"{key}:").tools == ("read",)
+
+
+@pytest.mark.parametrize(
+    ("snake", "value", "field", "expected"),
+    [
+        ("alias", "a1", "aliases", ("a1",)),
+        ("aliases", "[a1, 'a2', a1, scout]", "aliases", ("a1", "a2")),
+        ("model", "openai:gpt-5", "model", "openai:gpt-5"),
+        ("model", "inherit", "model", None),
+        ("model", "sonnet", "model", "sonnet"),
+        ("model", "", "model", None),
+        ("thinking", "false", "thinking", "off"),
+        ("thinking", "off", "thinking", "off"),
+        ("thinking", "'off'", "thinking", "off"),
+        ("thinking", "", "thinking", None),
+        ("system_prompt_mode", "append", "prompt_mode", "append"),
+        ("system_prompt_mode", "replace", "prompt_mode", "replace"),
+        ("prompt_mode", "append", "prompt_mode", "append"),
+        ("inherit_project_context", "true", "inherit_project_context", True),
+        ("inherit_project_context", "no", "inherit_project_context", False),
+        ("skill", "plots", "skills", ("plots",)),
+        ("skills", "plots, sql", "skills", ("plots", "sql")),
+        ("skills", "false", "skills", ()),
+        ("skill_path", "./skills/plots/, more/sql.md", "skill_paths", ("skills/plots", "more/sql.md")),
+        ("output_schema", "{type: object, properties: {1: {type: string}}}", "output_schema",
+         {"type": "object", "properties": {"1": {"type": "string"}}}),
+        ("output_schema", "false", "output_schema", None),
+        ("timeout_ms", "90000", "timeout_s", 90.0),
+        ("timeout", "90", "timeout_s", 90.0),
+        ("timeout", "0.5", "timeout_s", 0.5),
+        ("timeout", "'90'", "timeout_s", 90.0),
+        ("timeout", "90s", "timeout_s", 90.0),
+        ("timeout", "30m", "timeout_s", 1800.0),
+        ("timeout", "1.5h", "timeout_s", 5400.0),
+        ("timeout", "500 ms", "timeout_s", 0.5),
+        ("max_requests", "7", "max_requests", 7),
+        ("max_turns", "7", "max_requests", 7),
+    ],
+)  # fmt: skip
+def test_a_field_is_understood_in_snake_camel_and_kebab_case(
+    snake: str, value: str, field: str, expected: object
+) -> None:
+    head, *rest = snake.split("_")
+    for key in (snake, snake.replace("_", "-"), head + "".join(part.title() for part in rest)):
+        assert getattr(good(f"{key}: {value}"), field) == expected, key
+
+
+def test_every_level_of_thinking_is_accepted() -> None:
+    assert [good(f"thinking: '{level}'").thinking for level in THINKING_LEVELS] == list(THINKING_LEVELS)
+
+
+def test_unknown_keys_are_kept_as_plain_data() -> None:
+    agent = good("color: blue", "memory: {scope: user, path: x}", "date: 2024-01-31", "on: 1", "odd key: [~, 1.5]")
+    expected = {
+        "color": "blue",
+        "memory": {"scope": "user", "path": "x"},
+        "date": "2024-01-31",
+        "on": 1,
+        "odd key": [None, 1.5],
+    }
+    assert agent.extra == expected
+    assert json.loads(agent.model_dump_json())["extra"] == expected
+
+
+# --- problems ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("tools: 7", "field `tools` must be a list of texts or text with commas, not 7"),
+        ("tools: true", "field `tools` must be a list of texts or text with commas, not True"),
+        ("tools: [read, {a: b}]", "field `tools` must be a list of texts or text with commas, not {'a': 'b'}"),
+        ("model: 4.1", "field `model` must be text, not 4.1 (put it in quotes)"),
+        ("thinking: huge", "field `thinking` must be one of off, minimal, low, medium, high, xhigh, max, not 'huge'"),
+        ("thinking: true", "field `thinking` must be one of off, minimal, low, medium, high, xhigh, max, not True"),
+        ("thinking: [low]", "field `thinking` must be one of off, minimal, low, medium, high, xhigh, max, not ['low']"),
+        ("systemPromptMode: add", "field `systemPromptMode` must be replace or append, not 'add'"),
+        ("inherit-project-context: 1", "field `inherit-project-context` must be true or false, not 1"),
+        ("skills: {a: b}", "field `skills` must be a list of texts or text with commas, not {'a': 'b'}"),
+        ("skillPath: .", "field `skillPath` must hold paths below the agent file's folder, without . or .. parts, "
+         "not '.'"),
+        ("skillPath: a/../../b", "field `skillPath` must hold paths below the agent file's folder, without . or .. "
+         "parts, not 'a/../../b'"),
+        ("skillPath: /etc", "field `skillPath` must hold paths relative to the agent file, not '/etc'"),
+        ("skillPath: ~/x", "field `skillPath` must hold paths relative to the agent file, not '~/x'"),
+        ("skillPath: 'C:\\x'", "field `skillPath` must hold paths relative to the agent file, not 'C:\\\\x'"),
+        ("outputSchema: text", "field `outputSchema` must be a JSON Schema written as a mapping, not 'text'"),
+        ("timeout: soon", "field `timeout` must be seconds, or text such as 90s, 30m or 1h, not 'soon'"),
+        ("timeout: true", "field `timeout` must be seconds, or text such as 90s, 30m or 1h, not True"),
+        ("timeout: 0s", "field `timeout` must be above zero and finite, not 0.0"),
+        ("timeoutMs: 1.5", "field `timeoutMs` must be a whole number above zero, not 1.5"),
+        ("timeoutMs: -1", "field `timeoutMs` must be a whole number above zero, not -1"),
+        ("maxTurns: many", "field `maxTurns` must be a whole number above zero, not 'many'"),
+        ("maxRequests: 0", "field `maxRequests` must be a whole number above zero, not 0"),
+        ("alias: ../x", "field `alias` must be 1 to 64 letters, digits or . _ - and start with a letter or digit, "
+         "not '../x'"),
+        ("skill: a\nskills: b", "fields `skill` and `skills` mean the same: keep one"),
+        ("timeout: 1\ntimeoutMs: 1", "fields `timeout` and `timeoutMs` mean the same: keep one"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_a_problem_that_names_the_field(line: str, error: str) -> None:
+    assert bad(line) == error
+
+
+def test_every_spelling_of_a_field_has_a_wrong_value_that_is_named() -> None:
+    for spelling in FIELDS:
+        assert bad(f"{spelling}: [[1]]").startswith(f"field `{spelling}` must"), spelling
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("x: [1", "bad YAML: did not find expected ',' or ']' (line 5)"),
+        ("x: a: b", "bad YAML: mapping values are not allowed in this context (line 4)"),
+        ("\tx: 1", "bad YAML: found character that cannot start any token (line 4)"),
+        ("tools: read\ntools: bash", "the key 'tools' is given twice (line 5)"),
+        ("x: {a: 1, 'a': 2}", "the key 'a' is given twice (line 4)"),
+        ("x: !!python/object/apply:os.system ['true']",
+         "the YAML tag 'tag:yaml.org,2002:python/object/apply:os.system' is not accepted (line 4)"),
+        ("!!python/name:os.system x: 1", "a key must be plain text (line 4)"),
+        ("x: !local 1", "the YAML tag '!local' is not accepted (line 4)"),
+        ("x: !!binary aGk=", "the YAML tag 'tag:yaml.org,2002:binary' is not accepted (line 4)"),
+        ("x: !!set {a, b}", "the YAML tag 'tag:yaml.org,2002:set' is not accepted (line 4)"),
+        ("x: &a [1]\ny: *a", "YAML anchors and aliases are not accepted (line 4)"),
+        ("x: &a [*a]", "YAML anchors and aliases are not accepted (line 4)"),
+        ("? [a]\n: 1", "a key must be plain text (line 4)"),
+        ("x: " + "[" * 40 + "]" * 40, "nested deeper than 32 levels (line 4)"),
+        ("x: " + "[" * 9000, "bad YAML: exceeded maximum nesting depth (line 4)"),
+        ("x: .inf", "bad YAML: Out of range float values are not JSON compliant"),
+        ("x: \x07", "bad YAML: unacceptable character #x0007: control characters are not allowed"),
+    ],
+)  # fmt: skip
+def test_yaml_that_is_not_plain_data_is_a_problem_with_its_line(line: str, error: str) -> None:
+    assert bad(line).startswith(error)
+
+
+def test_an_object_tag_runs_nothing(tmp_path: Path) -> None:
+    marker = tmp_path / "made"
+    assert "not accepted" in bad(f"x: !!python/object/apply:os.mkdir ['{marker}']")
+    assert not marker.exists()
+
+
+def test_aliases_cannot_unfold_into_gigabytes() -> None:
+    lines = ["a0: &a0 [x, x]", *(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 20))]
+    assert "aliases are not accepted" in bad(*lines)
+
+
+@pytest.mark.parametrize("name", ["../x", "'a\\nb'", '"a\\nb"', ".hidden", "a/b", "a b", "-rf", "é", "x" * 65, "a:b"])
+def test_a_hostile_name_is_a_problem_and_blocks_no_name(name: str) -> None:
+    problem = read(f"---\nname: {name}\ndescription: d\n---\n")
+    assert isinstance(problem, AgentProblem)
+    assert problem.name is None
+    assert problem.error.startswith("field `name` must be 1 to 64 letters")
+    assert "\n" not in problem.error
+
+
+@pytest.mark.parametrize("name", ["123", "true", "[a]", "{a: b}"])
+def test_a_name_that_is_not_text_is_a_problem(name: str) -> None:
+    problem = read(f"---\nname: {name}\ndescription: d\n---\n")
+    assert isinstance(problem, AgentProblem)
+    assert problem.error.startswith("field `name` must be text")
+
+
+def test_a_broken_file_is_still_known_by_its_name() -> None:
+    for name in ("scout", '"scout"', "'scout'", "scout  # the quick one"):
+        problem = read(f"---\nname: {name}\ndescription: d\ntools: [\n---\n")
+        assert isinstance(problem, AgentProblem)
+        assert problem.name == "scout"
+
+
+# --- Claude Code ------------------------------------------------------------------------------------------------
+
+
+def test_an_agent_of_claude_code_is_read_as_it_is() -> None:
+    agent = read(
+        "---\n"
+        "name: data-scientist\n"
+        "description: Use PROACTIVELY for SQL: joins, windows. <example>user: 'why?' assistant: \"let me\"</example>\n"
+        "tools: Bash, Read, Write, Glob, NotebookEdit, mcp__bigquery__query\n"
+        "disallowedTools: Write\n"
+        "model: sonnet\n"
+        "color: purple\n"
+        "permissionMode: acceptEdits\n"
+        "maxTurns: 20\n"
+        "---\n\nYou write SQL.\n"
+    )
+    assert isinstance(agent, AgentDefinition), agent
+    assert agent.description.startswith("Use PROACTIVELY for SQL: joins, windows. <example>user: 'why?'")
+    assert (agent.tools, agent.model, agent.max_requests) == (("bash", "read", "find"), "sonnet", 20)
+    assert agent.extra == {
+        "color": "purple",
+        "permissionMode": "acceptEdits",
+        "unsupported_tools": ["NotebookEdit", "mcp__bigquery__query"],
+    }
+
+
+def test_a_loose_description_does_not_hide_another_fault() -> None:
+    problem = read("---\nname: scout\ndescription: Use it: now\ntools: [Read\n---\n")
+    assert isinstance(problem, AgentProblem)
+    assert problem.error.startswith("bad YAML: did not find expected ',' or ']'")
+
+
+def test_an_agent_of_the_origin_is_read_as_it_is() -> None:
+    agent = good(
+        "tools: read, grep, find, ls, bash, write, contact_supervisor",
+        "thinking: low",
+        "systemPromptMode: replace",
+        "inheritProjectContext: true",
+        "inheritSkills: false",
+        "output: context.md",
+        "defaultProgress: true",
+    )
+    assert agent.tools == ("read", "grep", "find", "list", "bash", "write")
+    assert agent.inherit_project_context
+    assert set(agent.extra) == {"inheritSkills", "output", "defaultProgress", "unsupported_tools"}
+
+
+# --- properties -------------------------------------------------------------------------------------------------
+
+_WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1, max_size=30)
+_PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.text(max_size=300))
+def test_no_text_makes_the_parser_raise(text: str) -> None:
+    for candidate in (text, f"---\n{text}\n---\n", f"---\nname: scout\ndescription: d\n{text}\n---\nbody"):
+        agent = read(candidate)
+        if isinstance(agent, AgentDefinition):
+            agent.digest()
+
+
+@given(st.dictionaries(st.sampled_from([*FIELDS, "name", "description", "color", "x"]), _PLAIN, max_size=6))
+def test_no_value_in_any_field_makes_the_parser_raise(fields: dict[str, object]) -> None:
+    head = yaml.safe_dump({"name": "scout", "description": "d", **fields})
+    agent = read(f"---\n{head}---\nbody")
+    if isinstance(agent, AgentDefinition):
+        agent.digest()
+        agent.model_dump_json()
+
+
+@given(
+    name=st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", fullmatch=True),
+    description=_WORDS.filter(lambda text: bool(text.strip())),
+    tools=st.lists(st.sampled_from(KNOWN_TOOLS), unique=True),
+    thinking=st.sampled_from(THINKING_LEVELS),
+    timeout=st.integers(1, 10**6),
+    prompt=st.sampled_from(["", "Do it.", "One\n\n- two\n---\nthree", "{task} `x` $HOME"]),
+)
+def test_what_yaml_wrote_is_read_back(
+    name: str, description: str, tools: list[str], thinking: str, timeout: int, prompt: str
+) -> None:
+    head = yaml.safe_dump(
+        {"name": name, "description": description, "tools": tools, "thinking": thinking, "timeoutMs": timeout},
+        allow_unicode=True,
+    )
+    agent = read(f"---\n{head}---\n{prompt}\n")
+    assert isinstance(agent, AgentDefinition), agent
+    assert (agent.name, agent.description, agent.prompt) == (name, description.strip(), prompt)
+    assert (agent.tools, agent.thinking, agent.timeout_s) == (tuple(tools), thinking, timeout / 1000)

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from subagents_nb.catalog import SettingsProblem, load_settings
+from subagents_nb.domain.settings import Endpoint, Settings
+from subagents_nb.errors import RequestError
+
+Load = Callable[..., Settings]
+
+ENDPOINT = '[endpoints.lab]\nbase_url = "http://localhost:8000/v1/"\n'
+
+
+@pytest.fixture
+def load(project: Path, home: Path) -> Load:
+    """Write the two files and load."""
+
+    def run(
+        user: str | None = None,
+        project_text: str | None = None,
+        environ: Mapping[str, str] | None = None,
+        reserved: frozenset[str] = frozenset(),
+    ) -> Settings:
+        for base, text in ((home, user), (project, project_text)):
+            if text is not None:
+                (base / ".subagents").mkdir(exist_ok=True)
+                (base / ".subagents/settings.toml").write_text(text)
+        return load_settings(project, home=home, environ=environ or {}, reserved=reserved)
+
+    return run
+
+
+def faults(load: Load, *args: object, **kwargs: object) -> tuple[str, ...]:
+    with pytest.raises(SettingsProblem) as error:
+        load(*args, **kwargs)
+    assert isinstance(error.value, RequestError)
+    assert str(error.value) == "\n".join(error.value.reasons)
+    return error.value.reasons
+
+
+def test_without_files_the_defaults_hold(load: Load) -> None:
+    assert load() == Settings()
+
+
+def test_every_key_of_the_user_file_counts(load: Load) -> None:
+    settings = load(
+        'default_model = "lab:qwen"\ndefault_agent = "scout"\ndefault_thinking = "low"\ntimeout = "30m"\n'
+        'max_requests = 7\ntool_env = ["MY_TOKEN"]\n' + ENDPOINT + 'key_env = "LAB_KEY"\n'
+    )
+    where = "~/.subagents/settings.toml"
+    keys = ("default_model", "default_agent", "default_thinking", "timeout_s", "max_requests", "tool_env")
+    assert settings == Settings(
+        default_model="lab:qwen",
+        default_agent="scout",
+        default_thinking="low",
+        timeout_s=1800,
+        max_requests=7,
+        tool_env=("MY_TOKEN",),
+        endpoints={"lab": Endpoint(base_url="http://localhost:8000/v1", key_env="LAB_KEY")},
+        origins=dict.fromkeys([*keys, "endpoints.lab"], where),
+    )
+
+
+def test_the_project_stands_over_the_user_and_the_environment_over_both(load: Load) -> None:
+    user = 'default_model = "u"\ndefault_thinking = "low"\ntimeout_s = 10\nmax_requests = 1\n'
+    project = 'default_model = "p"\ndefault_thinking = "off"\ntimeout = 20\n'
+    environ = {"SUBAGENTS_NB_MODEL": "e", "SUBAGENTS_NB_TIMEOUT": "90s", "SUBAGENTS_NB_THINKING": ""}
+    settings = load(user, project, environ)
+    assert (settings.default_model, settings.default_thinking) == ("e", "off")
+    assert (settings.timeout_s, settings.max_requests) == (90, 1)
+    assert settings.origins == {
+        "default_model": "SUBAGENTS_NB_MODEL",
+        "default_thinking": ".subagents/settings.toml",
+        "timeout_s": "SUBAGENTS_NB_TIMEOUT",
+        "max_requests": "~/.subagents/settings.toml",
+    }
+
+
+def test_the_project_file_is_found_from_a_folder_below(project: Path, home: Path, load: Load) -> None:
+    load(project_text="max_requests = 3")
+    (project / "notebooks").mkdir()
+    assert load_settings(project / "notebooks", home=home, environ={}).max_requests == 3
+
+
+def test_the_users_file_is_no_project_file_in_the_home_folder(home: Path, load: Load) -> None:
+    load(ENDPOINT)
+    assert set(load_settings(home, home=home, environ={}).endpoints) == {"lab"}
+
+
+@pytest.mark.parametrize(("key", "text"), [("endpoints", ENDPOINT), ("tool_env", 'tool_env = ["AWS_SECRET"]')])
+def test_a_project_may_not_send_keys_elsewhere(load: Load, key: str, text: str) -> None:
+    assert faults(load, project_text=text) == (
+        f".subagents/settings.toml: `{key}` is for ~/.subagents/settings.toml only: a project must not decide where "
+        "your keys and variables go",
+    )
+
+
+U = "~/.subagents/settings.toml"
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("default-model = 'x'", f"{U}: unknown key `default-model`; did you mean `default_model`?"),
+        ("endpoint = 1", f"{U}: unknown key `endpoint`; did you mean `endpoints`?"),
+        ("zzz = 1", f"{U}: unknown key `zzz` (known: default_agent, default_model, default_thinking, endpoints, "
+         "max_requests, timeout, timeout_s, tool_env)"),
+        ("model = 'x'", f"{U}: unknown key `model`; did you mean `default_model`?"),
+        ("origins = {}", f"{U}: unknown key `origins`; did you mean `endpoints`?"),
+        ("a = 1\nb = [\n", f"{U}: not TOML: Invalid value (at end of document)"),
+        ("a = 1\nb = x\n", f"{U}: not TOML: Invalid value (at line 2, column 5)"),
+        ("a = 1\na = 2\n", f"{U}: not TOML: Cannot overwrite a value (at line 2, column 6)"),
+        ("default_model = 4", f"{U}: `default_model` must be text, not 4 (put it in quotes)"),
+        ("default_model = ' '", f"{U}: `default_model` must not be empty"),
+        ("default_thinking = 'huge'", f"{U}: `default_thinking` must be one of off, minimal, low, medium, high, "
+         "xhigh, max, not 'huge'"),
+        ("timeout = 'soon'", f"{U}: `timeout` must be seconds, or text such as 90s, 30m or 1h, not 'soon'"),
+        ("timeout_s = nan", f"{U}: `timeout_s` must be above zero and finite, not nan"),
+        ("timeout = 1\ntimeout_s = 1", f"{U}: `timeout` and `timeout_s` mean the same: keep one"),
+        ("max_requests = true", f"{U}: `max_requests` must be a whole number above zero, not True"),
+        ("tool_env = 'X'", f"{U}: `tool_env` must be a list of variable names, not 'X'"),
+        ("tool_env = ['A B']", f"{U}: `tool_env` must hold names of variables, not 'A B'"),
+        ("endpoints = 1", f"{U}: `endpoints` must be a table: [endpoints.lab]"),
+        ("endpoints.lab = 1", f"{U}: `endpoints.lab` must be a table with base_url"),
+        ("[endpoints.lab]", f"{U}: `endpoints.lab`: `base_url` is missing"),
+        ("[endpoints.lab]\nbase_url='ftp://x'", f"{U}: `endpoints.lab`: `base_url`: base_url must start with http:// "
+         "or https://, not 'ftp://x'"),
+        (ENDPOINT + "keyenv = 'X'", f"{U}: `endpoints.lab`: unknown key `keyenv`; did you mean `key_env`?"),
+        (ENDPOINT + "api = 'soap'", f"{U}: `endpoints.lab`: `api`: Input should be 'chat' or 'responses'"),
+        ("[endpoints.Lab]", f"{U}: `endpoints.Lab`: a name is lower-case letters, digits, _ and -, and starts with a "
+         "letter"),
+        ("[endpoints.openai]", f"{U}: `endpoints.openai`: this is the name of a known provider; choose another"),
+    ],
+)  # fmt: skip
+def test_a_fault_names_the_file_and_the_key(load: Load, text: str, fault: str) -> None:
+    assert faults(load, text, reserved=frozenset({"openai"})) == (fault,)
+
+
+def test_a_bad_variable_is_named(load: Load) -> None:
+    assert faults(load, environ={"SUBAGENTS_NB_TIMEOUT": "x", "SUBAGENTS_NB_THINKING": "x"}) == (
+        "SUBAGENTS_NB_TIMEOUT: its value must be seconds, or text such as 90s, 30m or 1h, not 'x'",
+        "SUBAGENTS_NB_THINKING: its value must be one of off, minimal, low, medium, high, xhigh, max, not 'x'",
+    )
+
+
+def test_all_faults_are_told_at_once(load: Load) -> None:
+    assert len(faults(load, "a = 1\nmax_requests = 0", "tool_env = []\nb = 1", {"SUBAGENTS_NB_TIMEOUT": "0"})) == 5
+
+
+def test_a_settings_file_that_cannot_be_read_is_a_fault(project: Path, load: Load) -> None:
+    (project / ".subagents/settings.toml").mkdir(parents=True)
+    assert faults(load) == (".subagents/settings.toml: the file can't be read: Is a directory",)
+
+
+def test_a_huge_or_binary_settings_file_is_a_fault(project: Path, load: Load) -> None:
+    assert faults(load, "#" * (1024 * 1024 + 1)) == (f"{U}: the file is larger than 1024 KiB",)
+    load("")
+    (project / ".subagents").mkdir()
+    (project / ".subagents/settings.toml").write_bytes(b"\xff")
+    assert faults(load)[0].startswith(".subagents/settings.toml: not TOML: 'utf-8' codec can't decode")
