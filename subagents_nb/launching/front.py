@@ -14,12 +14,14 @@ from subagents_nb.domain.models import PROVIDER_NAMES
 from subagents_nb.domain.plan import Draft, LaunchRequest, Origin
 from subagents_nb.domain.settings import Settings
 from subagents_nb.domain.states import RunState
+from subagents_nb.domain.words import parse_duration
 from subagents_nb.errors import LaunchRefused, RequestError
 from subagents_nb.launching.begin import begin
 from subagents_nb.launching.facts import gather_facts
 from subagents_nb.launching.handle import Run
 from subagents_nb.launching.listing import Runs, list_runs
 from subagents_nb.launching.schemas import OutputType, output_type
+from subagents_nb.launching.waiting import WaitInterrupted, goes_on, wait_all
 from subagents_nb.planning import draft as plan_draft
 from subagents_nb.store import FileRuns, find_run, open_home
 
@@ -203,3 +205,26 @@ def _plan(request: LaunchRequest) -> tuple[Draft, AgentCatalog]:
         raise LaunchRefused(getattr(error, "reasons", (str(error),))) from error
     catalog = agents(base)
     return plan_draft(request, catalog=catalog, settings=effective, facts=facts), catalog
+
+
+def wait_for(ids: Sequence[str] = (), *, timeout: float | str | None = None) -> Runs:
+    """Wait for the named runs, or for all live ones, to end; return them as they stand. They go on after a timeout.
+
+    Raises:
+        UnknownRun, AmbiguousRun: a name does not fit one run.
+        RequestError: the timeout is none.
+        WaitInterrupted: somebody interrupted the wait; the runs go on.
+    """
+    home = open_home(create=False)
+    reader = FileRuns(home)
+    try:
+        seconds = None if timeout is None else parse_duration(timeout)
+    except ValueError as error:
+        raise RequestError(str(error)) from error
+    chosen = [find_run(text, reader) for text in ids] if ids else [run.id for run in runs(state="live")]
+    try:
+        wait_all(home, chosen, seconds)
+    except KeyboardInterrupt:
+        names = [(reader.snapshot(run_id).name, run_id) for run_id in chosen]
+        raise WaitInterrupted(goes_on(names)) from None
+    return Runs(home, [reader.snapshot(run_id) for run_id in chosen])

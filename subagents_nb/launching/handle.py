@@ -42,6 +42,11 @@ class Run:
         self._last: Snapshot | None = None
 
     @property
+    def home(self) -> StoreHome:
+        """Return the store that holds the run."""
+        return self._home
+
+    @property
     def status(self) -> Snapshot:
         """Read the run as it stands now. A run whose process is proved gone gets its verdict first."""
         if self._last is not None and self._last.state is not None and self._last.state.terminal:

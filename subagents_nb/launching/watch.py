@@ -21,11 +21,13 @@ from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.supervisor import sweep
 
 Listener = Callable[[Snapshot], None]
+Tick = Callable[[], None]
 
 _log = logging.getLogger(__name__)
 _DEBOUNCE_MS, _STEP_MS = 20, 5
 _POLL_S = 2.0
 _LIVENESS_S = 0.5
+_TICK_MS = 250
 _DOCUMENTS = ("result.json", "verdict.json", "status.json")
 
 
@@ -33,6 +35,7 @@ _DOCUMENTS = ("result.json", "verdict.json", "status.json")
 class _Followed:
     home: StoreHome
     listeners: dict[int, Listener] = field(default_factory=dict)
+    ticks: dict[int, Tick] = field(default_factory=dict)
     seen: tuple[object, ...] = ()
     last: Snapshot | None = None
 
@@ -48,12 +51,19 @@ class Watcher:
         self._thread: threading.Thread | None = None
         self._tickets = itertools.count()
 
-    def follow(self, home: StoreHome, run_id: str, listener: Listener) -> Callable[[], None]:
-        """Call `listener` with a snapshot now, at every change, and at the end. Return how to stop it."""
+    def follow(
+        self, home: StoreHome, run_id: str, listener: Listener, *, tick: Tick | None = None
+    ) -> Callable[[], None]:
+        """Call `listener` with a snapshot now, at every change, and at the end. Return how to stop it.
+
+        `tick` is called about four times a second until then, for views that hold changes back.
+        """
         ticket = next(self._tickets)
         with self._guard:
             followed = self._runs.setdefault(run_id, _Followed(home))
             followed.listeners[ticket] = listener
+            if tick is not None:
+                followed.ticks[ticket] = tick
             followed.seen = ()  # the new listener hears the present state too
             self._changed.set()
             self._ensure_thread()
@@ -64,6 +74,7 @@ class Watcher:
                 if entry is None:
                     return
                 entry.listeners.pop(ticket, None)
+                entry.ticks.pop(ticket, None)
                 if not entry.listeners:
                     self._runs.pop(run_id, None)
                     self._changed.set()
@@ -113,11 +124,12 @@ class Watcher:
             self._check_all()
             polled = judged = time.monotonic()
             while not self._changed.is_set():
-                found = notify.watch(_DEBOUNCE_MS, _STEP_MS, int(_LIVENESS_S * 1000), self._changed)
+                found = notify.watch(_DEBOUNCE_MS, _STEP_MS, _TICK_MS, self._changed)
                 if isinstance(found, set):
                     touched = {by_path.get(os.path.dirname(path)) for _, path in found}
                     for run_id in touched - {None}:
                         self._check(str(run_id))
+                self._tick()
                 now = time.monotonic()
                 if now - judged >= _LIVENESS_S:
                     judged = now
@@ -129,6 +141,12 @@ class Watcher:
     def _check_all(self) -> None:
         for run_id in list(self._runs):
             self._check(run_id)
+
+    def _tick(self) -> None:
+        with self._guard:
+            ticks = [tick for followed in self._runs.values() for tick in followed.ticks.values()]
+        for tick in ticks:
+            self._call(tick)
 
     def _judge(self) -> None:
         with self._guard:
@@ -155,10 +173,14 @@ class Watcher:
                 self._runs.pop(run_id, None)
                 self._changed.set()
         for listener in listeners:
-            try:
-                listener(snapshot)
-            except Exception:  # noqa: BLE001 - one view's fault must not blind the others
-                _log.exception("a listener of run %s failed", run_id)
+            self._call(listener, snapshot)
+
+    @staticmethod
+    def _call(listener: Callable[..., None], *args: object) -> None:
+        try:
+            listener(*args)
+        except Exception:  # noqa: BLE001 - one view's fault must not blind the others
+            _log.exception("a view of a run failed")
 
 
 def _signature(root: Path) -> tuple[object, ...]:

@@ -1,0 +1,218 @@
+"""The static card of a run: what stays in the notebook when the live view is gone. HTML, and plain text beside it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from subagents_nb.domain import words
+from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.notebook import view
+from subagents_nb.notebook.html import (
+    QUIET,
+    SOFT,
+    Child,
+    Html,
+    bar,
+    clean,
+    code,
+    cut,
+    element,
+    frame,
+    line,
+    pairs,
+    plural,
+    pre,
+    safe,
+    say,
+    scalar,
+    styled,
+)
+from subagents_nb.notebook.markdown import safe_markdown
+from subagents_nb.notebook.tables import (
+    MAX_COLUMNS,
+    MAX_ROWS,
+    is_records,
+    pruned,
+    records_table,
+    short,
+    size,
+    state_badge,
+)
+
+MAX_CARD_BYTES = 16_000
+MAX_TEXT_CHARS = 4_000
+_ROOMS = (3_000, 1_200, 400)  # characters of the answer; the next is tried when markup makes the card too big
+_DEPTH, _TAIL_LINES = 4, 12
+_LIST = "margin:0;padding-left:18px"
+
+
+def card_html(snapshot: Snapshot, *, binding: str | None = None) -> Html:
+    """Return the card: state, name and figures; why it ended; the answer; how to get it again.
+
+    At most 16,000 bytes whatever the run wrote. `binding` is the variable that holds the run, if there is one.
+    """
+    small = Html("")
+    for room in _ROOMS:
+        small = _card(snapshot, binding, room)
+        if len(small.encode()) <= MAX_CARD_BYTES:
+            return small
+    return _card(snapshot, binding, 0)
+
+
+def card_text(snapshot: Snapshot, *, binding: str | None = None) -> str:
+    """Return the plain twin: the run's one line, then the answer or its value as JSON, both bounded."""
+    if view.shown_state(snapshot) not in {"complete", "partial"} or not (snapshot.has_value or snapshot.text):
+        return view.text_line(snapshot)
+    if snapshot.has_value:
+        whole = json.dumps(pruned(snapshot.value, _DEPTH * 2, [400]), indent=2, ensure_ascii=False)
+    else:
+        whole = snapshot.text
+    kept, left_out = cut(clean(whole).strip(), MAX_TEXT_CHARS)
+    more = f"\n… cut: {left_out:,} more characters in {_output(binding)}" if left_out else ""
+    return f"{view.text_line(snapshot)}\n\n{kept}{more}"
+
+
+def _card(snapshot: Snapshot, binding: str | None, room: int) -> Html:
+    state, name = view.shown_state(snapshot), view.shown_name(snapshot)
+    return frame(
+        f"Run {name}, {state}",
+        _head(snapshot, state, name),
+        [*_ending(snapshot, state, room), _refused(snapshot), *_answer(snapshot, binding, room), _notes(snapshot)],
+        _foot(snapshot, state, name, binding),
+    )
+
+
+def _head(snapshot: Snapshot, state: str, name: str) -> Html:
+    does = " · ".join(filter(None, view.who(snapshot)))
+    usage = snapshot.usage
+    tokens = f"{words.tokens(usage)} tokens" if usage.input_tokens + usage.output_tokens else ""
+    elapsed = words.elapsed(snapshot.elapsed_s) if snapshot.elapsed_s > 0 else ""
+    facts = " · ".join(filter(None, [elapsed, tokens, words.cost(usage.cost_usd)]))
+    by = styled("span", SOFT, does) if does else None
+    title = safe(state_badge(state), " ", styled("strong", "margin:0 4px", name), " ", by)
+    return bar(title, styled("span", "font-size:12px", facts) if facts else None)
+
+
+def _ending(snapshot: Snapshot, state: str, room: int) -> list[Html | None]:
+    """Say why it ended: who ended it, what was reported, the last lines. Of a run at work, the last lines alone."""
+    if state == "complete":
+        return []
+    why = view.ending(snapshot)
+    error, left_out = cut(clean(snapshot.error or "").strip(), 1_200 if room else 300)
+    more = f" … cut: {left_out:,} more characters" if left_out else ""
+    said = say(view.LOOKS[state].tone, why, error + more if error else None) if why else None
+    rows = clean(snapshot.tail).strip("\n").splitlines() if state != "partial" and room else []
+    last = [row if len(row) <= 160 else row[:159] + "…" for row in rows[-_TAIL_LINES:]]
+    return [said, pre("\n".join(last)) if last else None]
+
+
+def _refused(snapshot: Snapshot) -> Html | None:
+    if not (count := snapshot.refusals):
+        return None
+    kinds = view.refusals(snapshot)
+    each = [f"{tool}{f' ({why})' if why else ''}{f' ×{times}' if times > 1 else ''}" for tool, why, times in kinds[:4]]
+    more = [f"and {len(kinds) - 4:,} more"] if len(kinds) > 4 else []
+    were = "tool call was" if count == 1 else "tool calls were"
+    return say("warn", f"Warning: {count:,} {were} refused{': ' if each else ''}{', '.join(each + more)}")
+
+
+def _notes(snapshot: Snapshot) -> Html | None:
+    notes = [line(note, 300) for note in snapshot.notes[:4]]
+    return styled("p", QUIET, " · ".join(filter(None, notes))) if any(notes) else None
+
+
+def _foot(snapshot: Snapshot, state: str, name: str, binding: str | None) -> Html:
+    what = view.value_summary(snapshot, 80) if state in {"complete", "partial"} else ""
+    if what:
+        left = safe(code(_output(binding)) if binding else "the answer", styled("span", SOFT, f": {what}"))
+    else:
+        say_it, command = view.go_on(snapshot)
+        left = safe(styled("span", SOFT, say_it), " ", code(command))
+    again = f"{line(binding, 60) if binding else 'run'} = subagents_nb.attach({json.dumps(name, ensure_ascii=False)})"
+    return bar(left, safe(styled("span", SOFT, "again:"), " ", code(again)), foot=True)
+
+
+def _output(binding: str | None) -> str:
+    return f"{line(binding, 60) if binding else 'run'}.output"
+
+
+def _answer(snapshot: Snapshot, binding: str | None, room: int) -> list[Html | None]:
+    whole = safe("all of it: ", code(_output(binding)))
+    if snapshot.has_value:
+        if room:
+            return value_html(snapshot.value, room, whole)
+        return [styled("p", QUIET, "The value is too big to show; ", whole)]
+    if not snapshot.text.strip():
+        return [styled("p", QUIET, "The run gave no text.")] if view.shown_state(snapshot) == "complete" else []
+    kept, left_out = cut(clean(snapshot.text).strip(), room)
+    more = styled("p", QUIET, f"… cut: {left_out:,} more characters, ", whole) if left_out else None
+    return [element("div", None, _at_home(safe_markdown(kept))), more]
+
+
+def _at_home(shown: Html) -> Html:
+    """Keep a text tight and its tables to the left, which Lab would spread. The sanitizer leaves bare tags only."""
+    loose, tight = '<p style="margin:0 0 8px">', '<p style="margin:0">'
+    shown = Html(shown.replace("<p>", loose))
+    for cell in ("<th>", "<td>"):
+        shown = Html(shown.replace(cell, f'{cell[:-1]} style="text-align:left">'))
+    head, found, last = shown.rpartition(loose)
+    return Html(head + tight + last) if found and shown.endswith("</p>") else shown
+
+
+def value_html(value: Any, room: int, whole: Html) -> list[Html | None]:
+    """Show a structured value: a list of objects as a table, an object as two columns, what is nested as a tree."""
+    if is_records(value):
+        return records_table(value, "", room, whole)
+    if isinstance(value, dict) and value:
+        lists = [key for key, part in value.items() if is_records(part)]
+        if len(lists) == 1:
+            rest = {key: part for key, part in value.items() if key != lists[0]}
+            above = [_object(rest, room // 4, whole)] if rest else []
+            return [*above, *records_table(value[lists[0]], lists[0], room, whole)]
+        return [_object(value, room, whole)]
+    return [_tree(value, _DEPTH, [room])]
+
+
+def _object(value: dict[str, Any], room: int, whole: Html) -> Html:
+    keys, budget = list(value)[:MAX_ROWS], [room]
+    rows: list[tuple[str, Child]] = [(line(str(key), 60), _tree(value[key], _DEPTH - 1, budget)) for key in keys]
+    left_out = len(value) - len(keys)
+    return pairs([*rows, ("…", safe(plural(left_out, "more field"), ", ", whole))] if left_out else rows)
+
+
+def _tree(value: Any, depth: int, budget: list[int]) -> Html:
+    """Show a nested value as lists in lists, until depth or budget is used up; what is left out is counted."""
+    if not isinstance(value, dict | list) or not value:
+        shown = short(value, max(24, min(600, budget[0])))
+        budget[0] -= len(shown)
+        return safe(shown)
+    if flat := _inline(value):
+        budget[0] -= len(flat)
+        return safe(flat)
+    if depth <= 0 or budget[0] <= 0:
+        return styled("span", SOFT, f"… {size(value)}")
+    parts = list(value.items() if isinstance(value, dict) else (("", part) for part in value))
+    items: list[Html] = []
+    for key, part in parts[:MAX_ROWS]:
+        if budget[0] <= 0:
+            break
+        budget[0] -= 20
+        name = safe(styled("span", SOFT, line(str(key), 60)), ": ") if isinstance(value, dict) else None
+        items.append(element("li", None, name, _tree(part, depth - 1, budget)))
+    left_out = len(parts) - len(items)
+    more = styled("li", SOFT, f"… {left_out:,} more") if left_out else None
+    return styled("ul", _LIST, *items, more)
+
+
+def _inline(value: dict[str, Any] | list[Any]) -> str:
+    """Say a short flat value in one line; nothing if it is long or nested."""
+    if len(value) > MAX_COLUMNS or any(
+        isinstance(p, dict | list) for p in (value.values() if isinstance(value, dict) else value)
+    ):
+        return ""
+    if isinstance(value, dict):
+        said = ", ".join(f"{line(str(key), 60)}: {scalar(part, 60)}" for key, part in value.items())
+    else:
+        said = ", ".join(scalar(part, 60) for part in value)
+    return said if len(said) <= 60 else ""

@@ -1,0 +1,132 @@
+"""Keep one shown run up to date until it has ended, then leave a static card in its place.
+
+Called on the watcher's thread: sets traits, sends deltas, updates a display by its id, and never prints.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.errors import SubagentsError
+from subagents_nb.launching import Run
+from subagents_nb.notebook.view import widget_state
+
+EVERY_S = 0.25
+_TAIL_TRAIT_S = 2.0
+_BEAT_S = 5.0
+_STREAMED = ("tail", "tail_end")
+
+
+class Face(Protocol):
+    """What a live view needs of a widget."""
+
+    def send(self, content: Any) -> None: ...
+    def hold_sync(self) -> Any: ...
+    def set_trait(self, name: str, value: Any) -> None: ...
+    def dispose(self) -> None: ...
+
+
+class LiveView:
+    """Feeds one widget. `publish` puts the final card where the widget stood."""
+
+    def __init__(self, face: Face, first: dict[str, Any], *, publish_end: Callable[[Snapshot], None]) -> None:
+        self._face = face
+        self._publish_end = publish_end
+        self._sent = dict(first)
+        self._streamed = int(first.get("tail_end", 0))
+        self._waiting: Snapshot | None = None
+        self._last = self._last_tail = self._last_beat = time.monotonic()
+        self._beat = 0
+        self._over = False
+
+    def hear(self, snapshot: Snapshot) -> None:
+        """Take a new reading of the run; show it now, or with the next tick if the last was just shown."""
+        if self._over:
+            return
+        if snapshot.ended:
+            self._over = True
+            self._publish_end(snapshot)
+            self._face.dispose()
+            return
+        self._waiting = snapshot
+        if time.monotonic() - self._last >= EVERY_S:
+            self._show()
+
+    def tick(self) -> None:
+        """Show what waits, and prove to the page now and then that somebody still watches."""
+        if self._over:
+            return
+        now = time.monotonic()
+        if self._waiting is not None and now - self._last >= EVERY_S:
+            self._show()
+        if now - self._last_beat >= _BEAT_S:
+            self._last_beat = now
+            self._beat += 1
+            self._face.set_trait("beat", self._beat)
+
+    def _show(self) -> None:
+        snapshot, self._waiting = self._waiting, None
+        if snapshot is None:
+            return
+        self._last = time.monotonic()
+        state = widget_state(snapshot)
+        with_tail = self._stream(state)
+        changed = {
+            name: value
+            for name, value in state.items()
+            if self._sent.get(name) != value and (with_tail or name not in _STREAMED)
+        }
+        if not changed:
+            return
+        self._sent.update(changed)
+        with self._face.hold_sync():
+            for name, value in changed.items():
+                self._face.set_trait(name, value)
+
+    def _stream(self, state: dict[str, Any]) -> bool:
+        """Send new text as a message; say whether the whole tail must go out as a trait instead."""
+        tail, end = str(state["tail"]), int(state["tail_end"])
+        fresh = end - self._streamed
+        if fresh > 0:
+            if fresh <= len(tail):
+                self._face.send({"kind": "tail", "at": self._streamed, "text": tail[-fresh:]})
+            self._streamed = end
+        missed = fresh > len(tail)
+        if missed or self._last - self._last_tail >= _TAIL_TRAIT_S:
+            self._last_tail = self._last
+            return True
+        return False
+
+
+class CardView:
+    """The same for hosts without widgets: the card itself is published anew, at most once a second."""
+
+    def __init__(self, publish: Callable[[Snapshot], None], *, every_s: float = 1.0) -> None:
+        self._publish = publish
+        self._every_s = every_s
+        self._waiting: Snapshot | None = None
+        self._last = time.monotonic()
+
+    def hear(self, snapshot: Snapshot) -> None:
+        """Take a new reading; the last one is shown at once."""
+        self._waiting = None if snapshot.ended else snapshot
+        if snapshot.ended:
+            self._publish(snapshot)
+
+    def tick(self) -> None:
+        """Show what waits."""
+        if self._waiting is not None and time.monotonic() - self._last >= self._every_s:
+            snapshot, self._waiting, self._last = self._waiting, None, time.monotonic()
+            self._publish(snapshot)
+
+
+def ask_to_stop(run: Run) -> str:
+    """Carry out the page's request; return what the page shows next to its button."""
+    try:
+        run.stop(asked_by="the notebook page")
+    except SubagentsError as error:
+        return str(error)
+    return "Stop requested."

@@ -1,0 +1,61 @@
+"""What the magics take from the user's variables and put there: names to bind, schemas, templates."""
+
+from __future__ import annotations
+
+import builtins
+import difflib
+import keyword
+import re
+import types
+from collections.abc import Mapping
+from typing import Any
+
+from IPython.core.error import UsageError
+
+_FIELD = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+
+
+def check_bindable(name: str, variables: Mapping[str, Any], *, force: bool) -> None:
+    """Refuse a name that no result should be bound to.
+
+    Raises:
+        UsageError: no identifier, a keyword, or the name of a builtin or module (unless forced).
+    """
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise UsageError(f"-o {name}: that is no Python name; use letters, digits and _, for example -o findings.")
+    if force:
+        return
+    if hasattr(builtins, name):
+        raise UsageError(f"-o {name}: that would hide the builtin {name}; choose another name or add --force.")
+    if isinstance(variables.get(name), types.ModuleType):
+        raise UsageError(f"-o {name}: that is a module of yours; choose another name or add --force.")
+
+
+def lookup(name: str, variables: Mapping[str, Any], flag: str) -> Any:
+    """Return the variable that a flag names.
+
+    Raises:
+        UsageError: there is none; the nearest is named.
+    """
+    if name in variables:
+        return variables[name]
+    own = [key for key in variables if not key.startswith("_")]
+    near = difflib.get_close_matches(name, own, n=1)
+    hint = f" Did you mean {near[0]}?" if near else " Define it in a cell first."
+    raise UsageError(f"{flag} {name}: there is no variable of this name.{hint}")
+
+
+def fill_template(text: str, variables: Mapping[str, Any]) -> str:
+    """Replace each `{{ name }}` by the text of that variable. Names only: nothing is evaluated.
+
+    Raises:
+        UsageError: a field is no name, or no such variable exists.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        name = match[1]
+        if not name.isidentifier():
+            raise UsageError(f"--template: {{{{ {name} }}}} is no name; only names of variables can stand there.")
+        return str(lookup(name, variables, "--template"))
+
+    return _FIELD.sub(value, text)

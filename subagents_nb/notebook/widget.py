@@ -1,0 +1,60 @@
+"""The live view's kernel half: traits that the page reads, and the one request the page may make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anywidget
+import traitlets
+
+from subagents_nb.notebook.assets import asset
+
+
+class RunWidget(anywidget.AnyWidget):
+    """One run on the page. The traits are the contract with widgets/run.js."""
+
+    _esm = asset("run.js")
+    _css = asset("run.css")
+
+    run_id = traitlets.Unicode("").tag(sync=True)
+    name = traitlets.Unicode("").tag(sync=True)
+    agent = traitlets.Unicode("").tag(sync=True)
+    model = traitlets.Unicode("").tag(sync=True)
+    state = traitlets.Unicode("queued").tag(sync=True)
+    elapsed_s = traitlets.Float(0.0).tag(sync=True)
+    deadline_s = traitlets.Float(None, allow_none=True).tag(sync=True)
+    tokens_in = traitlets.Int(0).tag(sync=True)
+    tokens_out = traitlets.Int(0).tag(sync=True)
+    cost = traitlets.Unicode("").tag(sync=True)
+    tool_calls = traitlets.Int(0).tag(sync=True)
+    tool_limit = traitlets.Int(None, allow_none=True).tag(sync=True)
+    refusals = traitlets.Int(0).tag(sync=True)
+    tools = traitlets.List(traitlets.Dict()).tag(sync=True)
+    tail = traitlets.Unicode("").tag(sync=True)
+    tail_end = traitlets.Int(0).tag(sync=True)
+    note = traitlets.Unicode("").tag(sync=True)
+    error = traitlets.Unicode("").tag(sync=True)
+    reason = traitlets.Unicode("").tag(sync=True)
+    stopping = traitlets.Bool(False).tag(sync=True)
+    beat = traitlets.Int(0).tag(sync=True)
+
+    def __init__(self, state: dict[str, Any], *, on_stop: Callable[[], str]) -> None:
+        super().__init__(**state)
+        self._on_stop = on_stop
+        self.on_msg(self._hear)
+
+    def _hear(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        # Whatever the page sends, it can only ask for this run to stop.
+        if isinstance(content, dict) and content.get("kind") == "stop":
+            self.send({"kind": "ack", "text": self._on_stop()})
+
+    def __repr__(self) -> str:
+        return f"<RunWidget {self.name}>"
+
+    def dispose(self) -> None:
+        """Close the view and its layout, so that nothing of it stays in the kernel or the saved notebook."""
+        layout = getattr(self, "layout", None)
+        if layout is not None:
+            layout.close()
+        self.close()

@@ -1,0 +1,217 @@
+"""The static card: order, shapes of values, cuts, caps."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from card_page import Page
+from card_samples import FINDINGS, answered, ended, gave, lost, planned, refused, running, unreadable
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.notebook.card import MAX_CARD_BYTES, card_html, card_text
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=6) | st.dictionaries(st.text(), inner, max_size=6),
+    max_leaves=40,
+)
+
+
+def in_order(text: str, *parts: str) -> None:
+    at = 0
+    for part in parts:
+        found = text.find(part, at)
+        assert found >= 0, f"{part!r} does not follow in {text!r}"
+        at = found + len(part)
+
+
+def test_a_complete_card_reads_in_order_with_all_styles_stripped() -> None:
+    text = Page(card_html(planned(gave(FINDINGS, notes=("model chosen: the first key",))), binding="findings")).text
+    in_order(
+        text, "✓", "complete", "find-outliers", "scout · anthropic:claude-sonnet", "1:04", "18.9k / 1.6k tokens",
+        "$0.081", "columns", "column", "problem", "rows", "why", "unit_price", "negative values", "14", "region",
+        "quantity", "model chosen", "findings.output", "Findings, 3 items",
+        'again: findings = subagents_nb.attach("find-outliers")',
+    )  # fmt: skip
+
+
+def test_a_failed_card_leads_with_the_reason_then_the_last_lines_then_one_command() -> None:
+    snapshot = ended(
+        "failed", reason="timeout", actor="deadline", error="bash was open for 12 min.", tail="$ pytest\n..F"
+    )
+    page = Page(card_html(snapshot))
+    in_order(
+        page.text, "✕", "failed", "find-outliers", "The deadline of 30 min passed", "bash was open", "$ pytest ..F",
+        "go on: run the cell again with --timeout 60m", "again: run = ",
+    )  # fmt: skip
+    assert page.tags.index("pre") > page.tags.index("p")
+
+
+def test_a_lost_card_says_that_something_outside_ended_it() -> None:
+    in_order(Page(card_html(lost())).text, "lost", "find-outliers", "Something outside", "SIGKILL", "reading chunk 8")
+
+
+def test_an_unreadable_run_has_a_card_too() -> None:
+    in_order(Page(card_html(unreadable())).text, "unreadable", "r-06f3k2m9", "can't be read", "not JSON at line 3")
+
+
+def test_a_run_at_work_has_a_card_with_its_last_lines() -> None:
+    in_order(Page(card_html(running())).text, "running", "find-outliers", "Three columns stand out.", "see it live:")
+
+
+def test_refusals_are_said_on_a_complete_card_before_the_answer() -> None:
+    snapshot = refused(("bash", "not among the tools"), ("bash", "not among the tools"), ("write", "read-only"))
+    text = Page(card_html(snapshot)).text
+    in_order(text, "Warning: 3 tool calls were refused: bash (not among the tools) ×2, write (read-only)", "Done.")
+
+
+def test_a_text_is_shown_as_markdown() -> None:
+    page = Page(card_html(answered("# Found\n\n- **a**\n- [b](https://e.example)\n")))
+    assert {"h3", "ul", "li", "strong", "a"} <= set(page.tags)
+    assert ("a", "rel", "noopener noreferrer") in page.attributes
+
+
+def test_a_complete_run_without_any_answer_says_so() -> None:
+    assert "The run gave no text." in Page(card_html(answered(" \n"))).text
+
+
+@pytest.mark.parametrize(
+    "snapshot", [planned(gave(FINDINGS)), answered("Three columns.\n" * 40), lost(), refused(("a", "b"))]
+)
+def test_a_typical_card_is_under_five_kilobytes(snapshot: Snapshot) -> None:
+    assert len(card_html(snapshot, binding="findings").encode()) < 5_000
+
+
+def test_numbers_are_on_the_right_and_headings_have_a_scope() -> None:
+    card = card_html(gave([{"name": "a", "n": 1, "flag": True}, {"name": "b", "n": None, "flag": False}]))
+    heads = [value for tag, name, value in Page(card).attributes if tag == "th" and name == "style"]
+    assert [("right" in style) for style in heads] == [False, True, False]
+    assert card.count('scope="col"') == 3
+
+
+def test_a_long_table_says_how_many_rows_and_columns_are_left_out() -> None:
+    rows = [{f"c{c}": r * c for c in range(11)} for r in range(1_000)]
+    page = Page(card_html(gave(rows), binding="found"))
+    assert "… 980 more rows and 3 more columns, all of it: found.output" in page.text
+    assert page.tags.count("tr") == 21
+
+
+def test_an_object_with_one_list_of_objects_shows_it_under_its_name_and_the_rest_above() -> None:
+    page = Page(card_html(gave({"verdict": "good", "rows": [{"a": 1}, {"a": 2}]})))
+    in_order(page.text, "verdict good", "rows", "a", "1", "2")
+    assert page.tags.count("table") == 2
+    assert page.tags.count("caption") == 1
+
+
+def test_an_object_is_two_columns_and_what_is_nested_is_a_tree() -> None:
+    page = Page(card_html(gave({"score": 0.5, "where": {"file": "a.py", "deep": {"list": [[1], [2]]}}, "none": None})))
+    in_order(page.text, "score 0.5", "where", "file : a.py", "deep", "none null")
+    assert page.tags.count("table") == 1
+    assert "ul" in page.tags
+    assert ("th", "scope", "row") in page.attributes
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (True, "true"),
+        (None, "null"),
+        (7, "7"),
+        (0.1, "0.1"),
+        ("läng", "läng"),
+        ([], "[]"),
+        ({}, "{}"),
+        ([1, 2], "1, 2"),
+    ],
+)
+def test_scalars_and_small_values_are_said_in_a_line(value: Any, shown: str) -> None:
+    in_order(Page(card_html(gave(value))).text, "$0.081", shown, "the answer")
+
+
+@pytest.mark.parametrize("make", [lambda v: [v], lambda v: {"k": v}, lambda v: [{"k": v}]])
+def test_a_value_a_thousand_levels_deep_is_cut_not_followed(make: Any) -> None:
+    value: Any = "bottom"
+    for _ in range(1_000):
+        value = make(value)
+    page = Page(card_html(gave(value)))
+    assert "…" in page.text
+    assert "…" in card_text(gave(value))
+
+
+def test_a_long_text_is_cut_with_how_much_and_where_the_rest_is() -> None:
+    snapshot = answered("word " * 4_000)
+    assert "… cut: 17,000 more characters, all of it: found.output" in Page(card_html(snapshot, binding="found")).text
+    assert card_text(snapshot, binding="found").endswith("more characters in found.output")
+
+
+@pytest.mark.parametrize(
+    "text", ["<" * 90_000, "- a\n" * 9_000, "|" * 9_000, "a\n\n" * 9_000, "é漢" * 9_000, "`a` " * 9_000]
+)
+def test_no_text_makes_a_card_larger_than_the_cap(text: str) -> None:
+    for snapshot in (
+        answered(text),
+        ended("failed", error=text, tail=text, notes=(text,) * 50),
+        gave([{text: text}] * 99),
+    ):
+        card = card_html(snapshot)
+        Page(card)
+        assert len(card.encode()) <= MAX_CARD_BYTES
+        assert len(card_text(snapshot)) < 5_000
+
+
+def test_the_last_lines_are_twelve_at_most_and_not_endless() -> None:
+    tail = "\n".join(f"line {i} " + "x" * 500 for i in range(100))
+    text = Page(card_html(ended("failed", reason="provider", tail=tail))).text
+    assert "line 88 " in text
+    assert "line 87 " not in text
+    assert "x" * 161 not in text
+
+
+def test_the_plain_twin_has_the_answer_or_its_json() -> None:
+    assert card_text(answered("Three.\nMore.")) == "find-outliers (scout) complete: Three.\n\nThree.\nMore."
+    first, _, rest = card_text(gave(FINDINGS)).partition("\n\n")
+    assert first == "find-outliers (scout) complete: object, 3 items"
+    assert json.loads(rest) == FINDINGS
+    assert card_text(lost()).count("\n") == 0
+
+
+def test_numbers_that_json_lacks_and_integers_that_python_will_not_print_are_said() -> None:
+    snapshot = gave({"a": float("nan"), "b": float("inf"), "c": 10**6_000, "d": {1, 2}})
+    in_order(Page(card_html(snapshot)).text, "a nan", "b inf", "an integer of 19,932 bits", "(set)")
+    text = card_text(snapshot).partition("\n\n")[2]
+    assert json.loads(text, parse_constant=pytest.fail)["a"] == "nan"
+
+
+def test_halves_of_surrogate_pairs_do_not_reach_the_page() -> None:
+    snapshot = gave({"\ud800": "\udfff", "rows": [{"\udc00": "\ud83d"}]})
+    Page(card_html(snapshot))
+    card_text(snapshot).encode("utf-8")
+
+
+@pytest.mark.parametrize("snapshot", [gave(FINDINGS), answered("x"), lost(), running(), unreadable()])
+def test_the_same_reading_gives_the_same_card(snapshot: Snapshot) -> None:
+    again = Snapshot.model_validate(snapshot.model_dump())
+    assert card_html(snapshot, binding="a") == card_html(again, binding="a")
+    assert card_text(snapshot) == card_text(again)
+
+
+@settings(max_examples=150, deadline=None)
+@given(json_values)
+def test_any_json_value_has_a_card_under_the_cap(value: Any) -> None:
+    card = card_html(gave(value))
+    Page(card)
+    assert len(card.encode()) <= MAX_CARD_BYTES
+    assert len(card_text(gave(value))) < 5_000
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(max_size=2_000), st.text(max_size=300))
+def test_any_text_has_a_card_under_the_cap(text: str, name: str) -> None:
+    for snapshot in (answered(text, name=name), ended("failed", name=name, error=text, tail=text, notes=(text,))):
+        card = card_html(snapshot)
+        Page(card)
+        assert len(card.encode()) <= MAX_CARD_BYTES

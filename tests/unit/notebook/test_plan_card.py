@@ -1,0 +1,98 @@
+"""The view of a plan before its launch."""
+
+from __future__ import annotations
+
+import pytest
+from card_page import Page
+from card_samples import draft
+
+from subagents_nb.domain.models import EMBEDDED, parse_model
+from subagents_nb.domain.plan import Draft
+from subagents_nb.domain.settings import Endpoint
+from subagents_nb.notebook.plan_card import MAX_PROMPT_CHARS, plan_html, plan_text
+
+
+def both(plan: Draft) -> tuple[str, str]:
+    return Page(plan_html(plan)).text, " ".join(plan_text(plan).split())
+
+
+def test_the_whole_plan_is_shown() -> None:
+    plan = draft(notes=("no project context",), tags=("nightly",), tool_env=("CI_TOKEN",), timeout_s=60.0)
+    for text in both(plan):
+        for part in (
+            plan.digest, "scout · builtin · scout.md", "ab" * 32, "anthropic:claude-sonnet-4-5",
+            "the first provider with a key in the environment", "ANTHROPIC_API_KEY", "the model's default",
+            "read, grep", "replaces the default prompt", "50 requests, 2 retries", "60 s", "30 min", "Findings",
+            "nightly", "CI_TOKEN",
+            "Find the columns with outliers. Say why.", "You look, and you change nothing.", '"type": "object"',
+            "no project context", "nothing was launched",
+        ):  # fmt: skip
+            assert part in text, part
+
+
+@pytest.mark.parametrize(
+    ("origin", "why"),
+    [
+        ("call", "asked for in this call"),
+        ("agent", "the agent's own"),
+        ("settings", "your settings"),
+        ("embedded", "embedded model"),
+    ],
+)
+def test_the_model_says_why_it_was_chosen(origin: str, why: str) -> None:
+    model = parse_model(EMBEDDED, origin="embedded", endpoints={}).model_copy(update={"origin": origin})
+    for text in both(draft(model=model)):
+        assert why in text
+        assert "no key is needed" in text
+
+
+def test_texts_are_verbatim_in_a_pre() -> None:
+    task = '\n  if a < b & c:\n\t"quoted" {braces} $x %s\n'
+    page = Page(plan_html(draft(task=task)))
+    assert any(part.removeprefix("\n") == task for part in page.parts)
+    assert page.tags.count("details") == 3
+
+
+def test_what_can_not_be_shown_is_counted() -> None:
+    plan = draft(task="a\x00b\u202ec", system_prompt="")
+    for text in both(plan):
+        assert "2 control characters not shown" in text
+        assert "empty" in text
+    assert "23 more characters not shown" in plan_text(draft(task="x" * (MAX_PROMPT_CHARS + 23)))
+
+
+@pytest.mark.parametrize(
+    ("cwd", "shown"),
+    [
+        ("/home/ada/work", "~/work"),
+        ("/Users/ada", "~"),
+        ("/root/x", "~/x"),
+        (r"C:\Users\ada\x", r"~\x"),
+        ("/rooted/x", "/rooted/x"),
+    ],
+)
+def test_the_home_folder_of_the_user_is_not_published(cwd: str, shown: str) -> None:
+    for text in both(draft(cwd=cwd)):
+        assert f"cwd {shown} timeout" in text
+
+
+def test_a_password_in_an_endpoint_is_not_published() -> None:
+    endpoint = Endpoint(base_url="https://ada:secret@e.example/v1")
+    model = draft().steps[0].model.model_copy(update={"endpoint": endpoint})
+    for text in both(draft(model=model)):
+        assert "https://e.example/v1" in text
+        assert "secret" not in text
+
+
+def test_the_steps_of_a_longer_plan_are_shown_one_after_the_other() -> None:
+    one = draft()
+    two = one.model_copy(
+        update={"steps": (one.steps[0], draft(task="And then?").steps[0].model_copy(update={"index": 1}))}
+    )
+    for text in both(two):
+        assert text.index("Step 1") < text.index("Find the columns") < text.index("Step 2") < text.index("And then?")
+
+
+def test_the_same_draft_gives_the_same_view() -> None:
+    assert plan_html(draft()) == plan_html(draft())
+    assert plan_text(draft()) == plan_text(draft())

@@ -1,0 +1,128 @@
+"""What the page is told, and the one plain line."""
+
+from __future__ import annotations
+
+import pytest
+from card_samples import RUN_ID, answered, ended, gave, lost, planned, refused, running, unreadable
+
+from subagents_nb.domain.records import StepStatus, ToolRow
+from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.notebook.view import ending, text_line, widget_state
+
+TRAITS = {
+    "run_id", "name", "state", "agent", "model", "elapsed_s", "deadline_s", "tokens_in", "tokens_out", "cost",
+    "tool_calls", "tool_limit", "refusals", "tools", "tail", "tail_end", "note", "error", "reason", "stopping",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("snapshot", [running(), ended(), lost(), unreadable(), Snapshot(run_id=RUN_ID)])
+def test_the_page_gets_exactly_the_traits_it_knows(snapshot: Snapshot) -> None:
+    assert set(widget_state(snapshot)) == TRAITS
+
+
+def test_a_run_at_work_is_told_with_figures_tools_and_tail() -> None:
+    state = widget_state(running())
+    assert (state["state"], state["name"], state["agent"]) == ("running", "find-outliers", "scout")
+    assert (state["tokens_in"], state["tokens_out"], state["cost"]) == (18_900, 1_640, "$0.081")
+    assert (state["elapsed_s"], state["deadline_s"]) == (42.3, 1800.0)
+    assert state["tools"][1] == {"name": "grep", "args": "-c ,, data/sales.csv", "state": "running", "seconds": None}
+    assert (state["tail"], state["tail_end"]) == ("Three columns stand out.", 240)
+    assert (state["error"], state["reason"], state["stopping"]) == ("", "", False)
+
+
+def test_the_latest_five_tools_and_4000_characters_are_told() -> None:
+    rows = tuple(ToolRow(call_id=str(i), name=f"tool{i}") for i in range(9))
+    step = StepStatus(
+        agent="a", model="m", state=StepState.RUNNING, tools=rows, tail="x" * 3_999 + "end", tail_end=50_000
+    )
+    state = widget_state(running(steps=(step,)))
+    assert [tool["name"] for tool in state["tools"]] == ["tool4", "tool5", "tool6", "tool7", "tool8"]
+    assert len(state["tail"]) == 4_000
+    assert state["tail"].endswith("end")
+    assert state["tail_end"] == 50_000
+
+
+def test_a_queued_run_is_told_from_its_plan() -> None:
+    state = widget_state(planned(Snapshot(run_id=RUN_ID)))
+    assert (state["state"], state["agent"], state["model"]) == ("queued", "scout", "anthropic:claude-sonnet-4-5")
+    assert state["deadline_s"] == 1800.0
+
+
+def test_a_run_that_can_not_be_read_is_lost_for_the_page_and_says_why() -> None:
+    state = widget_state(unreadable())
+    assert state["state"] == "lost"
+    assert state["error"] == "status.json can't be read: not JSON at line 3"
+    assert "can't be read" in state["reason"]
+
+
+def test_a_run_of_which_nothing_is_there_yet_is_unknown() -> None:
+    assert widget_state(Snapshot(run_id=RUN_ID))["state"] == "unknown"
+
+
+def test_stopping_is_told_only_while_the_run_lives() -> None:
+    assert widget_state(running(stopping=True))["stopping"] is True
+    stopped = running(stopping=True).model_copy(update={"result": ended("stopped").result})
+    assert widget_state(stopped)["stopping"] is False
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "line"),
+    [
+        (running(), "find-outliers (scout) running · attach again with %subagent_attach find-outliers"),
+        (answered("\n\nThree stand out.\nMore."), "find-outliers (scout) complete: Three stand out."),
+        (gave({"rows": [{"a": 1}, {"a": 2}]}), "find-outliers (scout) complete: object, 2 items"),
+        (planned(gave([1])), "find-outliers (scout) complete: Findings, 1 item"),
+        (gave({"a": 1, "b": 2}), "find-outliers (scout) complete: object with a, b"),
+        (gave(0.1 + 0.2), "find-outliers (scout) complete: 0.3"),
+        (gave(None), "find-outliers (scout) complete: null"),
+        (
+            ended("failed", reason="schema", error="The answer has no rows. It was asked twice."),
+            "find-outliers (scout) failed: The answer has no rows.",
+        ),
+        (
+            ended("failed", reason="timeout", actor="deadline"),
+            "find-outliers (scout) failed: The deadline of 30 min passed, and that ended it.",
+        ),
+        (
+            lost(),
+            "find-outliers (scout) lost: The run's process went away without a result (ended by SIGKILL).",
+        ),
+        (unreadable(), f"{RUN_ID} unreadable: status.json can't be read: not JSON at line 3"),
+        (refused(("bash", "no")), "find-outliers (scout) complete: Done. · 1 tool call refused"),
+        (answered(""), "find-outliers (scout) complete"),
+    ],
+)
+def test_the_plain_line_says_state_and_what_came_of_it(snapshot: Snapshot, line: str) -> None:
+    assert text_line(snapshot) == line
+
+
+def test_the_plain_line_does_not_change_with_time_or_identity() -> None:
+    later = running(elapsed_s=99.0, updated_at="2030-01-01T00:00:00Z", run_id="r-99999999")
+    assert text_line(later) == text_line(running())
+
+
+def test_a_name_that_a_shell_would_split_is_quoted_in_the_command() -> None:
+    assert text_line(running(name="two words")).endswith("%subagent_attach 'two words'")
+
+
+@pytest.mark.parametrize(
+    ("reason", "actor", "said"),
+    [
+        ("timeout", "deadline", "The deadline of 30 min passed, and that ended it."),
+        ("stopped", "person", "It was asked to stop. A person ended it."),
+        ("signal", "outside", "Its process was ended by a signal. Something outside subagents_nb did that."),
+        ("vanished", "unknown", "Its process went away without a word. Nobody knows who ended it."),
+        ("auth", "provider", "The provider did not accept the key."),
+        ("unknown", "provider", "The model's provider ended it."),
+        (None, "self", "The run ended as failed by itself and left no reason."),
+        ("unknown", "unknown", "Nobody knows who ended it."),
+        ("startup", "unknown", "Its process ended before the work began."),
+    ],
+)
+def test_an_ending_says_in_plain_words_who_ended_it(reason: str | None, actor: str, said: str) -> None:
+    assert ending(ended("failed", reason=reason, actor=actor)) == said
+
+
+def test_a_run_that_lives_or_is_complete_has_no_ending() -> None:
+    assert ending(running()) == ending(ended()) == ending(running(state=RunState.QUEUED)) == ""

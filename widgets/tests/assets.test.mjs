@@ -1,0 +1,55 @@
+// Rules for the files themselves: hosts put them into pages we do not own.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+const read = (name) => readFileSync(new URL(`../${name}`, import.meta.url), "utf8");
+const [js, css] = [read("run.js"), read("run.css")];
+
+test("each file is below 40 KB and 400 lines", () => {
+  for (const text of [js, css]) {
+    assert.ok(Buffer.byteLength(text) < 40_000);
+    assert.ok(text.split("\n").length <= 400);
+  }
+});
+
+test("nothing is imported and nothing is fetched", () => {
+  assert.doesNotMatch(js, /\bimport\b(?! \{)|\bfetch\s*\(|XMLHttpRequest|WebSocket|\beval\b|new Function|https:/);
+  assert.doesNotMatch(js, /^\s*(import|export .* from)\b/m);
+  assert.deepEqual(js.match(/http:[^"]*/g), ["http://www.w3.org/2000/svg"]); // the name of SVG, not an address
+  assert.doesNotMatch(css, /@import|url\(|https?:|@font-face/);
+});
+
+test("no text is ever parsed as HTML", () => {
+  assert.doesNotMatch(js, /innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextualFragment|srcdoc/);
+});
+
+test("the page's clock is never compared with the kernel's", () => assert.doesNotMatch(js, /\bDate\b/));
+
+test("every selector starts with .sa and none reaches out", () => {
+  const bare = css.replace(/\/\*[\s\S]*?\*\//g, "").replace(/@keyframes[^{]+\{(?:[^{}]*\{[^}]*\})*\s*\}/g, "");
+  const selectors = [...bare.matchAll(/([^{}]+)\{/g)].map((match) => match[1].trim()).filter((text) => !text.startsWith("@"));
+  assert.ok(selectors.length > 50);
+  for (const selector of selectors.flatMap((text) => text.split(","))) {
+    assert.match(selector.trim(), /^\.sa(?![a-z0-9])/, selector);
+    assert.doesNotMatch(selector, /\*|:root|:host/, selector);
+  }
+  for (const [, name] of css.matchAll(/@keyframes (\S+)/g)) assert.match(name, /^sa-/);
+});
+
+test("both themes are there for every host", () => {
+  for (const sign of ['body[data-jp-theme-light="true"]', 'body[data-jp-theme-light="false"]', ".vscode-light", ".vscode-dark",
+    ".vscode-high-contrast", '[data-theme="dark"]', '[data-theme="light"]', "color-scheme: light dark", "--vscode-editor-background"])
+    assert.ok(css.includes(sign), sign);
+  for (const token of ["bg", "sunk", "line", "text", "soft", "blue", "ok", "bad", "warn"])
+    assert.match(css, new RegExp(`--sa-${token}: .*light-dark\\(#\\w+, #\\w+\\)`), token);
+});
+
+test("motion only where the reader allows it, focus always visible", () => {
+  const [still, moving] = css.split("@media (prefers-reduced-motion: no-preference)");
+  assert.doesNotMatch(still, /animation|transition/);
+  assert.match(moving, /animation/);
+  assert.match(css, /button:focus-visible[^}]*outline: 2px/);
+});
+
+test("the lock file names no registry", () => assert.doesNotMatch(read("package-lock.json"), /resolved|https?:/));

@@ -1,0 +1,180 @@
+// Just enough of a page, a model and a clock to test run.js without a browser. Ways to parse HTML throw.
+import { mock } from "node:test";
+import widget from "../run.js";
+
+class FakeNode {
+  parentNode = null;
+  remove() {
+    if (!this.parentNode) return;
+    const kids = this.parentNode.childNodes;
+    kids.splice(kids.indexOf(this), 1);
+    this.parentNode = null;
+  }
+}
+
+export class FakeText extends FakeNode {
+  constructor(text) {
+    super();
+    this.data = String(text);
+  }
+  get textContent() {
+    return this.data;
+  }
+}
+
+export class FakeElement extends FakeNode {
+  childNodes = [];
+  attributes = new Map();
+  ears = new Map();
+  dataset = {};
+  style = {};
+  hidden = false;
+  disabled = false;
+  className = "";
+  title = "";
+  scrollHeight = 0;
+  clientHeight = 0;
+  scrollTop = 0;
+
+  constructor(tag) {
+    super();
+    this.tag = tag;
+  }
+  append(...kids) {
+    for (const kid of kids) this.insertBefore(kid instanceof FakeNode ? kid : new FakeText(kid), null);
+  }
+  insertBefore(kid, before) {
+    kid.remove();
+    kid.parentNode = this;
+    this.childNodes.splice(before ? this.childNodes.indexOf(before) : this.childNodes.length, 0, kid);
+    return kid;
+  }
+  replaceChildren(...kids) {
+    for (const kid of [...this.childNodes]) kid.remove();
+    this.append(...kids);
+  }
+  get textContent() {
+    return this.childNodes.map((kid) => kid.textContent).join("");
+  }
+  set textContent(text) {
+    this.replaceChildren(...(text === "" ? [] : [new FakeText(text)]));
+  }
+  setAttribute(name, value) {
+    this.attributes.set(name, String(value));
+    if (name === "class") this.className = String(value);
+  }
+  getAttribute(name) {
+    return this.attributes.get(name) ?? null;
+  }
+  addEventListener(event, ear) {
+    this.ears.set(event, ear);
+  }
+  fire(event) {
+    if (!this.disabled) this.ears.get(event)?.({ type: event });
+  }
+  focus() {
+    FakeElement.focused = this;
+  }
+  set innerHTML(_) {
+    throw new Error("innerHTML");
+  }
+  set outerHTML(_) {
+    throw new Error("outerHTML");
+  }
+  insertAdjacentHTML() {
+    throw new Error("insertAdjacentHTML");
+  }
+
+  /** Every element below, this one first. */
+  all() {
+    return [this, ...this.childNodes.flatMap((kid) => (kid instanceof FakeElement ? kid.all() : []))];
+  }
+  one(className) {
+    return this.all().find((node) => node.className.split(" ").includes(className));
+  }
+  /** What a reader sees: text outside of hidden elements. */
+  get seen() {
+    if (this.hidden || this.className === "sa-hide") return "";
+    return this.childNodes.map((kid) => (kid instanceof FakeElement ? kid.seen : kid.data)).join("");
+  }
+}
+
+globalThis.document = {
+  createElement: (tag) => new FakeElement(tag),
+  createElementNS: (_, tag) => new FakeElement(tag),
+  createTextNode: (text) => new FakeText(text),
+};
+
+const DEFAULTS = {
+  run_id: "r-06f3k2m9", name: "find-outliers", agent: "scout", model: "anthropic:claude-sonnet", state: "running",
+  elapsed_s: 42, deadline_s: 1800, tokens_in: 12_400, tokens_out: 861, cost: "$0.051", tool_calls: 3, tool_limit: 40,
+  refusals: 0, tools: [], tail: "", tail_end: 0, note: "", error: "", reason: "", stopping: false, beat: 1,
+};
+
+export class FakeModel {
+  ears = new Map();
+  sent = [];
+  reads = 0;
+  constructor(over) {
+    this.traits = { ...DEFAULTS, ...over };
+  }
+  get(name) {
+    this.reads += 1;
+    return this.traits[name];
+  }
+  on(event, ear) {
+    this.ears.set(event, [...(this.ears.get(event) ?? []), ear]);
+  }
+  off(event, ear) {
+    this.ears.set(event, (this.ears.get(event) ?? []).filter((other) => other !== ear));
+  }
+  send(message) {
+    this.sent.push(message);
+  }
+  /** As the host does it: all traits first, then one event for each that changed. */
+  set(over) {
+    const changed = Object.keys(over).filter((name) => this.traits[name] !== over[name]);
+    Object.assign(this.traits, over);
+    for (const name of changed) for (const ear of this.ears.get(`change:${name}`) ?? []) ear();
+  }
+  message(content) {
+    for (const ear of this.ears.get("msg:custom") ?? []) ear(content, []);
+  }
+  get listening() {
+    return [...this.ears.values()].flat().length;
+  }
+}
+
+let now = 0;
+/** Start the fake clock; call before each test. */
+export function startClock() {
+  mock.timers.reset();
+  mock.restoreAll();
+  now = 1_000_000;
+  mock.method(performance, "now", () => now);
+  mock.timers.enable({ apis: ["setTimeout", "setInterval"] });
+}
+/** Let seconds pass, timers included. */
+export function pass(seconds) {
+  for (let i = 0; i < Math.round(seconds * 10); i++) {
+    now += 100;
+    mock.timers.tick(100);
+  }
+}
+
+/** Render a run and name the parts the tests look at. */
+export function show(over = {}) {
+  const model = new FakeModel(over);
+  const el = new FakeElement("div");
+  const abort = new AbortController();
+  const close = widget.render({ model, el, signal: abort.signal });
+  const [section] = el.childNodes;
+  const part = (name) => section.one(name);
+  return {
+    model, el, abort, close, section, part,
+    head: part("sa-head"), body: part("sa-body"), foot: part("sa-foot"), tail: part("sa-tail"), stop: part("sa-danger"),
+    stale: part("sa-stale"), tools: part("sa-tools"), spoken: section.all().find((node) => node.getAttribute("role") === "status"),
+    bars: () => section.all().filter((node) => node.getAttribute("role") === "progressbar"),
+    text: () => part("sa-tail").childNodes.filter((kid) => kid instanceof FakeText).map((kid) => kid.data).join(""),
+  };
+}
