@@ -5,8 +5,8 @@
     %%subagent scout -o findings
     Which columns of data/sales.csv look wrong, and why?
 
-The same as plain functions: `run = launch("scout", "Which columns ...")`, then `await run`. Importing this package starts
-nothing and reads no file; each name below is loaded when it is first used.
+The same as plain functions: `run = launch("scout", "Which columns ...")`, then `await run`. Importing this package
+starts nothing and reads no file; each name below is loaded when it is first used.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from subagents_nb.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from subagents_nb.catalog import register_agent

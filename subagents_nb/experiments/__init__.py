@@ -1,1 +1,1 @@
-
+"""Named sets of runs, sweeps, comparison."""

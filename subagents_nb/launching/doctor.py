@@ -6,7 +6,7 @@ import os
 import sys
 from dataclasses import dataclass
 
-from subagents_nb import __version__, local_model
+import subagents_nb.local_model as local_model
 from subagents_nb.domain.models import PROVIDERS, choose_model
 from subagents_nb.errors import SubagentsError
 from subagents_nb.launching.front import agents, settings
@@ -14,6 +14,7 @@ from subagents_nb.store import open_home
 from subagents_nb.store.lock import probe
 from subagents_nb.supervisor import wire
 from subagents_nb.supervisor.start import spawn_mode
+from subagents_nb.version import __version__
 
 
 @dataclass(frozen=True, slots=True)

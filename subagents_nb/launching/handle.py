@@ -7,7 +7,6 @@ import contextlib
 import importlib
 import json
 import secrets
-import sys
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -26,7 +25,7 @@ from subagents_nb.errors import (
     WaitTimedOut,
 )
 from subagents_nb.launching.schemas import OutputType
-from subagents_nb.launching.waiting import WaitInterrupted, goes_on, until_ended, wait_all
+from subagents_nb.launching.waiting import WaitCancelled, WaitInterrupted, goes_on, until_ended, wait_all
 from subagents_nb.store import FileRuns, RunWriter, StoreHome
 from subagents_nb.store.clock import utc_now
 from subagents_nb.supervisor import sweep
@@ -151,8 +150,7 @@ class Run:
             snapshot = await until_ended(self._home, self.id)
         except asyncio.CancelledError:
             # The kernel cancels the cell; the wait ends here, the run does not.
-            print(f"Interrupted: {goes_on([(self.name, self.id)])}", file=sys.stderr)  # noqa: T201
-            raise
+            raise WaitCancelled(goes_on([(self.name, self.id)])) from None
         return self._output(snapshot)
 
     def events(self) -> Iterator[dict[str, Any]]:

@@ -13,11 +13,18 @@ from subagents_nb.launching.watch import WATCHER
 from subagents_nb.store import StoreHome
 
 # Short enough that an interrupt is heard at once on every platform.
-_SLICE_S = 0.5
+_SLICE_S = 0.2
 
 
 class WaitInterrupted(KeyboardInterrupt):
     """A wait was interrupted from outside; the runs go on, and the message says how to get them again."""
+
+    def _render_traceback_(self, *_: Any) -> list[str]:
+        return [f"Interrupted: {self}"]
+
+
+class WaitCancelled(asyncio.CancelledError):
+    """An `await` was cancelled, as a kernel does with an interrupted cell; the run goes on, and the message says so."""
 
     def _render_traceback_(self, *_: Any) -> list[str]:
         return [f"Interrupted: {self}"]
@@ -72,6 +79,9 @@ async def until_ended(home: StoreHome, run_id: str) -> Snapshot:
 
     stop = WATCHER.follow(home, run_id, hear)
     try:
-        return await over
+        while not over.done():
+            # A kernel whose loop sleeps hears an interrupt only when something else wakes the loop.
+            await asyncio.wait((over,), timeout=_SLICE_S)
+        return over.result()
     finally:
         stop()

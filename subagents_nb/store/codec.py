@@ -28,7 +28,7 @@ def decode(data: bytes, kind: type[D], run_id: str) -> D:
     if not data.strip(b"\0 \t\r\n"):
         raise Unreadable("it is empty" if not data else "it holds only blanks or zeros", kind="empty")
     try:
-        value = json.loads(data, object_pairs_hook=_unique, parse_constant=_no_constant)
+        value = _DECODER.decode(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"it is no whole JSON document ({_brief(error)})", kind="torn") from error
     if not isinstance(value, dict):
@@ -53,6 +53,10 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
+
+
+# Built once: `json.loads` would build a decoder for each of thousands of runs in a list.
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
 
 
 def _brief(error: Exception) -> str:

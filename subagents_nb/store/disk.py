@@ -40,16 +40,21 @@ class Disk:
         if durable:
             self.sync_dir(path.parent)
 
-    def create_once(self, path: Path, data: bytes) -> bool:
-        """Create `path` with `data`, durably; return False, changing nothing, if it exists already."""
-        temp = self._write_temp(path, data, durable=True)
+    def create_once(self, path: Path, data: bytes, *, durable: bool = True, entry: bool = True) -> bool:
+        """Create `path` with `data`; return False, changing nothing, if it exists already.
+
+        `durable` brings the content to the device, `entry` its name too; whoever leaves `entry` out writes a durable
+        file into the same directory afterwards.
+        """
+        temp = self._write_temp(path, data, durable=durable)
         try:
             self.link(temp, path)
         except FileExistsError:
             return False
         finally:
             self._discard(temp)
-        self.sync_dir(path.parent)
+        if entry:
+            self.sync_dir(path.parent)
         return True
 
     def link(self, temp: Path, path: Path) -> None:
@@ -78,7 +83,7 @@ class Disk:
         finally:
             os.close(handle)
 
-    def read(self, path: Path) -> bytes:
+    def read(self, path: str | Path) -> bytes:
         """Return the whole content of a regular file of ours.
 
         Raises:
@@ -136,11 +141,12 @@ def _read_all(handle: int, size: int) -> bytes:
     parts = []
     left = MAX_DOCUMENT_BYTES + 1
     while left > 0:
-        part = os.read(handle, min(left, max(size, 0) + 1))
-        if not part:
-            break
+        wanted = min(left, max(size, 0) + 1)
+        part = os.read(handle, wanted)
         parts.append(part)
         left -= len(part)
+        if len(part) < wanted:  # a regular file gives less only at its end
+            break
     return b"".join(parts)
 
 

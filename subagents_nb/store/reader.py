@@ -15,7 +15,7 @@ from subagents_nb.domain.snapshot import Damage, Snapshot
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.codec import decode
 from subagents_nb.store.disk import DISK, Disk
-from subagents_nb.store.layout import RunPaths, StoreHome
+from subagents_nb.store.layout import StoreHome
 
 D = TypeVar("D", bound=Document)
 
@@ -55,20 +55,20 @@ class FileRuns:
         Raises:
             UnknownRun: the text is no run id.
         """
-        paths = self.home.run(run_id)
+        folder = self.home.run_folder(run_id)
         damage: list[Damage] = []
-        result = self._read(paths.result, RunResult, run_id, damage)
+        result = self._read(folder, "result.json", RunResult, run_id, damage)
         verdict = status = plan = process = None
         if result is None or whole:
-            verdict = self._read(paths.verdict, Verdict, run_id, damage)
-            status = self._read(paths.status, RunStatus, run_id, damage)
+            verdict = self._read(folder, "verdict.json", Verdict, run_id, damage)
+            status = self._read(folder, "status.json", RunStatus, run_id, damage)
         if whole or (result is None and status is None):
-            plan = self._read(paths.plan, LaunchPlan, run_id, damage)
+            plan = self._read(folder, "plan.json", LaunchPlan, run_id, damage)
         if whole:
-            process = self._read(paths.process, ProcessRecord, run_id, damage)
+            process = self._read(folder, "process.json", ProcessRecord, run_id, damage)
         if result is None and status is None and plan is None and not damage:
-            damage.append(self._nothing(paths))
-        return Snapshot(
+            damage.append(self._nothing(folder))
+        return Snapshot.model_construct(  # its parts are validated already
             run_id=run_id,
             plan=plan,
             status=status,
@@ -83,17 +83,17 @@ class FileRuns:
         for run_id in self.ids():
             yield self.snapshot(run_id)
 
-    def _read(self, path: Path, kind: type[D], run_id: str, damage: list[Damage]) -> D | None:
+    def _read(self, folder: str, name: str, kind: type[D], run_id: str, damage: list[Damage]) -> D | None:
         try:
-            return decode(self._disk.read(path), kind, run_id)
+            return decode(self._disk.read(f"{folder}{os.sep}{name}"), kind, run_id)
         except Unreadable as error:
             if error.kind != "missing":
-                damage.append(Damage(document=path.name, kind=error.kind, message=str(error)))
+                damage.append(Damage(document=name, kind=error.kind, message=str(error)))
             return None
 
     @staticmethod
-    def _nothing(paths: RunPaths) -> Damage:
-        there = paths.root.is_dir()
+    def _nothing(folder: str) -> Damage:
+        there = os.path.isdir(folder)
         message = "the directory holds no document of a run" if there else "the run's directory is gone"
         return Damage(document="run", kind="missing", message=message)
 

@@ -47,8 +47,9 @@ def create_run(home: StoreHome, plan: LaunchPlan, recovery: RecoveryRecord, *, d
             disk.make_dir(paths.root / "steps")
             for step in plan.steps:
                 disk.make_dir(paths.step(step.index))
-            disk.create_once(paths.plan, encode(plan))
-            disk.create_once(paths.recovery, encode(recovery))
+            # The first status follows at once and makes these names durable with its own.
+            disk.create_once(paths.plan, encode(plan), entry=False)
+            disk.create_once(paths.recovery, encode(recovery), durable=False, entry=False)
         except BaseException:
             shutil.rmtree(paths.root, ignore_errors=True)
             raise

@@ -22,19 +22,19 @@ _STDERR_CHARS = 4000
 
 def record_pending(
     writer: RunWriter, *, spawn: Literal["warm", "cold"], token: str, pid: int, ticks: int | None
-) -> None:
-    """Say that a runner was started and by whom it is watched."""
-    writer.process(
-        ProcessRecord(
-            run_id=writer.paths.root.name,
-            state="pending",
-            spawn=spawn,
-            token=token,
-            pid=pid,
-            start_ticks=ticks,
-            observer_pid=os.getpid(),
-        )
+) -> ProcessRecord:
+    """Say that a runner was started and by whom it is watched; return what was written."""
+    record = ProcessRecord(
+        run_id=writer.paths.root.name,
+        state="pending",
+        spawn=spawn,
+        token=token,
+        pid=pid,
+        start_ticks=ticks,
+        observer_pid=os.getpid(),
     )
+    writer.process(record)
+    return record
 
 
 def record_end(

@@ -29,7 +29,6 @@ from typing import Any
 from subagents_nb.domain.records import ProcessRecord
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.lock import hold
-from subagents_nb.store.reader import read_document
 from subagents_nb.store.writer import RunWriter
 from subagents_nb.supervisor import wire
 from subagents_nb.supervisor.child import become_runner
@@ -184,9 +183,8 @@ class Host:
         if pid == 0:
             self._in_child(connection, paths.root, str(message["cwd"]), dict(message["environ"]))
         ticks = start_ticks(pid)
-        writer = RunWriter(paths)
-        record_pending(writer, spawn="warm", token=token, pid=pid, ticks=ticks)
-        self._children[pid] = (run_id, read_document(paths.process, ProcessRecord, run_id))
+        started = record_pending(RunWriter(paths), spawn="warm", token=token, pid=pid, ticks=ticks)
+        self._children[pid] = (run_id, started)
         return {"ok": True, "pid": pid, "start_ticks": ticks, "spawn": "warm"}
 
     def _in_child(self, connection: socket.socket, root: Path, cwd: str, environ: dict[str, str]) -> None:

@@ -49,20 +49,17 @@ def _watch(home_text: str, run_id: str, token: str, process: subprocess.Popen[by
         ticks = start_ticks(process.pid)
     except PermissionError:
         ticks = None
-    from subagents_nb.domain.records import ProcessRecord
     from subagents_nb.store.layout import StoreHome
-    from subagents_nb.store.reader import read_document
     from subagents_nb.store.writer import RunWriter
     from subagents_nb.supervisor.ending import record_end, record_pending
     from subagents_nb.supervisor.leftovers import Leftovers, end_leftovers, mark_of
 
     home = StoreHome(Path(home_text))
     paths = home.run(run_id)
-    record_pending(RunWriter(paths), spawn="cold", token=token, pid=process.pid, ticks=ticks)
+    started = record_pending(RunWriter(paths), spawn="cold", token=token, pid=process.pid, ticks=ticks)
     report = {"ok": True, "pid": process.pid, "start_ticks": ticks, "spawn": "cold"}
     os.write(report_to, json.dumps(report).encode() + b"\n")
     os.close(report_to)
-    started = read_document(paths.process, ProcessRecord, run_id)
     left = Leftovers()
     if POSIX:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)

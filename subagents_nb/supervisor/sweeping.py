@@ -8,6 +8,7 @@ from subagents_nb.domain.judge import Ending, Liveness
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.store.clock import age_s
 from subagents_nb.store.layout import StoreHome
+from subagents_nb.store.lock import probe
 from subagents_nb.store.reader import FileRuns
 from subagents_nb.supervisor.ending import judge_run
 from subagents_nb.supervisor.liveness import liveness_of
@@ -23,6 +24,8 @@ def sweep(home: StoreHome, run_ids: Iterable[str]) -> list[str]:
 
 
 def _sweep_one(home: StoreHome, runs: FileRuns, run_id: str) -> bool:
+    if probe(home.run(run_id).lock) == "held":
+        return False  # alive, and nothing else needs to be read
     first = runs.snapshot(run_id)
     state = first.state
     if state is None or state.ended:

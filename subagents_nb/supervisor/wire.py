@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from subagents_nb import __version__
 from subagents_nb.errors import LaunchError
+from subagents_nb.version import __version__
 
 MAX_MESSAGE = 4 * 1024 * 1024
 PROCEED = "proceed"

@@ -1,0 +1,159 @@
+"""The same verbs in a terminal: `subagents-nb list|status|wait|stop|agents|doctor|demo|local-model`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+
+from subagents_nb.errors import SubagentsError
+from subagents_nb.version import __version__
+
+_DEMO_TASK = "Say in one short sentence why a program should write down what it is doing."
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return the exit code: 0 well, 1 refused or failed, 2 bad usage, 130 interrupted."""
+    options = _parser().parse_args(argv)
+    try:
+        return int(options.command(options))
+    except SubagentsError as error:
+        print(f"subagents-nb: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt as interrupt:
+        print(f"\n{interrupt or 'Interrupted.'}", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="subagents-nb", description="Look after the subagents of your notebooks.")
+    parser.add_argument("--version", action="version", version=f"subagents-nb {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    listing = commands.add_parser("list", help="list runs, newest first")
+    listing.add_argument("--state", help="only runs in this state, or `live`")
+    listing.add_argument("-n", type=int, default=20, metavar="NUMBER", help="at most so many ended runs (20)")
+    listing.set_defaults(command=_list)
+
+    status = commands.add_parser("status", help="show one run: how it stands and what it came to")
+    status.add_argument("run", help="id, name, or at least 8 characters of the id")
+    status.set_defaults(command=_status)
+
+    waiting = commands.add_parser("wait", help="wait for runs to end; all live ones if none is named")
+    waiting.add_argument("run", nargs="*")
+    waiting.add_argument("--timeout", metavar="TIME", help="wait at most so long; the runs go on")
+    waiting.set_defaults(command=_wait)
+
+    stop = commands.add_parser("stop", help="stop a run; what it wrote is kept")
+    stop.add_argument("run", help="id, name, or at least 8 characters of the id")
+    stop.add_argument("--reason", default="", help="why, for the record")
+    stop.set_defaults(command=_stop)
+
+    commands.add_parser("agents", help="list the agents that can be used from here").set_defaults(command=_agents)
+    commands.add_parser("doctor", help="check that everything is in order").set_defaults(command=_doctor)
+
+    demo = commands.add_parser("demo", help="launch one run with the embedded model and watch it here")
+    demo.add_argument("--model", help="another model")
+    demo.set_defaults(command=_demo)
+
+    local = commands.add_parser("local-model", help="install or remove the embedded model")
+    local.add_argument("action", choices=("install", "uninstall"))
+    local.set_defaults(command=_local_model)
+    return parser
+
+
+def _list(options: argparse.Namespace) -> int:
+    from subagents_nb import launching
+    from subagents_nb.notebook.lists import runs_text
+
+    print(runs_text(launching.runs(state=options.state, limit=options.n)))
+    return 0
+
+
+def _status(options: argparse.Namespace) -> int:
+    from subagents_nb import launching
+    from subagents_nb.notebook.card import card_text
+
+    run = launching.attach(options.run)
+    snapshot = run.status
+    print(card_text(snapshot))
+    print(f"\n{run.id}  {run.home.run(run.id).root}")
+    return 0 if snapshot.error is None else 1
+
+
+def _wait(options: argparse.Namespace) -> int:
+    from subagents_nb import launching
+    from subagents_nb.notebook.lists import runs_text
+
+    waited = launching.wait_for(options.run, timeout=options.timeout)
+    print(runs_text(waited))
+    return 0 if all(snapshot.state == "complete" for snapshot in waited.snapshots) else 1
+
+
+def _stop(options: argparse.Namespace) -> int:
+    from subagents_nb import launching
+    from subagents_nb.notebook.view import text_line
+
+    run = launching.attach(options.run)
+    run.stop(options.reason, asked_by="a terminal")
+    ended = run.wait(10.0)
+    print(text_line(run.status))
+    return 0 if ended else 1
+
+
+def _agents(_: argparse.Namespace) -> int:
+    from subagents_nb import launching
+    from subagents_nb.notebook.lists import agents_text
+
+    print(agents_text(launching.agents()))
+    return 0
+
+
+def _doctor(_: argparse.Namespace) -> int:
+    from subagents_nb.launching.doctor import examine
+
+    checkup = examine()
+    print(checkup)
+    return 0 if checkup.ok else 1
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from subagents_nb import launching, local_model
+
+    model = options.model or ("scripted:echo" if local_model.available() else "local:smollm2")
+    run = launching.launch("delegate", _DEMO_TASK, model=model)
+    print(f"{run.name} works on {model}, in a process of its own: {run.id}\n")
+    shown = 0
+    while True:
+        snapshot = run.status
+        fresh = snapshot.status.steps[0].tail_end - shown if snapshot.status is not None else 0
+        if fresh > 0:
+            print(snapshot.tail[-fresh:], end="", flush=True)
+            shown += fresh
+        if snapshot.ended:
+            break
+        time.sleep(0.05)
+    print(f"\n\n{run.name} is {snapshot.state}. See it again: subagents-nb status {run.id}")
+    return 0 if snapshot.error is None else 1
+
+
+def _local_model(options: argparse.Namespace) -> int:
+    from subagents_nb import local_model
+    from subagents_nb.store import open_home
+
+    if options.action == "install":
+        path = local_model.install(lambda line: print(line, flush=True))
+        print(f"The embedded model is ready: {path}")
+        return 0
+    local_model.stop(open_home(create=False).root)
+    removed = local_model.uninstall()
+    print("\n".join(f"removed {path}" for path in removed) or "There was nothing to remove.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,36 @@
+"""Pick the engine for a step, and get a fork server ready so that a forked run starts at once."""
+
+from __future__ import annotations
+
+import gc
+
+from subagents_nb.domain.plan import StepPlan
+from subagents_nb.runner.engines.base import Engine
+
+
+def engine_for(step: StepPlan) -> Engine:
+    """Return the engine that carries the step out. A scripted step never imports pydantic-ai."""
+    if step.model.kind == "scripted":
+        from subagents_nb.runner.engines.scripted import ScriptedEngine
+
+        return ScriptedEngine()
+    from subagents_nb.runner.engines.native import NativeEngine
+
+    return NativeEngine()
+
+
+def warm_up() -> None:
+    """Import what a run through OpenAI's protocol needs and build what its first run would build.
+
+    Called once in the fork server, before its first fork. Leaves one thread, no event loop, no open connection. The
+    caller freezes the collector afterwards; while this runs it is off, which halves the time.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        from subagents_nb.runner.engines.rehearsal import rehearse
+
+        rehearse()
+    finally:
+        if collecting:
+            gc.enable()

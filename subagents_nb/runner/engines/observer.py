@@ -1,0 +1,213 @@
+"""Watch a pydantic-ai run: turn what it tells into our events, keep count, and notice answers that broke off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.messages import (
+    FunctionToolCallEvent,
+    FunctionToolResultEvent,
+    ModelMessage,
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
+    ToolCallPart,
+    ToolCallPartDelta,
+    ToolReturnPart,
+)
+from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.tools import RunContext
+
+from subagents_nb.domain.events import (
+    EngineEvent,
+    ModelAsked,
+    ModelNamed,
+    StepFailed,
+    TextStreamed,
+    ThoughtStreamed,
+    ToolEnded,
+    ToolStarted,
+    UsageChanged,
+)
+from subagents_nb.domain.records import Usage
+from subagents_nb.runner.engines.failures import BROKE_OFF
+from subagents_nb.runner.engines.redaction import one_line
+from subagents_nb.runner.engines.tools import Bench, ToolNotes, args_preview
+
+# Models that live in this process send no protocol, so nothing of theirs can break off.
+_IN_PROCESS = frozenset({"function", "test"})
+
+
+def is_cut_short(response: ModelResponse) -> bool:
+    """Say whether a streamed response ended without the provider saying why.
+
+    pydantic-ai takes such a stream for a complete answer, on every protocol. The provider's own word for the end is
+    in the details when it came, and only then.
+    """
+    if response.provider_name is None or response.provider_name in _IN_PROCESS:
+        return False
+    return "finish_reason" not in (response.provider_details or {})
+
+
+@dataclass
+class Observer(AbstractCapability[Bench]):
+    """One step's witness: hooks around the model's requests, and the handler of the event stream."""
+
+    report: Callable[[EngineEvent], None]
+    save: Callable[[Sequence[ModelMessage]], None]
+    redact: Callable[[str], str]
+    tool_names: frozenset[str]
+    notes: ToolNotes
+    price: Callable[[ModelResponse], float | None]
+    usage: Usage = field(default_factory=Usage)
+    model: str = ""
+    last: ModelResponse | None = None
+    _wrote: bool = False  # some answer text was streamed, so the next piece starts a paragraph
+    _output_calls: frozenset[int] = frozenset()
+
+    # --- around the model's requests ---
+
+    async def before_model_request(
+        self, ctx: RunContext[Bench], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Count the request; by now the results of the last turn's tools are in the history."""
+        self.usage = self.usage.model_copy(update={"requests": self.usage.requests + 1})
+        if self.usage.requests > 1:
+            self.save(ctx.messages)
+        self.report(ModelAsked(self.usage.requests))
+        return request_context
+
+    async def after_model_request(
+        self, ctx: RunContext[Bench], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        """Account for the response, and refuse one that broke off."""
+        del request_context
+        self.last = response
+        self._account(response)
+        if response.model_name and response.model_name != self.model:
+            self.model = response.model_name
+            self.report(ModelNamed(self.model))
+        if is_cut_short(response):
+            raise StepFailed("truncated", BROKE_OFF)
+        if any(call.tool_name in self.tool_names for call in response.tool_calls):
+            # Tools take their time; the last turn is saved when the step ends.
+            known = any(message is response for message in ctx.messages)
+            self.save(ctx.messages if known else [*ctx.messages, response])
+        return response
+
+    def _account(self, response: ModelResponse) -> None:
+        spent, so_far = response.usage, self.usage
+        price = self.price(response)
+        first = so_far.requests == 1
+        cost = price if first else None if price is None or so_far.cost_usd is None else so_far.cost_usd + price
+        self.usage = so_far.model_copy(
+            update={
+                "input_tokens": so_far.input_tokens + spent.input_tokens,
+                "output_tokens": so_far.output_tokens + spent.output_tokens,
+                "cache_read_tokens": so_far.cache_read_tokens + spent.cache_read_tokens,
+                "cost_usd": cost,
+            }
+        )
+        self.report(UsageChanged(self.usage))
+
+    # --- the event stream ---
+
+    async def watch(self, _ctx: RunContext[Bench], events: AsyncIterable[Any]) -> None:
+        """Report the events of one turn; pydantic-ai calls this once for the response and once for its tools."""
+        async for event in events:
+            match event:
+                case PartDeltaEvent():
+                    self._delta(event)
+                case PartStartEvent():
+                    self._part(event)
+                case FunctionToolCallEvent():
+                    self._tool_started(event.part)
+                case FunctionToolResultEvent():
+                    self._tool_ended(event.part)
+                case _:
+                    pass
+
+    def _part(self, event: PartStartEvent) -> None:
+        # The first piece of a part comes with its start, not as a delta.
+        self._output_calls -= {event.index}
+        match event.part:
+            case TextPart(content=text):
+                self._paragraph()
+                self._text(text)
+            case ThinkingPart(content=thought) if thought:
+                self.report(ThoughtStreamed(thought))
+            case ToolCallPart() as call if self._is_output(call.tool_name):
+                self._output_calls |= {event.index}
+                self._paragraph()
+                self._text(call.args if isinstance(call.args, str) else _as_text(call.args))
+            case _:
+                pass
+
+    def _delta(self, event: PartDeltaEvent) -> None:
+        match event.delta:
+            case TextPartDelta(content_delta=text):
+                self._text(text)
+            case ThinkingPartDelta(content_delta=thought) if thought:
+                self.report(ThoughtStreamed(thought))
+            case ToolCallPartDelta(args_delta=args) if event.index in self._output_calls and args:
+                self._text(args if isinstance(args, str) else _as_text(args))
+            case _:
+                pass
+
+    def _is_output(self, tool: str) -> bool:
+        # pydantic-ai's own name for the tool that takes the structured answer.
+        return tool.startswith("final_result") and tool not in self.tool_names
+
+    def _paragraph(self) -> None:
+        if self._wrote:
+            self.report(TextStreamed("\n\n"))
+            self._wrote = False
+
+    def _text(self, text: str) -> None:
+        if text:
+            self._wrote = True
+            self.report(TextStreamed(text))
+
+    def _tool_started(self, call: ToolCallPart) -> None:
+        self.usage = self.usage.model_copy(update={"tool_calls": self.usage.tool_calls + 1})
+        preview = args_preview(_args_of(call))
+        self.report(ToolStarted(call.tool_call_id, one_line(call.tool_name, 80), self.redact(preview)))
+
+    def _tool_ended(self, result: ToolReturnPart) -> None:
+        call_id, name = result.tool_call_id, result.tool_name
+        refused = self.notes.refused.pop(call_id, None)
+        if refused is None and name not in self.tool_names:
+            has = ", ".join(sorted(self.tool_names)) or "none"
+            refused = f"{one_line(name, 80)!r} is not one of this step's tools (it has: {has})."
+        text = result.content if isinstance(result.content, str) else _as_text(result.content)
+        self.report(
+            ToolEnded(
+                call_id,
+                ok=refused is None and result.outcome == "success",
+                seconds=self.notes.seconds.pop(call_id, 0.0),
+                preview=one_line(self.redact(text[:1000]), 160),
+                refused=None if refused is None else one_line(self.redact(refused), 300),
+            )
+        )
+
+
+def _args_of(call: ToolCallPart) -> dict[str, Any]:
+    if isinstance(call.args, dict):
+        return call.args
+    try:
+        args = json.loads(call.args or "{}")
+    except ValueError:
+        return {}
+    return args if isinstance(args, dict) else {}
+
+
+def _as_text(value: Any) -> str:
+    return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,101 @@
+"""Scripts of the deterministic twin: what a step does, as a list. Read from the workspace, checked before any of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
+
+from subagents_nb.domain.base import Value
+from subagents_nb.domain.events import StepFailed
+from subagents_nb.domain.records import Reason, Usage
+from subagents_nb.domain.scripts import BUILTIN_SCRIPTS, script_paths
+from subagents_nb.runner.engines.redaction import one_line
+
+_MAX_BYTES = 1_000_000
+_VERBS = ("text", "think", "tool", "sleep", "value", "fail", "usage")
+
+
+class ScriptedFailure(Value):
+    """How a script ends a step without a result."""
+
+    reason: Reason = "model"
+    message: str = "The script says so."
+
+
+class ScriptStep(Value):
+    """One thing a script does: exactly one of its verbs. `args`, `result` and `refused` belong to `tool`."""
+
+    text: str | None = None
+    think: str | None = None
+    tool: str | None = None
+    args: dict[str, Any] = Field(default_factory=dict)
+    result: str = ""
+    refused: str | None = None
+    sleep: float | None = Field(default=None, ge=0, le=86_400)
+    value: Any = None
+    fail: ScriptedFailure | None = None
+    usage: Usage | None = None
+
+    @model_validator(mode="after")
+    def _one_verb(self) -> ScriptStep:
+        given = [verb for verb in _VERBS if verb in self.model_fields_set]
+        if len(given) != 1:
+            raise ValueError(f"a step has exactly one of {', '.join(_VERBS)}, not {', '.join(given) or 'none'}")
+        extra = {"args", "result", "refused"} & self.model_fields_set
+        if extra and given != ["tool"]:
+            raise ValueError(f"{', '.join(sorted(extra))} belongs to a tool step")
+        return self
+
+    @property
+    def verb(self) -> str:
+        """Return which of the verbs this step has."""
+        return next(verb for verb in _VERBS if verb in self.model_fields_set)
+
+
+Script = tuple[ScriptStep, ...]
+_SCRIPT: TypeAdapter[Script] = TypeAdapter(Script)
+
+
+def parse_script(content: bytes, where: str) -> Script:
+    """Turn a file's content into a script.
+
+    Raises:
+        StepFailed: it is not one; the message names the first faults.
+    """
+    try:
+        return _SCRIPT.validate_json(content)
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(map(str, fault['loc'])) or 'the file'}: {fault['msg']}" for fault in error.errors()[:5]
+        )
+        raise StepFailed("setup", f"The script {where} can't be used: {one_line(faults, 600)}") from error
+
+
+def read_script(name: str, cwd: Path) -> Script:
+    """Find the script of this name in the workspace and read it.
+
+    Raises:
+        StepFailed: there is none, it lies outside the workspace, or it can't be used.
+    """
+    root = cwd.resolve()
+    for candidate in script_paths(name):
+        path = (root / candidate).resolve()
+        if not path.is_relative_to(root):
+            raise StepFailed("setup", f"The script {one_line(name, 100)!r} lies outside the workspace.")
+        if path.is_file():
+            try:
+                with path.open("rb") as file:
+                    content = file.read(_MAX_BYTES + 1)
+            except OSError as error:
+                raise StepFailed("setup", f"The script {candidate} can't be read: {error.strerror}") from error
+            if len(content) > _MAX_BYTES:
+                raise StepFailed("setup", f"The script {candidate} is larger than {_MAX_BYTES} bytes.")
+            return parse_script(content, candidate)
+    looked = " or ".join(script_paths(name))
+    raise StepFailed(
+        "setup",
+        f"There is no script {one_line(name, 100)!r}: it is not built in ({', '.join(sorted(BUILTIN_SCRIPTS))}) "
+        f"and {looked} is not in the workspace.",
+    )

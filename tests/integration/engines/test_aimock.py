@@ -1,0 +1,132 @@
+"""The native engine against aimock: tool calls, streams, structured output and faults over both OpenAI protocols."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from subagents_nb.domain.events import ModelNamed, TextStreamed, ThoughtStreamed, ToolEnded, ToolStarted
+from subagents_nb.runner.engines import engine_for
+from subagents_nb.runner.engines.native import NativeEngine
+
+KEY = {"LAB_KEY": "sk-very-secret-value"}
+SCHEMA = {
+    "type": "object",
+    "title": "A verdict, in short",
+    "properties": {"ok": {"type": "boolean"}, "score": {"type": "integer", "minimum": 0, "maximum": 10}},
+    "required": ["ok", "score"],
+    "additionalProperties": False,
+}
+both = pytest.mark.parametrize("api", ["chat", "responses"])
+
+
+@pytest.fixture(autouse=True)
+def _key(workshop: Any) -> None:
+    workshop.environ.update(KEY)
+
+
+@both
+def test_an_answer_is_streamed_and_counted(workshop: Any, plan: Any, aimock: Any, api: str) -> None:
+    step = plan("hello", at=aimock.url, api=api)
+
+    outcome = workshop.run(engine_for(step), step)
+
+    assert outcome.text == workshop.text == "hi from the other side"
+    assert (outcome.usage.input_tokens, outcome.usage.output_tokens) == (1000, 50)
+    assert outcome.usage.requests == 1
+    assert outcome.usage.cost_usd is None, "nobody knows the prices of a server of one's own"
+    assert outcome.model == workshop.told(ModelNamed)[0].model == "gpt-5-mini"
+
+
+def test_a_provider_is_reached_where_the_environment_says_and_its_price_is_known(
+    workshop: Any, plan: Any, aimock: Any
+) -> None:
+    workshop.environ.update(OPENAI_API_KEY="sk-very-secret-value", OPENAI_BASE_URL=f"{aimock.url}/v1")
+    step = plan("hello", "openai:gpt-5-mini")
+
+    outcome = workshop.run(engine_for(step), step)
+
+    assert outcome.text == "hi from the other side"
+    assert outcome.usage.cost_usd is not None and outcome.usage.cost_usd > 0
+
+
+@both
+def test_two_tools_of_one_turn_really_run(workshop: Any, plan: Any, aimock: Any, api: str) -> None:
+    (workshop.cwd / "a.csv").write_text("x\n1\n")
+    step = plan("use two tools", at=aimock.url, api=api, tools=("read", "list"))
+
+    outcome = workshop.run(NativeEngine(), step)
+
+    assert outcome.text == "a.csv has one row"
+    assert [(e.name, e.args) for e in workshop.told(ToolStarted)] == [("read", "a.csv"), ("list", ".")]
+    assert all(event.ok for event in workshop.told(ToolEnded))
+    assert outcome.usage.requests == 2 and outcome.usage.tool_calls == 2
+
+
+def test_a_secret_file_is_refused(workshop: Any, plan: Any, aimock: Any) -> None:
+    (workshop.cwd / ".env").write_text("TOKEN=hidden-value")
+    step = plan("read the key", at=aimock.url, tools=("read",))
+
+    assert workshop.run(NativeEngine(), step).text == "I may not"
+    assert workshop.told(ToolEnded)[0].refused is not None
+    assert "hidden-value" not in (workshop.step_dir / "session.json").read_text()
+
+
+def test_reasoning_comes_as_thoughts(workshop: Any, plan: Any, aimock: Any) -> None:
+    assert workshop.run(NativeEngine(), plan("think", at=aimock.url)).text == "then I answer"
+    assert "".join(event.text for event in workshop.told(ThoughtStreamed)) == "first I ponder"
+
+
+@both
+def test_a_slow_answer_comes_piece_by_piece(workshop: Any, plan: Any, aimock: Any, api: str) -> None:
+    workshop.run(NativeEngine(), plan("hello", at=aimock.url, api=api))  # whatever is imported late is imported now
+    workshop.events.clear()
+    workshop.times.clear()
+
+    workshop.run(NativeEngine(), plan("slowly", at=aimock.url, api=api))
+
+    pieces = [at for event, at in zip(workshop.events, workshop.times, strict=True) if isinstance(event, TextStreamed)]
+    assert len(pieces) >= 8 and pieces[-1] - pieces[0] > 0.1
+
+
+@pytest.mark.parametrize(
+    ("task", "mode", "score"), [("judge", "tool", 7), ("native", "native", 8), ("prompted", "prompted", 3)]
+)
+def test_a_structured_answer_comes_in_the_mode_of_the_endpoint(
+    workshop: Any, plan: Any, aimock: Any, task: str, mode: str, score: int
+) -> None:
+    step = plan(task, at=aimock.url, output_schema=SCHEMA, endpoint={"output_mode": mode})
+
+    outcome = workshop.run(NativeEngine(), step)
+
+    assert outcome.has_value and outcome.value["score"] == score
+    assert f'"score":{score}' in workshop.text.replace(" ", ""), "people see the value as it comes"
+
+
+def test_a_value_that_never_fits_is_a_schema_failure(workshop: Any, plan: Any, aimock: Any) -> None:
+    failure = workshop.fail(NativeEngine(), plan("never fits", at=aimock.url, output_schema=SCHEMA, output_retries=1))
+
+    assert failure.reason == "schema" and "score: 99 is greater than the maximum of 10" in failure.message
+
+
+@both
+@pytest.mark.parametrize(
+    ("task", "reason", "words"),
+    [
+        ("rate", "rate-limit", "Slow down, please"),
+        ("key", "auth", "LAB_KEY"),
+        ("teapot", "provider", "HTTP 418"),
+        ("cut off", "connection", "broke off while the model was answering"),  # aimock resets the connection here
+        ("drop", "connection", "broke off while the model was answering"),
+    ],
+)
+def test_each_fault_has_its_reason_and_no_message_holds_the_key(
+    workshop: Any, plan: Any, aimock: Any, api: str, task: str, reason: str, words: str
+) -> None:
+    failure = workshop.fail(NativeEngine(retries=0), plan(task, at=aimock.url, api=api))
+
+    assert failure.reason == reason and words in failure.message, failure.message
+    assert KEY["LAB_KEY"] not in failure.message
+    assert failure.message.isprintable()
+    assert failure.usage is not None and failure.usage.requests == 1

@@ -1,0 +1,104 @@
+"""The shell tool: what it returns, and that nothing it started stays."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from subagents_nb.runner.engines.shell import CommandEnd, Keeper, run_command
+
+ENVIRON = {"PATH": "/usr/bin:/bin", "MARK": "seen"}
+
+
+def run(command: str, cwd: Path, *, seconds: float = 20, limit: int = 2000) -> CommandEnd:
+    return asyncio.run(run_command(command, cwd=cwd, environ=ENVIRON, seconds=seconds, limit=limit))
+
+
+def is_running(pid_file: Path) -> bool:
+    """A zombie has ended; only its parent has not looked."""
+    try:
+        stat = Path(f"/proc/{pid_file.read_text().strip()}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def test_a_command_runs_in_the_workspace_with_the_given_variables_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+
+    end = run("pwd; echo $MARK ${OPENAI_API_KEY:-none}; echo oops >&2; exit 3", tmp_path)
+
+    assert end == CommandEnd(output=f"{tmp_path}\nseen none\noops\n", code=3)
+
+
+def test_a_command_that_takes_too_long_is_ended_with_what_it_said(tmp_path: Path) -> None:
+    end = run("echo begun; echo $$ > pid; sleep 300", tmp_path, seconds=0.3)
+
+    assert end == CommandEnd(output="begun\n", code=None)
+    assert not is_running(tmp_path / "pid")
+
+
+def test_a_background_child_does_not_outlive_its_command(tmp_path: Path) -> None:
+    started = time.monotonic()
+
+    end = run("sleep 300 & echo $! > pid; echo done", tmp_path)
+
+    assert end == CommandEnd(output="done\n", code=0)
+    assert not is_running(tmp_path / "pid")
+    assert time.monotonic() - started < 10
+
+
+def test_a_command_that_ignores_the_polite_signal_is_ended_all_the_same(tmp_path: Path) -> None:
+    end = run("trap '' TERM; echo $$ > pid; while :; do sleep 0.1; done", tmp_path, seconds=0.3)
+
+    assert end.code is None and not is_running(tmp_path / "pid")
+
+
+def test_a_flood_of_output_is_kept_at_both_ends_only(tmp_path: Path) -> None:
+    end = run("echo first; head -c 3000000 /dev/zero | tr '\\0' x; echo; echo last", tmp_path, limit=1000)
+
+    assert end.output.startswith("first") and end.output.endswith("last\n")
+    assert "bytes left out" in end.output and len(end.output) < 1200
+
+
+def test_a_cancelled_command_takes_its_children_with_it(tmp_path: Path) -> None:
+    async def main() -> None:
+        command = "sleep 300 & echo $! > pid; mv pid ready; wait"
+        task = asyncio.ensure_future(run_command(command, cwd=tmp_path, environ=ENVIRON, seconds=60, limit=100))
+        async with asyncio.timeout(20):
+            while not (tmp_path / "ready").exists():
+                await asyncio.sleep(0.01)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(main())
+    assert not is_running(tmp_path / "ready")
+
+
+def test_a_command_cancelled_while_it_starts_leaves_nothing(tmp_path: Path) -> None:
+    async def main() -> None:
+        task = asyncio.ensure_future(
+            run_command("echo $$ > pid; sleep 300", cwd=tmp_path, environ=ENVIRON, seconds=60, limit=100)
+        )
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert not (tmp_path / "pid").exists() or not is_running(tmp_path / "pid")
+
+
+def test_a_keeper_keeps_everything_that_fits() -> None:
+    keeper = Keeper(10)
+    for piece in (b"abc", b"defg", b"hij"):
+        keeper.add(piece)
+
+    assert keeper.text() == "abcdefghij"
