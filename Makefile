@@ -24,7 +24,7 @@ demo: $(VENV)/.demo ## install, fetch the embedded model, execute the quickstart
 test: check ## everything: unit, integration, crash, notebook, browser
 	$(BIN)/subagents-nb local-model install
 	$(PYTEST) tests
-	$(PYTEST) --nbval-lax notebooks -p no:randomly
+	$(PYTEST) -p nbval -p no:randomly --nbval-lax notebooks
 
 check: $(VENV)/.dev widgets/node_modules/.ready ## format, lint, types, import contracts, JavaScript types
 	$(BIN)/ruff format --check subagents_nb tests benchmarks notebooks/*.py

@@ -63,5 +63,5 @@ def leave(store: Path) -> None:
             connection.settimeout(5)
             with wire.SocketName(path) as address:
                 connection.connect(address)
-            connection.sendall(wire.encode({"op": "leave"}))
-            wire.read_line(connection)
+            connection.sendall(wire.encode({"op": "leave"}) + b"\n")
+            connection.recv(4096)

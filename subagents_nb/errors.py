@@ -91,7 +91,8 @@ class StoreError(SubagentsError):
 
 
 class Unreadable(StoreError):
-    """One document can't be read; `kind` says how: missing, empty, torn, foreign, newer, too-large, denied."""
+    """One document can't be read; `kind` says how: missing, empty, torn, foreign, newer, too-large,
+    denied, busy (the system could not look just now)."""
 
     def __init__(self, message: str, *, kind: str) -> None:
         super().__init__(message)

@@ -28,6 +28,8 @@ TOOL_SPELLINGS: dict[str, str] = {
     "multiedit": "edit",
     "bash": "bash",
     "shell": "bash",
+    "ask": "ask",
+    "askuserquestion": "ask",
 }
 
 _UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "h": 3600.0}

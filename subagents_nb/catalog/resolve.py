@@ -65,7 +65,11 @@ def _unknown_lines(name: str, catalog: AgentCatalog) -> Iterator[str]:
     yield f"Working directory: {catalog.cwd}"
     yield "Looked in:"
     for place in catalog.places:
-        yield f"  {place.where} ({place.source}): {_state(place)}"
+        if place.state != "absent":
+            yield f"  {place.where} ({place.source}): {_state(place)}"
+    absent = [place.where for place in catalog.places if place.state == "absent"]
+    if absent:
+        yield f"  absent: {', '.join(absent)}"
     agents = sorted(catalog.agents, key=lambda agent: agent.name)
     yield "Agents: " + (", ".join(f"{agent.name} ({agent.source})" for agent in agents) or "none")
     if catalog.problems:

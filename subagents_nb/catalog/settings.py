@@ -19,7 +19,7 @@ from subagents_nb.errors import RequestError
 MAX_FILE_BYTES = 1024 * 1024
 
 # A cloned repository must not be able to send the user's keys or variables elsewhere.
-_USER_ONLY = frozenset({"endpoints", "tool_env"})
+_USER_ONLY = frozenset({"endpoints", "tool_env", "notify_command"})
 _ENDPOINT_NAME = re.compile(r"[a-z][a-z0-9_-]*\Z")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
@@ -83,8 +83,9 @@ class _Merge:
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             self.reasons.append(f"{place.where}: not TOML: {error}")
             return
-        if "timeout" in table and "timeout_s" in table:
-            self.reasons.append(f"{place.where}: `timeout` and `timeout_s` mean the same: keep one")
+        for key in ("timeout", "tool_timeout", "checkpoint"):
+            if key in table and f"{key}_s" in table:
+                self.reasons.append(f"{place.where}: `{key}` and `{key}_s` mean the same: keep one")
         for key, value in table.items():
             self._add_key(key, value, place)
 
@@ -171,6 +172,12 @@ def _variables(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _command(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value or not all(isinstance(word, str) and word for word in value):
+        raise fields.FieldError(f'must be a list of words, as in ["notify-send", "done"], not {fields.shown(value)}')
+    return tuple(value)
+
+
 # Key in a file -> field of Settings and how it is read.
 _READERS: Mapping[str, tuple[str, Callable[[object], object]]] = {
     "default_model": ("default_model", _some_text),
@@ -179,10 +186,18 @@ _READERS: Mapping[str, tuple[str, Callable[[object], object]]] = {
     "timeout": ("timeout_s", fields.duration),
     "timeout_s": ("timeout_s", fields.duration),
     "max_requests": ("max_requests", fields.whole_number),
+    "tool_timeout": ("tool_timeout_s", fields.duration),
+    "tool_timeout_s": ("tool_timeout_s", fields.duration),
+    "checkpoint": ("checkpoint_s", fields.duration),
+    "checkpoint_s": ("checkpoint_s", fields.duration),
+    "max_live_runs": ("max_live_runs", fields.whole_number),
+    "keep_days": ("keep_days", fields.whole_number),
+    "notify_command": ("notify_command", _command),
     "tool_env": ("tool_env", _variables),
 }
 _ENVIRONMENT: Mapping[str, str] = {
     "SUBAGENTS_NB_MODEL": "default_model",
     "SUBAGENTS_NB_TIMEOUT": "timeout",
     "SUBAGENTS_NB_THINKING": "default_thinking",
+    "SUBAGENTS_NB_TOOL_TIMEOUT": "tool_timeout",
 }

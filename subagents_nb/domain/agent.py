@@ -14,7 +14,8 @@ THINKING_LEVELS: tuple[Thinking, ...] = ("off", "minimal", "low", "medium", "hig
 
 READ_TOOLS = ("read", "list", "find", "grep")
 WRITE_TOOLS = ("write", "edit", "bash")
-KNOWN_TOOLS = READ_TOOLS + WRITE_TOOLS
+ASK_TOOLS = ("ask",)  # a question to the person
+KNOWN_TOOLS = READ_TOOLS + WRITE_TOOLS + ASK_TOOLS
 
 
 class AgentDefinition(Value):

@@ -73,8 +73,23 @@ class Noticed:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class FileChanged:
+    """A file of the workspace was written by one of the step's tools; `path` is relative to it."""
+
+    path: str
+
+
 EngineEvent: TypeAlias = (
-    ModelAsked | TextStreamed | ThoughtStreamed | ToolStarted | ToolEnded | UsageChanged | ModelNamed | Noticed
+    ModelAsked
+    | TextStreamed
+    | ThoughtStreamed
+    | ToolStarted
+    | ToolEnded
+    | UsageChanged
+    | ModelNamed
+    | Noticed
+    | FileChanged
 )
 
 
@@ -120,7 +135,7 @@ def fold(step: StepStatus, event: EngineEvent) -> StepStatus:
             return step.model_copy(update={"usage": usage})
         case ModelNamed(model):
             return step.model_copy(update={"model": model})
-        case Noticed():
+        case Noticed() | FileChanged():
             return step
 
 

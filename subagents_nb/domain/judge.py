@@ -44,6 +44,8 @@ def judge_liveness(identity: Identity | None, seen: Seen) -> Liveness:
         return Liveness.UNKNOWN
     if _differ(identity.host, seen.host):
         return Liveness.UNKNOWN
+    if None in (identity.host, seen.host) and (identity.boot_id is None or identity.boot_id != seen.boot_id):
+        return Liveness.UNKNOWN  # nothing says that this is the same machine
     if _differ(identity.boot_id, seen.boot_id):
         return Liveness.DEAD
     if _differ(identity.pid_namespace, seen.pid_namespace):
@@ -79,12 +81,22 @@ class Judgement:
     message: str
 
 
-def judge_end(*, began: bool, ending: Ending, stop_asked: bool, last_words: str) -> Judgement:
+def judge_end(
+    *, began: bool, ending: Ending, stop_asked: bool, last_words: str, waited_as: str | None = None
+) -> Judgement:
     """Say what a run without a result came to, once its runner is proved gone.
 
     `began` is whether the runner had taken the run over from its launcher. `last_words` is the end of its error output.
     """
     how = _how(ending)
+    if waited_as is not None:
+        return Judgement(
+            state="failed",
+            reason="startup",
+            actor="unknown",
+            message="It waited for a free place and the supervisor that kept its turn went away: it never started. "
+            f'Launch it with subagents_nb.attach("{waited_as}").launch_again().',
+        )
     if not began:
         tail = f" Its last words: {last_words}" if last_words else ""
         return Judgement(

@@ -163,6 +163,8 @@ def _split_provider(body: str, endpoints: Mapping[str, Endpoint]) -> tuple[str, 
     known = PROVIDER_NAMES | set(endpoints)
     for sep in (":", "/"):
         head, found, tail = body.partition(sep)
+        if found and head in endpoints:
+            return head, tail
         head = _ALIASES.get(head, head)
         if found and head in known:
             return head, tail

@@ -60,6 +60,7 @@ class StepPlan(Value):
     output_schema: dict[str, Any] | None = None
     schema_name: str | None = None
     timeout_s: float | None = None
+    tool_timeout_s: float | None = None
     max_requests: int = 50
     output_retries: int = 2
 
@@ -76,6 +77,13 @@ class StepPlan(Value):
             "tools": sorted(self.tools),
             "output_schema": self.output_schema,
         }
+
+
+class Resumes(Value):
+    """Which run's session a run goes on from."""
+
+    run_id: str
+    digest: str  # of the source's launch contract, reported beside the new one
 
 
 class LaunchPlan(Document):
@@ -95,6 +103,9 @@ class LaunchPlan(Document):
     notes: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     origin: Origin = Origin()
+    resumes: Resumes | None = None
+    notify_command: tuple[str, ...] = ()
+    checkpoint_s: float | None = None  # so long before the deadline the agent is asked to leave its findings
 
 
 class Draft(Value):
@@ -108,11 +119,20 @@ class Draft(Value):
     notes: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     origin: Origin = Origin()
+    resumes: Resumes | None = None
+    notify_command: tuple[str, ...] = ()
+    checkpoint_s: float | None = None
 
     @property
     def digest(self) -> str:
         """Return the launch contract digest: equal contracts have equal digests, whatever their names and deadlines."""
-        bound = {"projection": DIGEST_PROJECTION, "mode": "single", "steps": [step.contract() for step in self.steps]}
+        bound: dict[str, Any] = {
+            "projection": DIGEST_PROJECTION,
+            "mode": "single",
+            "steps": [step.contract() for step in self.steps],
+        }
+        if self.resumes is not None:
+            bound["resumes"] = self.resumes.run_id
         return sha256_text(stable_json(bound))
 
     def to_plan(self, *, run_id: str, token: str, created_at: str) -> LaunchPlan:
@@ -130,6 +150,9 @@ class Draft(Value):
             notes=self.notes,
             tags=self.tags,
             origin=self.origin,
+            resumes=self.resumes,
+            notify_command=self.notify_command,
+            checkpoint_s=self.checkpoint_s,
         )
 
 

@@ -9,7 +9,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from subagents_nb.domain.attention import Attention
 from subagents_nb.domain.base import Document, Value
+from subagents_nb.domain.control import Retuned, SteerReceipt
+from subagents_nb.domain.questions import OpenQuestion
 from subagents_nb.domain.states import RunState, StepState
 
 TAIL_CHARS = 4000
@@ -17,8 +20,9 @@ RECENT_TOOLS = 5
 
 # Why a run or step ended as it did; shown beside the state.
 Reason = Literal[
-    "timeout", "stopped", "signal", "provider", "auth", "rate-limit", "connection", "truncated", "schema", "context",
-    "budget", "no-answer", "model", "setup", "startup", "vanished", "output-limit", "internal", "unknown",
+    "timeout", "stopped", "interrupted", "signal", "provider", "auth", "rate-limit", "connection", "truncated",
+    "schema", "context", "budget", "no-answer", "model", "setup", "startup", "vanished", "output-limit", "internal",
+    "unknown",
 ]  # fmt: skip
 # Who ended it.
 Actor = Literal["person", "deadline", "budget", "parent", "outside", "provider", "self", "unknown"]
@@ -104,6 +108,7 @@ class RunStatus(Document):
     mode: str = "single"
     digest: str = ""
     runner: Identity | None = None
+    queue_keeper: Identity | None = None  # the supervisor with which it waits for a place
     started_at: str
     updated_at: str
     elapsed_s: float = 0.0
@@ -111,6 +116,12 @@ class RunStatus(Document):
     usage: Usage = Usage()
     steps: tuple[StepStatus, ...] = ()
     stopping: bool = False
+    draining: bool = False
+    attention: Attention | None = None
+    questions: tuple[OpenQuestion, ...] = ()
+    waited_s: float = 0.0  # waiting for the person or for a rate limit; no deadline counts it
+    retunes: tuple[Retuned, ...] = ()
+    steering: tuple[SteerReceipt, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -158,6 +169,11 @@ class RunResult(Document):
     timeout_s: float | None = None
     usage: Usage = Usage()
     steps: tuple[StepResult, ...] = ()
+    waited_s: float = 0.0
+    retunes: tuple[Retuned, ...] = ()
+    resumed_from: str | None = None
+    changed_files: tuple[str, ...] = ()  # by the run's own write tools, relative to its directory
+    open_tools: tuple[ToolRow, ...] = ()  # at work when the run was ended
     artifacts: tuple[Artifact, ...] = ()
     tail: str = ""
     notes: tuple[str, ...] = ()
@@ -207,24 +223,3 @@ class RecoveryRecord(Document):
     session_file: str = "steps/0/session.json"
     agent: dict[str, Any] = Field(default_factory=dict)
     deadline_at: str | None = None
-
-
-class ControlRequest(Document):
-    """Something asked of a live run by any process of its user; created once."""
-
-    kind: Literal["control"] = "control"
-    request_id: str
-    verb: Literal["stop"]
-    asked_at: str
-    asked_by: str = ""  # surface and session, never a user or host name
-    reason: str = ""
-
-
-class ControlAnswer(Document):
-    """The runner's answer to one request."""
-
-    kind: Literal["answer"] = "answer"
-    request_id: str
-    outcome: Literal["accepted", "refused", "too-late"]
-    text: str = ""
-    answered_at: str

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-BUILTIN_SCRIPTS = frozenset({"echo", "slow", "tools", "refused", "fail", "crash", "hang", "stubborn"})
+BUILTIN_SCRIPTS = frozenset(
+    {"echo", "slow", "tools", "refused", "fail", "crash", "hang", "stubborn", "ask", "steerable"}
+)
 SCRIPT_FOLDER = ".subagents/scripts"
 
 

@@ -37,6 +37,12 @@ class Settings(Value):
     default_thinking: Thinking | None = None
     timeout_s: float = Field(default=1800.0, gt=0)
     max_requests: int = Field(default=50, gt=0)
+    tool_timeout_s: float | None = Field(default=None, gt=0)
+    checkpoint_s: float | None = Field(default=None, gt=0)
+    max_live_runs: int = Field(default=16, gt=0)
+    keep_days: float = Field(default=30.0, gt=0)
+    # A command that is told on standard input when a run waits for the person or has ended.
+    notify_command: tuple[str, ...] = ()
     endpoints: dict[str, Endpoint] = Field(default_factory=dict)
     # Variables that the tools an agent starts may see although their names look secret.
     tool_env: tuple[str, ...] = ()

@@ -49,7 +49,9 @@ class Snapshot(Value):
             return RunState(self.verdict.state)
         if self.status is not None:
             return self.status.state
-        return RunState.QUEUED if self.plan is not None else None
+        # A status that is there and can't be read may have said anything: that is no queued run.
+        unread = any(damage.document == "status.json" for damage in self.damage)
+        return RunState.QUEUED if self.plan is not None and not unread else None
 
     @property
     def ended(self) -> bool:

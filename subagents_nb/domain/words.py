@@ -26,10 +26,12 @@ def count(number: int) -> str:
     """Say a number of tokens in at most five characters: `861`, `12.4k`, `1.2M`."""
     if number < 1000:
         return str(number)
-    for limit, divisor, suffix in ((1_000_000, 1000, "k"), (1_000_000_000, 1_000_000, "M")):
-        if number < limit:
-            value = number / divisor
-            return f"{value:.1f}{suffix}" if value < 100 else f"{value:.0f}{suffix}"
+    for divisor, suffix in ((1000, "k"), (1_000_000, "M")):
+        value = number / divisor
+        if value < 99.95:
+            return f"{value:.1f}{suffix}"
+        if value < 999.5:
+            return f"{value:.0f}{suffix}"
     return f"{number / 1_000_000_000:.1f}G"
 
 
@@ -65,7 +67,7 @@ def parse_duration(value: float | int | str) -> float:
     if isinstance(value, bool):
         raise ValueError("a timeout is a number of seconds, not true or false")
     if isinstance(value, int | float):
-        seconds = float(value)
+        seconds = float(min(value, MAX_TIMEOUT_S + 1))  # an int may be too large for a float
     else:
         match = _DURATION.match(value)
         if match is None:

@@ -2,67 +2,125 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
-import shutil
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from subagents_nb.domain.agent import AgentDefinition
-from subagents_nb.domain.environment import runner_environ
+from subagents_nb.domain.environment import RUN_MARK, runner_environ
 from subagents_nb.domain.ids import make_run_id
 from subagents_nb.domain.plan import Draft, LaunchPlan
 from subagents_nb.domain.records import Identity, RecoveryRecord, RunStatus, StepStatus
+from subagents_nb.errors import LaunchRefused
 from subagents_nb.store import RunWriter, StoreHome, create_run
+from subagents_nb.store.capacity import take_place
 from subagents_nb.store.clock import utc_now
-from subagents_nb.supervisor import Started, start_runner
-from subagents_nb.supervisor.identity import boot_id, host_id, pid_namespace
+from subagents_nb.store.writer import discard_run
+from subagents_nb.supervisor.identity import boot_id, host_id, pid_namespace, start_ticks
+from subagents_nb.supervisor.leftovers import mark_of
+from subagents_nb.supervisor.start import Started, ask, connect_queue, start_runner
 
 
-def begin(draft: Draft, agent: AgentDefinition, *, home: StoreHome, environ: Mapping[str, str] | None = None) -> str:
+def begin(
+    draft: Draft,
+    agent: AgentDefinition,
+    *,
+    home: StoreHome,
+    limit: int,
+    queue: bool = True,
+    environ: Mapping[str, str] | None = None,
+) -> str:
     """Start the run of a draft and return its id; when this returns, the runner may work and its owner is on disk.
 
+    Beyond `limit` live runs it is queued with the supervisor and started in its turn, or refused if `queue` is False.
+
     Raises:
+        LaunchRefused: no place is free and it may not wait.
         StoreError: its directory could not be made; nothing is left.
-        LaunchError: its process could not be started; nothing is left.
+        LaunchError: its process could not be started; nothing is left, but for a revival, which stays listed as failed.
     """
+    place = take_place(home, limit)
+    if place is None and (not queue or draft.resumes is not None):
+        what = "a resumed run can't wait" if queue else "--no-queue forbids to wait"
+        raise LaunchRefused(
+            [f"{limit} runs are live, which is the limit (max_live_runs in the settings), and {what}; stop one first"]
+        )
     variables = runner_environ(os.environ if environ is None else environ)
     plan = draft.to_plan(
         run_id=make_run_id(time.time_ns() // 1_000_000, secrets.randbits(50)),
         token=secrets.token_hex(16),
         created_at=utc_now(),
     )
-    writer = create_run(home, plan, _recovery(plan, agent))
-    started: Started | None = None
     try:
-        started = start_runner(home, run_id=plan.run_id, token=plan.token, cwd=plan.cwd, environ=variables)
-        writer.status(first_status(plan, started), milestone=True)
-        started.proceed(plan.token)
+        writer = create_run(home, plan, _recovery(plan, agent))
     except BaseException:
-        if started is not None:
-            started.abandon()
-        shutil.rmtree(writer.paths.root, ignore_errors=True)
+        if place is not None:
+            os.close(place)
         raise
+    if place is None:
+        _enqueue(home, writer, plan, limit, variables)
+    else:
+        _start(home, writer, plan, place, variables)
     return plan.run_id
 
 
-def first_status(plan: LaunchPlan, started: Started) -> RunStatus:
-    """Return the status that the launcher writes: queued, with the identity of the process that waits."""
+def _start(home: StoreHome, writer: RunWriter, plan: LaunchPlan, place: int, environ: Mapping[str, str]) -> None:
+    started: Started | None = None
+    try:
+        started = start_runner(home, run_id=plan.run_id, token=plan.token, cwd=plan.cwd, environ=environ, place=place)
+        writer.status(first_status(plan, runner=_identity(started.pid, started.start_ticks, plan)), milestone=True)
+        if plan.resumes is not None:
+            started.revive(plan.token)
+        started.proceed(plan.token)
+    except BaseException:
+        observed = started is None or started.abandon()
+        # A revival stays listed, as failed, by the word of the process that watched it. A plain launch leaves nothing,
+        # unless its process could not be seen to end: then what is known about it is kept.
+        if observed and plan.resumes is None:
+            discard_run(writer.paths)
+        raise
+
+
+def _enqueue(home: StoreHome, writer: RunWriter, plan: LaunchPlan, limit: int, environ: Mapping[str, str]) -> None:
+    try:
+        with contextlib.closing(connect_queue(home)) as lines:
+            keeper = int(ask(lines, {"op": "ping"})["pid"])
+        writer.status(first_status(plan, queue_keeper=_identity(keeper, start_ticks(keeper), plan)), milestone=True)
+        child = {**environ, RUN_MARK: mark_of(plan.run_id, plan.token)}
+        request = {"op": "queue", "run_id": plan.run_id, "token": plan.token, "cwd": plan.cwd, "environ": child}
+        with contextlib.closing(connect_queue(home)) as lines:
+            ask(lines, {**request, "limit": limit})
+    except BaseException:
+        discard_run(writer.paths)
+        raise
+
+
+def _identity(pid: int, ticks: int | None, plan: LaunchPlan) -> Identity:
+    return Identity(
+        pid=pid,
+        start_ticks=ticks,
+        boot_id=boot_id(),
+        pid_namespace=pid_namespace(),
+        host=host_id(),
+        token=plan.token,
+    )
+
+
+def first_status(
+    plan: LaunchPlan, *, runner: Identity | None = None, queue_keeper: Identity | None = None
+) -> RunStatus:
+    """Return the status that the launcher writes: queued, with the process that waits or that keeps its turn."""
     now = utc_now()
     return RunStatus(
         run_id=plan.run_id,
         name=plan.name,
         mode=plan.mode,
         digest=plan.digest,
-        runner=Identity(
-            pid=started.pid,
-            start_ticks=started.start_ticks,
-            boot_id=boot_id(),
-            pid_namespace=pid_namespace(),
-            host=host_id(),
-            token=plan.token,
-        ),
+        runner=runner,
+        queue_keeper=queue_keeper,
         started_at=plan.created_at,
         updated_at=now,
         timeout_s=plan.timeout_s,
@@ -79,6 +137,3 @@ def _recovery(plan: LaunchPlan, agent: AgentDefinition) -> RecoveryRecord:
         agent=agent.model_dump(mode="json"),
         deadline_at=deadline.isoformat(timespec="seconds").replace("+00:00", "Z") if deadline else None,
     )
-
-
-__all__ = ["RunWriter", "begin", "first_status"]

@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 
 import subagents_nb.local_model as local_model
+from subagents_nb.catalog.places import shown_folder
 from subagents_nb.domain.models import PROVIDERS, choose_model
 from subagents_nb.errors import SubagentsError
 from subagents_nb.launching.front import agents, settings
@@ -65,7 +66,7 @@ def _store() -> list[Check]:
     except SubagentsError as error:
         return [Check("store", False, str(error))]
     state = "there" if home.runs.is_dir() else "not made yet"
-    checks = [Check("store", True, f"{home.root} ({state})")]
+    checks = [Check("store", True, f"{shown_folder(home.root)} ({state})")]
     try:
         mode = spawn_mode()
     except SubagentsError as error:

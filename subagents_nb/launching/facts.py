@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from subagents_nb import local_model
 from subagents_nb.catalog import project_context, project_root
+from subagents_nb.catalog.places import shown_folder
 from subagents_nb.domain.scripts import BUILTIN_SCRIPTS, SCRIPT_FOLDER
 from subagents_nb.planning import Facts
 
@@ -20,10 +22,14 @@ def gather_facts(cwd: str | os.PathLike[str] | None, *, environ: Mapping[str, st
 
     Never raises: what can't be looked up is a fact too.
     """
-    path = Path(cwd).expanduser() if cwd is not None else Path.cwd()
-    absolute = path if path.is_absolute() else Path.cwd() / path
-    absolute = Path(os.path.normpath(absolute))
-    problem = _cwd_problem(absolute, asked=str(cwd) if cwd is not None else None)
+    try:
+        absolute = _absolute(cwd)
+        problem = _cwd_problem(absolute, asked=str(cwd) if cwd is not None else None)
+    except FileNotFoundError:
+        absolute = Path(cwd or "")
+        problem = "the working directory of this process is gone; change to one that is there, or give cwd whole"
+    except RuntimeError as error:  # ~user without such a user
+        absolute, problem = Path(cwd or ""), f"the working directory {str(cwd)!r} can't be found: {error}"
     return Facts(
         cwd=str(absolute),
         cwd_problem=problem,
@@ -35,8 +41,14 @@ def gather_facts(cwd: str | os.PathLike[str] | None, *, environ: Mapping[str, st
     )
 
 
+def _absolute(cwd: str | os.PathLike[str] | None) -> Path:
+    path = Path(cwd).expanduser() if cwd is not None else Path.cwd()
+    return Path(os.path.normpath(path if path.is_absolute() else Path.cwd() / path))
+
+
 def _cwd_problem(path: Path, *, asked: str | None) -> str | None:
-    named = f"{str(path)!r}" if asked is None or asked == str(path) else f"{str(path)!r} (asked for as {asked!r})"
+    shown = shown_folder(path)
+    named = f"{shown!r}" if asked is None or asked in (shown, str(path)) else f"{shown!r} (asked for as {asked!r})"
     try:
         if not path.exists():
             return f"the working directory {named} does not exist"
@@ -59,6 +71,7 @@ def _installed(module: str) -> bool:
 def _scripts(cwd: Path, model: str | None) -> frozenset[str]:
     own = {path.stem for path in (cwd / SCRIPT_FOLDER).glob("*.json")} if (cwd / SCRIPT_FOLDER).is_dir() else set()
     named = (model or "").removeprefix("scripted:")
-    if named.endswith(".json") and not Path(named).is_absolute() and (cwd / named).is_file():
-        own.add(named)
+    with contextlib.suppress(OSError):  # a name too long for a file
+        if named.endswith(".json") and not Path(named).is_absolute() and (cwd / named).is_file():
+            own.add(named)
     return BUILTIN_SCRIPTS | own

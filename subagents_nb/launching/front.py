@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from subagents_nb.catalog import discover, load_settings, registered_agents, resolve
 from subagents_nb.domain.agent import AgentCatalog
 from subagents_nb.domain.models import PROVIDER_NAMES
@@ -56,6 +58,7 @@ def launch(
     name: str | None = None,
     timeout: float | str | None = None,
     tags: Sequence[str] = (),
+    queue: bool = True,
     wait: bool = False,
     origin: Origin | None = None,
 ) -> Run:
@@ -72,6 +75,7 @@ def launch(
         name: a name to find the run by; made from the agent's if None.
         timeout: seconds, or `90s`, `30m`, `1.5h`.
         tags: words to find runs by.
+        queue: wait for a free place when too many runs are live; False refuses instead.
         wait: block until it has ended.
         origin: where the launch was asked for; filled in by magics.
 
@@ -81,9 +85,10 @@ def launch(
         StoreError: the run store can't be used.
     """
     request, kind = _request(agent, task, model, thinking, schema, schema_name, cwd, name, timeout, tags, origin)
-    draft, catalog = _plan(request)
+    draft, catalog, effective = _plan(request)
     home = open_home()
-    run_id = begin(draft, resolve(draft.steps[0].agent, catalog), home=home)
+    chosen = resolve(draft.steps[0].agent, catalog)
+    run_id = begin(draft, chosen, home=home, limit=effective.max_live_runs, queue=queue)
     run = Run(home, run_id, output_type=kind)
     if wait:
         run.wait()
@@ -180,31 +185,55 @@ def _request(
             kind = output_type(schema, name=schema_name)
         except RequestError as error:
             raise LaunchRefused([str(error)]) from error
-    request = LaunchRequest(
-        agent=agent,
-        task=task or "",
-        model=model,
-        thinking=thinking,
-        output_schema=kind.schema_ if kind else None,
-        schema_name=kind.name if kind else None,
-        cwd=os.fspath(cwd) if cwd is not None else None,
-        name=name,
-        timeout=timeout,
-        tags=tuple(tags),
-        origin=origin or Origin(),
-    )
+    if isinstance(timeout, bool):
+        raise LaunchRefused(["a timeout is a number of seconds, not true or false"])
+    if isinstance(tags, str):
+        raise LaunchRefused([f"tags is a list of words: write tags=[{tags!r}]"])
+    try:
+        request = LaunchRequest(
+            agent=agent,
+            task="" if task is None else task,
+            model=model,
+            thinking=thinking,
+            output_schema=kind.schema_ if kind else None,
+            schema_name=kind.name if kind else None,
+            cwd=os.fspath(cwd) if cwd is not None else None,
+            name=name,
+            timeout=timeout,
+            tags=tuple(tags),
+            origin=origin or Origin(),
+        )
+    except (ValidationError, TypeError) as error:
+        raise LaunchRefused(_wrong_types(error)) from error
     return request, kind
 
 
-def _plan(request: LaunchRequest) -> tuple[Draft, AgentCatalog]:
+def _wrong_types(error: ValidationError | TypeError) -> list[str]:
+    if isinstance(error, TypeError):
+        return [f"an argument has the wrong type: {error}"]
+    found = error.errors(include_url=False)
+    return list(
+        {str(e["loc"][0]): f"{e['loc'][0]}: {e['msg']}, not {type(e['input']).__name__}" for e in found}.values()
+    )
+
+
+def _plan(request: LaunchRequest) -> tuple[Draft, AgentCatalog, Settings]:
     facts = gather_facts(request.cwd, environ=os.environ, model=request.model)
-    base = Path(facts.cwd) if facts.cwd_problem is None else Path.cwd()
+    base = Path(facts.cwd) if facts.cwd_problem is None else _somewhere()
     try:
         effective = settings(base)
     except RequestError as error:
         raise LaunchRefused(getattr(error, "reasons", (str(error),))) from error
     catalog = agents(base)
-    return plan_draft(request, catalog=catalog, settings=effective, facts=facts), catalog
+    return plan_draft(request, catalog=catalog, settings=effective, facts=facts), catalog, effective
+
+
+def _somewhere() -> Path:
+    """Return a directory to look agents up from when the one asked for can't be used."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path.home()
 
 
 def wait_for(ids: Sequence[str] = (), *, timeout: float | str | None = None) -> Runs:

@@ -6,38 +6,31 @@ import asyncio
 import contextlib
 import importlib
 import json
-import secrets
 from collections.abc import Generator, Iterator
 from typing import Any
 
 from subagents_nb.domain.plan import LaunchPlan
-from subagents_nb.domain.records import ControlRequest, Refusal, Usage
+from subagents_nb.domain.records import Refusal, Usage
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import RunState
-from subagents_nb.domain.words import one_line
 from subagents_nb.errors import (
     RequestError,
-    RunFailed,
-    RunLost,
-    RunStopped,
-    RunTimedOut,
     StoreError,
     WaitTimedOut,
 )
+from subagents_nb.launching.controls import Controls
+from subagents_nb.launching.outcome import failure
 from subagents_nb.launching.schemas import OutputType
 from subagents_nb.launching.waiting import WaitCancelled, WaitInterrupted, goes_on, until_ended, wait_all
-from subagents_nb.store import FileRuns, RunWriter, StoreHome
-from subagents_nb.store.clock import utc_now
-from subagents_nb.supervisor import sweep
+from subagents_nb.store import FileRuns, StoreHome
+from subagents_nb.supervisor.sweeping import sweep
 
 
-class Run:
+class Run(Controls):
     """A launched run: look at it, wait for it, stop it. It goes on without this object, the cell and the kernel."""
 
     def __init__(self, home: StoreHome, run_id: str, *, output_type: OutputType | None = None) -> None:
-        self.id = run_id
-        self._home = home
-        self._output_type = output_type
+        super().__init__(home, run_id, output_type=output_type)
         self._last: Snapshot | None = None
 
     @property
@@ -165,26 +158,6 @@ class Run:
                     if isinstance(record, dict):
                         yield record
 
-    def stop(self, reason: str = "", *, asked_by: str = "python") -> None:
-        """Ask the run to stop; returns at once. It takes effect within a second, whatever the model does.
-
-        Raises:
-            RequestError: it has ended already.
-        """
-        snapshot = self.status
-        if snapshot.ended:
-            raise RequestError(f"Run {snapshot.name} is {snapshot.state} already; there is nothing to stop.")
-        RunWriter(self._home.run(self.id)).request(
-            ControlRequest(
-                run_id=self.id,
-                request_id=f"{utc_now().replace(':', '').replace('.', '')}-{secrets.token_hex(4)}",
-                verb="stop",
-                asked_at=utc_now(),
-                asked_by=asked_by,
-                reason=one_line(reason),
-            )
-        )
-
     def display(self) -> None:
         """Show the run in the notebook: live while it runs, as a card when it has ended."""
         self._ipython_display_()
@@ -193,12 +166,15 @@ class Run:
         # The notebook face is known here by its entry point only: this room never imports it.
         importlib.import_module("subagents_nb.notebook.show").show_run(self)
 
+    def _current(self) -> Snapshot:
+        return self.status
+
     def __repr__(self) -> str:
         snapshot = self.status
         return f"<Run {snapshot.name} {snapshot.state or 'unreadable'}>"
 
     def _output(self, snapshot: Snapshot) -> Any:
-        if snapshot.state in (RunState.COMPLETE, RunState.PARTIAL):
+        if snapshot.state in (RunState.COMPLETE, RunState.PARTIAL) and snapshot.result is not None:
             if snapshot.has_value:
                 return self._output_type.typed(snapshot.value) if self._output_type else snapshot.value
             return self._whole_text(snapshot)
@@ -216,34 +192,3 @@ class Run:
             return (self._home.run(self.id).step(step.index) / "output.txt").read_text(encoding="utf-8")
         except OSError:
             return step.text
-
-
-def failure(snapshot: Snapshot) -> RunFailed:
-    """Return the exception that an ended run without a result comes to."""
-    state = str(snapshot.state or "unreadable")
-    said = (snapshot.error or "no reason was recorded").rstrip()
-    text = f"Run {snapshot.name} ({snapshot.run_id}) {_verb(snapshot.state)}: {said}"
-    kind: type[RunFailed] = RunFailed
-    if snapshot.reason == "timeout":
-        kind = RunTimedOut
-    elif snapshot.state is RunState.STOPPED:
-        kind = RunStopped
-    elif snapshot.state is RunState.LOST:
-        kind = RunLost
-    return kind(text, run_id=snapshot.run_id, state=state, reason=snapshot.reason)
-
-
-def _verb(state: RunState | None) -> str:
-    match state:
-        case RunState.STOPPED:
-            return "was stopped"
-        case RunState.LOST:
-            return "was lost"
-        case RunState.REJECTED:
-            return "was rejected"
-        case RunState.PAUSED:
-            return "is paused"
-        case None:
-            return "can't be read"
-        case _:
-            return "failed"

@@ -8,7 +8,7 @@ from typing import overload
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.launching.handle import Run
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.supervisor import sweep
+from subagents_nb.supervisor.sweeping import sweep
 
 
 class Runs(Sequence[Run]):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, is_typeddict
+from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
+from typing_extensions import is_typeddict  # before 3.12, pydantic takes only its TypedDict, which typing's test denies
 
 from subagents_nb.domain.base import Value
 from subagents_nb.errors import RequestError

@@ -10,7 +10,7 @@ from typing import Any
 
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.launching.watch import WATCHER
-from subagents_nb.store import StoreHome
+from subagents_nb.store import FileRuns, StoreHome
 
 # Short enough that an interrupt is heard at once on every platform.
 _SLICE_S = 0.2
@@ -61,6 +61,10 @@ def wait_all(home: StoreHome, run_ids: Sequence[str], timeout: float | None) -> 
     finally:
         for stop in stops:
             stop()
+    for run_id in set(run_ids) - ended.keys():  # the time may have been too short to be told
+        snapshot = FileRuns(home).snapshot(run_id)
+        if snapshot.ended:
+            ended[run_id] = snapshot
     return ended
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.supervisor import sweep
+from subagents_nb.supervisor.sweeping import sweep
 
 Listener = Callable[[Snapshot], None]
 Tick = Callable[[], None]
@@ -28,6 +28,7 @@ _DEBOUNCE_MS, _STEP_MS = 20, 5
 _POLL_S = 2.0
 _LIVENESS_S = 0.5
 _TICK_MS = 250
+_UNREAD_TIMES = 3
 _DOCUMENTS = ("result.json", "verdict.json", "status.json")
 
 
@@ -38,6 +39,7 @@ class _Followed:
     ticks: dict[int, Tick] = field(default_factory=dict)
     seen: tuple[object, ...] = ()
     last: Snapshot | None = None
+    unread: int = 0  # how often in a row nothing of it could be read
 
 
 class Watcher:
@@ -165,6 +167,9 @@ class Watcher:
         if mark == seen:
             return
         snapshot = FileRuns(home).snapshot(run_id)
+        followed.unread = followed.unread + 1 if _is_unread(snapshot) else 0
+        if 0 < followed.unread < _UNREAD_TIMES:
+            return  # what can't be read now is no end: the next poll looks again
         with self._guard:
             followed.seen = mark
             followed.last = snapshot
@@ -181,6 +186,11 @@ class Watcher:
             listener(*args)
         except Exception:  # noqa: BLE001 - one view's fault must not blind the others
             _log.exception("a view of a run failed")
+
+
+def _is_unread(snapshot: Snapshot) -> bool:
+    """Whether documents are there and none of them could be read; a run that is gone is another matter."""
+    return snapshot.state is None and any(damage.document != "run" for damage in snapshot.damage)
 
 
 def _signature(root: Path) -> tuple[object, ...]:

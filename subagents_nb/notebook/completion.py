@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from subagents_nb.notebook.options import subagent_parser
+from subagents_nb.notebook.options import PARSERS, MagicParser
 
-_LINE = re.compile(r"\s*%%?(subagent(?:_[a-z]+)?)\b(.*)\Z", re.DOTALL)
-_RUN_MAGICS = ("subagent_status", "subagent_wait", "subagent_stop", "subagent_attach")
+_LINE = re.compile(r"\s*(?:\w+\s*=\s*)?%%?(subagent(?:_[a-z]+)?)\b(.*)\Z", re.DOTALL)
 _LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 
+Offer = tuple[str, str]  # a word and what it means
 
-def candidates(text: str, variables: dict[str, Any]) -> tuple[str, list[tuple[str, str]]] | None:
+
+def candidates(text: str, variables: dict[str, Any]) -> tuple[str, list[Offer]] | None:
     """Return the token that is being written and what may stand there with its meaning; None if it is not our line."""
     match = _LINE.match(text)
-    if match is None or "\n" in match[2]:
+    if match is None or "\n" in match[2] or match[1] not in PARSERS:
         return None
     magic, rest = match[1], match[2]
     if not rest[:1].isspace():
@@ -25,36 +26,54 @@ def candidates(text: str, variables: dict[str, Any]) -> tuple[str, list[tuple[st
     words = rest.split()
     token = "" if rest.endswith((" ", "\t")) else (words[-1] if words else "")
     before = words[:-1] if token else words
-    options = list(_options(magic, token, before[-1] if before else "", variables))
-    return token, [(word, meaning) for word, meaning in options if word.startswith(token)]
+    if "--" in before:  # what stands behind it is the task
+        return None
+    parser = PARSERS[magic]()
+    flag, equals, begun = token.partition("=")
+    if equals and flag.startswith("--"):
+        return begun, _fitting(begun, _values(flag, variables))
+    if before and parser.takes_value(before[-1]):
+        return token, _fitting(token, _values(before[-1], variables))
+    return token, _fitting(token, _words(magic, parser, token, before, variables))
 
 
-def _options(magic: str, token: str, previous: str, variables: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    if magic in _RUN_MAGICS:
-        yield from _runs()
-    elif magic == "subagent":
-        if previous == "--model":
-            yield from _models()
-        elif previous == "--schema":
-            yield from _schemas(variables)
-        elif previous == "--thinking":
-            yield from ((level, "thinking level") for level in _LEVELS)
-        elif previous == "--cwd":
-            yield from ((entry.name + "/", "directory") for entry in os.scandir() if entry.is_dir())
-        elif token.startswith("-"):
-            parser = subagent_parser()
-            yield from ((flag, parser.help_of(flag)) for flag in parser.flags())
-        elif previous not in ("-o", "--output", "--name", "--timeout", "--tag"):
-            yield from _agents()
+def _fitting(token: str, offers: Iterator[Offer]) -> list[Offer]:
+    found: dict[str, str] = {}
+    for word, meaning in offers:
+        if word.startswith(token):
+            found.setdefault(word, meaning)
+    return list(found.items())
 
 
-def _agents() -> Iterator[tuple[str, str]]:
+def _words(
+    magic: str, parser: MagicParser, token: str, before: list[str], variables: dict[str, Any]
+) -> Iterator[Offer]:
+    """Offer what may begin here: the agent or a run, if there is room for one more, and the flags."""
+    if not token.startswith("-"):
+        given = [word for at, word in enumerate(before) if _is_plain(parser, word, before[at - 1] if at else "")]
+        if magic == "subagent" and not given:
+            yield from _agents(variables)
+        elif magic == "subagent_wait" or (parser.is_about_runs and not given):
+            yield from ((word, meaning) for word, meaning in _runs(variables) if word not in given)
+    yield from ((flag, parser.help_of(flag)) for flag in parser.flags())
+
+
+def _is_plain(parser: MagicParser, word: str, previous: str) -> bool:
+    return not word.startswith("-") and not parser.takes_value(previous)
+
+
+def _values(flag: str, variables: dict[str, Any]) -> Iterator[Offer]:
+    offer = _VALUES.get(flag)
+    return offer(variables) if offer is not None else iter(())
+
+
+def _agents(_: dict[str, Any]) -> Iterator[Offer]:
     from subagents_nb.launching import agents
 
     yield from ((agent.name, agent.description) for agent in agents().agents)
 
 
-def _models() -> Iterator[tuple[str, str]]:
+def _models(_: dict[str, Any]) -> Iterator[Offer]:
     from subagents_nb.domain.models import EMBEDDED, PROVIDERS
     from subagents_nb.domain.scripts import BUILTIN_SCRIPTS
     from subagents_nb.launching import settings
@@ -68,13 +87,15 @@ def _models() -> Iterator[tuple[str, str]]:
     yield from ((f"scripted:{name}", "deterministic script") for name in sorted(BUILTIN_SCRIPTS))
 
 
-def _schemas(variables: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _schemas(variables: dict[str, Any]) -> Iterator[Offer]:
     from subagents_nb.errors import RequestError
     from subagents_nb.launching.schemas import output_type
 
     for name, value in list(variables.items()):
         if name.startswith("_") or not isinstance(value, type | dict):
             continue
+        if isinstance(value, type) and value.__module__.partition(".")[0] == "pydantic":
+            continue  # BaseModel and its kin, imported to derive from
         try:
             output_type(value, name=name)
         except RequestError:
@@ -83,13 +104,39 @@ def _schemas(variables: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, "schema"
 
 
-def _runs() -> Iterator[tuple[str, str]]:
-    from subagents_nb.launching import runs
+def _runs(variables: dict[str, Any]) -> Iterator[Offer]:
+    """Offer the user's variables that hold a run, then names, each once, and an id where a name is not enough."""
+    from subagents_nb.launching import Run, runs
 
-    for snapshot in runs(limit=30).snapshots:
-        state = str(snapshot.state or "unreadable")
-        yield (snapshot.name if " " not in snapshot.name else snapshot.run_id), state
-        yield snapshot.run_id, f"{snapshot.name} {state}"
+    yield from ((name, repr(v)) for name, v in list(variables.items()) if isinstance(v, Run) and name[:1] != "_")
+    snapshots = runs(limit=30).snapshots
+    names = [snapshot.name for snapshot in snapshots]
+    for snapshot in snapshots:
+        word = snapshot.name if " " not in snapshot.name else f"'{snapshot.name}'"
+        unique = names.count(snapshot.name) == 1
+        yield (word if unique else snapshot.run_id), f"{snapshot.name} {snapshot.state or 'unreadable'}"
+
+
+def _states(_: dict[str, Any]) -> Iterator[Offer]:
+    from subagents_nb.domain.states import RunState
+
+    yield "live", "queued and running"
+    yield from ((str(state), "state") for state in RunState)
+
+
+def _directories(_: dict[str, Any]) -> Iterator[Offer]:
+    yield ".", "here"
+    found = sorted(entry.name for entry in os.scandir() if entry.is_dir() and not entry.name.startswith("."))
+    yield from ((f"'{name}/'" if " " in name else f"{name}/", "directory") for name in found)
+
+
+_VALUES: dict[str, Callable[[dict[str, Any]], Iterator[Offer]]] = {
+    "--model": _models,
+    "--schema": _schemas,
+    "--thinking": lambda _: ((level, "thinking level") for level in _LEVELS),
+    "--cwd": _directories,
+    "--state": _states,
+}
 
 
 def make_matcher(shell: Any) -> Any:

@@ -25,7 +25,7 @@ def load(shell: Any) -> None:
 
 
 def unload(shell: Any) -> None:
-    """Take everything away again and stop the watching thread; runs go on."""
+    """Take everything away again; live views become cards, and with the last view or wait the watching thread ends."""
     matcher = _MATCHERS.pop(id(shell), None)
     if matcher is None:
         return
@@ -37,10 +37,12 @@ def unload(shell: Any) -> None:
     for kind in ("line", "cell"):
         for name in [n for n in manager.magics[kind] if n == "subagent" or n.startswith("subagent_")]:
             del manager.magics[kind][name]
-    manager.registry.pop("SubagentMagics", None)
-    watch = sys.modules.get("subagents_nb.launching.watch")
-    if watch is not None:
-        watch.WATCHER.close()
+    ours = manager.registry.pop("SubagentMagics", None)
+    if ours in shell.configurables:
+        shell.configurables.remove(ours)  # or %config would go on setting the defaults of the one that was left
+    show = sys.modules.get("subagents_nb.notebook.show")
+    if show is not None:
+        show.leave_all()
 
 
 # By name, so that nothing heavy is imported before the first object of its kind exists.

@@ -32,13 +32,22 @@ class Face(Protocol):
 class LiveView:
     """Feeds one widget. `publish` puts the final card where the widget stood."""
 
-    def __init__(self, face: Face, first: dict[str, Any], *, publish_end: Callable[[Snapshot], None]) -> None:
+    def __init__(
+        self,
+        face: Face,
+        first: Snapshot,
+        *,
+        publish_end: Callable[[Snapshot], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._face = face
+        self._clock = clock
         self._publish_end = publish_end
-        self._sent = dict(first)
-        self._streamed = int(first.get("tail_end", 0))
+        self._sent = widget_state(first)
+        self._streamed = int(self._sent["tail_end"])
+        self._latest = first
         self._waiting: Snapshot | None = None
-        self._last = self._last_tail = self._last_beat = time.monotonic()
+        self._last = self._last_tail = self._last_beat = self._clock()
         self._beat = 0
         self._over = False
 
@@ -46,20 +55,19 @@ class LiveView:
         """Take a new reading of the run; show it now, or with the next tick if the last was just shown."""
         if self._over:
             return
+        self._latest = snapshot
         if snapshot.ended:
-            self._over = True
-            self._publish_end(snapshot)
-            self._face.dispose()
+            self.leave()
             return
         self._waiting = snapshot
-        if time.monotonic() - self._last >= EVERY_S:
+        if self._clock() - self._last >= EVERY_S:
             self._show()
 
     def tick(self) -> None:
         """Show what waits, and prove to the page now and then that somebody still watches."""
         if self._over:
             return
-        now = time.monotonic()
+        now = self._clock()
         if self._waiting is not None and now - self._last >= EVERY_S:
             self._show()
         if now - self._last_beat >= _BEAT_S:
@@ -67,11 +75,21 @@ class LiveView:
             self._beat += 1
             self._face.set_trait("beat", self._beat)
 
+    def leave(self) -> None:
+        """Put the card of the last reading in the view's place; nothing is shown afterwards."""
+        if self._over:
+            return
+        self._over = True
+        try:
+            self._publish_end(self._latest)
+        finally:
+            self._face.dispose()
+
     def _show(self) -> None:
         snapshot, self._waiting = self._waiting, None
         if snapshot is None:
             return
-        self._last = time.monotonic()
+        self._last = self._clock()
         state = widget_state(snapshot)
         with_tail = self._stream(state)
         changed = {
@@ -104,22 +122,39 @@ class LiveView:
 class CardView:
     """The same for hosts without widgets: the card itself is published anew, at most once a second."""
 
-    def __init__(self, publish: Callable[[Snapshot], None], *, every_s: float = 1.0) -> None:
+    def __init__(
+        self,
+        publish: Callable[[Snapshot], None],
+        *,
+        every_s: float = 1.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._publish = publish
+        self._clock = clock
         self._every_s = every_s
         self._waiting: Snapshot | None = None
-        self._last = time.monotonic()
+        self._last = self._clock()
+        self._over = False
 
     def hear(self, snapshot: Snapshot) -> None:
         """Take a new reading; the last one is shown at once."""
-        self._waiting = None if snapshot.ended else snapshot
+        if self._over:
+            return
+        self._waiting = snapshot
         if snapshot.ended:
+            self.leave()
+
+    def leave(self) -> None:
+        """Show what waits, and nothing afterwards."""
+        self._over = True
+        if self._waiting is not None:
+            snapshot, self._waiting = self._waiting, None
             self._publish(snapshot)
 
     def tick(self) -> None:
         """Show what waits."""
-        if self._waiting is not None and time.monotonic() - self._last >= self._every_s:
-            snapshot, self._waiting, self._last = self._waiting, None, time.monotonic()
+        if self._waiting is not None and self._clock() - self._last >= self._every_s:
+            snapshot, self._waiting, self._last = self._waiting, None, self._clock()
             self._publish(snapshot)
 
 

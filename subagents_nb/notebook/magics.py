@@ -11,7 +11,7 @@ import traitlets
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
 
-from subagents_nb.notebook.options import FOREVER, HelpShown, MagicParser, run_parser, subagent_parser
+from subagents_nb.notebook.options import FOREVER, PARSERS, HelpShown, MagicParser
 
 _SESSION = secrets.token_hex(8)
 _ASKED_BY = "a cell"
@@ -30,14 +30,21 @@ class SubagentMagics(Magics):
     quiet = traitlets.Bool(False, help="Show nothing at a launch.").tag(config=True)
     template = traitlets.Bool(False, help="Fill {{ name }} in every task.").tag(config=True)
     display = traitlets.Enum(
-        ("auto", "widget", "html", "text"), "auto", help="How runs are shown; auto suits the host."
+        ("auto", "widget", "html", "text"),
+        "auto",
+        help="How runs are shown. auto: a live widget on a page, a card elsewhere.",
     ).tag(config=True)
+
+    @traitlets.observe("display")
+    def _set_display(self, change: Any) -> None:
+        from subagents_nb.notebook.show import set_display_mode
+
+        set_display_mode(change.new)
 
     @no_var_expand
     @line_cell_magic
     def subagent(self, line: str, cell: str | None = None) -> Any:
-        """Start a detached run with the cell's body as its task."""
-        parser = subagent_parser()
+        parser = PARSERS["subagent"]()
         if cell is None:
             line, cell = _split_line(line)
         try:
@@ -51,7 +58,7 @@ class SubagentMagics(Magics):
     def _launch(self, parser: MagicParser, options: Any, task: str) -> Any:
         from subagents_nb import launching
         from subagents_nb.notebook.namespace import check_bindable, fill_template, lookup
-        from subagents_nb.notebook.show import set_display_mode
+        from subagents_nb.notebook.show import show_run
 
         variables = self._variables()
         if options.bind is not None:
@@ -74,65 +81,52 @@ class SubagentMagics(Magics):
         }
         if options.dry_run:
             return launching.preflight(**asked)
-        set_display_mode(self.display)
         run = launching.launch(**asked)
         if options.bind is not None:
             variables[options.bind] = run
         quiet = options.quiet if options.quiet is not None else self.quiet
-        if patience is not None:
-            if not quiet:
-                run.display()
-            run.wait(None if patience == FOREVER else float(patience))
-            _raise_failure(run)
-            return None
-        return None if quiet else run
+        if patience is None:
+            return None if quiet else run
+        shows_its_end = quiet or show_run(run)
+        ended = run.wait(None if patience == FOREVER else float(patience))
+        _raise_failure(run)
+        if ended and not shows_its_end:
+            run.display()
+        return None
 
     @no_var_expand
     @line_magic
     def subagent_status(self, line: str) -> Any:
-        """List runs, newest first, or show one in full. -n NUMBER and --state STATE narrow the list."""
-        parser = run_parser(
-            "%subagent_status", "List runs, or show one.", optional=True,
-            state=("STATE", "only runs in this state, or live"), n=("NUMBER", "at most so many ended runs (20)"),
-        )  # fmt: skip
+        parser = PARSERS["subagent_status"]()
         options = self._read(parser, line)
         if options is None:
             return None
         from subagents_nb import launching
 
         if options.run is not None:
-            return launching.attach(options.run)
-        limit = options.n or "20"
+            return self._run(options.run)
+        limit = options.number or "20"
         if not limit.isdigit():
-            parser.error(f"--n {limit} is no number")
+            parser.error(f"{limit!r} is no number of runs")
         return launching.runs(state=options.state, limit=int(limit))
 
     @no_var_expand
     @line_magic
     def subagent_wait(self, line: str) -> Any:
-        """Wait for runs to end: the named ones, or all that are live. --timeout TIME gives up; runs go on."""
-        parser = run_parser(
-            "%subagent_wait", "Wait for runs to end; all live ones if none is named.", many=True,
-            timeout=("TIME", "wait at most so long"),
-        )  # fmt: skip
-        options = self._read(parser, line)
+        options = self._read(PARSERS["subagent_wait"](), line)
         if options is None:
             return None
         from subagents_nb import launching
 
-        return launching.wait_for(options.run, timeout=options.timeout)
+        return launching.wait_for([self._run(named).id for named in options.run], timeout=options.timeout)
 
     @no_var_expand
     @line_magic
     def subagent_stop(self, line: str) -> Any:
-        """Stop a run. It takes effect within a second; what was written is kept."""
-        parser = run_parser("%subagent_stop", "Stop a run.", reason=("TEXT", "why, for the record"))
-        options = self._read(parser, line)
+        options = self._read(PARSERS["subagent_stop"](), line)
         if options is None:
             return None
-        from subagents_nb import launching
-
-        run = launching.attach(options.run)
+        run = self._run(options.run)
         run.stop(options.reason or "", asked_by=_ASKED_BY)
         run.wait(5.0)
         return run
@@ -140,14 +134,7 @@ class SubagentMagics(Magics):
     @no_var_expand
     @line_magic
     def subagent_attach(self, line: str) -> Any:
-        """Get a run's handle back, in any kernel: show it, and bind it with -o NAME."""
-        parser = run_parser(
-            "%subagent_attach", "Get a run back by id or name.",
-            schema=("NAME", "the type of its result, if it is not found by its name"),
-        )  # fmt: skip
-        parser.add_argument("-o", "--output", dest="bind", metavar="NAME", help="bind the Run to this variable")
-        parser.add_argument("--force", action="store_true", help="let -o replace a builtin or a module")
-        options = self._read(parser, line)
+        options = self._read(PARSERS["subagent_attach"](), line)
         if options is None:
             return None
         from subagents_nb import launching
@@ -156,12 +143,11 @@ class SubagentMagics(Magics):
         variables = self._variables()
         if options.bind is not None:
             check_bindable(options.bind, variables, force=options.force)
+        run = self._run(options.run)
         if options.schema:
-            run = launching.attach(options.run, schema=lookup(options.schema, variables, "--schema"))
-        else:
-            run = launching.attach(options.run)
-            schema = _same_schema(run, variables)
-            run = launching.attach(run.id, schema=schema) if schema is not None else run
+            run = launching.attach(run.id, schema=lookup(options.schema, variables, "--schema"))
+        elif (schema := _same_schema(run, variables)) is not None:
+            run = launching.attach(run.id, schema=schema)
         if options.bind is not None:
             variables[options.bind] = run
         return run
@@ -169,9 +155,7 @@ class SubagentMagics(Magics):
     @no_var_expand
     @line_magic
     def subagent_agents(self, line: str) -> Any:
-        """List the agents that can be used from here, where each comes from, and which files could not be used."""
-        options = self._read(MagicParser("%subagent_agents", "List the agents that can be used from here."), line)
-        if options is None:
+        if self._read(PARSERS["subagent_agents"](), line) is None:
             return None
         from subagents_nb import launching
 
@@ -180,13 +164,18 @@ class SubagentMagics(Magics):
     @no_var_expand
     @line_magic
     def subagent_doctor(self, line: str) -> Any:
-        """Check the store, the supervisor, models and keys; say what to do about what is wrong."""
-        options = self._read(MagicParser("%subagent_doctor", "Check that everything is in order."), line)
-        if options is None:
+        if self._read(PARSERS["subagent_doctor"](), line) is None:
             return None
         from subagents_nb.launching.doctor import examine
 
         return examine()
+
+    def _run(self, named: str) -> Any:
+        """Return the run that a word means: a variable of the user's that holds one, else an id or name."""
+        from subagents_nb import launching
+
+        held = self._variables().get(named)
+        return held if isinstance(held, launching.Run) else launching.attach(named)
 
     def _variables(self) -> dict[str, Any]:
         """Return the user's variables themselves: what is put in is bound."""
@@ -220,7 +209,7 @@ def _patience(parser: MagicParser, wait: str | None) -> str | float | None:
 
 def _raise_failure(run: Any) -> None:
     """Let a failed run fail the cell that waited for it, so that Run All stops there."""
-    from subagents_nb.launching.handle import failure
+    from subagents_nb.launching.outcome import failure
 
     snapshot = run.status
     if snapshot.ended and snapshot.state not in ("complete", "partial", "paused"):
@@ -229,8 +218,9 @@ def _raise_failure(run: Any) -> None:
 
 def _origin(shell: Any) -> Any:
     from subagents_nb.domain.plan import Origin
+    from subagents_nb.notebook.show import cell_id
 
-    return Origin(surface="magic", session=_SESSION, notebook=_notebook(), cell_id=_cell_id(shell))
+    return Origin(surface="magic", session=_SESSION, notebook=_notebook(), cell_id=cell_id(shell))
 
 
 def _notebook() -> str | None:
@@ -243,12 +233,6 @@ def _notebook() -> str | None:
         return str(path.resolve().relative_to(Path.cwd())) if path.is_absolute() else str(path)
     except ValueError:
         return path.name
-
-
-def _cell_id(shell: Any) -> str | None:
-    parent: Any = shell.get_parent() if hasattr(shell, "get_parent") else None
-    found = parent.get("metadata", {}).get("cellId") if isinstance(parent, dict) else None
-    return found if isinstance(found, str) else None
 
 
 def _same_schema(run: Any, variables: dict[str, Any]) -> Any:
@@ -266,5 +250,6 @@ def _same_schema(run: Any, variables: dict[str, Any]) -> Any:
     return None
 
 
-# The help of `%%subagent?` is the parser's own, so that it can't differ from what -h shows.
-SubagentMagics.subagent.__doc__ = subagent_parser().format_help()
+# What `%%subagent?` shows is the parser's own help, so that it can't differ from what -h shows.
+for _name, _make in PARSERS.items():
+    getattr(SubagentMagics, _name).__doc__ = _make().format_help()

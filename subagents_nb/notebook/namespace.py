@@ -12,6 +12,8 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
+# What IPython keeps in the user's variables for its own use.
+_SHELL_OWN = frozenset({"In", "Out", "exit", "quit", "open", "get_ipython", "display"})
 _FIELD = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 
 
@@ -19,10 +21,12 @@ def check_bindable(name: str, variables: Mapping[str, Any], *, force: bool) -> N
     """Refuse a name that no result should be bound to.
 
     Raises:
-        UsageError: no identifier, a keyword, or the name of a builtin or module (unless forced).
+        UsageError: no identifier, a keyword, IPython's own, or the name of a builtin or module (unless forced).
     """
     if not name.isidentifier() or keyword.iskeyword(name):
         raise UsageError(f"-o {name}: that is no Python name; use letters, digits and _, for example -o findings.")
+    if name in _SHELL_OWN or re.fullmatch(r"_+(\d+|i+\d*|dh|oh|ih)?", name):
+        raise UsageError(f"-o {name}: IPython uses that name itself; choose another, for example -o findings.")
     if force:
         return
     if hasattr(builtins, name):
@@ -39,7 +43,7 @@ def lookup(name: str, variables: Mapping[str, Any], flag: str) -> Any:
     """
     if name in variables:
         return variables[name]
-    own = [key for key in variables if not key.startswith("_")]
+    own = [key for key in variables if not key.startswith("_") and key not in _SHELL_OWN]
     near = difflib.get_close_matches(name, own, n=1)
     hint = f" Did you mean {near[0]}?" if near else " Define it in a cell first."
     raise UsageError(f"{flag} {name}: there is no variable of this name.{hint}")

@@ -7,8 +7,8 @@ import difflib
 import re
 import shlex
 import sys
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from IPython.core.error import UsageError
 
@@ -20,24 +20,34 @@ class HelpShown(Exception):
     """Help was asked for and printed; there is nothing more to do."""
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help in the width of a notebook cell, the flags in a column of their own."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=26, width=100)
+
+
 class MagicParser(argparse.ArgumentParser):
     """An argument parser that raises instead of leaving the process, and names the nearest flag."""
 
-    def __init__(self, magic: str, description: str, *, epilog: str = "") -> None:
+    def __init__(self, magic: str, description: str, *, usage: str = "[FLAGS]", epilog: str = "") -> None:
         super().__init__(
             prog=magic,
+            usage=f"%(prog)s {usage}",
             description=description,
             epilog=epilog,
             add_help=False,
             allow_abbrev=False,
             exit_on_error=False,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Help,
         )
         self.add_argument("-h", "--help", action="store_true", help="show this help and do nothing")
 
     def error(self, message: str) -> NoReturn:
         """Raise a UsageError."""
-        raise UsageError(f"{self.prog}: {message.rstrip('.')}. {self.prog} -h shows them all.")
+        missing = message.removeprefix("the following arguments are required: ")
+        said = message.rstrip(".") if missing == message else f"say which {missing}"
+        raise UsageError(f"{self.prog}: {said}. See {self.prog} -h.")
 
     def read(self, line: str) -> argparse.Namespace:
         """Parse a magic's line.
@@ -47,7 +57,7 @@ class MagicParser(argparse.ArgumentParser):
             HelpShown: help was asked for and is on the screen.
         """
         try:
-            tokens = shlex.split(line, comments=True)
+            tokens = shlex.split(_without_comment(line))
         except ValueError as error:
             self.error(f"the line can't be read ({str(error).lower()}); check its quotes")
         if "-h" in tokens or "--help" in tokens:
@@ -56,7 +66,7 @@ class MagicParser(argparse.ArgumentParser):
         try:
             found, unknown = self.parse_known_args(_join_wait(tokens))
         except argparse.ArgumentError as error:
-            self.error(str(error))
+            self.error(_plain_fault(error))
         if unknown:
             self._refuse(unknown)
         return found
@@ -78,6 +88,44 @@ class MagicParser(argparse.ArgumentParser):
         """Return what a flag does."""
         action = self._option_string_actions.get(flag)
         return str(action.help or "") if action else ""
+
+    @property
+    def is_about_runs(self) -> bool:
+        """Whether runs are named on the line."""
+        return any(action.dest == "run" for action in self._actions)
+
+    def takes_value(self, flag: str) -> bool:
+        """Whether the word behind a flag belongs to it. `--wait` may stand alone."""
+        action = self._option_string_actions.get(flag)
+        return action is not None and action.nargs is None
+
+
+def _without_comment(line: str) -> str:
+    """Cut a trailing comment: a # that begins a word outside of quotes. In `--tag issue#12` it begins none."""
+    quote, before = "", " "
+    at = 0
+    while at < len(line):
+        char = line[at]
+        if char == "\\" and quote != "'":
+            at += 1
+        elif quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        elif char == "#" and before.isspace():
+            return line[:at]
+        before = char
+        at += 1
+    return line
+
+
+def _plain_fault(error: argparse.ArgumentError) -> str:
+    flag = (error.argument_name or "").split("/")[-1]
+    if error.message == "expected one argument":
+        return f"{flag} needs a value"
+    if error.message.startswith("ignored explicit argument"):
+        return f"{flag} takes no value"
+    return str(error)
 
 
 def _join_wait(tokens: list[str]) -> list[str]:
@@ -102,12 +150,13 @@ def subagent_parser() -> MagicParser:
         "%%subagent",
         "Start a detached run: an agent works on the cell's body as its task, in a process of its own that\n"
         "survives the cell, the kernel and the notebook server. Returns the Run at once.",
+        usage="[AGENT] [FLAGS]",
         epilog="As a line: %subagent scout -o found -- Which columns look wrong?\n"
         "See also %subagent_status, _wait, _stop, _attach, _agents, _doctor.",
     )
     add = parser.add_argument
     add("agent", nargs="?", help="which agent; see %%subagent_agents")
-    add("-o", "--output", dest="bind", metavar="NAME", help="bind the Run to this variable")
+    _add_binding(parser)
     add("--name", help="a name to find the run by")
     add("--model", help="provider:model, provider/model:thinking, local:smollm2, scripted:NAME or ENDPOINT:model")
     add("--thinking", metavar="LEVEL", help="off, minimal, low, medium, high, xhigh or max")
@@ -128,18 +177,80 @@ def subagent_parser() -> MagicParser:
     add("--tag", action="append", default=[], metavar="WORD", help="a word to find the run by; may be repeated")
     add("--template", action="store_true", default=None, help="fill {{ name }} in the task from your variables")
     add("--dry-run", action="store_true", help="show the whole plan and its digest; start nothing")
-    add("--force", action="store_true", help="let -o replace a builtin or a module")
     add("-q", "--quiet", action="store_true", default=None, help="show nothing; the run still starts")
     return parser
 
 
-def run_parser(
-    magic: str, description: str, *, many: bool = False, optional: bool = False, **extra: Any
-) -> MagicParser:
-    """Return the parser of a magic that is about runs that exist."""
-    parser = MagicParser(magic, description)
-    nargs = "*" if many else "?" if optional else None
-    parser.add_argument("run", nargs=nargs, help="a run's id, name, or at least 8 characters of its id")
-    for flag, (metavar, text) in extra.items():
-        parser.add_argument(f"--{flag}", metavar=metavar, help=text)
+def status_parser() -> MagicParser:
+    """Return the parser of %subagent_status."""
+    parser = _run_parser("%subagent_status", "List runs, newest first, or show one in full.", "[RUN]", nargs="?")
+    parser.add_argument("--state", metavar="STATE", help="only runs in this state, or live")
+    parser.add_argument("-n", "--number", metavar="NUMBER", help="at most so many ended runs (20)")
     return parser
+
+
+def wait_parser() -> MagicParser:
+    """Return the parser of %subagent_wait."""
+    parser = _run_parser(
+        "%subagent_wait", "Wait for runs to end: the named ones, or all that are live.", "[RUN ...]", nargs="*"
+    )
+    parser.add_argument("--timeout", metavar="TIME", help="give up after so long; the runs go on")
+    return parser
+
+
+def stop_parser() -> MagicParser:
+    """Return the parser of %subagent_stop."""
+    parser = _run_parser(
+        "%subagent_stop", "Stop a run. It takes effect within a second; what was written is kept.", "RUN"
+    )
+    parser.add_argument("--reason", metavar="TEXT", help="why, for the record")
+    return parser
+
+
+def attach_parser() -> MagicParser:
+    """Return the parser of %subagent_attach."""
+    parser = _run_parser("%subagent_attach", "Get a run's handle back, in any kernel, and show the run.", "RUN")
+    parser.add_argument("--schema", metavar="NAME", help="the type of its result, if it is not found by its name")
+    _add_binding(parser)
+    return parser
+
+
+def agents_parser() -> MagicParser:
+    """Return the parser of %subagent_agents."""
+    return MagicParser(
+        "%subagent_agents",
+        "List the agents that can be used from here, where each comes from, and which files can't be used.",
+    )
+
+
+def doctor_parser() -> MagicParser:
+    """Return the parser of %subagent_doctor."""
+    return MagicParser(
+        "%subagent_doctor", "Check the store, the supervisor, models and keys; say what to do about what is wrong."
+    )
+
+
+# By the magic's name; help, `?` and completion are made from these, so that they can't differ.
+PARSERS: dict[str, Callable[[], MagicParser]] = {
+    "subagent": subagent_parser,
+    "subagent_status": status_parser,
+    "subagent_wait": wait_parser,
+    "subagent_stop": stop_parser,
+    "subagent_attach": attach_parser,
+    "subagent_agents": agents_parser,
+    "subagent_doctor": doctor_parser,
+}
+
+
+def _run_parser(magic: str, description: str, run: str, *, nargs: str | None = None) -> MagicParser:
+    """Return a parser for a magic that is about runs that exist."""
+    parser = MagicParser(magic, description, usage=f"{run} [FLAGS]")
+    parser.add_argument(
+        "run", nargs=nargs, help="a variable that holds the run, its name, its id, or at least 8 characters of the id"
+    )
+    return parser
+
+
+def _add_binding(parser: MagicParser) -> None:
+    parser.add_argument("-o", "--output", dest="bind", metavar="NAME", help="bind the Run to this variable")
+    parser.add_argument("--force", action="store_true", help="let -o replace a builtin or a module")

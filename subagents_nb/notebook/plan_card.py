@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
+from subagents_nb.catalog.places import shown_folder
 from subagents_nb.domain import words
 from subagents_nb.domain.plan import Draft, StepPlan
 from subagents_nb.notebook.html import (
@@ -77,7 +79,7 @@ def _facts(draft: Draft) -> list[tuple[str, str]]:
     facts = [
         ("digest", draft.digest),
         *single,
-        ("cwd", _HOME.sub("~", line(draft.cwd, 400))),
+        ("cwd", _HOME.sub("~", line(shown_folder(Path(draft.cwd)), 400))),
         ("timeout", timeout),
         ("tools may see", ", ".join(draft.tool_env)),
         ("tags", ", ".join(draft.tags)),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import secrets
 import sys
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 from subagents_nb.domain.snapshot import Snapshot
@@ -15,6 +17,8 @@ from subagents_nb.notebook.view import text_line, widget_state
 
 _MODES = ("auto", "widget", "html", "text")
 _settings: dict[str, str] = {"mode": "auto"}
+# Each live view with what ends its watch. The watcher holds a view until its run has ended; this holds none.
+_live: weakref.WeakKeyDictionary[LiveView | CardView, Callable[[], None]] = weakref.WeakKeyDictionary()
 
 
 def set_display_mode(mode: str) -> None:
@@ -24,53 +28,67 @@ def set_display_mode(mode: str) -> None:
     _settings["mode"] = mode
 
 
-def show_run(run: Run) -> None:
-    """Show one run under a display id of its own: live while it works, a static card once it has ended."""
+def show_run(run: Run) -> bool:
+    """Show one run under a display id of its own: live while it works, a static card once it has ended.
+
+    Return whether the view will show the end by itself; a line of text can't.
+    """
     shell = _shell()
     snapshot = run.status
     mode = _mode(shell)
     if mode == "text":
         sys.stdout.write((card_text(snapshot) if snapshot.ended else text_line(snapshot)) + "\n")
-        return
+        return snapshot.ended
     if snapshot.ended:
         _publish(shell, _card(run, shell))
-        return
-    display_id = f"subagents-nb-{secrets.token_hex(8)}"
-    if mode == "widget":
-        _show_widget(run, snapshot, shell, display_id)
-    else:
-        _show_html(run, snapshot, shell, display_id)
+        return True
+    place = _Place(run, shell, f"subagents-nb-{secrets.token_hex(8)}")
+    view = _show_widget(place, snapshot) if mode == "widget" else _show_html(place, snapshot)
+    unfollow = WATCHER.follow(run.home, run.id, view.hear, tick=view.tick)
+    _live[view] = unfollow
+    return True
 
 
-def _show_widget(run: Run, snapshot: Snapshot, shell: Any, display_id: str) -> None:
+def leave_all() -> None:
+    """Leave a static card where a live view stands and stop watching for it; the runs go on."""
+    for view, unfollow in list(_live.items()):
+        unfollow()
+        view.leave()
+    _live.clear()
+    set_display_mode("auto")
+
+
+class _Place:
+    """Where one showing of a run stands on the page."""
+
+    def __init__(self, run: Run, shell: Any, display_id: str) -> None:
+        self.run = run
+        self.shell = shell
+        self._transient = {"display_id": display_id}
+
+    def show(self, data: dict[str, Any], metadata: dict[str, Any] | None = None) -> None:
+        self.shell.display_pub.publish(data=data, metadata=metadata or {}, transient=self._transient)
+
+    def replace(self, snapshot: Snapshot) -> None:
+        """Put a card there, which is what the saved notebook keeps."""
+        data = _bundle(snapshot, self.run, self.shell)
+        self.shell.display_pub.publish(data=data, metadata={}, transient=self._transient, update=True)
+
+
+def _show_widget(place: _Place, snapshot: Snapshot) -> LiveView:
     from subagents_nb.notebook.widget import RunWidget
 
-    state = widget_state(snapshot)
-    widget = RunWidget(state, on_stop=lambda: ask_to_stop(run))
+    run = place.run
+    widget = RunWidget(widget_state(snapshot), on_stop=lambda: ask_to_stop(run))
     bundle: Any = widget._repr_mimebundle_() or {}
     data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-    shown = {**data, "text/plain": text_line(snapshot)}
-    publisher = shell.display_pub
-    publisher.publish(data=shown, metadata=metadata, transient={"display_id": display_id})
-
-    def publish_end(_: Snapshot) -> None:
-        publisher.publish(data=_card(run, shell), metadata={}, transient={"display_id": display_id}, update=True)
-
-    view = LiveView(widget, state, publish_end=publish_end)
-    WATCHER.follow(run.home, run.id, view.hear, tick=view.tick)
+    place.show({**data, "text/plain": text_line(snapshot)}, metadata)
+    return LiveView(widget, snapshot, publish_end=place.replace)
 
 
-def _show_html(run: Run, snapshot: Snapshot, shell: Any, display_id: str) -> None:
-    publisher = shell.display_pub
-    publisher.publish(data=_bundle(snapshot, run, shell), metadata={}, transient={"display_id": display_id})
-
-    def publish(later: Snapshot) -> None:
-        publisher.publish(
-            data=_bundle(later, run, shell), metadata={}, transient={"display_id": display_id}, update=True
-        )
-
-    view = CardView(publish)
-    WATCHER.follow(run.home, run.id, view.hear, tick=view.tick)
+def _show_html(place: _Place, snapshot: Snapshot) -> CardView:
+    place.show(_bundle(snapshot, place.run, place.shell))
+    return CardView(place.replace)
 
 
 def _card(run: Run, shell: Any) -> dict[str, str]:
@@ -106,4 +124,15 @@ def _mode(shell: Any) -> str:
     if mode != "auto":
         return mode
     # Colab delivers later messages to earlier views unreliably (colabtools#498).
-    return "html" if "google.colab" in sys.modules else "widget"
+    if "google.colab" in sys.modules:
+        return "html"
+    # A page says which cell it runs. Programs that execute notebooks don't, show no widget to anybody, and would save
+    # the whole state of each, with its module, in the notebook.
+    return "widget" if cell_id(shell) is not None else "html"
+
+
+def cell_id(shell: Any) -> str | None:
+    """Return the id of the cell that is being run; None if the front end does not tell."""
+    parent: Any = shell.get_parent() if hasattr(shell, "get_parent") else None
+    found = parent.get("metadata", {}).get("cellId") if isinstance(parent, dict) else None
+    return found if isinstance(found, str) else None

@@ -53,7 +53,7 @@ def runs_table_html(snapshots: Sequence[Snapshot], *, hidden: int = 0) -> Html:
     """Show runs, one a row. `hidden` counts the runs that the caller left out."""
     head = bar(safe(element("strong", None, "Runs"), " ", styled("span", SOFT, _tally(snapshots, hidden))))
     if not snapshots:
-        return frame("Runs", head, [styled("p", QUIET, "There is no run here yet.")])
+        return frame("Runs", head, [styled("p", QUIET, "No run to show.")])
     rows = [(state_badge(shown_state(s)), *_run_cells(s)) for s in snapshots[:MAX_RUNS]]
     more = _left_out(len(snapshots) - MAX_RUNS, "run")
     return frame("Runs", head, [table(_RUNS, rows, unseen="Runs"), styled("p", QUIET, more) if more else None])
@@ -62,7 +62,7 @@ def runs_table_html(snapshots: Sequence[Snapshot], *, hidden: int = 0) -> Html:
 def runs_table_text(snapshots: Sequence[Snapshot], *, hidden: int = 0) -> str:
     """List runs as aligned plain text."""
     rows = [(shown_state(s), *_run_cells(s)) for s in snapshots[:MAX_RUNS]]
-    lines = [_tally(snapshots, hidden), *(_aligned(_RUNS, rows) if rows else ["There is no run here yet."])]
+    lines = [_tally(snapshots, hidden), *(_aligned(_RUNS, rows) if rows else ["No run to show."])]
     return "\n".join([*lines, *filter(None, [_left_out(len(snapshots) - MAX_RUNS, "run")])])
 
 

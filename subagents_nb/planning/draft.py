@@ -27,7 +27,7 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
     """
     reasons: list[str] = []
     notes: list[str] = []
-    _check_task(request.task, reasons)
+    check_task(request.task, reasons)
     if request.name is not None and not is_run_name(request.name):
         reasons.append(
             f"{request.name!r} can't name a run: use 1 to 80 letters, digits, spaces and _ . - and do not begin with r-"
@@ -57,6 +57,7 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
         tools=_tools(agent, model, notes),
         output_schema=dict(schema) if schema is not None else None,
         schema_name=request.schema_name,
+        tool_timeout_s=settings.tool_timeout_s,
         max_requests=agent.max_requests or settings.max_requests,
     )
     return Draft(
@@ -65,16 +66,21 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
         steps=(step,),
         timeout_s=timeout,
         tool_env=settings.tool_env,
+        notify_command=settings.notify_command,
+        checkpoint_s=settings.checkpoint_s,
         notes=(*notes, *_agent_notes(agent)),
         tags=request.tags,
         origin=request.origin,
     )
 
 
-def _check_task(task: str, reasons: list[str]) -> None:
+def check_task(task: str, reasons: list[str]) -> None:
+    """Add what is wrong with a task to the reasons."""
     if not task.strip():
         reasons.append("the task is empty; write what is to be done")
-    size = len(task.encode("utf-8", "surrogatepass"))
+    size = len(task.encode("utf-8", "replace"))
+    if any("\ud800" <= char <= "\udfff" for char in task):
+        reasons.append("the task holds half a character (a lone surrogate), which no model can be sent")
     if size > MAX_TASK_BYTES:
         reasons.append(
             f"the task has {size:,} bytes, more than {MAX_TASK_BYTES // 1024} KiB; put the data into a file and name it"
@@ -125,7 +131,7 @@ def _model(
         return None
     if choice.thinking is None and thinking is not None:
         choice = choice.model_copy(update={"thinking": thinking})
-    if (problem := _model_problem(choice, facts)) is not None:
+    if (problem := model_problem(choice, facts)) is not None:
         reasons.append(problem)
     if choice.origin == "environment":
         notes.append(f"Model {choice.label}: nobody named one, and {_named(choice, facts)} is set.")
@@ -134,7 +140,8 @@ def _model(
     return choice
 
 
-def _model_problem(choice: ModelChoice, facts: Facts) -> str | None:
+def model_problem(choice: ModelChoice, facts: Facts) -> str | None:
+    """Return why this model can't be used here and now, or None."""
     if choice.kind == "local":
         return facts.local_problem
     if choice.kind == "scripted":

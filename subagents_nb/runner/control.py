@@ -9,49 +9,36 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import assert_never
 
-from subagents_nb.domain.records import Actor, ControlAnswer, ControlRequest, Reason
+from subagents_nb.domain.attention import Thresholds
+from subagents_nb.domain.control import ControlAnswer, ControlRequest, Retuned
+from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.states import RunState
 from subagents_nb.domain.words import duration
-from subagents_nb.errors import Unreadable
+from subagents_nb.runner.causes import GONE, Cause, interrupted_by, past_deadline, stopped_by
+from subagents_nb.runner.inbox import RunInbox
 from subagents_nb.runner.journal import Journal
+from subagents_nb.runner.limits import LiveLimits
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.writer import RunWriter
 
 POLL_S = 0.1
 GRACE_S = 3.0
-_STATES_OF_MIND = ("thinking", "answering", "waiting for the model")
+_CONSIDER_S = 1.0
+_CHECKPOINT = (
+    "The deadline is {left} away. Leave what you have found so far as your final answer now, and say what is missing."
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """Why a run is being ended before its work was done; the first cause wins."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Levers:
+    """What the control thread can move in the runner. Each returns at once and may be called from any thread."""
 
-    state: RunState
-    reason: Reason
-    actor: Actor
-    message: str
-
-
-def stopped_by(request: ControlRequest) -> Cause:
-    """Return the cause that a stop request makes."""
-    who = f" from {request.asked_by}" if request.asked_by else ""
-    why = f": {request.reason}" if request.reason else ""
-    return Cause(RunState.STOPPED, "stopped", "person", f"Stopped on request{who}{why}.")
-
-
-def past_deadline(timeout_s: float, activity: str) -> Cause:
-    """Return the cause that a passed deadline makes."""
-    doing = ""
-    if activity in _STATES_OF_MIND:
-        doing = f" while it was {activity}"
-    elif activity:
-        doing = f" while the tool {activity} was at work"
-    text = f"The run passed its deadline of {duration(timeout_s)}{doing}. Give it more with --timeout."
-    return Cause(RunState.FAILED, "timeout", "deadline", text)
-
-
-SIGNALLED = Cause(RunState.STOPPED, "signal", "outside", "A signal from outside (SIGTERM) ended the run.")
+    cancel_work: Callable[[], None]
+    cancel_tool: Callable[[str], bool]
+    force_end: Callable[[Cause], None]
+    tell: Callable[[str], None]
 
 
 class Control:
@@ -60,21 +47,24 @@ class Control:
     def __init__(
         self,
         writer: RunWriter,
+        plan: LaunchPlan,
         journal: Journal,
-        *,
-        timeout_s: float | None,
-        cancel: Callable[[], None],
-        force: Callable[[Cause], None],
+        inbox: RunInbox,
+        limits: LiveLimits,
+        levers: Levers,
     ) -> None:
         self._writer = writer
+        self._plan = plan
         self._journal = journal
-        self._timeout_s = timeout_s
-        self._cancel = cancel
-        self._force = force
+        self._inbox = inbox
+        self._limits = limits
+        self._levers = levers
+        self._thresholds = Thresholds().scaled(plan.steps[0].thinking)
         self._seen: set[str] = set()
         self._over = threading.Event()
         self._guard = threading.Lock()
-        self._since = 0.0
+        self._since = self._considered = 0.0
+        self._reminded = False
         self.cause: Cause | None = None
         self._thread = threading.Thread(target=self._watch, name="control", daemon=True)
 
@@ -83,8 +73,9 @@ class Control:
         self._thread.start()
 
     def close(self) -> None:
-        """The work is over: answer late requests no more and force nothing."""
+        """The work is over: force nothing any more."""
         self._over.set()
+        self._inbox.close()
 
     def end(self, cause: Cause) -> bool:
         """End the work for this cause; False if it is being ended for another already."""
@@ -95,36 +86,91 @@ class Control:
             self._since = time.monotonic()
         if cause.state is RunState.STOPPED:
             self._journal.stopping()
-        self._cancel()
+        self._levers.cancel_work()
         return True
 
     def _watch(self) -> None:
         while not self._over.wait(POLL_S):
+            if not self._writer.paths.lock.exists():
+                self.end(GONE)
             self._hear()
-            if self._timeout_s is not None and self._journal.elapsed_s >= self._timeout_s:
-                self.end(past_deadline(self._timeout_s, self._journal.activity))
+            self._keep_time()
             self._journal.flush()
             if self.cause is not None and time.monotonic() - self._since > GRACE_S:
-                self._force(self.cause)
+                self._levers.force_end(self.cause)
                 return
+
+    def _keep_time(self) -> None:
+        timeout, elapsed = self._limits.timeout_s, self._journal.elapsed_s
+        if timeout is not None:
+            if elapsed >= timeout:
+                self.end(past_deadline(timeout, self._journal.activity))
+            elif self._plan.checkpoint_s and not self._reminded and timeout - elapsed <= self._plan.checkpoint_s:
+                self._reminded = True
+                self._inbox.remind(_CHECKPOINT.format(left=duration(round(timeout - elapsed))))
+        now = time.monotonic()
+        if now - self._considered >= _CONSIDER_S:
+            self._considered = now
+            found = self._journal.consider(self._thresholds)
+            if found is not None and found.kind != "question":
+                self._levers.tell(f"may need a look: {found.text}")
 
     def _hear(self) -> None:
         for request in self._writer.requests(self._seen):
-            if isinstance(request, Unreadable):
-                continue  # a damaged request is never widened into another one; its writer sees no answer
-            accepted = self.end(stopped_by(request))
-            already = self.cause is not None and self.cause.state is RunState.STOPPED
-            answer = ControlAnswer(
-                run_id=request.run_id,
-                request_id=request.request_id,
-                outcome="accepted" if accepted or already else "too-late",
-                text="" if accepted else "the run is already ending",
-                answered_at=utc_now(),
-            )
-            self._answer(answer)
+            if isinstance(request, tuple):
+                request_id, why = request
+                self._answer(request_id, "refused", f"the request can't be understood: {why}")
+            else:
+                outcome, text = self._carry_out(request)
+                if outcome:
+                    self._answer(request.request_id, outcome, text)
 
-    def _answer(self, answer: ControlAnswer) -> None:
+    def _carry_out(self, request: ControlRequest) -> tuple[str, str]:
+        """Return the outcome and what is said about it; an empty outcome means that somebody else answers."""
+        if request.step is not None and request.step not in {step.index for step in self._plan.steps}:
+            return "refused", f"the run has no step {request.step}"
+        if self.cause is not None and request.verb != "stop":
+            return "too-late", "the run is already ending"
+        match request.verb:
+            case "stop":
+                return self._end(stopped_by(request))
+            case "interrupt":
+                return self._end(interrupted_by(request))
+            case "steer":
+                return ("", "") if self._inbox.put(request) else ("too-late", "the run is already ending")
+            case "drain":
+                self._journal.draining()
+                return "accepted", "what runs is finished, nothing new is started"
+            case "retune":
+                return self._retune(request)
+            case "cancel-tool":
+                if self._levers.cancel_tool(request.call_id or ""):
+                    return "accepted", ""
+                return "refused", f"no tool call {request.call_id} is open"
+            case _:
+                assert_never(request.verb)
+
+    def _end(self, cause: Cause) -> tuple[str, str]:
+        if self.end(cause) or (self.cause is not None and self.cause.state is cause.state):
+            return "accepted", ""
+        return "too-late", "the run is already ending"
+
+    def _retune(self, request: ControlRequest) -> tuple[str, str]:
+        change = request.retune
+        if change is None:
+            return "refused", "it changes nothing"
+        if change.timeout_s is not None and change.timeout_s <= self._journal.elapsed_s:
+            return "refused", f"the run has worked for {duration(round(self._journal.elapsed_s))} already"
+        self._limits.retune(change)
+        self._reminded = False
+        self._journal.retuned(
+            Retuned(at=utc_now(), by=request.asked_by, changes=change.changes), self._limits.timeout_s
+        )
+        return "accepted", ""
+
+    def _answer(self, request_id: str, outcome: str, text: str) -> None:
+        answer = {"run_id": self._plan.run_id, "request_id": request_id, "answered_at": utc_now()}
         try:
-            self._writer.answer(answer)
+            self._writer.answer(ControlAnswer.model_validate({**answer, "outcome": outcome, "text": text}))
         except OSError:
             return  # nobody may be waiting; the run's state says it as well

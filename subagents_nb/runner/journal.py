@@ -6,13 +6,18 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from subagents_nb.domain.events import EngineEvent, TextStreamed, ThoughtStreamed, ToolEnded, ToolStarted, fold
+from subagents_nb.domain.attention import Attention, Pulse, Thresholds, attention
+from subagents_nb.domain.control import KEPT_RECEIPTS, Retuned, SteerReceipt
+from subagents_nb.domain.events import EngineEvent
 from subagents_nb.domain.plan import LaunchPlan
-from subagents_nb.domain.records import Actor, Reason, Refusal, RunResult, RunStatus, StepResult, ToolRow
+from subagents_nb.domain.questions import OpenQuestion
+from subagents_nb.domain.records import Actor, Reason, RunResult, RunStatus, StepResult, Usage
 from subagents_nb.domain.states import RunState, StepState, advance, event_to
+from subagents_nb.runner.account import StepAccount
+from subagents_nb.runner.clock import WorkClock
 from subagents_nb.runner.lines import event_line
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.writer import RunWriter
@@ -20,68 +25,62 @@ from subagents_nb.store.writer import RunWriter
 STATUS_EVERY_S = 0.1
 HEARTBEAT_S = 5.0
 _FIRST_RETRY_S, _LAST_RETRY_S, _GIVE_UP_S = 0.1, 5.0, 600.0
+_STREAM_LINE_CHARS = 600  # at six bytes a character still one line below what a single write carries whole
 
 
 class Journal:
     """The one writer of a run's status, events and result. Its methods may be called from two threads."""
 
-    def __init__(self, writer: RunWriter, plan: LaunchPlan, first: RunStatus) -> None:
+    def __init__(self, writer: RunWriter, plan: LaunchPlan, first: RunStatus, clock: WorkClock) -> None:
         self._writer = writer
         self._plan = plan
-        self._began = time.monotonic()
+        self._clock = clock
         self._guard = threading.RLock()
         self._seq = 0
         self._written = 0.0
         self._dirty = False
-        self._text: list[str] = []
-        self._thought: list[str] = []
-        self._tools: dict[str, tuple[str, str]] = {}
-        self._refusals: list[Refusal] = []
-        self._rows: list[ToolRow] = []
         self._finished = False
         self._status = first
-        self._step = first.steps[0]
+        self._accounts = {step.index: StepAccount(step) for step in first.steps}
 
     @property
     def elapsed_s(self) -> float:
-        """Return the working time so far in seconds, by a clock that never jumps."""
-        return time.monotonic() - self._began
+        """Return the working time so far in seconds."""
+        return self._clock.worked_s
 
     @property
     def activity(self) -> str:
-        """Return what the step is busy with, in a word."""
-        return self._step.activity
-
-    @property
-    def refusals(self) -> tuple[Refusal, ...]:
-        """Return the tool calls that were refused."""
-        return tuple(self._refusals)
+        """Return what the run is busy with, in a word."""
+        return next((a.status.activity for a in self._accounts.values() if a.status.activity), "")
 
     def begin(self) -> None:
         """Take the run over from its launcher: from here on it is running, durably."""
         with self._guard:
-            self._step = self._step.model_copy(update={"state": StepState.RUNNING, "started_s": 0.0})
             self._status = self._status.model_copy(update={"state": RunState.RUNNING})
             self._line("run-started", {}, keep=True)
             self._write(milestone=True)
             self._writer.reserve()
 
-    def report(self, event: EngineEvent) -> None:
-        """Take one event of the engine; never raises for a disk that refuses progress."""
+    def step_began(self, index: int) -> None:
+        """Say that a step is at work."""
+        with self._guard:
+            account = self._accounts[index]
+            account.status = account.status.model_copy(
+                update={"state": StepState.RUNNING, "started_s": round(self.elapsed_s, 3)}
+            )
+            account.last_event_s = self.elapsed_s
+            self._dirty = True
+
+    def report(self, index: int, event: EngineEvent) -> None:
+        """Take one event of a step's engine; never raises for a disk that refuses progress."""
         with self._guard:
             if self._finished:
                 return
-            self._step = fold(self._step, event)
             self._dirty = True
-            match event:
-                case TextStreamed(text):
-                    self._text.append(text)
-                case ThoughtStreamed(text):
-                    self._thought.append(text)
-                case _:
-                    self._note_tool(event)
-                    self._flush_streams()
-                    self._line(*event_line(event), keep=False)
+            account = self._accounts[index]
+            if account.take(event, self.elapsed_s):
+                self._flush_streams()
+                self._line(*event_line(event), keep=False, step=index)
             if time.monotonic() - self._written >= STATUS_EVERY_S:
                 self.flush()
 
@@ -95,14 +94,54 @@ class Journal:
 
     def stopping(self) -> None:
         """Show that a stop was asked for and is being carried out."""
+        self._milestone("stop-requested", {}, stopping=True)
+
+    def draining(self) -> None:
+        """Show that nothing new is started any more."""
+        self._milestone("drain-requested", {}, draining=True)
+
+    def retuned(self, change: Retuned, timeout_s: float | None) -> None:
+        """Record new limits beside the contract."""
+        fields = {"by": change.by, "changes": change.changes}
+        self._milestone("retuned", fields, retunes=(*self._status.retunes, change), timeout_s=timeout_s)
+
+    def steering(self, receipt: SteerReceipt) -> None:
+        """Record where a steering message stands; the last twenty are shown."""
+        others = tuple(r for r in self._status.steering if r.request_id != receipt.request_id)
+        fields = {"request": receipt.request_id, "outcome": receipt.outcome}
+        self._milestone("steering", fields, steering=(*others, receipt)[-KEPT_RECEIPTS:])
+
+    def questions(self, questions: tuple[OpenQuestion, ...], what: str) -> None:
+        """Show the questions that wait for the person; `what` names the change for the events."""
+        self._milestone(what, {"open": len(questions)}, questions=questions)
+
+    def consider(self, thresholds: Thresholds) -> Attention | None:
+        """Decide anew whether to point at this run; return why if that is news."""
         with self._guard:
-            self._status = self._status.model_copy(update={"stopping": True})
-            self._line("stop-requested", {}, keep=True)
-            self._write(milestone=True)
+            accounts = [a for a in self._accounts.values() if a.status.state is StepState.RUNNING]
+            if self._finished or not accounts:
+                return None
+            pulse = Pulse(
+                now_s=self.elapsed_s,
+                last_event_s=max(a.last_event_s for a in accounts),
+                open_questions=len(self._status.questions),
+                open_tools=tuple(tool for a in accounts for tool in a.open_tools),
+                failed_edits=tuple(sorted(at for a in accounts for at in a.failed_edits)),
+            )
+            found, before = attention(pulse, thresholds), self._status.attention
+            if (found and found.kind) == (before and before.kind):
+                return None
+            self._milestone("attention", {"kind": found.kind if found else None}, attention=found)
+            return found
+
+    def draft(self, index: int) -> StepResult:
+        """Return a step as it stands, to be completed into its result."""
+        with self._guard:
+            return self._accounts[index].draft()
 
     def finish(
         self,
-        step: StepResult,
+        steps: tuple[StepResult, ...],
         *,
         state: RunState,
         reason: Reason | None = None,
@@ -119,86 +158,81 @@ class Journal:
             self._finished = True
             advance(RunState.RUNNING, event_to(state))
             self._flush_streams()
-            result = self._result(step, state=state, reason=reason, actor=actor, error=error)
+            result = self._result(steps, state=state, reason=reason, actor=actor, error=error)
             self._insist(lambda: self._writer.result(result))
-            self._step = self._step.model_copy(
-                update={"state": step.state, "ended_s": result.elapsed_s, "error": error, "activity": ""}
-            )
-            self._status = self._status.model_copy(update={"state": state, "usage": step.usage})
+            for step in steps:
+                account = self._accounts[step.index]
+                ended = {"state": step.state, "ended_s": result.elapsed_s, "error": step.error, "activity": ""}
+                account.status = account.status.model_copy(update={**ended, "usage": step.usage})
             self._line("run-ended", {"state": state, "reason": reason}, keep=True)
+            self._update(state=state, attention=None, questions=())
             self._write(milestone=True)
             return True
 
     def _result(
-        self, step: StepResult, *, state: RunState, reason: Reason | None, actor: Actor, error: str | None
+        self, steps: tuple[StepResult, ...], *, state: RunState, reason: Reason | None, actor: Actor, error: str | None
     ) -> RunResult:
+        plan, now = self._plan, self.elapsed_s
+        well = state is RunState.COMPLETE
         return RunResult(
-            run_id=self._plan.run_id,
+            run_id=plan.run_id,
             state=state,
-            name=self._plan.name,
-            mode=self._plan.mode,
-            digest=self._plan.digest,
+            name=plan.name,
+            mode=plan.mode,
+            digest=plan.digest,
             reason=reason,
             actor=actor,
             error=error,
-            started_at=self._plan.created_at,
+            started_at=plan.created_at,
             ended_at=utc_now(),
-            elapsed_s=round(self.elapsed_s, 3),
-            timeout_s=self._plan.timeout_s,
-            usage=step.usage,
-            steps=(step,),
-            tail=self._step.tail if state is not RunState.COMPLETE else "",
-            notes=self._plan.notes,
+            elapsed_s=round(now, 3),
+            waited_s=round(self._clock.waited_s, 3),
+            timeout_s=self._status.timeout_s,
+            usage=_sum(step.usage for step in steps),
+            steps=steps,
+            retunes=self._status.retunes,
+            resumed_from=plan.resumes.run_id if plan.resumes else None,
+            changed_files=tuple(dict.fromkeys(f for a in self._accounts.values() for f in a.changed_files)),
+            open_tools=() if well else tuple(row for a in self._accounts.values() for row in a.open_rows(now)),
+            tail="" if well else next((a.status.tail for a in self._accounts.values() if a.status.tail), ""),
+            notes=plan.notes,
         )
 
-    def draft(self) -> StepResult:
-        """Return the step as it stands, to be completed into its result."""
+    def _milestone(self, kind: str, fields: Mapping[str, Any], **update: Any) -> None:
         with self._guard:
-            return StepResult(
-                agent=self._step.agent,
-                model=self._step.model,
-                state=StepState.RUNNING,
-                usage=self._step.usage,
-                refusals=tuple(self._refusals),
-                tools=tuple(self._rows[-50:]),
-            )
+            if self._finished:
+                return
+            self._update(**update)
+            self._line(kind, fields, keep=True)
+            self._write(milestone=True)
 
-    def _note_tool(self, event: EngineEvent) -> None:
-        if isinstance(event, ToolStarted):
-            self._tools[event.call_id] = (event.name, event.args)
-        elif isinstance(event, ToolEnded):
-            name, args = self._tools.pop(event.call_id, ("", ""))
-            if event.refused is not None:
-                self._refusals.append(Refusal(tool=name, why=event.refused[:300]))
-            ended = "refused" if event.refused is not None else "complete" if event.ok else "failed"
-            row = {"call_id": event.call_id, "name": name, "args": args[:160], "state": ended}
-            self._rows.append(ToolRow.model_validate({**row, "seconds": round(event.seconds, 3)}))
+    def _update(self, **update: Any) -> None:
+        self._status = self._status.model_copy(update=update)
 
     def _flush_streams(self) -> None:
-        for kind, parts in (("thinking", self._thought), ("text", self._text)):
-            if parts:
-                text = "".join(parts)
-                parts.clear()
-                for start in range(0, len(text), 3000):
-                    self._line(kind, {"text": text[start : start + 3000]}, keep=False)
+        for index, account in self._accounts.items():
+            for kind, text in account.streamed():
+                for start in range(0, len(text), _STREAM_LINE_CHARS):
+                    self._line(kind, {"text": text[start : start + _STREAM_LINE_CHARS]}, keep=False, step=index)
 
-    def _line(self, kind: str, fields: Mapping[str, Any], *, keep: bool) -> None:
+    def _line(self, kind: str, fields: Mapping[str, Any], *, keep: bool, step: int | None = None) -> None:
         self._seq += 1
-        record = {"seq": self._seq, "t": utc_now(), "s": round(self.elapsed_s, 3), "type": kind, "step": 0, **fields}
+        record = {"seq": self._seq, "t": utc_now(), "s": round(self.elapsed_s, 3), "type": kind}
+        where = {} if step is None else {"step": step}
         with contextlib.suppress(OSError):
-            self._writer.event(record, keep=keep)
+            self._writer.event({**record, **where, **fields}, keep=keep)
 
     def _write(self, *, milestone: bool) -> None:
         self._written = time.monotonic()
         self._dirty = False
-        self._status = self._status.model_copy(
-            update={
-                "seq": self._status.seq + 1,
-                "updated_at": utc_now(),
-                "elapsed_s": round(self.elapsed_s, 3),
-                "usage": self._step.usage,
-                "steps": (self._step,),
-            }
+        steps = tuple(account.status for account in self._accounts.values())
+        self._update(
+            seq=self._status.seq + 1,
+            updated_at=utc_now(),
+            elapsed_s=round(self.elapsed_s, 3),
+            waited_s=round(self._clock.waited_s, 3),
+            usage=_sum(step.usage for step in steps),
+            steps=steps,
         )
         try:
             self._writer.status(self._status, milestone=milestone)
@@ -209,7 +243,7 @@ class Journal:
             print(f"status not written: {error}", file=sys.stderr, flush=True)  # noqa: T201
 
     @staticmethod
-    def _insist(write: Any) -> None:
+    def _insist(write: Callable[[], object]) -> None:
         wait, deadline = _FIRST_RETRY_S, time.monotonic() + _GIVE_UP_S
         while True:
             try:
@@ -225,3 +259,10 @@ class Journal:
                 wait = min(wait * 2, _LAST_RETRY_S)
             else:
                 return
+
+
+def _sum(parts: Any) -> Usage:
+    total = Usage()
+    for part in parts:
+        total = total.plus(part)
+    return total

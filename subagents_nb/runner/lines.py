@@ -6,6 +6,7 @@ from typing import Any, assert_never
 
 from subagents_nb.domain.events import (
     EngineEvent,
+    FileChanged,
     ModelAsked,
     ModelNamed,
     Noticed,
@@ -35,6 +36,8 @@ def event_line(event: EngineEvent) -> tuple[str, dict[str, Any]]:
             return "usage", usage.model_dump(exclude_none=True)
         case ModelNamed(model):
             return "model-named", {"model": model}
+        case FileChanged(path):
+            return "file-changed", {"path": path}
         case Noticed(code, text):
             return "notice", {"code": code, "text": text}
         case _:

@@ -14,5 +14,5 @@ def age_s(moment: str) -> float:
     """Return how many seconds ago an ISO 8601 moment was; 0 if it is no moment."""
     try:
         return (datetime.now(UTC) - datetime.fromisoformat(moment.replace("Z", "+00:00"))).total_seconds()
-    except ValueError:
+    except (ValueError, TypeError, OverflowError):  # TypeError: a moment without a zone
         return 0.0

@@ -6,7 +6,7 @@ import json
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
-from pydantic_core import to_json
+from pydantic_core import PydanticSerializationError, to_json
 
 from subagents_nb.domain.base import SCHEMA_VERSION, Document
 from subagents_nb.errors import Unreadable
@@ -16,7 +16,17 @@ D = TypeVar("D", bound=Document)
 
 def encode(document: Document) -> bytes:
     """Return the document as one JSON object in UTF-8."""
-    return to_json(document, exclude_none=True, inf_nan_mode="null", indent=1)
+    try:
+        return to_json(document, exclude_none=True, inf_nan_mode="null", indent=1)
+    except PydanticSerializationError:
+        return lenient_json(document.model_dump(exclude_none=True))
+
+
+def lenient_json(value: Any) -> bytes:
+    """Encode JSON data in which a model left half a character (a lone surrogate): it becomes a question mark."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    whole = json.loads(text, parse_constant=lambda _: None)  # NaN and the infinities become null, as elsewhere
+    return json.dumps(whole, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def decode(data: bytes, kind: type[D], run_id: str) -> D:
@@ -29,6 +39,10 @@ def decode(data: bytes, kind: type[D], run_id: str) -> D:
         raise Unreadable("it is empty" if not data else "it holds only blanks or zeros", kind="empty")
     try:
         value = _DECODER.decode(data.decode("utf-8"))
+        if b"\\u" in data:
+            json.dumps(value, ensure_ascii=False).encode()  # half a character would break whoever shows it
+    except UnicodeEncodeError as error:
+        raise Unreadable("it holds half a character (a lone surrogate)", kind="foreign") from error
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"it is no whole JSON document ({_brief(error)})", kind="torn") from error
     if not isinstance(value, dict):
@@ -36,6 +50,8 @@ def decode(data: bytes, kind: type[D], run_id: str) -> D:
     version = value.get("schema_version")
     if isinstance(version, int) and version > SCHEMA_VERSION:
         raise Unreadable(f"it was written by a newer version of this package (schema {version})", kind="newer")
+    if value.get("kind") != kind.model_fields["kind"].default:
+        raise Unreadable(f"it is not a {kind.__name__} (kind {str(value.get('kind'))[:40]!r})", kind="foreign")
     if value.get("run_id") != run_id:
         raise Unreadable("it names another run", kind="foreign")
     try:

@@ -16,6 +16,8 @@ PRIVATE_DIR = 0o700
 MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
+# These say nothing about the file: asked again later, the answer may be another.
+_PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EIO, errno.ESTALE})
 
 
 class Disk:
@@ -67,7 +69,11 @@ class Disk:
             # No hard links here: an empty claim decides who may write, then the ordinary replace follows.
             claim = path.with_name(f".{path.name}.claim")
             os.close(os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY | _CLOEXEC, PRIVATE_FILE))
-            self.rename(temp, path)
+            try:
+                self.rename(temp, path)
+            except BaseException:
+                self._discard(claim)  # or the next try would take our own claim for somebody's file
+                raise
 
     def rename(self, source: Path, target: Path) -> None:
         """Rename over the target in one step."""
@@ -96,7 +102,8 @@ class Disk:
         except PermissionError as error:
             raise Unreadable("reading it is not permitted", kind="denied") from error
         except OSError as error:
-            raise Unreadable(f"it can't be opened ({error.strerror})", kind="foreign") from error
+            kind = "busy" if error.errno in _PASSING else "foreign"
+            raise Unreadable(f"it can't be opened ({error.strerror})", kind=kind) from error
         try:
             info = os.fstat(handle)
             if not stat.S_ISREG(info.st_mode):
@@ -104,6 +111,8 @@ class Disk:
             if info.st_size > MAX_DOCUMENT_BYTES:
                 raise Unreadable(f"it has {info.st_size} bytes, more than any document of ours", kind="too-large")
             return _read_all(handle, info.st_size)
+        except OSError as error:
+            raise Unreadable(f"it can't be read ({error.strerror})", kind="busy") from error
         finally:
             os.close(handle)
 

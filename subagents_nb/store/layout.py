@@ -59,6 +59,13 @@ class RunPaths:
         return self.root / "control" / "answers"
 
     @property
+    def questions(self) -> Path:
+        return self.root / "questions"
+
+    def reply(self, question_id: str) -> Path:
+        return self.root / "questions" / f"{question_id}.reply.json"
+
+    @property
     def lock(self) -> Path:
         return self.root / "lock"
 
@@ -83,6 +90,10 @@ class StoreHome:
     @property
     def runs(self) -> Path:
         return self.root / "runs"
+
+    @property
+    def capacity(self) -> Path:
+        return self.root / "capacity"
 
     @property
     def supervisor(self) -> Path:

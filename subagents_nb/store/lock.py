@@ -41,6 +41,25 @@ def hold(path: Path) -> int:
     return handle
 
 
+def hold_now(path: Path, *, owner: str) -> int:
+    """Take the lock or fail at once; who holds it is written into the file, for messages only.
+
+    Raises:
+        BlockingIOError: another process holds it.
+        OSError: the file can't be opened.
+    """
+    handle = os.open(path, os.O_CREAT | os.O_RDWR | getattr(os, "O_CLOEXEC", 0), PRIVATE_FILE)
+    try:
+        if fcntl is not None:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(handle, 0)
+        os.write(handle, owner.encode())
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
 def probe(path: Path) -> Literal["held", "free"] | None:
     """Say whether anybody holds the lock; None if that can't be told: no lock file, or a file system without locks."""
     if fcntl is None:

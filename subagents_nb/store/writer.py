@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import to_json
+from pydantic_core import PydanticSerializationError, to_json
 
+from subagents_nb.domain.control import ControlAnswer, ControlRequest
 from subagents_nb.domain.plan import LaunchPlan
+from subagents_nb.domain.questions import Question, Reply
 from subagents_nb.domain.records import (
-    ControlAnswer,
-    ControlRequest,
     ProcessRecord,
     RecoveryRecord,
     RunResult,
@@ -22,7 +22,7 @@ from subagents_nb.domain.records import (
     Verdict,
 )
 from subagents_nb.errors import StoreError, Unreadable
-from subagents_nb.store.codec import encode
+from subagents_nb.store.codec import encode, lenient_json
 from subagents_nb.store.disk import DISK, PRIVATE_FILE, Disk
 from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.reader import read_document
@@ -44,6 +44,7 @@ def create_run(home: StoreHome, plan: LaunchPlan, recovery: RecoveryRecord, *, d
         try:
             disk.make_dir(paths.control)
             disk.make_dir(paths.answers)
+            disk.make_dir(paths.questions)
             disk.make_dir(paths.root / "steps")
             for step in plan.steps:
                 disk.make_dir(paths.step(step.index))
@@ -51,11 +52,19 @@ def create_run(home: StoreHome, plan: LaunchPlan, recovery: RecoveryRecord, *, d
             disk.create_once(paths.plan, encode(plan), entry=False)
             disk.create_once(paths.recovery, encode(recovery), durable=False, entry=False)
         except BaseException:
-            shutil.rmtree(paths.root, ignore_errors=True)
+            discard_run(paths)
             raise
     except OSError as error:
         raise StoreError(f"The run could not be stored below {home.root}: {error.strerror}.") from error
     return RunWriter(paths, disk=disk)
+
+
+def discard_run(paths: RunPaths) -> None:
+    """Remove a run directory whose launch was rolled back. It is renamed first, so that nobody writes into it halfway."""
+    away = paths.root.with_name(f".gone-{paths.root.name}")
+    with contextlib.suppress(OSError):
+        os.replace(paths.root, away)
+    shutil.rmtree(away, ignore_errors=True)
 
 
 class RunWriter:
@@ -90,11 +99,22 @@ class RunWriter:
         self._disk.create_once(path, encode(request))
 
     def answer(self, answer: ControlAnswer) -> None:
-        """Answer a request: the runner."""
-        self._disk.create_once(self.paths.answers / f"{answer.request_id}.json", encode(answer))
+        """Answer a request, or say what became of one that was queued: the runner."""
+        self._disk.replace(self.paths.answers / f"{answer.request_id}.json", encode(answer), durable=True)
 
-    def requests(self, seen: set[str]) -> Iterator[ControlRequest | Unreadable]:
-        """Yield the requests whose files are not in `seen`, oldest first, and add them; bad ones as their reason."""
+    def question(self, question: Question) -> None:
+        """Put a question to the person: the runner."""
+        self._disk.create_once(self.paths.questions / f"{question.question_id}.json", encode(question))
+
+    def reply(self, reply: Reply) -> bool:
+        """Answer a question: whoever is first. Return False if it was answered already."""
+        return self._disk.create_once(self.paths.reply(reply.question_id), encode(reply))
+
+    def requests(self, seen: set[str]) -> Iterator[ControlRequest | tuple[str, str]]:
+        """Yield the requests whose files are not in `seen`, oldest first, and add them.
+
+        One that can't be read comes as its id and the reason, to be refused.
+        """
         try:
             names = sorted(n for n in os.listdir(self.paths.control) if n.endswith(".json") and not n.startswith("."))
         except OSError:
@@ -102,18 +122,27 @@ class RunWriter:
         for name in names:
             if name in seen:
                 continue
-            seen.add(name)
             try:
-                yield read_document(self.paths.control / name, ControlRequest, self.paths.root.name, disk=self._disk)
+                request = read_document(
+                    self.paths.control / name, ControlRequest, self.paths.root.name, disk=self._disk
+                )
             except Unreadable as error:
-                yield error
+                if error.kind != "busy":
+                    seen.add(name)
+                    yield name.removesuffix(".json").partition("-")[2], str(error)
+            else:
+                seen.add(name)
+                yield request
 
     def event(self, record: Mapping[str, Any], *, keep: bool) -> None:
         """Append one line to the events: the runner. Beyond the cap only lines with `keep` are written.
 
         A line longer than a single write can carry whole is cut to its head.
         """
-        line = to_json(record, inf_nan_mode="null") + b"\n"
+        try:
+            line = to_json(record, inf_nan_mode="null") + b"\n"
+        except PydanticSerializationError:
+            line = lenient_json(record) + b"\n"
         if len(line) > _LINE_BYTES and not keep:
             line = (
                 to_json({k: record[k] for k in ("seq", "t", "type", "step") if k in record} | {"cut": len(line)})

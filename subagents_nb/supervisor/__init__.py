@@ -1,9 +1,5 @@
-"""Processes, and only processes: starting runners, watching them end, proving who is alive."""
+"""Processes, and only processes: starting runners, watching them end, proving who is alive.
 
-from __future__ import annotations
-
-from subagents_nb.supervisor.liveness import liveness_of
-from subagents_nb.supervisor.start import Started, start_runner
-from subagents_nb.supervisor.sweeping import sweep
-
-__all__ = ["Started", "liveness_of", "start_runner", "sweep"]
+Its doors are `start.start_runner`, `sweeping.sweep` and `liveness.liveness_of`. Nothing is imported here: the shim runs
+from this package and must have its runner started before anything heavy is loaded.
+"""

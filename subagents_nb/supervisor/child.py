@@ -12,7 +12,7 @@ from pathlib import Path
 _CATCHABLE = [s for s in signal.valid_signals() if s not in (signal.SIGKILL, signal.SIGSTOP)]
 
 
-def become_runner(*, run_root: Path, cwd: str, environ: Mapping[str, str], keep: int) -> None:
+def become_runner(*, run_root: Path, cwd: str, environ: Mapping[str, str], keep: set[int]) -> None:
     """Turn a fresh fork into a process of its own: new session, own output files, no old descriptor but `keep`.
 
     Raises:
@@ -45,9 +45,12 @@ def _reopen_stdio(run_root: Path) -> None:
         os.dup2(handle, number)
 
 
-def _close_others(keep: int) -> None:
-    os.closerange(3, keep)
-    os.closerange(keep + 1, max(keep + 1, _highest_descriptor() + 1))
+def _close_others(keep: set[int]) -> None:
+    start = 3
+    for handle in sorted(keep):
+        os.closerange(start, handle)
+        start = handle + 1
+    os.closerange(start, max(start, _highest_descriptor() + 1))
 
 
 def _highest_descriptor() -> int:

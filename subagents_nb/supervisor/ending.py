@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from pathlib import Path
 from typing import Literal
 
+from subagents_nb.domain.control import ControlRequest
 from subagents_nb.domain.judge import Ending, judge_end
 from subagents_nb.domain.records import ProcessRecord, Verdict
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import RunState
 from subagents_nb.domain.words import one_line, plain
+from subagents_nb.errors import Unreadable
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.layout import StoreHome
-from subagents_nb.store.reader import FileRuns, read_tail
+from subagents_nb.store.reader import FileRuns, read_document, read_tail
 from subagents_nb.store.writer import RunWriter
 from subagents_nb.supervisor.leftovers import Leftovers
 
@@ -57,7 +61,7 @@ def record_end(
     writer.process(
         started.model_copy(
             update={
-                "state": "observed" if began or snapshot.result is not None else "not-started",
+                **_proof(began or snapshot.result is not None, left),
                 "observed_at": utc_now(),
                 "exit_code": exit_code,
                 "signal": signal,
@@ -66,6 +70,15 @@ def record_end(
             }
         )
     )
+
+
+def _proof(began: bool, left: Leftovers) -> dict[str, str | None]:
+    """Say what was proved: an end counts as observed only if nothing of the run is left behind."""
+    if not began:
+        return {"state": "not-started"}
+    if left.empty:
+        return {"state": "observed"}
+    return {"state": "unknown", "reason": "process-tree-unverified" if left.empty is False else "unsupported-platform"}
 
 
 def judge_run(home: StoreHome, snapshot: Snapshot, *, ending: Ending, judge: Judge) -> bool:
@@ -77,8 +90,9 @@ def judge_run(home: StoreHome, snapshot: Snapshot, *, ending: Ending, judge: Jud
     judgement = judge_end(
         began=_began(snapshot),
         ending=ending,
-        stop_asked=_stop_asked(paths.control),
+        stop_asked=stop_request_of(paths.control) is not None,
         last_words=last_line,
+        waited_as=snapshot.run_id if _waits(snapshot) else None,
     )
     verdict = Verdict(
         run_id=snapshot.run_id,
@@ -101,8 +115,18 @@ def _began(snapshot: Snapshot) -> bool:
     return snapshot.status is not None and snapshot.status.state is not RunState.QUEUED
 
 
-def _stop_asked(control: os.PathLike[str]) -> bool:
+def _waits(snapshot: Snapshot) -> bool:
+    status = snapshot.status
+    return status is not None and status.runner is None and status.queue_keeper is not None
+
+
+def stop_request_of(control: Path) -> str | None:
+    """Return the reason of a stop that was asked for, which may be empty; None if there is no readable request."""
     try:
-        return any(name.startswith("stop-") for name in os.listdir(control))
+        names = sorted(name for name in os.listdir(control) if name.startswith("stop-"))
     except OSError:
-        return False
+        return None
+    for name in names:
+        with contextlib.suppress(Unreadable):
+            return read_document(control / name, ControlRequest, control.parent.name).reason
+    return None

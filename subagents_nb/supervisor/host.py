@@ -1,7 +1,8 @@
 """The warm supervisor: one single-threaded process that has imported the model stack and forks runners.
 
-It listens on a private Unix socket, reaps its children and records how they ended, at once, with no kernel alive. It
-leaves after some idle time. Run as `python -m subagents_nb.supervisor.host HOME KEY`.
+It listens on a private Unix socket, reaps its children and records how they ended, at once, with no kernel alive; runs
+that wait for a place wait here. It leaves after some idle time. Run as `python -m subagents_nb.supervisor.host HOME KEY
+warm|cold`; a cold one imports no model stack and starts fresh interpreters.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import sys
 
 if __name__ == "__main__":
-    # Collecting while importing costs a third of the time; see reference on start-up.
+    # Collecting while importing costs a third of the time of a start.
     gc.disable()
     if os.fork():
         os._exit(0)  # our starter reaps this one at once and never has us for a child
@@ -26,19 +27,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from subagents_nb.domain.records import ProcessRecord
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.lock import hold
-from subagents_nb.store.writer import RunWriter
 from subagents_nb.supervisor import wire
-from subagents_nb.supervisor.child import become_runner
-from subagents_nb.supervisor.ending import record_end, record_pending
-from subagents_nb.supervisor.identity import start_ticks
-from subagents_nb.supervisor.leftovers import end_leftovers, mark_of
+from subagents_nb.supervisor.adoption import Adopted
+from subagents_nb.supervisor.nursery import Birth, Nursery
+from subagents_nb.supervisor.queue import Queue, Waiting
 
 IDLE_VARIABLE = "SUBAGENTS_NB_SUPERVISOR_IDLE_S"
 _IDLE_S = 1800.0
-_TICK_S = 5.0
+_TICK_S, _QUEUE_TICK_S = 5.0, 0.1
 _SLOW_PEER_S = 5.0
 
 
@@ -47,34 +45,41 @@ class _Peer:
     connection: socket.socket
     since: float
     data: bytearray
+    place: int | None = None
 
 
 class Host:
-    """The loop of the warm supervisor."""
+    """The loop of the supervisor."""
 
-    def __init__(self, home: StoreHome, key: str) -> None:
+    def __init__(self, home: StoreHome, key: str, *, forking: bool = True) -> None:
         self.home = home
         self.socket_path = home.supervisor / f"{key}.sock"
-        self._children: dict[int, tuple[str, ProcessRecord]] = {}
+        self._nursery = Nursery(home, forking=forking)
+        self._queue = Queue(home, self._nursery)
+        self._adopted = Adopted(home)
         self._selector = selectors.DefaultSelector()
         self._peers: dict[int, _Peer] = {}
         self._idle_s = float(os.environ.get(IDLE_VARIABLE, _IDLE_S))
         self._last_used = time.monotonic()
         self._leaving = False
-        self._listener: socket.socket | None = None
-        self._wakeup: tuple[int, int] | None = None
 
     def serve(self) -> None:
         """Listen until there has been nothing to do for the idle time."""
         self._listen()
+        for handle in self._adopted.find():
+            self._selector.register(handle, selectors.EVENT_READ, self._adopted_ended)
         while not self._leaving:
-            for key, _ in self._selector.select(_TICK_S):
+            for key, _ in self._selector.select(_QUEUE_TICK_S if len(self._queue) else _TICK_S):
                 key.data(key.fileobj)
-            self._reap()
+            if self._nursery.reap():
+                self._last_used = time.monotonic()
+            self._queue.step()
             self._drop_slow_peers()
-            if not self._children and time.monotonic() - self._last_used > self._idle_s:
+            busy = len(self._nursery) or len(self._queue) or len(self._adopted)
+            if not busy and time.monotonic() - self._last_used > self._idle_s:
                 break
-        self._close()
+        with contextlib.suppress(OSError):
+            self.socket_path.unlink()
 
     def _listen(self) -> None:
         with contextlib.suppress(FileNotFoundError):
@@ -85,12 +90,10 @@ class Host:
         self.socket_path.chmod(0o600)
         listener.listen(128)
         listener.setblocking(False)
-        self._listener = listener
         self._selector.register(listener, selectors.EVENT_READ, self._accept)
         reading, writing = os.pipe()
         for handle in (reading, writing):
             os.set_blocking(handle, False)
-        self._wakeup = (reading, writing)
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, self._leave)
@@ -102,9 +105,9 @@ class Host:
         # Runs go on without us; readers judge them by their locks.
         self._leaving = True
 
-    def _close(self) -> None:
-        with contextlib.suppress(OSError):
-            self.socket_path.unlink()
+    def _adopted_ended(self, handle: Any) -> None:
+        self._selector.unregister(handle)
+        self._adopted.ended(handle)
 
     def _drain(self, reading: Any) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -127,139 +130,92 @@ class Host:
     def _hear(self, connection: Any) -> None:
         peer = self._peers[connection.fileno()]
         try:
-            part = connection.recv(65536)
+            part, handles, *_ = socket.recv_fds(connection, 65536, 1)
         except BlockingIOError:
             return
         except OSError:
-            part = b""
+            part, handles = b"", []
+        for handle in handles:
+            if peer.place is not None:
+                os.close(peer.place)
+            peer.place = handle
         peer.data += part
         if not part or len(peer.data) > wire.MAX_MESSAGE:
             self._forget(peer)
         elif peer.data.endswith(b"\n"):
-            message = bytes(peer.data)
-            self._forget(peer, close=False)
-            self._answer(connection, message)
+            self._selector.unregister(connection)
+            self._peers.pop(connection.fileno(), None)
+            self._answer(peer)
+            self._let_go(peer)
 
-    def _forget(self, peer: _Peer, *, close: bool = True) -> None:
+    def _forget(self, peer: _Peer) -> None:
         self._selector.unregister(peer.connection)
         self._peers.pop(peer.connection.fileno(), None)
-        if close:
-            peer.connection.close()
+        self._let_go(peer)
+
+    @staticmethod
+    def _let_go(peer: _Peer) -> None:
+        peer.connection.close()
+        if peer.place is not None:
+            os.close(peer.place)
 
     def _drop_slow_peers(self) -> None:
         limit = time.monotonic() - _SLOW_PEER_S
         for peer in [p for p in self._peers.values() if p.since < limit]:
             self._forget(peer)
 
-    def _answer(self, connection: socket.socket, line: bytes) -> None:
+    def _answer(self, peer: _Peer) -> None:
         self._last_used = time.monotonic()
-        connection.setblocking(True)
-        connection.settimeout(_SLOW_PEER_S)
+        peer.connection.setblocking(True)
+        peer.connection.settimeout(_SLOW_PEER_S)
         try:
-            message = wire.decode(line)
-            match message.get("op"):
-                case "launch":
-                    reply = self._launch(connection, message)
-                case "ping":
-                    reply = {"ok": True, "pid": os.getpid(), "children": len(self._children)}
-                case "leave":
-                    self._leaving = True
-                    reply = {"ok": True}
-                case other:
-                    reply = {"ok": False, "error": f"no such request: {other!r}"}
+            reply = self._reply(peer, wire.decode(bytes(peer.data)))
         except Exception as error:  # noqa: BLE001 - one bad request must not end the supervisor of other runs
             reply = {"ok": False, "error": f"{type(error).__name__}: {error}"}
         with contextlib.suppress(OSError):
-            connection.sendall(wire.encode(reply))
-        connection.close()
+            peer.connection.sendall(wire.encode(reply) + b"\n")
 
-    def _launch(self, connection: socket.socket, message: dict[str, Any]) -> dict[str, Any]:
-        run_id, token = str(message["run_id"]), str(message["token"])
-        paths = self.home.run(run_id)
-        threads = _thread_count()
-        if threads != 1:
-            raise RuntimeError(f"forking with {threads} threads is unsafe")
-        pid = os.fork()
-        if pid == 0:
-            self._in_child(connection, paths.root, str(message["cwd"]), dict(message["environ"]))
-        ticks = start_ticks(pid)
-        started = record_pending(RunWriter(paths), spawn="warm", token=token, pid=pid, ticks=ticks)
-        self._children[pid] = (run_id, started)
-        return {"ok": True, "pid": pid, "start_ticks": ticks, "spawn": "warm"}
-
-    def _in_child(self, connection: socket.socket, root: Path, cwd: str, environ: dict[str, str]) -> None:
-        code = 70
-        try:
-            become_runner(run_root=root, cwd=cwd, environ=environ, keep=connection.fileno())
-            # The runner is known here by its entry point only.
-            import importlib
-
-            entry = importlib.import_module("subagents_nb.runner.main")
-            connection.settimeout(None)
-            code = entry.run(root, barrier=connection.makefile("rb", buffering=0))
-        except BaseException:  # noqa: BLE001 - a fork must never return into the supervisor's loop
-            import traceback
-
-            traceback.print_exc()
-        finally:
-            with contextlib.suppress(Exception):
-                sys.stderr.flush()
-                sys.stdout.flush()
-            os._exit(code)
-
-    def _reap(self) -> None:
-        for pid in list(self._children):
-            ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if ended is None:
-                continue
-            run_id, started = self._children.pop(pid)
-            left = end_leftovers(pid, mark_of(run_id, started.token))
-            _, status = os.waitpid(pid, 0)
-            code = os.waitstatus_to_exitcode(status)
-            self._last_used = time.monotonic()
-            try:
-                record_end(
-                    self.home,
-                    run_id,
-                    started=started,
-                    exit_code=code if code >= 0 else None,
-                    signal=-code if code < 0 else None,
-                    left=left,
-                    judge="supervisor",
-                )
-            except Exception as error:  # noqa: BLE001 - one run's broken directory must not end the supervisor of others
-                print(f"run {run_id}: its end was not recorded: {error}", file=sys.stderr, flush=True)  # noqa: T201
+    def _reply(self, peer: _Peer, message: dict[str, Any]) -> dict[str, Any]:
+        match message.get("op"):
+            case "launch":
+                channel = peer.connection.fileno()
+                pid = self._nursery.start(_birth(message), channel=channel, place=peer.place)
+                return {"ok": True, "pid": pid}
+            case "queue":
+                self._queue.add(Waiting(_birth(message), int(message["limit"])))
+                return {"ok": True, "waiting": len(self._queue)}
+            case "ping":
+                here = {"children": len(self._nursery), "waiting": len(self._queue)}
+                return {"ok": True, "pid": os.getpid(), **here}
+            case "leave":
+                self._leaving = True
+                return {"ok": True}
+            case other:
+                return {"ok": False, "error": f"no such request: {other!r}"}
 
 
-def _thread_count() -> int:
-    try:
-        return len(os.listdir("/proc/self/task"))
-    except OSError:
-        import threading
-
-        return threading.active_count()
-
-
-def _warm_up() -> None:
-    import importlib
-
-    importlib.import_module("subagents_nb.runner.main").warm_up()
+def _birth(message: dict[str, Any]) -> Birth:
+    environ = {str(name): str(value) for name, value in dict(message["environ"]).items()}
+    return Birth(str(message["run_id"]), str(message["token"]), str(message["cwd"]), environ)
 
 
 def main(argv: list[str]) -> int:
     """Become the supervisor of HOME for KEY, unless there is one."""
-    home, key = StoreHome(Path(argv[0])), argv[1]
+    home, key, mode = StoreHome(Path(argv[0])), argv[1], argv[2] if len(argv) > 2 else "warm"
     os.umask(0o077)
     try:
         hold(home.supervisor / f"{key}.lock")
     except BlockingIOError:
         return 0
     os.chdir("/")
-    _warm_up()
+    if mode == "warm":
+        import importlib
+
+        importlib.import_module("subagents_nb.runner.main").warm_up()
     gc.collect()
     gc.freeze()
     gc.enable()
-    Host(home, key).serve()
+    Host(home, key, forking=mode == "warm").serve()
     return 0
 
 

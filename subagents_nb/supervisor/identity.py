@@ -99,9 +99,9 @@ def identify(pid: int, token: str) -> Identity:
 def _stat(pid: int) -> list[str] | None:
     """Return the fields of /proc/PID/stat after the command name, which may hold spaces and brackets itself."""
     try:
-        text = (_PROC / str(pid) / "stat").read_text()
+        data = (_PROC / str(pid) / "stat").read_bytes()  # a name may be cut in the middle of a character
     except (FileNotFoundError, ProcessLookupError, NotADirectoryError):
         return None
     except PermissionError:
         raise
-    return text.rpartition(")")[2].split()
+    return data.rpartition(b")")[2].decode("ascii").split()

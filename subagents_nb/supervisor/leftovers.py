@@ -25,11 +25,12 @@ def mark_of(run_id: str, token: str) -> str:
     return f"{run_id}:{token}"
 
 
-def end_leftovers(group: int, mark: str) -> Leftovers:
+def end_leftovers(group: int | None, mark: str) -> Leftovers:
     """End every process of a run whose runner, the leader of `group`, has ended but is not yet reaped.
 
     While the leader is unreaped its pid, and so the group's number, can't belong to anybody else. A process with the
-    mark is signalled through a descriptor that was opened before the mark was checked.
+    mark is signalled through a descriptor that was opened before the mark was checked. Without a group, as for a leader
+    that was not ours to reap, only the mark counts.
     """
     if not Path("/proc/self/environ").exists():
         return Leftovers()
@@ -44,17 +45,17 @@ def end_leftovers(group: int, mark: str) -> Leftovers:
     return Leftovers(tuple(sorted(ended)), empty=not _find(group, mark))
 
 
-def _find(group: int, mark: str) -> list[int]:
+def _find(group: int | None, mark: str) -> list[int]:
     own = os.getpid()
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     return [pid for pid in pids if pid not in (own, group) and pid > 1 and _belongs(pid, group, mark)]
 
 
-def _belongs(pid: int, group: int, mark: str) -> bool:
+def _belongs(pid: int, group: int | None, mark: str) -> bool:
     try:
         if is_zombie(pid):
             return False
-        if process_group(pid) == group:
+        if group is not None and process_group(pid) == group:
             return True
         data = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
@@ -62,7 +63,7 @@ def _belongs(pid: int, group: int, mark: str) -> bool:
     return f"{RUN_MARK}={mark}".encode() in data.split(b"\0")
 
 
-def _kill_verified(pid: int, group: int, mark: str) -> bool:
+def _kill_verified(pid: int, group: int | None, mark: str) -> bool:
     try:
         handle = os.pidfd_open(pid)
     except (OSError, AttributeError):

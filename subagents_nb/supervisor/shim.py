@@ -11,11 +11,13 @@ import subprocess
 import sys
 
 POSIX = os.name == "posix"
+PLACE_VARIABLE = "SUBAGENTS_NB_PLACE"
 
 
 def main(argv: list[str]) -> int:
     """Start the runner, tell who it is, stay until it ends."""
-    home_text, run_id, token = argv
+    home_text, run_id, token, *place = argv
+    handed = tuple(int(handle) for handle in place)
     root = os.path.join(home_text, "runs", run_id)
     if POSIX:
         if os.fork():
@@ -29,37 +31,40 @@ def main(argv: list[str]) -> int:
         stdout=output,
         stderr=errors,
         start_new_session=POSIX,
-        close_fds=True,
+        pass_fds=handed,  # the place among the live runs is the runner's, not ours
+        env={**os.environ, PLACE_VARIABLE: ",".join(place)},
     )
+    for handle in handed:
+        os.close(handle)
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)  # the barrier's only reader is the runner now: it sees its launcher go away
     report_to = os.dup(1)
     os.dup2(output, 1)
     os.dup2(errors, 2)
-    return _watch(home_text, run_id, token, process, report_to)
+    os.write(report_to, b'{"ok": true, "spawn": "cold", "pid": %d}\n' % process.pid)
+    os.close(report_to)
+    return _watch(home_text, run_id, token, process)
 
 
-def _watch(home_text: str, run_id: str, token: str, process: subprocess.Popen[bytes], report_to: int) -> int:
-    import json
+def _watch(home_text: str, run_id: str, token: str, process: subprocess.Popen[bytes]) -> int:
+    import contextlib
     from pathlib import Path
 
-    from subagents_nb.supervisor.identity import start_ticks
-
-    try:
-        ticks = start_ticks(process.pid)
-    except PermissionError:
-        ticks = None
+    from subagents_nb.domain.records import ProcessRecord
     from subagents_nb.store.layout import StoreHome
     from subagents_nb.store.writer import RunWriter
     from subagents_nb.supervisor.ending import record_end, record_pending
+    from subagents_nb.supervisor.identity import start_ticks
     from subagents_nb.supervisor.leftovers import Leftovers, end_leftovers, mark_of
 
     home = StoreHome(Path(home_text))
     paths = home.run(run_id)
-    started = record_pending(RunWriter(paths), spawn="cold", token=token, pid=process.pid, ticks=ticks)
-    report = {"ok": True, "pid": process.pid, "start_ticks": ticks, "spawn": "cold"}
-    os.write(report_to, json.dumps(report).encode() + b"\n")
-    os.close(report_to)
+    ticks = None
+    with contextlib.suppress(PermissionError):
+        ticks = start_ticks(process.pid)
+    started = ProcessRecord(run_id=run_id, state="pending", spawn="cold", token=token, pid=process.pid)
+    with contextlib.suppress(FileNotFoundError):  # the launch was rolled back meanwhile
+        started = record_pending(RunWriter(paths), spawn="cold", token=token, pid=process.pid, ticks=ticks)
     left = Leftovers()
     if POSIX:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -18,11 +18,15 @@ from subagents_nb.errors import LaunchError
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.lock import probe
 from subagents_nb.supervisor import wire
+from subagents_nb.supervisor.exchange import STAGE_S, await_death, end_process, stage
+from subagents_nb.supervisor.identity import start_ticks
 from subagents_nb.supervisor.leftovers import mark_of
+from subagents_nb.supervisor.lines import Lines
 
 SPAWN_VARIABLE = "SUBAGENTS_NB_SPAWN"
 _ACK_S = 10.0
 _WARM_WAIT_S = 60.0
+_ABANDON_S = 0.5
 _starting: list[subprocess.Popen[bytes]] = []
 
 SpawnMode = Literal["auto", "warm", "cold"]
@@ -35,8 +39,18 @@ class Started:
     pid: int
     start_ticks: int | None
     spawn: Literal["warm", "cold"]
-    _send: Callable[[bytes], None]
-    _close: Callable[[], None]
+    _lines: Lines
+
+    def revive(self, token: str) -> None:
+        """Go through ready, ack, acknowledged, confirm, confirmed with a runner that goes on from a session.
+
+        Raises:
+            LaunchError: it ended, was silent for ten seconds, or another run holds the session.
+        """
+        for wanted, answer in (("ready", "ack"), ("acknowledged", "confirm"), ("confirmed", None)):
+            stage(self._lines.hear(STAGE_S), wanted, token)
+            if answer is not None:
+                self._say(f"{answer} {token}")
 
     def proceed(self, token: str) -> None:
         """Let the runner work: who owns it is on disk now.
@@ -45,15 +59,20 @@ class Started:
             LaunchError: it is gone already.
         """
         try:
-            self._send(f"{wire.PROCEED} {token}\n".encode())
+            self._say(f"{wire.PROCEED} {token}")
+        finally:
+            self._lines.close()
+
+    def abandon(self) -> bool:
+        """End a runner that shall not begin; say whether its end was observed."""
+        self._lines.close()  # it sees its launcher go away and ends by itself
+        return await_death(self.pid, self.start_ticks, _ABANDON_S) or end_process(self.pid, self.start_ticks)
+
+    def _say(self, line: str) -> None:
+        try:
+            self._lines.say(line.encode())
         except OSError as error:
             raise LaunchError("The run's process ended before it could be told to begin.") from error
-        finally:
-            self._close()
-
-    def abandon(self) -> None:
-        """Let go without a word; the runner sees the barrier close and ends without having begun."""
-        self._close()
 
 
 def spawn_mode(environ: Mapping[str, str] = os.environ) -> SpawnMode:
@@ -66,8 +85,10 @@ def spawn_mode(environ: Mapping[str, str] = os.environ) -> SpawnMode:
     return wanted  # type: ignore[return-value]
 
 
-def start_runner(home: StoreHome, *, run_id: str, token: str, cwd: str, environ: Mapping[str, str]) -> Started:
-    """Start the runner of a stored plan; it waits at its barrier.
+def start_runner(
+    home: StoreHome, *, run_id: str, token: str, cwd: str, environ: Mapping[str, str], place: int | None = None
+) -> Started:
+    """Start the runner of a stored plan; it waits at its barrier. A place is handed over to it and closed here.
 
     Warm where a supervisor listens. In `auto` the first launch of all is cold while a supervisor warms up beside it.
 
@@ -75,18 +96,46 @@ def start_runner(home: StoreHome, *, run_id: str, token: str, cwd: str, environ:
         LaunchError: no process could be started; none is left.
     """
     child_environ = {**environ, RUN_MARK: mark_of(run_id, token)}
+    try:
+        lines = connect(home)
+        if lines is not None:
+            return _start_warm(lines, run_id, token, cwd, child_environ, place)
+        return _start_cold(home, run_id, token, cwd, child_environ, place)
+    finally:
+        if place is not None:
+            os.close(place)
+
+
+def connect_queue(home: StoreHome) -> Lines:
+    """Return the way to the supervisor that keeps the queue; starts it if it is missing.
+
+    Raises:
+        LaunchError: none came up.
+    """
+    mode: Literal["warm", "cold"] = "cold" if spawn_mode() == "cold" else "warm"
+    connection = _connect(home, mode=mode, wait_s=_WARM_WAIT_S)
+    if connection is None:
+        raise LaunchError(f"No supervisor came up within {_WARM_WAIT_S:g} s; see {home.supervisor / 'host.log'}.")
+    return Lines(connection)
+
+
+def connect(home: StoreHome) -> Lines | None:
+    """Return the way to a warm supervisor, or None where a cold start is due. Starts one that is missing.
+
+    Raises:
+        LaunchError: `warm` was asked for and none came up.
+    """
     mode = spawn_mode()
-    if mode != "cold":
-        connection = _connect(home, wait_s=_WARM_WAIT_S if mode == "warm" else 0.0)
-        if connection is not None:
-            return _start_warm(connection, run_id, token, cwd, child_environ)
-        if mode == "warm":
-            raise LaunchError(f"No supervisor came up within {_WARM_WAIT_S:g} s; see {home.supervisor / 'host.log'}.")
-    return _start_cold(home, run_id, token, cwd, child_environ)
+    if mode == "cold":
+        return None
+    connection = _connect(home, wait_s=_WARM_WAIT_S if mode == "warm" else 0.0)
+    if connection is None and mode == "warm":
+        raise LaunchError(f"No supervisor came up within {_WARM_WAIT_S:g} s; see {home.supervisor / 'host.log'}.")
+    return Lines(connection) if connection is not None else None
 
 
-def _connect(home: StoreHome, *, wait_s: float) -> socket.socket | None:
-    key = wire.supervisor_key()
+def _connect(home: StoreHome, *, mode: Literal["warm", "cold"] = "warm", wait_s: float) -> socket.socket | None:
+    key = host_key(mode)
     path = home.supervisor / f"{key}.sock"
     deadline = time.monotonic() + wait_s
     while True:
@@ -105,15 +154,20 @@ def _connect(home: StoreHome, *, wait_s: float) -> socket.socket | None:
         time.sleep(0.02)
 
 
-def ensure_host(home: StoreHome, key: str | None = None) -> None:
+def host_key(mode: Literal["warm", "cold"]) -> str:
+    """Return the key of the supervisor that starts runners in this way."""
+    return f"{wire.supervisor_key()}-{mode}"
+
+
+def ensure_host(home: StoreHome, key: str) -> None:
     """Make sure that a supervisor is up or coming up; returns at once."""
     _starting[:] = [p for p in _starting if p.poll() is None]
-    key = key or wire.supervisor_key()
     if _starting or probe(home.supervisor / f"{key}.lock") == "held":
         return
     log = os.open(home.supervisor / "host.log", os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
     try:
-        argv = [sys.executable, "-P", "-m", "subagents_nb.supervisor.host", str(home.root), key]
+        module = "subagents_nb.supervisor.host"
+        argv = [sys.executable, "-P", "-m", module, str(home.root), key, key.rpartition("-")[2]]
         _starting.append(
             _popen(argv, cwd="/", environ=_host_environ(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         )
@@ -127,59 +181,86 @@ def _host_environ() -> dict[str, str]:
     # Secrets and the user's variables come with each launch over the socket; the supervisor itself holds none.
     from subagents_nb.domain.environment import runner_environ, tool_environ
 
-    return tool_environ(runner_environ(os.environ))
+    kept = tool_environ(runner_environ(os.environ))
+    kept.pop(RUN_MARK, None)  # started from within a run, it outlives that run
+    return kept
 
 
-def _start_warm(connection: socket.socket, run_id: str, token: str, cwd: str, environ: Mapping[str, str]) -> Started:
+def _start_warm(
+    lines: Lines, run_id: str, token: str, cwd: str, environ: Mapping[str, str], place: int | None
+) -> Started:
     request = {"op": "launch", "run_id": run_id, "token": token, "cwd": cwd, "environ": dict(environ)}
+    return _started(ask(lines, request, place=place), "warm", lines)
+
+
+def ask(lines: Lines, request: dict[str, Any], *, place: int | None = None) -> dict[str, Any]:
+    """Send a request to the warm supervisor and return its reply.
+
+    Raises:
+        LaunchError: it did not answer, or refused.
+    """
     try:
-        connection.sendall(wire.encode(request))
-        reply = wire.decode(wire.read_line(connection) or b"{}")
+        lines.say(wire.encode(request), place=place)
+        line = lines.hear(_ACK_S)
     except OSError as error:
-        connection.close()
+        lines.close()
         raise LaunchError(f"The supervisor did not answer ({error}).") from error
-    return _started(reply, connection.sendall, connection.close)
+    reply = wire.decode(line) if line else {}
+    if not reply.get("ok"):
+        lines.close()
+        raise LaunchError(f"The supervisor could not start the run: {reply.get('error', 'it said nothing')}.")
+    return reply
 
 
-def _start_cold(home: StoreHome, run_id: str, token: str, cwd: str, environ: Mapping[str, str]) -> Started:
+def _start_cold(
+    home: StoreHome, run_id: str, token: str, cwd: str, environ: dict[str, str], place: int | None
+) -> Started:
     argv = [sys.executable, "-P", "-m", "subagents_nb.supervisor.shim", str(home.root), run_id, token]
+    inherited = () if place is None else (place,)
+    if place is not None:
+        argv.append(str(place))
+    ours, theirs = socket.socketpair()
     try:
         process = _popen(
-            argv, cwd=cwd, environ=dict(environ), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            argv,
+            cwd=cwd,
+            environ=environ,
+            stdin=theirs.fileno(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=inherited,
         )
     except OSError as error:
+        ours.close()
         raise LaunchError(f"No process could be started ({error.strerror}).") from error
-    if process.stdin is None or process.stdout is None or process.stderr is None:
-        raise LaunchError("No process could be started (it has no pipes).")
-    line = process.stdout.readline()
-    process.stdout.close()
-    said = b"" if line else process.stderr.read(4000)
-    process.stderr.close()
-    if os.name == "posix":
-        process.wait()
+    finally:
+        theirs.close()
+    line, said = _first_words(process)
     if not line:
-        process.stdin.close()
+        ours.close()
         words = said.decode("utf-8", "replace").strip().splitlines()
         raise LaunchError(f"The run's process could not be started: {words[-1] if words else 'it said nothing'}.")
-    barrier = process.stdin
-
-    def send(data: bytes) -> None:
-        barrier.write(data)
-        barrier.flush()
-
-    def close() -> None:
-        with contextlib.suppress(OSError):
-            barrier.close()
-
-    return _started(wire.decode(line), send, close)
+    return _started(wire.decode(line), "cold", Lines(ours))
 
 
-def _started(reply: dict[str, Any], send: Callable[[bytes], None], close: Callable[[], None]) -> Started:
-    if not reply.get("ok"):
-        close()
-        raise LaunchError(f"The supervisor could not start the run: {reply.get('error', 'it said nothing')}.")
-    spawn: Literal["warm", "cold"] = "warm" if reply.get("spawn") == "warm" else "cold"
-    return Started(int(reply["pid"]), reply.get("start_ticks"), spawn, send, close)
+def _first_words(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    """Return the shim's one line, and what it said on its error output if there was none. Reaps the starter."""
+    if process.stdout is None or process.stderr is None:
+        return b"", b""
+    with process.stdout as stdout, process.stderr as stderr:
+        line = stdout.readline()
+        said = b"" if line else stderr.read(4000)
+    if os.name == "posix":
+        process.wait()
+    return line, said
+
+
+def _started(reply: dict[str, Any], spawn: Literal["warm", "cold"], lines: Lines) -> Started:
+    pid = int(reply["pid"])
+    ticks = None
+    with contextlib.suppress(PermissionError):
+        ticks = start_ticks(pid)
+    return Started(pid, ticks, spawn, lines)
 
 
 def _popen(argv: list[str], *, cwd: str | Path, environ: dict[str, str], **streams: Any) -> subprocess.Popen[bytes]:

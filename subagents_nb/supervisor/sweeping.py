@@ -36,13 +36,19 @@ def _sweep_one(home: StoreHome, runs: FileRuns, run_id: str) -> bool:
     again = runs.snapshot(run_id, whole=True)
     if again.state is None or again.state.ended:
         return False
-    return judge_run(home, again, ending=Ending(), judge="sweep")
+    try:
+        return judge_run(home, again, ending=Ending(), judge="sweep")
+    except OSError:
+        return False  # the store takes no verdict now; reading goes on without it
 
 
 def _is_gone(home: StoreHome, snapshot: Snapshot) -> bool:
     paths = home.run(snapshot.run_id)
-    identity = snapshot.status.runner if snapshot.status is not None else None
+    status = snapshot.status
+    # While a run waits for a place, its life is that of the supervisor that keeps its turn.
+    identity = (status.runner or status.queue_keeper) if status is not None else None
     liveness = liveness_of(identity, paths)
     if liveness is not Liveness.UNKNOWN:
         return liveness is Liveness.DEAD
-    return identity is None and age_s(snapshot.started_at) > _STARTUP_LIMIT_S and not paths.lock.exists()
+    unheld = probe(paths.lock) == "free" or not paths.lock.exists()
+    return identity is None and unheld and age_s(snapshot.started_at) > _STARTUP_LIMIT_S

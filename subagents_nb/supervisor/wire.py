@@ -37,8 +37,8 @@ def supervisor_key() -> str:
 
 
 def encode(message: dict[str, Any]) -> bytes:
-    """Return a message as one line."""
-    return json.dumps(message).encode() + b"\n"
+    """Return a message as one line, without its end."""
+    return json.dumps(message).encode()
 
 
 def decode(line: bytes) -> dict[str, Any]:
@@ -54,17 +54,6 @@ def decode(line: bytes) -> dict[str, Any]:
     if not isinstance(message, dict):
         raise LaunchError("The supervisor sent something that is no message.")
     return message
-
-
-def read_line(connection: socket.socket) -> bytes:
-    """Read up to a newline; the connection's own timeout holds. Empty if the other side closed."""
-    data = bytearray()
-    while not data.endswith(b"\n"):
-        part = connection.recv(65536)
-        if not part or len(data) > MAX_MESSAGE:
-            return b""
-        data += part
-    return bytes(data)
 
 
 class SocketName:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -17,9 +18,69 @@ class Report(Protocol):
     def __call__(self, event: EngineEvent, /) -> None: ...
 
 
+class Inbox(Protocol):
+    """Messages for the model that came while it worked. To take one is to deliver it: its sender is told so."""
+
+    def steers(self) -> Sequence[str]:
+        """Take what is to be said before the model's next request, oldest first."""
+        ...
+
+    def follow_ups(self) -> Sequence[str]:
+        """Take what is to be said now that the turn is over; a turn that gets some goes on."""
+        ...
+
+
+class Limits(Protocol):
+    """The limits in force now: a live run can be retuned, so an engine asks before each request and each tool call."""
+
+    @property
+    def max_requests(self) -> int:
+        """Return how many requests this step may make in all."""
+        ...
+
+    @property
+    def tool_timeout_s(self) -> float | None:
+        """Return how long one tool call may take; None leaves it to the tool."""
+        ...
+
+
+class Ask(Protocol):
+    """Put a question to the person."""
+
+    async def __call__(self, text: str, choices: Sequence[str] = (), *, call_id: str = "") -> str:
+        """Return the answer, however long it takes. The wait eats no deadline."""
+        ...
+
+
+class Waiting(Protocol):
+    """Mark a wait that is nobody's work, such as for a rate limit: no deadline counts it."""
+
+    def __call__(self) -> AbstractContextManager[None]: ...
+
+
+class EmptyInbox:
+    """An inbox that never has anything."""
+
+    def steers(self) -> Sequence[str]:
+        """Return nothing."""
+        return ()
+
+    def follow_ups(self) -> Sequence[str]:
+        """Return nothing."""
+        return ()
+
+
+@dataclass(slots=True)
+class FixedLimits:
+    """Limits as planned."""
+
+    max_requests: int = 50
+    tool_timeout_s: float | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """What an engine works with: where, with which variables, and whom to tell."""
+    """What an engine works with: where, with which variables, whom to tell, and what has come in."""
 
     report: Report
     cwd: Path  # the workspace; tools are confined to it
@@ -27,6 +88,19 @@ class Desk:
     store_home: Path  # where the shared embedded model server keeps its address
     environ: Mapping[str, str]  # the runner's own variables: provider keys are read from here
     tool_environ: Mapping[str, str] = field(default_factory=dict)  # what tools' processes may see: no keys
+    history: Path | None = None  # the session of an earlier run, to go on from; read, never written
+    inbox: Inbox = field(default_factory=EmptyInbox)
+    limits: Limits = field(default_factory=FixedLimits)
+    ask: Ask | None = None  # None: nobody can be asked
+    waiting: Waiting = nullcontext
+    # Filled by the engine with a way to end one open tool call: cancel_tool["call-id"]().
+    open_tools: dict[str, CancelTool] = field(default_factory=dict)
+
+
+class CancelTool(Protocol):
+    """End one open tool call; the model is told that the person cancelled it. Called on the event loop."""
+
+    def __call__(self) -> None: ...
 
 
 class Engine(Protocol):

@@ -24,12 +24,6 @@ def failure_of(error: Exception, step: StepPlan, where: str, redact: Callable[[s
         return error
     if isinstance(error, pai.ModelAPIError):
         return _of_request(error, step, where, redact)
-    if isinstance(error, pai.UsageLimitExceeded):
-        return StepFailed(
-            "budget",
-            f"The step used up its limit of {step.max_requests} model requests without an answer. "
-            "Raise max_requests in the agent file or in the settings.",
-        )
     if isinstance(error, pai.OutputTokenLimitExceeded):
         return StepFailed("truncated", HIT_LIMIT)
     if isinstance(error, pai.ContentFilterError):

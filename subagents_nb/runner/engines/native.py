@@ -18,30 +18,37 @@ from pydantic_ai.models import Model
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.settings import ModelSettings
 
+from subagents_nb.domain.agent import ASK_TOOLS
 from subagents_nb.domain.events import Noticed, StepFailed, StepOutcome
 from subagents_nb.domain.plan import StepPlan
 from subagents_nb.runner.engines.base import Desk
+from subagents_nb.runner.engines.calls import ToolNotes, toolset_for
 from subagents_nb.runner.engines.failures import HIT_LIMIT, NO_ANSWER, failure_of
+from subagents_nb.runner.engines.history import read_history
 from subagents_nb.runner.engines.models import LOCAL_MAX_TOKENS, address, open_model
 from subagents_nb.runner.engines.observer import Observer
+from subagents_nb.runner.engines.opencalls import OpenCalls
 from subagents_nb.runner.engines.output import SchemaCheck, output_mode, output_spec
+from subagents_nb.runner.engines.patience import Patience, Patient
 from subagents_nb.runner.engines.redaction import Redactor
 from subagents_nb.runner.engines.session import save_session
-from subagents_nb.runner.engines.tools import Bench, ToolNotes, toolset_for
+from subagents_nb.runner.engines.steering import Steering
+from subagents_nb.runner.engines.tools import Bench
 
 REQUEST_TIMEOUT_S = 600.0
-SDK_RETRIES = 2
+# pydantic-ai counts failed calls and may only be told how many are too many; ours are bounded by the requests.
+_UNBOUNDED = 1_000_000
 
 
 class NativeEngine:
     """Carry out a step with a language model. A model given here takes the place of the plan's, for tests."""
 
     def __init__(
-        self, model: Model | None = None, *, timeout_s: float = REQUEST_TIMEOUT_S, retries: int = SDK_RETRIES
+        self, model: Model | None = None, *, timeout_s: float = REQUEST_TIMEOUT_S, patience: Patience | None = None
     ) -> None:
         self._model = model
         self._timeout_s = timeout_s
-        self._retries = retries
+        self._patience = patience or Patience()
 
     async def run(self, step: StepPlan, desk: Desk) -> StepOutcome:
         """Carry the step out and return what it came to.
@@ -50,31 +57,32 @@ class NativeEngine:
             StepFailed: the step ended without a result.
         """
         check = SchemaCheck(step.output_schema) if step.output_schema is not None else None
+        history = await read_history(desk.history)
         async with nullcontext(self._model) if self._model else open_model(step.model, desk) as model:
-            return await self._ask(model, step, desk, check)
+            return await self._converse(model, step, desk, check, history)
 
-    async def _ask(self, model: Model, step: StepPlan, desk: Desk, check: SchemaCheck | None) -> StepOutcome:
+    async def _converse(
+        self, model: Model, step: StepPlan, desk: Desk, check: SchemaCheck | None, history: list[ModelMessage] | None
+    ) -> StepOutcome:
         redact = Redactor(desk.environ, step.model.key_env)
-        notes = ToolNotes()
+        notes = ToolNotes(OpenCalls(desk.open_tools))
         names = _tool_names(step, desk)
-        observer = Observer(
-            report=desk.report,
-            save=lambda messages: _save(desk, messages),
-            redact=redact,
-            tool_names=frozenset(names),
-            notes=notes,
-            price=_price_of(step),
-        )
+        observer = _observer(step, desk, redact, notes, names)
         toolset = toolset_for(names, notes)
         with capture_run_messages() as messages:
             try:
                 result = await _agent(step, model, check).run(
                     step.task,
+                    message_history=history,
                     deps=Bench.at(desk),
                     model_settings=self._settings(step, model),
-                    usage_limits=UsageLimits(request_limit=step.max_requests),
+                    usage_limits=UsageLimits(request_limit=None),  # ours may change while the step is at work
                     toolsets=[toolset] if toolset else None,
-                    capabilities=[observer],
+                    capabilities=[
+                        observer,
+                        Steering(desk.inbox, observer.may_ask),
+                        Patient(self._patience, seed=str(desk.step_dir)),
+                    ],
                     event_stream_handler=observer.watch,
                 )
                 return _outcome(step, result, observer, check, desk)
@@ -89,9 +97,7 @@ class NativeEngine:
                 _save(desk, messages)
 
     def _settings(self, step: StepPlan, model: Model) -> ModelSettings:
-        settings = ModelSettings(
-            timeout=self._timeout_s, first_event_timeout=self._timeout_s, max_retries=self._retries
-        )
+        settings = ModelSettings(timeout=self._timeout_s, first_event_timeout=self._timeout_s, max_retries=0)
         if step.model.kind == "local":
             settings["max_tokens"] = LOCAL_MAX_TOKENS
             settings["temperature"] = 0.0
@@ -112,8 +118,7 @@ def _agent(step: StepPlan, model: Model, check: SchemaCheck | None) -> Agent[Ben
         instructions=step.system_prompt or None,
         output_type=output,
         deps_type=Bench,
-        # Failed tool calls are bounded by the request limit alone.
-        retries={"output": step.output_retries, "tools": step.max_requests},
+        retries={"output": step.output_retries, "tools": _UNBOUNDED},
     )
     if check is not None:
         agent.output_validator(check)
@@ -124,7 +129,19 @@ def _tool_names(step: StepPlan, desk: Desk) -> tuple[str, ...]:
     if step.model.kind == "local" and step.tools:
         desk.report(Noticed("no-tools", "The embedded model can't call tools, so this step runs without any."))
         return ()
-    return step.tools
+    return tuple(name for name in step.tools if name not in ASK_TOOLS or desk.ask is not None)
+
+
+def _observer(step: StepPlan, desk: Desk, redact: Redactor, notes: ToolNotes, names: Sequence[str]) -> Observer:
+    return Observer(
+        report=desk.report,
+        save=lambda messages: _save(desk, messages),
+        redact=redact,
+        tool_names=frozenset(names),
+        notes=notes,
+        price=_price_of(step),
+        limits=desk.limits,
+    )
 
 
 def _outcome(

@@ -38,9 +38,12 @@ from subagents_nb.domain.events import (
     UsageChanged,
 )
 from subagents_nb.domain.records import Usage
+from subagents_nb.runner.engines.base import Limits
+from subagents_nb.runner.engines.calls import ToolNotes
 from subagents_nb.runner.engines.failures import BROKE_OFF
+from subagents_nb.runner.engines.limits import out_of_requests
 from subagents_nb.runner.engines.redaction import one_line
-from subagents_nb.runner.engines.tools import Bench, ToolNotes, args_preview
+from subagents_nb.runner.engines.tools import Bench, args_preview
 
 # Models that live in this process send no protocol, so nothing of theirs can break off.
 _IN_PROCESS = frozenset({"function", "test"})
@@ -67,6 +70,7 @@ class Observer(AbstractCapability[Bench]):
     tool_names: frozenset[str]
     notes: ToolNotes
     price: Callable[[ModelResponse], float | None]
+    limits: Limits
     usage: Usage = field(default_factory=Usage)
     model: str = ""
     last: ModelResponse | None = None
@@ -75,10 +79,16 @@ class Observer(AbstractCapability[Bench]):
 
     # --- around the model's requests ---
 
+    def may_ask(self) -> bool:
+        """Say whether a request is left, by the limit that is in force now."""
+        return self.usage.requests < self.limits.max_requests
+
     async def before_model_request(
         self, ctx: RunContext[Bench], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         """Count the request; by now the results of the last turn's tools are in the history."""
+        if not self.may_ask():
+            raise out_of_requests(self.usage.requests)
         self.usage = self.usage.model_copy(update={"requests": self.usage.requests + 1})
         if self.usage.requests > 1:
             self.save(ctx.messages)
@@ -178,11 +188,13 @@ class Observer(AbstractCapability[Bench]):
 
     def _tool_started(self, call: ToolCallPart) -> None:
         self.usage = self.usage.model_copy(update={"tool_calls": self.usage.tool_calls + 1})
+        self.notes.open.announce(call.tool_call_id)
         preview = args_preview(_args_of(call))
         self.report(ToolStarted(call.tool_call_id, one_line(call.tool_name, 80), self.redact(preview)))
 
     def _tool_ended(self, result: ToolReturnPart) -> None:
         call_id, name = result.tool_call_id, result.tool_name
+        self.notes.open.forget(call_id)
         refused = self.notes.refused.pop(call_id, None)
         if refused is None and name not in self.tool_names:
             has = ", ".join(sorted(self.tool_names)) or "none"

@@ -11,7 +11,7 @@ import contextlib
 import json
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from subagents_nb.domain.plan import StepPlan
 from subagents_nb.domain.settings import Endpoint
 from subagents_nb.runner.engines.base import Desk
 from subagents_nb.runner.engines.native import NativeEngine
+from subagents_nb.runner.engines.patience import NO_PATIENCE
 
 _SCHEMA: dict[str, Any] = {"type": "object", "title": "A", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 _CALLS = (("list", '{"path": "."}'), ("final_result", '{"a": "b"}'))
@@ -67,11 +68,11 @@ async def _run(place: Path, port: int, api: str) -> StepOutcome:
         task="-",
         system_prompt="-",
         model=ModelChoice(kind="endpoint", provider="rehearsal", name="m", origin="call", endpoint=endpoint),
-        tools=("read", "list", "find", "grep", "write", "edit", "bash"),
+        tools=("read", "list", "find", "grep", "write", "edit", "bash", "ask"),
         output_schema=_SCHEMA,
     )
-    desk = Desk(report=_forget, cwd=place, step_dir=place, store_home=place, environ={})
-    return await NativeEngine(timeout_s=5.0, retries=0).run(step, desk)
+    desk = Desk(report=_forget, cwd=place, step_dir=place, store_home=place, environ={}, ask=_nobody)
+    return await NativeEngine(timeout_s=5.0, patience=NO_PATIENCE).run(step, desk)
 
 
 class Peer:
@@ -140,6 +141,11 @@ def _load_prices() -> None:
     )
     with contextlib.suppress(LookupError, ValueError):
         response.cost()
+
+
+async def _nobody(text: str, choices: Sequence[str] = (), *, call_id: str = "") -> str:
+    del choices, call_id
+    return text
 
 
 def _forget(_event: EngineEvent) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
@@ -14,7 +14,8 @@ from subagents_nb.domain.scripts import BUILTIN_SCRIPTS, script_paths
 from subagents_nb.runner.engines.redaction import one_line
 
 _MAX_BYTES = 1_000_000
-_VERBS = ("text", "think", "tool", "sleep", "value", "fail", "usage")
+_VERBS = ("text", "think", "tool", "sleep", "value", "fail", "usage", "await_steer", "ask", "rate_limited")
+_BELONGS = {"tool": {"args", "result", "refused", "seconds"}, "ask": {"choices"}}
 
 
 class ScriptedFailure(Value):
@@ -25,7 +26,7 @@ class ScriptedFailure(Value):
 
 
 class ScriptStep(Value):
-    """One thing a script does: exactly one of its verbs. `args`, `result` and `refused` belong to `tool`."""
+    """One thing a script does: exactly one of its verbs. Some verbs have fields of their own."""
 
     text: str | None = None
     think: str | None = None
@@ -33,19 +34,25 @@ class ScriptStep(Value):
     args: dict[str, Any] = Field(default_factory=dict)
     result: str = ""
     refused: str | None = None
+    seconds: float = Field(default=0.0, ge=0, le=86_400)  # how long the tool pretends to work
     sleep: float | None = Field(default=None, ge=0, le=86_400)
     value: Any = None
     fail: ScriptedFailure | None = None
     usage: Usage | None = None
+    await_steer: Literal[True] | None = None  # wait for somebody to steer, then say what was said
+    ask: str | None = None  # ask the person, then say the answer
+    choices: tuple[str, ...] = ()
+    rate_limited: float | None = Field(default=None, ge=0, le=86_400)  # the provider asks to wait
 
     @model_validator(mode="after")
     def _one_verb(self) -> ScriptStep:
         given = [verb for verb in _VERBS if verb in self.model_fields_set]
         if len(given) != 1:
             raise ValueError(f"a step has exactly one of {', '.join(_VERBS)}, not {', '.join(given) or 'none'}")
-        extra = {"args", "result", "refused"} & self.model_fields_set
-        if extra and given != ["tool"]:
-            raise ValueError(f"{', '.join(sorted(extra))} belongs to a tool step")
+        for verb, fields in _BELONGS.items():
+            extra = fields & self.model_fields_set
+            if extra and given != [verb]:
+                raise ValueError(f"{', '.join(sorted(extra))} belongs to {verb} steps")
         return self
 
     @property

@@ -6,6 +6,8 @@ import os
 import secrets
 from pathlib import Path
 
+from subagents_nb.domain.events import StepFailed
+
 SESSION_FILE = "session.json"
 
 
@@ -24,3 +26,18 @@ def save_session(step_dir: Path, content: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def read_session(path: Path) -> bytes:
+    """Return the history that an earlier run left.
+
+    Raises:
+        StepFailed: there is none, or it can't be read ("setup").
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise StepFailed("setup", "The earlier run left no session to go on from.") from error
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise StepFailed("setup", f"The session of the earlier run can't be read: {why}.") from error

@@ -6,19 +6,18 @@ The functions describe themselves to the model; what they say there is part of t
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import PurePath
 from typing import Any
 
-from pydantic_ai.exceptions import ModelRetry, ToolFailed
+from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.tools import RunContext, Tool
-from pydantic_ai.toolsets import FunctionToolset, ToolsetTool, WrapperToolset
 from pydantic_ai_harness.filesystem import FileSystemToolset
 
-from subagents_nb.domain.agent import KNOWN_TOOLS, WRITE_TOOLS
+from subagents_nb.domain.agent import WRITE_TOOLS
+from subagents_nb.domain.events import FileChanged
 from subagents_nb.runner.engines.aside import aside
 from subagents_nb.runner.engines.base import Desk
 from subagents_nb.runner.engines.guarded import NEVER_READ, NEVER_WRITTEN
@@ -55,56 +54,15 @@ class Bench:
         )
         return cls(desk, files)
 
-
-@dataclass(slots=True)
-class ToolNotes:
-    """What the tools noticed about calls, by call id; the event stream has no place for it."""
-
-    refused: dict[str, str] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-
-
-@dataclass
-class GuardedToolset(WrapperToolset[Bench]):
-    """Tell refusals from failures, time each call, and let no failed call use up a retry budget.
-
-    pydantic-ai ends the whole run when one tool fails twice in a row; a model that looks for a file in three places
-    is at work. The request limit bounds it.
-    """
-
-    notes: ToolNotes
-
-    async def call_tool(
-        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Bench], tool: ToolsetTool[Bench]
-    ) -> Any:
-        """Call the tool; a call that policy forbids is noted as refused."""
-        call_id = ctx.tool_call_id or ""
-        started = time.monotonic()
-        try:
-            return await super().call_tool(name, tool_args, ctx, tool)
-        except ModelRetry as error:
-            cause = error.__cause__
-            # The harness refuses with a PermissionError of its own; the system's carries a number.
-            if isinstance(cause, PermissionError) and cause.errno is None:
-                self.notes.refused[call_id] = error.message
-                raise ToolFailed(f"Not allowed: {error.message}") from error
-            raise ToolFailed(error.message) from error
-        except OSError as error:
-            raise ToolFailed(error.strerror or type(error).__name__) from error
-        finally:
-            self.notes.seconds[call_id] = time.monotonic() - started
-
-
-def toolset_for(names: Sequence[str], notes: ToolNotes) -> GuardedToolset | None:
-    """Return the tools with these names; None when there are none. They work at the `Bench` that the run is given."""
-    wanted = [name for name in KNOWN_TOOLS if name in names]
-    if not wanted:
-        return None
-    return GuardedToolset(FunctionToolset([_tool(name) for name in wanted], id="workspace"), notes)
+    def changed(self, path: str) -> None:
+        """Report a file that was written, by its place in the workspace."""
+        root = self.desk.cwd.resolve()
+        self.desk.report(FileChanged((root / path).resolve().relative_to(root).as_posix()))
 
 
 @cache
-def _tool(name: str) -> Tool[Bench]:
+def tool_named(name: str) -> Tool[Bench]:
+    """Return the tool of this name."""
     # Kept for the life of the process: describing a function to a model takes 2 ms, and a forked runner inherits it.
     # `sequential`: two edits of one turn must not meet in one file.
     return Tool(_FUNCTIONS[name], name=name, takes_ctx=True, sequential=name in WRITE_TOOLS)
@@ -112,7 +70,7 @@ def _tool(name: str) -> Tool[Bench]:
 
 def args_preview(args: Mapping[str, Any], limit: int = 160) -> str:
     """Return what a person wants to see of a call's arguments: the command or path first, only texts, one line."""
-    ordered = [key for key in ("command", "path", "pattern", "include") if key in args]
+    ordered = [key for key in ("command", "path", "pattern", "include", "question") if key in args]
     rest = [key for key in args if key not in ordered and key not in ("content", "old_text", "new_text")]
     flat = "  ".join(
         " ".join(str(args[key])[:limit].split()) for key in [*ordered, *rest] if isinstance(args[key], str)
@@ -177,7 +135,9 @@ async def _write(ctx: RunContext[Bench], path: str, content: str) -> str:
     parent = str(PurePath(path).parent)
     if parent != ".":
         await ctx.deps.files.create_directory(parent)
-    return await ctx.deps.files.write_file(path, content)
+    written = await ctx.deps.files.write_file(path, content)
+    ctx.deps.changed(path)
+    return written
 
 
 async def _edit(ctx: RunContext[Bench], path: str, old_text: str, new_text: str) -> str:
@@ -189,26 +149,44 @@ async def _edit(ctx: RunContext[Bench], path: str, old_text: str, new_text: str)
         old_text: The exact passage; it must occur once.
         new_text: What to put in its place.
     """
-    return await ctx.deps.files.edit_file(path, old_text, new_text)
+    edited = await ctx.deps.files.edit_file(path, old_text, new_text)
+    ctx.deps.changed(path)
+    return edited
 
 
-async def _bash(ctx: RunContext[Bench], command: str, timeout_seconds: float = COMMAND_SECONDS) -> str:
+async def _bash(ctx: RunContext[Bench], command: str, timeout_seconds: float | None = None) -> str:
     """Run a shell command in the workspace and return its output. Nothing it starts lives on afterwards.
 
     Args:
         ctx: The run.
         command: The command.
-        timeout_seconds: When to end it.
+        timeout_seconds: When to end it (default 120).
     """
     if "\0" in command:
         raise ModelRetry("The command contains a NUL character.")
-    seconds = min(max(0.1, timeout_seconds), _LONGEST_COMMAND_S)
     desk = ctx.deps.desk
+    if timeout_seconds is None:
+        # A limit that was given for all tools stands in for ours.
+        timeout_seconds = COMMAND_SECONDS if desk.limits.tool_timeout_s is None else _LONGEST_COMMAND_S
+    seconds = min(max(0.1, timeout_seconds), _LONGEST_COMMAND_S)
     end = await run_command(command, cwd=desk.cwd, environ=desk.tool_environ, seconds=seconds, limit=OUTPUT_CHARS)
     output = end.output or "(no output)"
     if end.code is None:
         raise ModelRetry(f"{output}\n[ended after {seconds:g} seconds, its time limit]")
     return output if end.code == 0 else f"{output}\n[exit code: {end.code}]"
+
+
+async def _ask(ctx: RunContext[Bench], question: str, choices: Sequence[str] = ()) -> str:
+    """Ask the person who started this work and wait for the answer. Ask only what the work cannot go on without.
+
+    Args:
+        ctx: The run.
+        question: The question, understandable by itself.
+        choices: Likely answers; the person may also give another one.
+    """
+    if ctx.deps.desk.ask is None:
+        raise ModelRetry("Nobody can be asked.")
+    return await ctx.deps.desk.ask(question, choices, call_id=ctx.tool_call_id or "")
 
 
 _FUNCTIONS: dict[str, Callable[..., Awaitable[str]]] = {
@@ -219,6 +197,7 @@ _FUNCTIONS: dict[str, Callable[..., Awaitable[str]]] = {
     "write": _write,
     "edit": _edit,
     "bash": _bash,
+    "ask": _ask,
 }
 
 

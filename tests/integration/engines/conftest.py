@@ -9,6 +9,7 @@ import selectors
 import shutil
 import subprocess
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,10 +21,26 @@ from subagents_nb.domain.events import EngineEvent, StepFailed, StepOutcome, Tex
 from subagents_nb.domain.models import parse_model
 from subagents_nb.domain.plan import StepPlan
 from subagents_nb.domain.settings import Endpoint
-from subagents_nb.runner.engines.base import Desk, Engine
+from subagents_nb.runner.engines.base import Desk, Engine, FixedLimits
 
 PEERS = Path(__file__).parents[2] / "peers"
 SPOKEN_BY = re.compile(r"listening on (http://127\.0\.0\.1:\d+)")
+
+
+@dataclass
+class Letters:
+    """An inbox that a test fills."""
+
+    steering: list[str] = field(default_factory=list)
+    following: list[str] = field(default_factory=list)
+
+    def steers(self) -> list[str]:
+        taken, self.steering = self.steering, []
+        return taken
+
+    def follow_ups(self) -> list[str]:
+        taken, self.following = self.following, []
+        return taken
 
 
 @dataclass
@@ -35,11 +52,15 @@ class Workshop:
     environ: dict[str, str] = field(default_factory=dict)
     events: list[EngineEvent] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
+    inbox: Letters = field(default_factory=Letters)
+    history: Path | None = None
+    on: Callable[[EngineEvent], None] = lambda _event: None
 
-    def desk(self) -> Desk:
+    def desk(self, step: StepPlan) -> Desk:
         def report(event: EngineEvent) -> None:
             self.events.append(event)
             self.times.append(time.perf_counter())
+            self.on(event)
 
         return Desk(
             report=report,
@@ -48,10 +69,13 @@ class Workshop:
             store_home=self.step_dir,
             environ=self.environ,
             tool_environ={"PATH": "/usr/bin:/bin"},
+            inbox=self.inbox,
+            history=self.history,
+            limits=FixedLimits(step.max_requests, step.tool_timeout_s),
         )
 
     def run(self, engine: Engine, step: StepPlan) -> StepOutcome:
-        return asyncio.run(engine.run(step, self.desk()))
+        return asyncio.run(engine.run(step, self.desk(step)))
 
     def fail(self, engine: Engine, step: StepPlan) -> StepFailed:
         with pytest.raises(StepFailed) as caught:
@@ -105,6 +129,12 @@ def aimock_cli() -> Path:
 @dataclass(frozen=True)
 class Aimock:
     url: str
+
+    def requests(self, about: str) -> list[dict[str, Any]]:
+        """The bodies of the requests that hold this text, oldest first."""
+        with urllib.request.urlopen(f"{self.url}/__aimock/journal", timeout=10) as answer:
+            entries = json.load(answer)
+        return [entry["body"] for entry in entries if about in json.dumps(entry["body"])]
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ import pytest
 from subagents_nb.domain.events import ModelNamed, TextStreamed, ThoughtStreamed, ToolEnded, ToolStarted
 from subagents_nb.runner.engines import engine_for
 from subagents_nb.runner.engines.native import NativeEngine
+from subagents_nb.runner.engines.patience import NO_PATIENCE
 
 KEY = {"LAB_KEY": "sk-very-secret-value"}
 SCHEMA = {
@@ -124,7 +125,7 @@ def test_a_value_that_never_fits_is_a_schema_failure(workshop: Any, plan: Any, a
 def test_each_fault_has_its_reason_and_no_message_holds_the_key(
     workshop: Any, plan: Any, aimock: Any, api: str, task: str, reason: str, words: str
 ) -> None:
-    failure = workshop.fail(NativeEngine(retries=0), plan(task, at=aimock.url, api=api))
+    failure = workshop.fail(NativeEngine(patience=NO_PATIENCE), plan(task, at=aimock.url, api=api))
 
     assert failure.reason == reason and words in failure.message, failure.message
     assert KEY["LAB_KEY"] not in failure.message

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from subagents_nb import agents
+import subagents_nb.catalog as agents
 
 
 def test_the_door_of_the_room_is_this_wide() -> None:

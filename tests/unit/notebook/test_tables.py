@@ -62,8 +62,8 @@ def test_figures_line_up_in_plain_text_even_beside_wide_characters() -> None:
 
 
 def test_no_runs_is_said_in_a_sentence() -> None:
-    assert "There is no run here yet." in Page(runs_table_html([])).text
-    assert runs_table_text([]) == "0 live · 0 queued · 0 ended\nThere is no run here yet."
+    assert "No run to show." in Page(runs_table_html([])).text
+    assert runs_table_text([]) == "0 live · 0 queued · 0 ended\nNo run to show."
 
 
 def test_a_thousand_runs_are_cut_with_their_number() -> None:

@@ -35,7 +35,6 @@ ERRORS = [
     (pai.ModelConnectionError("m", "x", phase="read"), "connection", "broke off while"),
     (pai.ModelTimeoutError("m", "x"), "connection", "in time"),
     (pai.ModelRequestTimeout("m", 5.0), "connection", "in time"),
-    (pai.UsageLimitExceeded("over"), "budget", "50 model requests"),
     (pai.IncompleteToolCall("x"), "truncated", "token limit"),
     (pai.ContentFilterError("x"), "model", "content filter"),
     (pai.UnexpectedModelBehavior("odd", "body"), "model", "odd"),

@@ -6,12 +6,11 @@ import asyncio
 import json
 import stat
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, ToolReturnPart
-from pydantic_ai.models.function import AgentInfo, DeltaThinkingPart, DeltaToolCall, FunctionModel
+from pydantic_ai.messages import ModelRequest, ToolReturnPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
 from subagents_nb.domain.events import (
@@ -35,31 +34,7 @@ SCHEMA = {
 READ = ("read", "list", "find", "grep")
 
 
-def plays(*turns: Any) -> FunctionModel:
-    """A model that answers its requests with these turns: pieces of text, or (tool, args), or a thought."""
-    asked = 0
-
-    async def stream(_messages: Any, info: AgentInfo) -> AsyncIterator[Any]:
-        nonlocal asked
-        turn = turns[min(asked, len(turns) - 1)]
-        asked += 1
-        for index, piece in enumerate(turn):
-            if isinstance(piece, str):
-                yield piece
-            elif piece[0] == "think":
-                yield {index: DeltaThinkingPart(content=piece[1])}
-            else:
-                name = info.output_tools[0].name if piece[0] == "answer" else piece[0]
-                yield {index: DeltaToolCall(name, json.dumps(piece[1]), tool_call_id=f"c{asked}-{index}")}
-
-    return FunctionModel(stream_function=stream)
-
-
-def history(step_dir: Path) -> list[Any]:
-    return ModelMessagesTypeAdapter.validate_json((step_dir / "session.json").read_bytes())
-
-
-def test_the_first_piece_of_an_answer_is_streamed_like_the_others(workshop: Any, plan: Any) -> None:
+def test_the_first_piece_of_an_answer_is_streamed_like_the_others(workshop: Any, plan: Any, plays: Any) -> None:
     outcome = workshop.run(NativeEngine(plays(["three", " rows"])), plan())
 
     assert outcome.text == workshop.text == "three rows"
@@ -70,14 +45,14 @@ def test_the_first_piece_of_an_answer_is_streamed_like_the_others(workshop: Any,
     assert outcome.usage.cost_usd is None  # nobody has a price for this model
 
 
-def test_thoughts_and_answers_are_told_apart(workshop: Any, plan: Any) -> None:
+def test_thoughts_and_answers_are_told_apart(workshop: Any, plan: Any, plays: Any) -> None:
     outcome = workshop.run(NativeEngine(plays([("think", "hm"), "three"])), plan())
 
     assert outcome.text == "three"
     assert [event.text for event in workshop.told(ThoughtStreamed)] == ["hm"]
 
 
-def test_a_tool_call_is_reported_from_start_to_end_between_two_requests(workshop: Any, plan: Any) -> None:
+def test_a_tool_call_is_reported_from_start_to_end_between_two_requests(workshop: Any, plan: Any, plays: Any) -> None:
     (workshop.cwd / "a.csv").write_text("x\n1\n")
     model = plays([("read", {"path": "a.csv"})], ["two lines"])
 
@@ -114,7 +89,7 @@ def test_a_tool_call_is_reported_from_start_to_end_between_two_requests(workshop
     ],
 )
 def test_a_forbidden_call_is_a_refusal_and_the_run_goes_on(
-    workshop: Any, plan: Any, name: str, args: dict[str, str], why: str
+    workshop: Any, plan: Any, plays: Any, name: str, args: dict[str, str], why: str
 ) -> None:
     (workshop.cwd.parent / "outside.txt").write_text("hidden")
     (workshop.cwd / "link").symlink_to(workshop.cwd.parent / "outside.txt")
@@ -131,7 +106,7 @@ def test_a_forbidden_call_is_a_refusal_and_the_run_goes_on(
     assert sorted(workshop.cwd.rglob("*")) == before
 
 
-def test_a_missing_file_is_a_failed_call_and_no_refusal(workshop: Any, plan: Any) -> None:
+def test_a_missing_file_is_a_failed_call_and_no_refusal(workshop: Any, plan: Any, plays: Any) -> None:
     model = plays(*[[("read", {"path": "nope.csv"})]] * 4, ["not there"])
 
     outcome = workshop.run(NativeEngine(model), plan(tools=READ))
@@ -142,7 +117,7 @@ def test_a_missing_file_is_a_failed_call_and_no_refusal(workshop: Any, plan: Any
     assert outcome.text == "not there"
 
 
-def test_a_system_permission_error_is_a_failure_and_no_refusal(workshop: Any, plan: Any) -> None:
+def test_a_system_permission_error_is_a_failure_and_no_refusal(workshop: Any, plan: Any, plays: Any) -> None:
     (workshop.cwd / "folder").mkdir()
     model = plays([("read", {"path": "folder"})], ["a folder"])
 
@@ -152,7 +127,7 @@ def test_a_system_permission_error_is_a_failure_and_no_refusal(workshop: Any, pl
     assert not ended.ok and ended.refused is None
 
 
-def test_wrong_arguments_are_told_to_the_model_which_may_correct_them(workshop: Any, plan: Any) -> None:
+def test_wrong_arguments_are_told_to_the_model_which_may_correct_them(workshop: Any, plan: Any, plays: Any) -> None:
     model = plays([("read", {"file": "x"})], [("list", {})], ["empty"])
 
     outcome = workshop.run(NativeEngine(model), plan(tools=READ))
@@ -161,7 +136,7 @@ def test_wrong_arguments_are_told_to_the_model_which_may_correct_them(workshop: 
     assert outcome.text == "empty"
 
 
-def test_writing_and_editing_work_in_the_workspace(workshop: Any, plan: Any) -> None:
+def test_writing_and_editing_work_in_the_workspace(workshop: Any, plan: Any, plays: Any) -> None:
     model = plays(
         [("write", {"path": "new/a.txt", "content": "one\ntwo\n"})],
         [("edit", {"path": "new/a.txt", "old_text": "two", "new_text": "three"})],
@@ -177,7 +152,7 @@ def test_writing_and_editing_work_in_the_workspace(workshop: Any, plan: Any) -> 
     assert found == {"new/a.txt", "new/a.txt:2:three"}
 
 
-def test_a_structured_answer_is_validated_and_sent_back_with_dotted_paths(workshop: Any, plan: Any) -> None:
+def test_a_structured_answer_is_validated_and_sent_back_with_dotted_paths(workshop: Any, plan: Any, plays: Any) -> None:
     model = plays([("answer", {"rows": [1, 99]})], [("answer", {"rows": [1, 9]})])
 
     outcome = workshop.run(NativeEngine(model), plan(output_schema=SCHEMA))
@@ -185,11 +160,11 @@ def test_a_structured_answer_is_validated_and_sent_back_with_dotted_paths(worksh
     assert outcome.has_value and outcome.value == {"rows": [1, 9]}
     assert json.loads(outcome.text) == outcome.value
     assert outcome.usage.requests == 2
-    sent_back = [part for message in history(workshop.step_dir) for part in message.parts if "rows.1" in str(part)]
+    sent_back = [part for message in workshop.messages for part in message.parts if "rows.1" in str(part)]
     assert sent_back, "the model is told which place was wrong"
 
 
-def test_answers_that_never_fit_name_the_faults_and_the_last_answer(workshop: Any, plan: Any) -> None:
+def test_answers_that_never_fit_name_the_faults_and_the_last_answer(workshop: Any, plan: Any, plays: Any) -> None:
     model = plays([("answer", {"rows": [99, 98]})])
 
     failure = workshop.fail(NativeEngine(model), plan(output_schema=SCHEMA, output_retries=1))
@@ -199,7 +174,7 @@ def test_answers_that_never_fit_name_the_faults_and_the_last_answer(workshop: An
     assert failure.usage is not None and failure.usage.requests == 2
 
 
-def test_text_in_place_of_a_structured_answer_is_a_schema_failure(workshop: Any, plan: Any) -> None:
+def test_text_in_place_of_a_structured_answer_is_a_schema_failure(workshop: Any, plan: Any, plays: Any) -> None:
     failure = workshop.fail(NativeEngine(plays(["I'd rather talk"])), plan(output_schema=SCHEMA, output_retries=1))
 
     assert failure.reason == "schema" and "I'd rather talk" in failure.message
@@ -212,13 +187,13 @@ def test_pydantic_ais_own_test_model_gives_a_valid_value(workshop: Any, plan: An
 
 
 @pytest.mark.parametrize("pieces", [[""], ["  \n"]])
-def test_an_empty_answer_is_no_answer(workshop: Any, plan: Any, pieces: list[str]) -> None:
+def test_an_empty_answer_is_no_answer(workshop: Any, plan: Any, plays: Any, pieces: list[str]) -> None:
     failure = workshop.fail(NativeEngine(plays(pieces)), plan(output_retries=1))
 
     assert failure.reason == "no-answer"
 
 
-def test_the_request_limit_ends_the_step_and_says_how_to_raise_it(workshop: Any, plan: Any) -> None:
+def test_the_request_limit_ends_the_step_and_says_how_to_raise_it(workshop: Any, plan: Any, plays: Any) -> None:
     failure = workshop.fail(NativeEngine(plays([("list", {})])), plan(tools=READ, max_requests=3))
 
     assert failure.reason == "budget"
@@ -226,11 +201,11 @@ def test_the_request_limit_ends_the_step_and_says_how_to_raise_it(workshop: Any,
     assert failure.usage is not None and failure.usage.requests == 3
 
 
-def test_the_history_is_private_whole_and_ends_with_the_answer(workshop: Any, plan: Any) -> None:
+def test_the_history_is_private_whole_and_ends_with_the_answer(workshop: Any, plan: Any, plays: Any) -> None:
     workshop.run(NativeEngine(plays([("list", {})], ["done"])), plan(tools=READ, system_prompt="Be brief."))
 
     file = workshop.step_dir / "session.json"
-    messages = history(workshop.step_dir)
+    messages = workshop.messages
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert [type(message).__name__ for message in messages] == ["ModelRequest", "ModelResponse"] * 2
     assert messages[0].instructions == "Be brief."
@@ -249,7 +224,7 @@ def test_a_step_stopped_in_the_middle_of_an_answer_keeps_what_was_said(workshop:
 
 
 def test_a_step_stopped_in_the_middle_of_a_command_keeps_its_call_and_ends_the_command(
-    workshop: Any, plan: Any
+    workshop: Any, plan: Any, plays: Any
 ) -> None:
     model = plays([("bash", {"command": "echo $$ > pid; sleep 300 & wait"})])
     started: Callable[[Any], bool] = lambda event: isinstance(event, ToolStarted)  # noqa: E731
@@ -266,10 +241,10 @@ def test_an_error_of_ours_comes_through_and_the_history_is_saved(workshop: Any, 
 
     with pytest.raises(ZeroDivisionError):
         workshop.run(NativeEngine(FunctionModel(stream_function=broken)), plan())
-    assert history(workshop.step_dir)
+    assert workshop.messages
 
 
-def test_a_history_that_cannot_be_saved_is_noticed_and_costs_no_answer(workshop: Any, plan: Any) -> None:
+def test_a_history_that_cannot_be_saved_is_noticed_and_costs_no_answer(workshop: Any, plan: Any, plays: Any) -> None:
     workshop.step_dir = workshop.step_dir / "gone"
 
     assert workshop.run(NativeEngine(plays(["fine"])), plan()).text == "fine"
@@ -304,7 +279,7 @@ def test_the_model_sees_our_names_of_the_tools_and_no_others(workshop: Any, plan
     assert all(tool.description for tool in seen[0].function_tools)
 
 
-def test_a_schema_that_is_none_is_refused_before_any_request(workshop: Any, plan: Any) -> None:
+def test_a_schema_that_is_none_is_refused_before_any_request(workshop: Any, plan: Any, plays: Any) -> None:
     failure = workshop.fail(NativeEngine(plays(["x"])), plan(output_schema={"type": "nothing"}))
 
     assert isinstance(failure, StepFailed) and failure.reason == "setup"

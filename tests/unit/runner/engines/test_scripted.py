@@ -217,7 +217,7 @@ def test_a_script_outside_the_workspace_is_not_played(workshop: Any, plan: Any, 
         ('[{"text": "a", "think": "b"}]', "exactly one"),
         ("[{}]", "exactly one"),
         ('[{"txet": "a"}]', "Extra inputs"),
-        ('[{"text": "a", "args": {}}]', "belongs to a tool step"),
+        ('[{"text": "a", "args": {}}]', "belongs to tool steps"),
         ('[{"sleep": -1}]', "greater than or equal"),
     ],
 )

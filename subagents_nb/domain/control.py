@@ -1,0 +1,85 @@
+"""What may be asked of a live run and how it answers. What does not fit its verb is refused, never widened."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from subagents_nb.domain.base import Document, Value
+
+Verb = Literal["stop", "interrupt", "steer", "drain", "retune", "cancel-tool"]
+MAX_STEER_CHARS = 128 * 1024
+KEPT_RECEIPTS = 20
+
+
+class Retune(Value):
+    """New limits for a live run; None leaves a limit as it is."""
+
+    timeout_s: float | None = Field(default=None, gt=0)
+    max_requests: int | None = Field(default=None, gt=0)
+    tool_timeout_s: float | None = Field(default=None, gt=0)
+
+    @property
+    def changes(self) -> dict[str, float]:
+        """Return what is to change."""
+        return self.model_dump(exclude_none=True)
+
+
+class Retuned(Value):
+    """A change of limits that was carried out: recorded beside the contract, which stays as it was launched."""
+
+    at: str
+    by: str
+    changes: dict[str, float]
+
+
+class ControlRequest(Document):
+    """Something asked of a live run by any process of its user; created once, under `control/VERB-ID.json`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    kind: Literal["control"] = "control"
+    request_id: str = Field(pattern=r"^[A-Za-z0-9-]{1,80}$")
+    verb: Verb
+    asked_at: str
+    asked_by: str = ""  # surface and session, never a user or host name
+    reason: str = ""
+    step: int | None = None  # one step of the run; None: the run
+    text: str | None = None  # steer
+    mode: Literal["steer", "follow-up"] | None = None  # steer: before the next request, or when the turn is over
+    call_id: str | None = None  # cancel-tool
+    retune: Retune | None = None
+
+    @model_validator(mode="after")
+    def _fits_its_verb(self) -> Self:
+        needed = {"steer": ("text", "mode"), "retune": ("retune",), "cancel-tool": ("call_id",)}.get(self.verb, ())
+        for name in ("text", "mode", "call_id", "retune"):
+            given = getattr(self, name) is not None
+            if given != (name in needed):
+                raise ValueError(f"a {self.verb} request {'needs' if name in needed else 'has no'} {name}")
+        if self.text is not None and not (self.text.strip() and len(self.text) <= MAX_STEER_CHARS):
+            raise ValueError(f"the text must have 1 to {MAX_STEER_CHARS:,} characters")
+        if self.retune is not None and not self.retune.changes:
+            raise ValueError("a retune request changes nothing")
+        return self
+
+
+class ControlAnswer(Document):
+    """The runner's answer to one request, under `control/answers/ID.json`; replaced only from `queued` to its end."""
+
+    kind: Literal["answer"] = "answer"
+    request_id: str
+    # accepted: being carried out; queued: a steer that waits to be consumed; delivered: the model was given it.
+    outcome: Literal["accepted", "queued", "delivered", "refused", "too-late"]
+    text: str = ""
+    answered_at: str
+
+
+class SteerReceipt(Value):
+    """A steering message as the run's status shows it; the preview is short, and free of secrets."""
+
+    request_id: str
+    preview: str
+    outcome: Literal["queued", "delivered", "too-late"]
+    at: str

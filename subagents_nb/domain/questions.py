@@ -1,0 +1,40 @@
+"""Questions of a run to the person. Each is a file, so it outlives kernel and page; it is answered once."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from subagents_nb.domain.base import Document, Value
+
+
+class Question(Document):
+    """Written by the runner, once, under `questions/ID.json`."""
+
+    kind: Literal["question"] = "question"
+    question_id: str = Field(pattern=r"^[a-z0-9-]{1,80}$")
+    step: int = 0
+    call_id: str = ""
+    text: str
+    choices: tuple[str, ...] = ()
+    asked_at: str
+
+
+class Reply(Document):
+    """Written by the first who answers, under `questions/ID.reply.json`."""
+
+    kind: Literal["reply"] = "reply"
+    question_id: str
+    text: str
+    answered_at: str
+    answered_by: str  # the widget, Python, a terminal: a surface, never a user or host name
+
+
+class OpenQuestion(Value):
+    """A question that waits, as the status shows it."""
+
+    question_id: str
+    text: str
+    choices: tuple[str, ...] = ()
+    asked_at: str

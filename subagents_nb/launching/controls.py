@@ -1,0 +1,153 @@
+"""What can be asked of a run that exists: stop, interrupt, steer, retune, answer, resume. All go through files."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from subagents_nb.domain.control import ControlAnswer, Retune, Verb
+from subagents_nb.domain.plan import Origin
+from subagents_nb.domain.questions import Question
+from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.domain.words import parse_duration
+from subagents_nb.errors import RequestError
+from subagents_nb.launching import asking, revive
+from subagents_nb.launching.limits import live_limit
+from subagents_nb.launching.schemas import OutputType
+from subagents_nb.store import FileRuns, StoreHome
+
+_PYTHON = "python"
+
+
+class Controls:
+    """The verbs of a run's handle. `asked_by` names the surface for the record; it is never a user or a host."""
+
+    id: str
+    _home: StoreHome
+    _output_type: OutputType | None
+
+    def __init__(self, home: StoreHome, run_id: str, *, output_type: OutputType | None = None) -> None:
+        self.id = run_id
+        self._home = home
+        self._output_type = output_type
+
+    def stop(self, reason: str = "", *, asked_by: str = _PYTHON) -> None:
+        """Ask the run to stop; returns at once. It takes effect within a second, whatever the model does.
+
+        A stopped run is over for good; to go on later, interrupt it instead.
+
+        Raises:
+            RequestError: it has ended already.
+        """
+        self._ask("stop", asked_by=asked_by, wait_s=0.0, reason=reason)
+
+    def interrupt(self, reason: str = "", *, asked_by: str = _PYTHON) -> None:
+        """Ask the run to pause: its work ends now, its session is kept, and `resume` goes on from it.
+
+        Raises:
+            RequestError: it has ended already.
+        """
+        self._ask("interrupt", asked_by=asked_by, wait_s=0.0, reason=reason)
+
+    def steer(self, text: str, *, follow_up: bool = False, asked_by: str = _PYTHON) -> ControlAnswer | None:
+        """Say something to the agent while it works: before its next request, or as a follow-up when its turn is over.
+
+        Waits up to three seconds for the receipt. Its outcome is `delivered` only once the model was given the text;
+        `queued` or None: it waits for that; `too-late`: the run ended first.
+
+        Raises:
+            RequestError: the run has ended, or the text is empty or too long.
+        """
+        return self._ask("steer", asked_by=asked_by, text=text, mode="follow-up" if follow_up else "steer")
+
+    def drain(self, *, asked_by: str = _PYTHON) -> None:
+        """Let finish what runs and start nothing new."""
+        self._ask("drain", asked_by=asked_by)
+
+    def retune(
+        self,
+        *,
+        timeout: float | str | None = None,
+        max_requests: int | None = None,
+        tool_timeout: float | str | None = None,
+        asked_by: str = _PYTHON,
+    ) -> None:
+        """Change the limits of the live run; the change is recorded beside its contract, with who and when.
+
+        Raises:
+            RequestError: a limit makes no sense, or lies behind the run already.
+        """
+        try:
+            change = Retune(
+                timeout_s=None if timeout is None else parse_duration(timeout),
+                max_requests=max_requests,
+                tool_timeout_s=None if tool_timeout is None else parse_duration(tool_timeout),
+            )
+        except ValueError as error:
+            raise RequestError(str(error).splitlines()[0]) from error
+        self._ask("retune", asked_by=asked_by, retune=change)
+
+    def cancel_tool(self, call_id: str, *, asked_by: str = _PYTHON) -> None:
+        """End one open tool call; the agent is told and goes on.
+
+        Raises:
+            RequestError: no such call is open.
+        """
+        self._ask("cancel-tool", asked_by=asked_by, call_id=call_id)
+
+    @property
+    def questions(self) -> list[Question]:
+        """Return the questions that wait for the person."""
+        return asking.open_questions(self._home, self.id)
+
+    def answer(self, text: str, *, question: str | None = None, asked_by: str = _PYTHON) -> Question:
+        """Answer a question of the run; the only open one if none is named. Returns the question.
+
+        Raises:
+            RequestError: there is none, there are several, or somebody was first.
+        """
+        return asking.reply(self._home, self.id, text, question=question, answered_by=asked_by)
+
+    def resume(
+        self,
+        text: str,
+        *,
+        name: str | None = None,
+        timeout: float | str | None = None,
+        max_requests: int | None = None,
+        origin: Origin | None = None,
+    ) -> Self:
+        """Start a new run that goes on from this one's session with `text`, and return its handle.
+
+        Agent, model, tools and schema are this run's; limits are what is left of its own unless new ones are given.
+
+        Raises:
+            LaunchRefused: with every reason; a live run is steered instead, a stopped one is over.
+            LaunchError: another run holds the session, or the process did not get to work.
+        """
+        run_id = revive.resume(
+            self._home,
+            self.id,
+            text,
+            name=name,
+            timeout=timeout,
+            max_requests=max_requests,
+            origin=origin,
+            limit=live_limit(),
+        )
+        return type(self)(self._home, run_id, output_type=self._output_type)
+
+    def launch_again(self) -> Self:
+        """Start a new run of the very same plan, whatever became of this one, and return its handle."""
+        run_id = revive.launch_again(self._home, self.id, limit=live_limit())
+        return type(self)(self._home, run_id, output_type=self._output_type)
+
+    def _ask(
+        self, verb: Verb, *, asked_by: str, wait_s: float = asking.RECEIPT_S, **fields: object
+    ) -> ControlAnswer | None:
+        snapshot = self._current()
+        if snapshot.ended:
+            raise RequestError(f"Run {snapshot.name} is {snapshot.state} already; there is nothing to {verb}.")
+        return asking.request(self._home, self.id, verb, asked_by=asked_by, wait_s=wait_s, **fields)
+
+    def _current(self) -> Snapshot:
+        return FileRuns(self._home).snapshot(self.id)

@@ -1,0 +1,104 @@
+"""Go on from an ended run: a new run from its stored session, under an exclusive lease."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import Any
+
+from pydantic import ConfigDict, ValidationError
+
+from subagents_nb.domain.agent import AgentDefinition
+from subagents_nb.domain.plan import Draft, LaunchPlan, Origin
+from subagents_nb.domain.records import RecoveryRecord
+from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.errors import LaunchRefused, StoreError, Unreadable
+from subagents_nb.launching.begin import begin
+from subagents_nb.launching.facts import gather_facts
+from subagents_nb.planning.revival import Revival, draft_revival, same_agent
+from subagents_nb.store import FileRuns, StoreHome
+from subagents_nb.store.reader import read_document
+
+
+class _StrictRecovery(RecoveryRecord):
+    """The recovery record, read so that an unknown or wrong field stops a resume instead of being passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+
+def resume(
+    home: StoreHome,
+    run_id: str,
+    text: str,
+    *,
+    name: str | None = None,
+    timeout: float | str | None = None,
+    max_requests: int | None = None,
+    origin: Origin | None = None,
+    limit: int,
+) -> str:
+    """Start a new run that goes on from the session of an ended one; return its id.
+
+    Raises:
+        LaunchRefused: with every reason found; nothing was started.
+        LaunchError: its process did not get to work, or another run holds the session.
+    """
+    snapshot = FileRuns(home).snapshot(run_id, whole=True)
+    plan = _plan_of(snapshot)
+    agent = _recorded_agent(home, plan)
+    facts = gather_facts(plan.cwd, environ=os.environ, model=plan.steps[-1].model.requested)
+    revival = Revival(text=text, name=name, timeout=timeout, max_requests=max_requests, origin=origin or Origin())
+    draft = draft_revival(revival, plan, snapshot, facts=facts, has_session=_has_session(home, run_id))
+    return begin(draft, agent, home=home, limit=limit)
+
+
+def launch_again(home: StoreHome, run_id: str, *, limit: int) -> str:
+    """Start a new run of the very plan of an earlier one; return its id.
+
+    Raises:
+        LaunchRefused: its directory is gone.
+        StoreError: its plan can't be read.
+    """
+    snapshot = FileRuns(home).snapshot(run_id, whole=True)
+    plan = _plan_of(snapshot)
+    facts = gather_facts(plan.cwd, environ=os.environ, model=None)
+    if facts.cwd_problem:
+        raise LaunchRefused([facts.cwd_problem])
+    kept = {name: getattr(plan, name) for name in Draft.model_fields if name in LaunchPlan.model_fields}
+    return begin(Draft.model_validate(kept), _recorded_agent(home, plan), home=home, limit=limit)
+
+
+def _plan_of(snapshot: Snapshot) -> LaunchPlan:
+    if snapshot.plan is None:
+        why = next((d.message for d in snapshot.damage if d.document == "plan.json"), "it is not there")
+        raise StoreError(f"The plan of run {snapshot.run_id} can't be read: {why}.")
+    return snapshot.plan
+
+
+def _recorded_agent(home: StoreHome, plan: LaunchPlan) -> AgentDefinition:
+    path = home.run(plan.run_id).recovery
+    try:
+        record = read_document(path, _StrictRecovery, plan.run_id)
+        agent = AgentDefinition.model_validate(record.agent)
+    except (Unreadable, ValidationError) as error:
+        raise LaunchRefused([f"the recovery record of {plan.name} can't be used: {_fault(error)}"]) from error
+    if record.digest != plan.digest:
+        raise LaunchRefused([f"the recovery record of {plan.name} belongs to another contract (digest)"])
+    if not same_agent(agent, plan):
+        raise LaunchRefused([f"the recovery record of {plan.name} names another agent (agent)"])
+    return agent
+
+
+def _fault(error: Any) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False)[0]
+        return f"agent.{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return str(error)
+
+
+def _has_session(home: StoreHome, run_id: str) -> bool:
+    try:
+        info = (home.run(run_id).step(0) / "session.json").lstat()
+    except OSError:
+        return False
+    return stat.S_ISREG(info.st_mode) and info.st_size > 0

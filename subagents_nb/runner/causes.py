@@ -1,0 +1,54 @@
+"""Why a run is ended before its work was done; the first cause wins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from subagents_nb.domain.control import ControlRequest
+from subagents_nb.domain.records import Actor, Reason
+from subagents_nb.domain.states import RunState
+from subagents_nb.domain.words import duration
+
+_STATES_OF_MIND = ("thinking", "answering", "waiting for the model")
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """The state a run ends in, why, by whom, and how that is said."""
+
+    state: RunState
+    reason: Reason
+    actor: Actor
+    message: str
+
+
+def stopped_by(request: ControlRequest) -> Cause:
+    """Return the cause that a stop request makes."""
+    return Cause(RunState.STOPPED, "stopped", "person", f"Stopped on request{_from(request)}.")
+
+
+def interrupted_by(request: ControlRequest) -> Cause:
+    """Return the cause that an interrupt makes: the session is kept and can be gone on from."""
+    text = f"Interrupted on request{_from(request)}. Its session is kept: resume it to go on."
+    return Cause(RunState.PAUSED, "interrupted", "person", text)
+
+
+def past_deadline(timeout_s: float, activity: str) -> Cause:
+    """Return the cause that a passed deadline makes."""
+    doing = ""
+    if activity in _STATES_OF_MIND:
+        doing = f" while it was {activity}"
+    elif activity:
+        doing = f" while the tool {activity} was at work"
+    text = f"The run passed its deadline of {duration(timeout_s)}{doing}. Give it more with --timeout."
+    return Cause(RunState.FAILED, "timeout", "deadline", text)
+
+
+SIGNALLED = Cause(RunState.STOPPED, "signal", "outside", "A signal from outside (SIGTERM) ended the run.")
+
+GONE = Cause(RunState.STOPPED, "vanished", "outside", "The run's directory was deleted while it worked.")
+
+
+def _from(request: ControlRequest) -> str:
+    who = f" from {request.asked_by}" if request.asked_by else ""
+    return f"{who}: {request.reason}" if request.reason else who

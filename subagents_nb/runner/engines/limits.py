@@ -1,0 +1,34 @@
+"""Which limits a step's tools and requests have, and how a limit that was reached is said."""
+
+from __future__ import annotations
+
+from subagents_nb.domain.agent import ASK_TOOLS
+from subagents_nb.domain.events import StepFailed
+from subagents_nb.domain.words import duration
+
+FILE_SECONDS = 300.0
+
+
+def limit_of(tool: str, given: float | None) -> float | None:
+    """Return how long one call may take: what was given for all tools, else five minutes for those that touch files.
+
+    A command's usual limit is its own affair, since it does not end the run; and a person may take any time to answer.
+    """
+    if tool in ASK_TOOLS:
+        return None
+    return given if given is not None or tool == "bash" else FILE_SECONDS
+
+
+def past_limit(tool: str, seconds: float) -> StepFailed:
+    """Return the failure of a step whose tool passed its limit."""
+    text = f"The tool {tool} passed its limit of {duration(seconds)} and was ended. Raise it with --tool-timeout."
+    return StepFailed("timeout", text)
+
+
+def out_of_requests(limit: int) -> StepFailed:
+    """Return the failure of a step that may make no further request."""
+    return StepFailed(
+        "budget",
+        f"The step used up its limit of {limit} model requests without an answer. "
+        "Raise max_requests in the agent file or in the settings.",
+    )

@@ -1,0 +1,72 @@
+"""The tool calls of a script: nothing is done, and yet each has its row, its limit and an end at the person's word."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from subagents_nb.domain.events import FileChanged, StepFailed, ToolEnded, ToolStarted
+from subagents_nb.domain.records import Usage
+from subagents_nb.runner.engines.base import Desk
+from subagents_nb.runner.engines.limits import limit_of, past_limit
+from subagents_nb.runner.engines.opencalls import CANCELLED, CallCancelled, CallTimedOut, OpenCalls
+from subagents_nb.runner.engines.redaction import one_line
+
+
+class PretendedCalls:
+    """Calls one tool after the other. Only a question is put in earnest."""
+
+    def __init__(self, desk: Desk, count: Callable[[Usage], None]) -> None:
+        self._desk = desk
+        self._count = count
+        self._open = OpenCalls(desk.open_tools)
+        self._number = 0
+
+    async def tool(
+        self, name: str, args: dict[str, Any], result: str, *, refused: str | None = None, seconds: float = 0.0
+    ) -> None:
+        """Pretend to call a tool, from its start to its end."""
+
+        async def work(_call_id: str) -> str:
+            if seconds:
+                await asyncio.sleep(seconds)
+            return result
+
+        if await self._call(name, args, work, refused=refused) is None or refused is not None:
+            return
+        path = args.get("path")
+        if name in ("write", "edit") and isinstance(path, str):
+            self._desk.report(FileChanged(path))
+
+    async def ask(self, question: str, choices: Sequence[str] = ()) -> str | None:
+        """Ask the person; None when the question was cancelled."""
+        ask = self._desk.ask
+        if ask is None:
+            raise StepFailed("setup", "The script asks a question, and nobody can be asked here.")
+        return await self._call("ask", {"question": question}, lambda call_id: ask(question, choices, call_id=call_id))
+
+    async def _call(
+        self, name: str, args: dict[str, Any], work: Callable[[str], Awaitable[str]], *, refused: str | None = None
+    ) -> str | None:
+        self._number += 1
+        call_id = f"call-{self._number}"
+        preview = one_line("  ".join(str(v)[:160] for v in args.values() if isinstance(v, str)), 160)
+        self._desk.report(ToolStarted(call_id, name, preview))
+        began, result, failure = time.monotonic(), None, None
+        try:
+            async with self._open.at_work(call_id, limit_of(name, self._desk.limits.tool_timeout_s)):
+                result = await work(call_id)
+        except CallCancelled:
+            pass
+        except CallTimedOut as error:
+            failure = past_limit(name, error.seconds)
+        shown = one_line(failure.message if failure else CANCELLED if result is None else result, 160)
+        seconds = round(time.monotonic() - began, 2)  # what takes no time takes the same each time
+        ok = refused is None and result is not None
+        self._desk.report(ToolEnded(call_id, ok=ok, seconds=seconds, preview=shown, refused=refused))
+        self._count(Usage(tool_calls=1))
+        if failure is not None:
+            raise failure
+        return result

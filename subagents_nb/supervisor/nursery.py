@@ -1,0 +1,148 @@
+"""The runners of one supervisor: made by fork where that is safe, else in fresh interpreters; reaped and recorded."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, NoReturn
+
+from subagents_nb.domain.records import ProcessRecord
+from subagents_nb.store.layout import StoreHome
+from subagents_nb.store.writer import RunWriter
+from subagents_nb.supervisor.child import become_runner
+from subagents_nb.supervisor.ending import record_end, record_pending
+from subagents_nb.supervisor.identity import start_ticks
+from subagents_nb.supervisor.leftovers import end_leftovers, mark_of
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """What is needed to start one runner. The environment is kept in memory only."""
+
+    run_id: str
+    token: str
+    cwd: str
+    environ: Mapping[str, str]
+
+
+class Nursery:
+    """Starts runners and sees them end. Lives in a process with one thread."""
+
+    def __init__(self, home: StoreHome, *, forking: bool) -> None:
+        self._home = home
+        self._forking = forking
+        self._children: dict[int, tuple[str, ProcessRecord]] = {}
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+
+    def __len__(self) -> int:
+        return len(self._children)
+
+    def start(self, birth: Birth, *, channel: int, place: int | None) -> int:
+        """Start a runner that waits at its barrier and write down that we watch it. The descriptors stay the caller's.
+
+        Raises:
+            OSError: no process could be started.
+            RuntimeError: this process has several threads, so forking is unsafe.
+        """
+        pid = self._fork(birth, channel, place) if self._forking else self._spawn(birth, channel, place)
+        writer = RunWriter(self._home.run(birth.run_id))
+        ticks = start_ticks(pid)
+        spawn: Literal["warm", "cold"] = "warm" if self._forking else "cold"
+        started = ProcessRecord(run_id=birth.run_id, state="pending", spawn=spawn, token=birth.token, pid=pid)
+        self._children[pid] = (birth.run_id, started)  # it is to be reaped, whatever the disk says next
+        started = record_pending(writer, spawn=spawn, token=birth.token, pid=pid, ticks=ticks)
+        self._children[pid] = (birth.run_id, started)
+        return pid
+
+    def reap(self) -> int:
+        """Record the ends of all runners that have ended; return how many. A fault with one harms no other."""
+        ended = [pid for pid in self._children if _has_ended(pid)]
+        for pid in ended:
+            run_id, started = self._children.pop(pid)
+            try:
+                self._record(pid, run_id, started)
+            except Exception as error:  # noqa: BLE001 - one run's broken directory must not end the supervisor of others
+                print(f"run {run_id}: its end was not recorded: {error}", file=sys.stderr, flush=True)  # noqa: T201
+        return len(ended)
+
+    def _record(self, pid: int, run_id: str, started: ProcessRecord) -> None:
+        left = end_leftovers(pid, mark_of(run_id, started.token))
+        process = self._processes.pop(pid, None)
+        code = process.wait() if process is not None else os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        record_end(
+            self._home,
+            run_id,
+            started=started,
+            exit_code=code if code >= 0 else None,
+            signal=-code if code < 0 else None,
+            left=left,
+            judge="supervisor",
+        )
+
+    def _fork(self, birth: Birth, channel: int, place: int | None) -> int:
+        threads = _thread_count()
+        if threads != 1:
+            raise RuntimeError(f"forking with {threads} threads is unsafe")
+        pid = os.fork()
+        if pid == 0:
+            self._in_child(birth, channel, place)
+        return pid
+
+    def _in_child(self, birth: Birth, channel: int, place: int | None) -> NoReturn:
+        code = 70
+        try:
+            root = self._home.run(birth.run_id).root
+            kept = {channel} if place is None else {channel, place}
+            become_runner(run_root=root, cwd=birth.cwd, environ=birth.environ, keep=kept)
+            # The runner is known here by its entry point only.
+            code = importlib.import_module("subagents_nb.runner.main").run(root, channel=channel)
+        except BaseException:  # noqa: BLE001 - a fork must never return into the supervisor's loop
+            import traceback
+
+            traceback.print_exc()
+        finally:
+            with contextlib.suppress(Exception):
+                sys.stderr.flush()
+                sys.stdout.flush()
+            os._exit(code)
+
+    def _spawn(self, birth: Birth, channel: int, place: int | None) -> int:
+        root = self._home.run(birth.run_id).root
+        flags = os.O_CREAT | os.O_APPEND | os.O_WRONLY
+        output = os.open(root / "runner.out", flags, 0o600)
+        errors = os.open(root / "runner.err", flags, 0o600)
+        handed = () if place is None else (place,)
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "subagents_nb.runner", str(root)],
+                stdin=channel,
+                stdout=output,
+                stderr=errors,
+                cwd=birth.cwd,
+                env={**birth.environ, "SUBAGENTS_NB_PLACE": ",".join(map(str, handed))},
+                start_new_session=True,
+                pass_fds=handed,
+            )
+        finally:
+            os.close(output)
+            os.close(errors)
+        self._processes[process.pid] = process
+        return process.pid
+
+
+def _has_ended(pid: int) -> bool:
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _thread_count() -> int:
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        import threading
+
+        return threading.active_count()

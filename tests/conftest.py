@@ -1,0 +1,88 @@
+"""Stores of their own for tests, and the proof that no test leaves a process behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import SECRET_PREFIXES, alive, ask_host, processes_of, until
+
+from subagents_nb.store import StoreHome, open_home
+
+
+def dismiss_hosts(home: StoreHome) -> None:
+    """Ask every supervisor of a store to leave and wait until it has."""
+    for path in home.supervisor.glob("*.sock") if home.supervisor.is_dir() else ():
+        answer = ask_host(path, {"op": "ping"})
+        if answer is None:
+            continue
+        pid = int(str(answer["pid"]))
+        ask_host(path, {"op": "leave"})
+        until(lambda pid=pid: not alive(pid), 10, what=f"the end of supervisor {pid}")
+
+
+def expect_no_processes(home: StoreHome) -> None:
+    """Fail if a process of any run of this store is still there after a moment, and end it."""
+    try:
+        until(lambda: not processes_of(home), 5, what=f"the end of all runs of {home.root}")
+    except AssertionError:
+        left = processes_of(home)
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        raise AssertionError(f"processes of runs were left behind: {left}") from None
+
+
+def _settle(monkeypatch: pytest.MonkeyPatch, root: Path, user_home: Path, work: Path) -> None:
+    """Point the package at this store and at nothing else of the user's."""
+    for name in list(os.environ):
+        if name.startswith(SECRET_PREFIXES) or name.startswith("SUBAGENTS_NB_"):
+            monkeypatch.delenv(name)
+    user_home.mkdir(exist_ok=True)
+    work.mkdir(exist_ok=True)
+    monkeypatch.setenv("SUBAGENTS_NB_HOME", str(root))
+    monkeypatch.setenv("HOME", str(user_home))
+    monkeypatch.setenv("SUBAGENTS_NB_SPAWN", "cold")
+    monkeypatch.chdir(work)
+
+
+@pytest.fixture
+def store_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StoreHome]:
+    """A fresh store and an empty user's home; the current directory is an empty workspace. Launches are cold."""
+    root = tmp_path / "store"
+    _settle(monkeypatch, root, tmp_path / "user", tmp_path / "work")
+    home = open_home()
+    yield home
+    try:
+        expect_no_processes(home)
+    finally:
+        dismiss_hosts(home)
+
+
+@pytest.fixture(scope="session")
+def _session_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreHome]:
+    home = open_home(tmp_path_factory.mktemp("shared") / "store")
+    yield home
+    try:
+        expect_no_processes(home)
+    finally:
+        dismiss_hosts(home)
+
+
+@pytest.fixture
+def shared_home(_session_home: StoreHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StoreHome]:
+    """The store that tests share, so that they share one warm supervisor too; everything else is the test's own."""
+    _settle(monkeypatch, _session_home.root, tmp_path / "user", tmp_path / "work")
+    yield _session_home
+    expect_no_processes(_session_home)
+
+
+@pytest.fixture(params=["warm", "cold"])
+def spawn(request: pytest.FixtureRequest, shared_home: StoreHome, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both ways of starting a runner, in the shared store."""
+    monkeypatch.setenv("SUBAGENTS_NB_SPAWN", request.param)
+    return str(request.param)

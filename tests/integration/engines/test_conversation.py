@@ -1,0 +1,85 @@
+"""What a conversation looks like on the wire: steers, follow-ups, and histories that are gone on from."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from subagents_nb.domain.events import ModelAsked, ToolStarted
+from subagents_nb.runner.engines.native import NativeEngine
+
+both = pytest.mark.parametrize("api", ["chat", "responses"])
+
+
+@pytest.fixture(autouse=True)
+def _key(workshop: Any) -> None:
+    workshop.environ.update(LAB_KEY="sk-very-secret-value")
+
+
+def turns(body: dict[str, Any]) -> list[Any]:
+    """The messages of a request, whichever protocol it speaks."""
+    found: list[Any] = body.get("messages") or body["input"]
+    return found
+
+
+@both
+def test_a_steer_is_in_the_next_request_once_and_in_the_history(
+    workshop: Any, plan: Any, aimock: Any, api: str
+) -> None:
+    steer = f"only csv files, over {api}"
+    workshop.on = lambda event: workshop.inbox.steering.append(steer) if isinstance(event, ToolStarted) else None
+
+    outcome = workshop.run(NativeEngine(), plan(f"steer me over {api}", at=aimock.url, api=api, tools=("list",)))
+
+    first, second = aimock.requests(f"steer me over {api}")
+    assert steer not in json.dumps(first)
+    assert json.dumps(second).count(steer) == 1
+    last = turns(second)[-1]
+    assert last["role"] == "user" and steer in json.dumps(last["content"]), "it comes after the tool's result"
+    assert (workshop.step_dir / "session.json").read_text().count(steer) == 1
+    assert outcome.text == "steered"
+
+
+@both
+def test_a_follow_up_is_a_request_of_its_own_and_its_answer_is_the_outcome(
+    workshop: Any, plan: Any, aimock: Any, api: str
+) -> None:
+    workshop.inbox.following.append("a word more, please")
+
+    outcome = workshop.run(NativeEngine(), plan(f"a word, over {api}", at=aimock.url, api=api))
+
+    first, second = aimock.requests(f"a word, over {api}")
+    assert len(turns(second)) == len(turns(first)) + 2
+    assert json.dumps(second).count("a word more, please") == 1
+    assert outcome.text == "another word" and workshop.text == "one word\n\nanother word"
+
+
+@both
+def test_an_interrupted_run_is_gone_on_from_with_its_open_call_answered(
+    workshop: Any, plan: Any, aimock: Any, api: str
+) -> None:
+    def dies(event: Any) -> None:
+        if isinstance(event, ToolStarted):
+            raise SystemExit  # as near to being killed as a test can come
+
+    workshop.on = dies
+    with pytest.raises(SystemExit):
+        workshop.run(NativeEngine(), plan(f"steer me later over {api}", at=aimock.url, api=api, tools=("list",)))
+    workshop.history = workshop.step_dir.parent / "earlier.json"
+    (workshop.step_dir / "session.json").rename(workshop.history)
+    workshop.on = lambda _event: None
+    workshop.events.clear()
+
+    outcome = workshop.run(NativeEngine(), plan("a word, after all", at=aimock.url, api=api, tools=("list",)))
+
+    body = aimock.requests(f"steer me later over {api}")[-1]
+    calls = [c["id"] for m in turns(body) for c in m.get("tool_calls") or ()]
+    calls += [m["call_id"] for m in turns(body) if m.get("type") == "function_call"]
+    answers = [m["tool_call_id"] for m in turns(body) if m.get("role") == "tool"]
+    answers += [m["call_id"] for m in turns(body) if m.get("type") == "function_call_output"]
+    assert calls and calls == answers
+    assert "interrupted before a result" in json.dumps(body)
+    assert outcome.text == "one word" and workshop.told(ModelAsked) == [ModelAsked(1)]
+    assert json.loads((workshop.step_dir / "session.json").read_text())[0]["parts"][0]["content"].startswith("steer me")

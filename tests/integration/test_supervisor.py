@@ -1,0 +1,185 @@
+"""The warm supervisor as a process: rude peers, rivals, idleness, a long path, and its own death."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import alive, ask_host, until
+
+from subagents_nb import Run, launch, runs
+from subagents_nb.domain.states import RunState
+from subagents_nb.store import FileRuns, StoreHome, open_home
+from subagents_nb.store.lock import probe
+from subagents_nb.supervisor import wire
+
+pytestmark = pytest.mark.timeout(60)
+KEY = "test-cold"  # a cold one imports no model stack and is up at once
+
+
+def start_host(home: StoreHome, key: str = KEY, **variables: str) -> Path:
+    command = [sys.executable, "-P", "-m", "subagents_nb.supervisor.host", str(home.root), key, "cold"]
+    log = (home.supervisor / "test.log").open("ab")
+    with log:
+        subprocess.run(command, env={**os.environ, **variables}, stdout=log, stderr=log, timeout=30, check=True)
+    path = home.supervisor / f"{key}.sock"
+    return path
+
+
+@pytest.fixture
+def host(store_home: StoreHome) -> Iterator[Path]:
+    path = start_host(store_home)
+    until(lambda: ask_host(path, {"op": "ping"}), 20, what="the supervisor")
+    yield path
+    ask_host(path, {"op": "leave"})
+
+
+def pid_of(path: Path) -> int:
+    answer = ask_host(path, {"op": "ping"})
+    assert answer is not None
+    return int(str(answer["pid"]))
+
+
+def raw(path: Path) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(20)
+    with wire.SocketName(path) as address:
+        connection.connect(address)
+    return connection
+
+
+GARBAGE = [
+    b"\n", b"{\n", b"[]\n", b"null\n", b"\xff\xfe\n", b'{"op": "dance"}\n', b'{"op": 1}\n', b'{"op": ["launch"]}\n',
+    b'{"op": "launch"}\n', b'{"op": "launch", "run_id": "../x", "token": "t", "cwd": "/", "environ": {}}\n',
+    b'{"op": "launch", "run_id": "r-1kge3h9010000000001", "token": "t", "cwd": "/", "environ": {}}\n',
+    b'{"op": "launch", "run_id": "r-1kge3h9010000000001", "token": "t", "cwd": "/", "environ": 3}\n',
+    b'{"op": "queue"}\n', b'{"a":' * 50_000 + b"\n",
+]  # fmt: skip
+
+
+def test_garbage_is_answered_with_an_error_and_the_supervisor_lives_on(host: Path, store_home: StoreHome) -> None:
+    before = pid_of(host)
+    for line in GARBAGE:
+        with raw(host) as connection:
+            connection.sendall(line)
+            with connection.makefile("rb") as lines:
+                answer = json.loads(lines.readline())
+        assert answer["ok"] is False and answer["error"], line[:60]
+    for rude in (b"", b'{"op": "pi', b"x" * (wire.MAX_MESSAGE + 10)):
+        with raw(host) as connection, pytest.MonkeyPatch.context():
+            try:
+                connection.sendall(rude)
+            except (BrokenPipeError, ConnectionResetError):
+                continue
+    assert pid_of(host) == before
+    assert list(store_home.runs.iterdir()) == []
+    until(lambda: not zombies_of(before), 10, what="the reaping of what was begun in vain")
+
+
+def zombies_of(pid: int) -> list[str]:
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                fields = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()
+            except OSError:
+                continue
+            if fields[0] == b"Z" and int(fields[1]) == pid:
+                found.append(name)
+    return found
+
+
+def test_a_peer_that_says_nothing_is_dropped_and_keeps_nobody_waiting(host: Path) -> None:
+    with raw(host) as slow:
+        slow.sendall(b'{"op": "pi')
+        assert pid_of(host)
+        assert slow.recv(1) == b"", "it was not let go"
+
+
+def test_a_second_supervisor_of_the_same_kind_leaves_at_once(host: Path, store_home: StoreHome) -> None:
+    first = pid_of(host)
+    start_host(store_home)
+    until(lambda: len(hosts_of(store_home)) == 1, 15, what="the second's leave")
+    assert pid_of(host) == first
+
+
+def hosts_of(home: StoreHome) -> list[int]:
+    wanted, found = str(home.root).encode(), []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"subagents_nb.supervisor.host" in words and wanted in words and alive(int(path.parent.name)):
+            found.append(int(path.parent.name))
+    return found
+
+
+def test_an_idle_supervisor_leaves_and_takes_its_socket_along(store_home: StoreHome) -> None:
+    path = start_host(store_home, SUBAGENTS_NB_SUPERVISOR_IDLE_S="0.2")
+    until(lambda: probe(store_home.supervisor / f"{KEY}.lock") == "held", 20)
+    until(lambda: not hosts_of(store_home), 15, what="its leave")
+    assert not path.exists()
+    assert probe(store_home.supervisor / f"{KEY}.lock") == "free"
+
+
+def test_a_supervisor_can_live_at_the_end_of_a_long_path(
+    store_home: StoreHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = open_home(tmp_path / ("d" * 90) / ("e" * 90))
+    monkeypatch.setenv("SUBAGENTS_NB_HOME", str(deep.root))
+    path = start_host(deep)
+    until(lambda: ask_host(path, {"op": "ping"}), 20)
+    pid = pid_of(path)
+    ask_host(path, {"op": "leave"})
+    until(lambda: not alive(pid), 10)
+
+
+def test_a_supervisor_killed_at_work_harms_no_run_and_is_followed_by_another(
+    store_home: StoreHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUBAGENTS_NB_SPAWN", "warm")
+    script = Path(".subagents/scripts/wait.json")
+    script.parent.mkdir(parents=True)
+    script.write_text(json.dumps([{"text": "a"}, {"sleep": 1.0}, {"text": "b"}]))
+    lives = launch("scout", "x", model="scripted:wait")
+    dies = launch("scout", "x", model="scripted:slow")
+    until(lambda: FileRuns(store_home).snapshot(dies.id).tail, 15)
+    until(lambda: FileRuns(store_home).snapshot(lives.id).tail, 15)
+    process = FileRuns(store_home).snapshot(lives.id, whole=True).process
+    assert process is not None and process.observer_pid is not None
+    os.kill(process.observer_pid, signal.SIGKILL)
+    until(lambda: not alive(process.observer_pid), 5)
+    status = FileRuns(store_home).snapshot(dies.id).status
+    assert status is not None and status.runner is not None
+    os.kill(status.runner.pid, signal.SIGKILL)
+    assert lives.wait(15) and lives.output == "ab"
+    assert dies.wait(15) and dies.state is RunState.LOST
+    again = launch("scout", "again", model="scripted:echo")
+    assert again.result(60) == "again"
+    after = FileRuns(store_home).snapshot(again.id, whole=True).process
+    assert after is not None and after.spawn == "warm" and after.observer_pid != process.observer_pid
+    assert {run.id: str(run.state) for run in runs()} == {
+        lives.id: "complete",
+        dies.id: "lost",
+        again.id: "complete",
+    }
+    assert isinstance(lives, Run)
+
+
+def test_one_supervisor_comes_up_for_launches_at_the_same_moment(
+    store_home: StoreHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUBAGENTS_NB_SPAWN", "warm")
+    code = "import subagents_nb; print(subagents_nb.launch('scout', 'x', model='scripted:echo').result(50))"
+    command = [sys.executable, "-c", code]
+    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert [process.communicate(timeout=55)[0].strip() for process in started] == ["x"] * 3
+    until(lambda: len(hosts_of(store_home)) == 1, 10, what="the leave of those that came too late")

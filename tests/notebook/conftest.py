@@ -1,0 +1,52 @@
+"""One kernel for the many tests that leave it as they found it, and kernels of their own for those that do not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from kernels import Kernel, dismiss_supervisors, end_runs
+
+
+@pytest.fixture(scope="session")
+def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    kernel = Kernel(tmp_path_factory.mktemp("kernel"))
+    kernel.ok("%load_ext subagents_nb")
+    yield kernel
+    kernel.close()
+    end_runs(kernel.home)
+    dismiss_supervisors(kernel.home)
+
+
+@pytest.fixture
+def kernel(_shared: Kernel) -> Iterator[Kernel]:
+    """A kernel with the extension loaded and no variables; what it showed before is forgotten."""
+    _shared.ok("%reset -f")
+    _shared.log.clear()
+    yield _shared
+    end_runs(_shared.home)
+
+
+@pytest.fixture
+def new_kernel(tmp_path: Path) -> Iterator[Callable[..., Kernel]]:
+    """Start kernels over one store; they are the test's own to interrupt, restart and kill."""
+    started: list[Kernel] = []
+
+    def start(*, load: bool = True, **environ: str) -> Kernel:
+        kernel = Kernel(tmp_path, **environ)
+        started.append(kernel)
+        if load:
+            kernel.ok("%load_ext subagents_nb")
+        return kernel
+
+    yield start
+    for kernel in started:
+        kernel.close()
+    if started:
+        end_runs(started[0].home)
+        dismiss_supervisors(started[0].home)

@@ -1,0 +1,238 @@
+"""The line magics, completion, defaults, loading and unloading."""
+
+from __future__ import annotations
+
+import pytest
+from kernels import Kernel, display_id_of
+from support import until
+
+
+def slow(kernel: Kernel, name: str, *, bind: str = "work") -> None:
+    kernel.ok(f"%%subagent --model scripted:slow -q --name {name} -o {bind}\nx")
+
+
+def test_the_list_shows_what_there_is_and_narrows(kernel: Kernel) -> None:
+    kernel.ok("%%subagent --model scripted:echo -q --wait --name listed-one\nx")
+    kernel.run("%%subagent --model scripted:fail -q --wait --name listed-two\nx")
+    everything = kernel.ok("%subagent_status").plain
+    assert "listed-one" in everything
+    assert "listed-two" in everything
+    failed = kernel.ok("%subagent_status --state failed").plain
+    assert "listed-two" in failed
+    assert "listed-one" not in failed
+    assert "1 ended · " in kernel.ok("%subagent_status -n 1").plain
+
+
+def test_a_list_that_is_empty_says_no_more_than_it_knows(kernel: Kernel) -> None:
+    assert kernel.ok("%subagent_status --state rejected").plain.endswith("No run to show.")
+    assert kernel.ok("%subagent_wait").plain.endswith("No run to show.")
+
+
+def test_the_list_can_be_kept(kernel: Kernel) -> None:
+    kernel.ok("%%subagent --model scripted:echo -q --wait --name kept\nx")
+    kernel.ok("found = %subagent_status")
+    assert "kept" in kernel.value("[run.name for run in found]")
+
+
+@pytest.mark.parametrize(
+    ("name", "how"), [("by-word", "by-word"), ("by-variable", "work"), ("by quotes", "'by quotes'")]
+)
+def test_a_run_is_named_by_name_or_by_the_variable_that_holds_it(kernel: Kernel, name: str, how: str) -> None:
+    slow(kernel, f"'{name}'")
+    shown = kernel.ok(f"%subagent_stop {how} --reason 'seen enough'").plain
+    assert f"{name} (delegate) stopped" in shown
+    assert kernel.state(name) == "stopped"
+
+
+def test_of_several_runs_of_one_name_none_is_chosen(kernel: Kernel) -> None:
+    for _ in range(2):
+        kernel.ok("%%subagent --model scripted:echo -q --wait --name same\nx")
+    error = kernel.fails("%subagent_attach same")
+    assert error.startswith("AmbiguousRun: ")
+    assert error.count("r-") == 2
+
+
+def test_a_run_that_has_ended_can_not_be_stopped(kernel: Kernel) -> None:
+    kernel.ok("%%subagent --model scripted:echo -q --wait -o run\nx")
+    assert "complete already; there is nothing to stop" in kernel.fails("%subagent_stop run")
+
+
+def test_waiting_returns_the_runs_as_they_stand(kernel: Kernel) -> None:
+    slow(kernel, "waited-for")
+    assert "running" in kernel.ok("%subagent_wait waited-for --timeout 300ms").plain
+    kernel.ok("work.stop()")
+    assert "stopped" in kernel.ok("%subagent_wait waited-for").plain
+
+
+def test_status_of_one_run_shows_it(kernel: Kernel) -> None:
+    kernel.ok("%%subagent --model scripted:echo -q --wait -o run\nthe answer")
+    assert "the answer" in kernel.ok("%subagent_status run").plain
+
+
+def test_attach_finds_the_type_of_the_result_again(kernel: Kernel) -> None:
+    kernel.ok("from pydantic import BaseModel\nclass Found(BaseModel):\n    n: int")
+    kernel.ok("%%subagent --model scripted:echo -q --wait --name typed --schema Found\nx")
+    kernel.ok("%subagent_attach typed -o again")
+    assert kernel.value("type(again.output) is Found")
+    kernel.ok("class Found(BaseModel):\n    other: str")
+    kernel.ok("%subagent_attach typed -o again")
+    assert kernel.value("type(again.output) is dict")
+    assert "does not fit Found" in kernel.fails("%subagent_attach typed --schema Found -o again\nagain.output")
+
+
+def test_the_agents_are_listed_with_their_origin(kernel: Kernel) -> None:
+    folder = kernel.work / ".subagents" / "agents"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "taster.md").write_text("---\nname: taster\ndescription: Tastes data.\n---\nYou taste.\n")
+    (folder / "broken.md").write_text("---\nname: [\n---\n")
+    try:
+        cell = kernel.ok("%subagent_agents")
+    finally:
+        for file in folder.iterdir():
+            file.unlink()
+    assert "Tastes data." in cell.plain
+    assert "broken.md" in cell.plain
+    assert str(kernel.user_home) not in str(cell.shown)
+
+
+def test_the_doctor_tells_no_path_of_the_users_home(kernel: Kernel) -> None:
+    shown = kernel.ok("%subagent_doctor").plain
+    assert "ok   store" in shown
+    assert str(kernel.user_home) not in shown
+
+
+@pytest.mark.parametrize(
+    ("code", "offered", "replaced"),
+    [
+        ("%%subagent --mo", "--model", "--mo"),
+        ("%%subagent sc", "scout", "sc"),
+        ("%%subagent --model scripted:ec", "scripted:echo", "scripted:ec"),
+        ("%%subagent --model=scripted:ec", "scripted:echo", "scripted:ec"),
+        ("%%subagent scout --schema Fou", "Found", "Fou"),
+        ("%subagent_status --sta", "--state", "--sta"),
+    ],
+)
+def test_the_kernel_completes_our_lines(kernel: Kernel, code: str, offered: str, replaced: str) -> None:
+    kernel.ok("from pydantic import BaseModel\nclass Found(BaseModel):\n    n: int")
+    assert kernel.complete(code) == ([offered], replaced)
+
+
+def test_the_kernel_completes_runs_by_name_and_by_variable(kernel: Kernel) -> None:
+    kernel.ok("%%subagent --model scripted:echo -q --wait --name offered-run -o offered_too\nx")
+    for code in ("%subagent_stop off", "x = 1\n%subagent_stop off", "y = %subagent_attach off"):
+        found, text = kernel.complete(code)
+        assert (sorted(found), text) == (["offered-run", "offered_too"], "off")
+
+
+@pytest.mark.parametrize(
+    "code", ["%%subagent scout\n--mo", "%%bash\n%subagent_stop off", "--mo", "import o", "%timeit x"]
+)
+def test_nothing_of_ours_is_offered_elsewhere(kernel: Kernel, code: str) -> None:
+    assert kernel.complete(code)[0] == []
+
+
+DEFAULTS = [
+    ("default_model", "'scripted:echo'", "", "model         scripted:echo"),
+    ("default_agent", "'scout'", "--model scripted:echo", "agent         scout"),
+    ("thinking", "'high'", "--model scripted:echo", "thinking      high"),
+    ("timeout", "'7m'", "--model scripted:echo", "timeout       7 min"),
+]
+
+
+@pytest.mark.parametrize(("trait", "value", "flags", "shown"), DEFAULTS)
+def test_each_default_can_be_configured(kernel: Kernel, trait: str, value: str, flags: str, shown: str) -> None:
+    kernel.ok(f"%config SubagentMagics.{trait} = {value}")
+    try:
+        assert shown in kernel.ok(f"%%subagent --dry-run {flags}\nx").plain
+    finally:
+        kernel.ok(f"%config SubagentMagics.{trait} = ''")
+
+
+def test_quiet_template_and_wait_can_be_configured(kernel: Kernel) -> None:
+    kernel.ok("%config SubagentMagics.quiet = True")
+    kernel.ok("%config SubagentMagics.template = True")
+    kernel.ok("%config SubagentMagics.wait = 'forever'")
+    try:
+        kernel.ok("what = 'rows'")
+        cell = kernel.ok("%%subagent --model scripted:echo --name configured -o run\nCount the {{ what }}")
+        assert cell.shown == []
+        assert kernel.value("run.output").strip() == "Count the rows"
+    finally:
+        kernel.ok("%config SubagentMagics.quiet = False")
+        kernel.ok("%config SubagentMagics.template = False")
+        kernel.ok("%config SubagentMagics.wait = ''")
+
+
+def test_the_display_mode_can_be_configured_for_every_magic(kernel: Kernel) -> None:
+    slow(kernel, "shown-as")
+    try:
+        kernel.ok("%config SubagentMagics.display = 'html'")
+        assert sorted(kernel.ok("%subagent_attach work").shown[0]) == ["text/html", "text/plain"]
+        kernel.ok("%config SubagentMagics.display = 'text'")
+        cell = kernel.ok("work")
+        assert "shown-as (delegate)" in cell.stdout
+        assert cell.shown == []
+        kernel.ok("%config SubagentMagics.display = 'widget'")
+        assert "application/vnd.jupyter.widget-view+json" in kernel.ok("work", cell_id=None).shown[-1]
+    finally:
+        kernel.ok("%config SubagentMagics.display = 'auto'")
+    assert "application/vnd.jupyter.widget-view+json" in kernel.ok("work").shown[-1]
+
+
+OURS = (
+    "[name for kind in get_ipython().magics_manager.magics.values() for name in kind if 'subagent' in name]",
+    "[m.__name__ for m in get_ipython().Completer.custom_matchers]",
+    "[type(c).__name__ for c in get_ipython().configurables if type(c).__name__ == 'SubagentMagics']",
+    "[t.name for t in __import__('threading').enumerate() if t.name.startswith('subagents')]",
+    "[key for f in get_ipython().display_formatter.formatters.values() for key in f.deferred_printers"
+    " if 'subagents_nb' in key[0]]",
+)
+
+
+def test_loading_shows_nothing_starts_nothing_and_unloading_leaves_nothing(kernel: Kernel) -> None:
+    try:
+        kernel.ok("%unload_ext subagents_nb")
+        for what in OURS:
+            assert kernel.value(what) == []
+        assert "not found" in kernel.fails("%%subagent --model scripted:echo\nx")
+        cell = kernel.ok("%load_ext subagents_nb")
+        assert [m["msg_type"] for m in cell.messages] == ["status", "execute_input", "status"]
+        assert kernel.value(OURS[3]) == []
+        kernel.run("%load_ext subagents_nb")
+        kernel.ok("__import__('subagents_nb').load_ipython_extension(get_ipython())")
+        assert kernel.value(OURS[1]) == ["subagents_matcher"]
+        assert kernel.value(OURS[2]) == ["SubagentMagics"]
+    finally:
+        kernel.ok("%reload_ext subagents_nb")
+
+
+def test_reloading_keeps_one_of_each_and_the_runs_go_on(kernel: Kernel) -> None:
+    slow(kernel, "reloaded-over")
+    shown = display_id_of(kernel.ok("work"))
+    for _ in range(3):
+        kernel.ok("%reload_ext subagents_nb")
+    assert kernel.value(OURS[2]) == ["SubagentMagics"]
+    assert kernel.value(OURS[1]) == ["subagents_matcher"]
+    # The live view became a card, and nothing is watched any more.
+    kernel.until(lambda: kernel.updates_of(shown), what="the card")
+    until(lambda: kernel.value(OURS[3]) == [], what="the end of the watching thread")
+    assert kernel.state("reloaded-over") == "running"
+    kernel.ok("work")
+    kernel.ok("work")
+    assert kernel.value(OURS[3]) == ["subagents-nb-watch"]
+
+
+def test_an_await_outlives_a_reload(kernel: Kernel) -> None:
+    slow(kernel, "awaited-over-a-reload")
+    kernel.ok(
+        "import asyncio\n"
+        "async def wait():\n"
+        "    try:\n"
+        "        await work\n"
+        "    except Exception as error:\n"
+        "        return type(error).__name__\n"
+        "waiting = asyncio.ensure_future(wait())"
+    )
+    kernel.ok("%reload_ext subagents_nb")
+    kernel.ok("work.stop()")
+    assert kernel.ok("await asyncio.wait_for(waiting, 20)").plain == "'RunStopped'"

@@ -1,0 +1,168 @@
+"""What is shown, where it lands, and what stays: on iopub, in the kernel's memory, and in a saved notebook."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import nbformat
+import pytest
+from kernels import Kernel, display_id_of
+from nbclient import NotebookClient
+
+VIEW = "application/vnd.jupyter.widget-view+json"
+LIVE_WIDGETS = "[type(w).__name__ for w in __import__('ipywidgets').widgets.widget._instances.values()]"
+
+
+def show_slow(kernel: Kernel, name: str) -> str:
+    return display_id_of(kernel.ok(f"%%subagent --model scripted:slow --name {name} -o work\nx"))
+
+
+def test_the_first_thing_shown_is_live_and_has_a_line_for_those_who_can_not_see_it(kernel: Kernel) -> None:
+    cell = kernel.ok("%%subagent --model scripted:slow --name first-seen\nx")
+    assert sorted(cell.shown[0]) == [VIEW, "text/plain"]
+    assert cell.plain.startswith("first-seen (delegate) ")
+    assert "%subagent_attach first-seen" in cell.plain
+
+
+def test_the_view_is_replaced_by_a_card_in_the_same_place(kernel: Kernel) -> None:
+    place = show_slow(kernel, "replaced")
+    kernel.ok("work.stop(); work.wait()")
+    kernel.until(lambda: kernel.updates_of(place), what="the card")
+    assert sorted(kernel.updates_of(place)[-1]) == ["text/html", "text/plain"]
+    assert len(kernel.updates_of(place)) == 1
+    assert "stopped" in kernel.updates_of(place)[-1]["text/html"]
+
+
+def test_a_run_moves_on_the_page_while_a_cell_blocks(kernel: Kernel) -> None:
+    show_slow(kernel, "moving")
+    request = kernel.send("import time\nend = time.monotonic() + 2\nwhile time.monotonic() < end: pass")
+    during: list[object] = []
+
+    def moved() -> bool:
+        found = [m["content"]["data"] for m in kernel.log if m["msg_type"] == "comm_msg"]
+        during[:] = [data for data in found if data.get("method") == "custom"]
+        return len(during) >= 3
+
+    kernel.log.clear()
+    kernel.until(moved, 10, what="text on the page")
+    assert not kernel.is_idle(request), "the cell ended before anything moved"
+    kernel.finish(request)
+
+
+def test_nothing_of_ours_lands_under_a_strangers_cell_but_updates_by_id(kernel: Kernel) -> None:
+    place = show_slow(kernel, "elsewhere")
+    kernel.log.clear()
+    cell = kernel.ok("print('mine')\nwork.stop()\nwork.wait()")
+    kernel.until(lambda: kernel.updates_of(place), what="the card")
+    cell = kernel.ok("print('mine too')")
+    ours = [m for m in kernel.log if m["msg_type"] in ("stream", "display_data", "execute_result", "error")]
+    assert [(m["msg_type"], m["content"].get("text")) for m in ours] == [
+        ("stream", "mine\n"), ("execute_result", None), ("stream", "mine too\n"),
+    ]  # fmt: skip
+    assert cell.shown == []
+
+
+def test_each_showing_has_a_place_of_its_own(kernel: Kernel) -> None:
+    first = show_slow(kernel, "shown-twice")
+    second = display_id_of(kernel.ok("work"))
+    assert first != second
+    kernel.ok("work.stop(); work.wait()")
+    kernel.until(lambda: kernel.updates_of(first) and kernel.updates_of(second), what="both cards")
+
+
+def test_the_widget_is_freed_when_the_run_has_ended(kernel: Kernel) -> None:
+    kernel.ok(
+        "import weakref, gc\n"
+        "from subagents_nb.notebook.widget import RunWidget\n"
+        "held, init = [], RunWidget.__init__\n"
+        "def watched(self, *args, **more):\n"
+        "    held.append(weakref.ref(self)); init(self, *args, **more)\n"
+        "RunWidget.__init__ = watched"
+    )
+    place = show_slow(kernel, "freed")
+    assert kernel.value(LIVE_WIDGETS).count("RunWidget") == 1
+    kernel.ok("work.stop(); work.wait()")
+    kernel.until(lambda: kernel.updates_of(place), what="the card")
+    kernel.until(lambda: kernel.value(LIVE_WIDGETS) == [], what="the end of the widget")
+    kernel.until(
+        lambda: kernel.value("(gc.collect(), len(held), sum(ref() is not None for ref in held))[1:]") == [1, 0],
+        what="the widget's memory",
+    )
+    kernel.ok("RunWidget.__init__ = init")
+
+
+def test_the_page_can_ask_for_a_stop_and_for_nothing_else(kernel: Kernel) -> None:
+    show_slow(kernel, "asked-by-the-page")
+    opened = [m for m in kernel.log if m["msg_type"] == "comm_open"]
+    comm = next(m["content"]["comm_id"] for m in opened if "run_id" in m["content"]["data"]["state"])
+    for content in ({"kind": "exec", "code": "1/0"}, "stop", None, {"kind": "stop"}):
+        kernel.say(comm, content)
+    kernel.until(lambda: kernel.state("asked-by-the-page") == "stopped", what="the stop")
+    assert not [m for m in kernel.log if m["msg_type"] in ("error", "stream")]
+
+
+def test_programs_that_execute_notebooks_get_cards_and_no_widget(kernel: Kernel) -> None:
+    cell = kernel.ok("%%subagent --model scripted:slow --name carded -o work\nx", cell_id=None)
+    assert sorted(cell.shown[0]) == ["text/html", "text/plain"]
+    place = display_id_of(cell)
+    kernel.until(lambda: len(kernel.updates_of(place)) >= 2, what="newer cards")
+    kernel.ok("work.stop(); work.wait()", cell_id=None)
+    kernel.until(lambda: "stopped" in (kernel.updates_of(place) or [{"text/html": ""}])[-1]["text/html"])
+    assert kernel.value(LIVE_WIDGETS) == []
+
+
+def test_a_failing_view_leaves_the_others_and_the_users_cells_alone(kernel: Kernel) -> None:
+    kernel.ok("%%subagent --model scripted:slow -q --name unlucky -o work\nx")
+    kernel.ok(
+        "from subagents_nb.launching.watch import WATCHER\n"
+        "def broken(snapshot): raise RuntimeError('this listener is broken')\n"
+        "stop_broken = WATCHER.follow(work.home, work.id, broken, tick=lambda: 1 / 0)"
+    )
+    place = display_id_of(kernel.ok("work"))
+    assert kernel.ok("1 + 1").plain == "2"
+    kernel.ok("work.stop(); work.wait()")
+    kernel.until(lambda: kernel.updates_of(place), what="the card")
+    assert kernel.state("unlucky") == "stopped"
+    assert kernel.ok("1 + 1").plain == "2"
+
+
+CELLS = [
+    "%load_ext subagents_nb",
+    "from pydantic import BaseModel\nclass Found(BaseModel):\n    rows: int\n    why: str",
+    "%%subagent scout --model scripted:echo -o one --schema Found\nLook at the data.",
+    "await one",
+    "%%subagent --model scripted:echo -o two\n" + "A long answer. " * 60,
+    "two.wait()",
+    "%%subagent --model scripted:slow -o three\nx",
+    "three.stop(); three.wait()",
+    "%%subagent --model scripted:echo -o four --wait\nx",
+    "%subagent_status -n 3",
+]
+
+
+@pytest.fixture
+def executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: Kernel) -> nbformat.NotebookNode:
+    """A notebook that was executed by nbclient with its defaults, written to disk and read again."""
+    monkeypatch.setenv("SUBAGENTS_NB_HOME", str(kernel.home.root))
+    monkeypatch.setenv("HOME", str(kernel.user_home))
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in CELLS])
+    NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    nbformat.write(notebook, tmp_path / "executed.ipynb")
+    return nbformat.read(tmp_path / "executed.ipynb", as_version=4)
+
+
+def test_a_saved_notebook_is_valid_small_and_without_widget_state(executed: nbformat.NotebookNode) -> None:
+    nbformat.validate(executed)
+    assert "widgets" not in executed.metadata
+    text = json.dumps(executed)
+    assert "widget-view" not in text
+    assert "_esm" not in text
+    cards = [o for c in executed.cells if c.source.startswith("%%subagent") for o in c.outputs]
+    assert len(cards) == 4
+    for card in cards:
+        assert sorted(card.data) == ["text/html", "text/plain"]
+        assert len(json.dumps(card)) < 5_000
+    assert [card.data["text/plain"].split()[2].rstrip(":") for card in cards] == [
+        "complete", "complete", "stopped", "complete",
+    ]  # fmt: skip

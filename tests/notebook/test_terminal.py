@@ -1,0 +1,59 @@
+"""IPython in a terminal, where there is no page: plain lines of text."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from kernels import dismiss_supervisors, end_runs
+from support import SECRET_PREFIXES
+
+from subagents_nb.store import StoreHome
+
+
+@pytest.fixture
+def ipython(tmp_path: Path) -> object:
+    """Return how to run a script in a terminal's IPython, which ends as the user's would."""
+    environ = {n: v for n, v in os.environ.items() if not n.startswith((*SECRET_PREFIXES, "SUBAGENTS_NB_"))}
+    environ |= {"HOME": str(tmp_path), "IPYTHONDIR": str(tmp_path / "ip"), "SUBAGENTS_NB_HOME": str(tmp_path / "store")}
+    environ |= {"SUBAGENTS_NB_SPAWN": "cold", "PYTHONWARNINGS": ""}
+
+    def run(*lines: str) -> subprocess.CompletedProcess[str]:
+        argv = [sys.executable, "-m", "IPython", "--no-banner", "--colors=nocolor", "--simple-prompt"]
+        script = "\n".join([*lines, "exit", ""])
+        return subprocess.run(
+            argv, input=script, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        )
+
+    yield run
+    home = StoreHome(tmp_path / "store")
+    end_runs(home)
+    dismiss_supervisors(home)
+
+
+def test_runs_are_lines_of_text(ipython: object) -> None:
+    done = ipython(  # type: ignore[operator]
+        "%load_ext subagents_nb",
+        "%subagent --model scripted:echo --name by-line -- hello from a terminal",
+        "%subagent --model scripted:echo --name waited --wait -- the whole answer",
+        "%subagent_attach waited",
+        "%subagent --model scripted:fail --name doomed --wait -- x",
+        "%subagent --modell x -- y",
+        "%subagent_wait by-line",
+    )
+    assert "by-line (delegate) queued · attach again with %subagent_attach by-line" in done.stdout
+    # A wait that is over shows what came of it: a line of text can't change later.
+    assert "waited (delegate) complete: the whole answer\n\nthe whole answer" in done.stdout
+    assert "RunFailed: Run doomed (r-" in done.stdout
+    assert "perhaps you mean --model" in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    assert "<section" not in done.stdout
+    assert done.returncode == 0
+
+
+def test_a_command_line_works_too(tmp_path: Path, ipython: object) -> None:
+    done = ipython("%load_ext subagents_nb", "run = %subagent --model scripted:echo -- hi", "print(run.result(20))")  # type: ignore[operator]
+    assert "hi" in done.stdout.splitlines()[-1] or "hi" in done.stdout

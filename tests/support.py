@@ -1,0 +1,200 @@
+"""What many tests need: waiting for a condition, looking at processes, and small documents to begin with."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from subagents_nb.domain.control import ControlAnswer, ControlRequest
+from subagents_nb.domain.environment import RUN_MARK
+from subagents_nb.domain.ids import make_run_id
+from subagents_nb.domain.models import parse_model
+from subagents_nb.domain.plan import LaunchPlan, StepPlan
+from subagents_nb.domain.records import (
+    Identity,
+    ProcessRecord,
+    RecoveryRecord,
+    RunResult,
+    RunStatus,
+    StepResult,
+    StepStatus,
+    ToolRow,
+    Verdict,
+)
+from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.errors import Unreadable
+from subagents_nb.store import StoreHome
+from subagents_nb.store.reader import read_document
+from subagents_nb.supervisor import wire
+from subagents_nb.supervisor.identity import is_zombie, start_ticks
+
+T = TypeVar("T")
+CHILDREN = Path(__file__).parent / "children"
+SECRET_PREFIXES = ("ANTHROPIC_", "OPENAI_", "GEMINI_", "GOOGLE_API", "OPENROUTER_", "DEEPSEEK_", "GROQ_", "MISTRAL_")
+WHEN = "2026-03-01T12:00:00.000Z"
+
+
+def until(condition: Callable[[], T], deadline: float = 10.0, *, what: str = "the condition", pause: float = 0.01) -> T:
+    """Return the condition's first true answer; fail when `deadline` seconds are over."""
+    end = time.monotonic() + deadline
+    while True:
+        answer = condition()
+        if answer:
+            return answer
+        assert time.monotonic() < end, f"{what} did not come within {deadline:g} s; last answer: {answer!r}"
+        time.sleep(pause)
+
+
+def alive(pid: int | None, ticks: int | None = None) -> bool:
+    """Say whether this very process lives; a zombie does not."""
+    if pid is None:
+        return False
+    now = start_ticks(pid)
+    return now is not None and (ticks is None or now == ticks) and not is_zombie(pid)
+
+
+def processes_of(home: StoreHome) -> dict[int, str]:
+    """Return the living processes of all runs of a store, by their records and by their mark, with the run's id."""
+    found: dict[int, str] = {}
+    ids = [entry.name for entry in home.runs.iterdir()] if home.runs.is_dir() else []
+    for run_id in ids:
+        for path, kind in (("process.json", ProcessRecord), ("status.json", RunStatus)):
+            try:
+                document: Any = read_document(home.runs / run_id / path, kind, run_id)
+            except Unreadable:
+                continue
+            who = document if isinstance(document, ProcessRecord) else document.runner
+            if who is not None and who.pid is not None and alive(who.pid, who.start_ticks):
+                found[who.pid] = run_id
+    found.update(marked_processes(ids))
+    return found
+
+
+def marked_processes(run_ids: Iterable[str]) -> dict[int, str]:
+    """Return the living processes that carry the mark of one of these runs."""
+    marks = {f"{RUN_MARK}={run_id}:".encode(): run_id for run_id in run_ids}
+    found = {}
+    for name in os.listdir("/proc") if marks else []:
+        if not name.isdigit():
+            continue
+        try:
+            variables = Path(f"/proc/{name}/environ").read_bytes().split(b"\0")
+            for variable in variables:
+                for mark, run_id in marks.items():
+                    if variable.startswith(mark) and not is_zombie(int(name)):
+                        found[int(name)] = run_id
+        except OSError:
+            continue
+    return found
+
+
+def ask_host(path: Path, message: dict[str, object]) -> dict[str, object] | None:
+    """Say something to the supervisor behind a socket file; None if nobody listens."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(10)
+        try:
+            with wire.SocketName(path) as address:
+                connection.connect(address)
+            connection.sendall(json.dumps(message).encode() + b"\n")
+            with connection.makefile("rb") as lines:
+                answer = lines.readline()
+        except OSError:
+            return None
+    return dict(json.loads(answer)) if answer else None
+
+
+def run_id(number: int = 1) -> str:
+    return make_run_id(1_770_000_000_000 + number, number)
+
+
+def make_step(task: str = "count the rows", model: str = "scripted:echo", **more: Any) -> StepPlan:
+    fields: dict[str, Any] = {"agent": "scout", "agent_source": "builtin", "agent_digest": "d", "task": task}
+    return StepPlan.model_validate({**fields, "model": parse_model(model, origin="call", endpoints={}), **more})
+
+
+def make_plan(number: int = 1, **more: Any) -> LaunchPlan:
+    fields: dict[str, Any] = {
+        "run_id": run_id(number),
+        "name": f"scout-{number}",
+        "digest": "0" * 64,
+        "created_at": WHEN,
+        "token": "f" * 32,
+        "cwd": "/tmp",
+        "steps": (make_step(),),
+        "timeout_s": 60.0,
+    }
+    return LaunchPlan.model_validate(fields | more)
+
+
+def make_recovery(number: int = 1) -> RecoveryRecord:
+    return RecoveryRecord(run_id=run_id(number), digest="0" * 64, agent={"name": "scout"})
+
+
+def make_identity(**more: Any) -> Identity:
+    fields = {"pid": 4, "start_ticks": 9, "boot_id": "b", "pid_namespace": "n", "host": "h", "token": "f" * 32}
+    return Identity.model_validate(fields | more)
+
+
+def make_status(number: int = 1, **more: Any) -> RunStatus:
+    fields: dict[str, Any] = {
+        "run_id": run_id(number),
+        "state": RunState.RUNNING,
+        "name": f"scout-{number}",
+        "digest": "0" * 64,
+        "started_at": WHEN,
+        "updated_at": WHEN,
+        "steps": (StepStatus(agent="scout", model="scripted:echo", state=StepState.RUNNING, tail="working"),),
+    }
+    return RunStatus.model_validate(fields | more)
+
+
+def make_result(number: int = 1, **more: Any) -> RunResult:
+    step = StepResult(
+        agent="scout",
+        model="scripted:echo",
+        state=StepState.COMPLETE,
+        text="three rows",
+        has_value=True,
+        value={"rows": 3, "nothing": None},
+        tools=(ToolRow(call_id="c", name="read", state="complete"),),
+    )
+    fields: dict[str, Any] = {
+        "run_id": run_id(number),
+        "state": RunState.COMPLETE,
+        "name": f"scout-{number}",
+        "digest": "0" * 64,
+        "started_at": WHEN,
+        "ended_at": WHEN,
+        "elapsed_s": 1.0,
+        "steps": (step,),
+    }
+    return RunResult.model_validate(fields | more)
+
+
+def make_verdict(number: int = 1, **more: Any) -> Verdict:
+    fields: dict[str, Any] = {
+        "run_id": run_id(number),
+        "state": RunState.LOST,
+        "reason": "vanished",
+        "message": "It went away.",
+        "judged_at": WHEN,
+        "judged_by": "sweep",
+    }
+    return Verdict.model_validate(fields | more)
+
+
+def make_process(number: int = 1) -> ProcessRecord:
+    return ProcessRecord(run_id=run_id(number), state="observed", spawn="cold", token="f" * 32, pid=4, exit_code=0)
+
+
+def make_request(number: int = 1) -> ControlRequest:
+    return ControlRequest(run_id=run_id(number), request_id="a-1", verb="stop", asked_at=WHEN)
+
+
+def make_answer(number: int = 1) -> ControlAnswer:
+    return ControlAnswer(run_id=run_id(number), request_id="a-1", outcome="accepted", answered_at=WHEN)

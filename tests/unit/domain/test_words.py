@@ -1,0 +1,97 @@
+"""Figures and untrusted text as people see them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from subagents_nb.domain.records import Usage
+from subagents_nb.domain.words import cost, count, duration, elapsed, one_line, parse_duration, plain, tokens
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0, "0:00"), (42.9, "0:42"), (725, "12:05"), (3723, "1:02:03"), (360000, "100:00:00"), (-5, "0:00")],
+)
+def test_elapsed_time_is_said_like_a_clock(seconds: float, said: str) -> None:
+    assert elapsed(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (0, "0"), (861, "861"), (999, "999"), (1000, "1.0k"), (12_400, "12.4k"), (99_949, "99.9k"), (99_950, "100k"),
+        (99_999, "100k"), (123_456, "123k"), (999_499, "999k"), (999_500, "1.0M"), (1_200_000, "1.2M"),
+        (99_960_000, "100M"), (999_999_999, "1.0G"), (2_500_000_000, "2.5G"),
+    ],
+)  # fmt: skip
+def test_counts_are_said_short(number: int, said: str) -> None:
+    assert count(number) == said
+
+
+@given(st.integers(0, 99 * 10**9))
+def test_a_count_has_at_most_five_characters(number: int) -> None:
+    assert len(count(number)) <= 5
+
+
+def test_tokens_and_costs() -> None:
+    assert tokens(Usage(input_tokens=12_400, output_tokens=861)) == "12.4k / 861"
+    assert [cost(usd) for usd in (None, 0, 0.0004, 0.0123, 1.5)] == ["", "$0", "<$0.001", "$0.012", "$1.500"]
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        (90, 90), (0.5, 0.5), ("45", 45), ("45s", 45), ("30m", 1800), ("30 min", 1800), ("1.5h", 5400), ("250ms", 0.25),
+        (" 2h ", 7200), ("168h", 604800),
+    ],
+)  # fmt: skip
+def test_durations_are_read(value: float | str, seconds: float) -> None:
+    assert parse_duration(value) == seconds
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        0, -1, "0", "-5", "", "soon", "5 days", "1e3", "inf", "nan", float("inf"), float("nan"), True, False, "169h",
+        10**400, "9" * 400, "1.5.2", "5ss", "1h30m", "\0",
+    ],
+    ids=lambda value: repr(value)[:12],
+)  # fmt: skip
+def test_what_is_no_timeout_is_refused_in_words(value: float | str) -> None:
+    with pytest.raises(ValueError, match="timeout"):
+        parse_duration(value)
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(45, "45 s"), (0.25, "0.25 s"), (1800, "30 min"), (100, "1.7 min"),
+                                               (5400, "1.5 h"), (604800, "168 h")])  # fmt: skip
+def test_a_length_of_time_is_said_in_a_sentence(seconds: float, said: str) -> None:
+    assert duration(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b]0;title\x07shown", "shown"),
+        ("\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x1b[2J\x1b[1;1Hgone", "gone"),
+        ("a\u202egnp.exe", "agnp.exe"),
+        ("a\u2066b\u2069c\u200bd\ufeff", "abcd"),
+        ("back\b\b\bspace", "backspace"),
+        ("one\r\ntwo\rthree", "one\ntwothree"),
+        ("tab\tnew\nline", "tab\tnew\nline"),
+        ("nul\0\x9bcsi", "nulcsi"),
+        ("é 漢字 🙂", "é 漢字 🙂"),
+    ],
+)
+def test_untrusted_text_loses_escapes_controls_and_directions(text: str, left: str) -> None:
+    assert plain(text) == left
+
+
+@given(st.text())
+def test_one_line_is_one_line_of_the_given_length(text: str) -> None:
+    line = one_line(text, 20)
+    assert len(line) <= 20
+    assert "\n" not in line and "\x1b" not in line and "\u202e" not in line

@@ -1,0 +1,101 @@
+"""Followers of a run are told of its end and of nothing that is not one."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import make_plan, make_recovery, make_result, make_status, run_id, until
+
+from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.domain.states import RunState
+from subagents_nb.launching.waiting import wait_all
+from subagents_nb.launching.watch import Watcher
+from subagents_nb.store import RunWriter, StoreHome, create_run, open_home
+from subagents_nb.store.lock import hold
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> StoreHome:
+    return open_home(tmp_path / "store")
+
+
+@pytest.fixture
+def writer(home: StoreHome) -> RunWriter:
+    """A live run: the test itself holds its lock."""
+    made = create_run(home, make_plan(), make_recovery())
+    hold(made.paths.lock)
+    made.status(make_status(), milestone=False)
+    return made
+
+
+@pytest.fixture
+def watcher() -> Iterator[Watcher]:
+    made = Watcher()
+    yield made
+    made.close()
+    assert not [t for t in threading.enumerate() if t.name == "subagents-nb-watch" and t is made._thread]
+
+
+def test_a_follower_hears_the_present_state_every_change_and_the_end(
+    home: StoreHome, writer: RunWriter, watcher: Watcher
+) -> None:
+    heard: list[Snapshot] = []
+    watcher.follow(home, run_id(), heard.append)
+    until(lambda: heard, 5)
+    writer.status(make_status(seq=2), milestone=False)
+    until(lambda: heard[-1].status is not None and heard[-1].status.seq == 2, 5)
+    writer.result(make_result())
+    until(lambda: heard[-1].state is RunState.COMPLETE, 5)
+
+
+def test_what_cannot_be_read_for_a_moment_is_no_end(home: StoreHome, writer: RunWriter, watcher: Watcher) -> None:
+    heard: list[Snapshot] = []
+    watcher.follow(home, run_id(), heard.append)
+    until(lambda: heard, 5)
+    writer.paths.status.write_bytes(b"{")
+    threading.Event().wait(0.5)
+    assert not [s for s in heard if s.ended], "a run was said to have ended because it could not be read once"
+    writer.status(make_status(seq=5), milestone=False)
+    until(lambda: heard[-1].status is not None and heard[-1].status.seq == 5, 5)
+
+
+def test_a_run_that_stays_unreadable_does_not_hold_its_waiters_for_ever(home: StoreHome, writer: RunWriter) -> None:
+    writer.paths.status.write_bytes(b"{")
+    ended = wait_all(home, [run_id()], 20)
+    assert ended[run_id()].state is None
+    assert "status.json can't be read" in str(ended[run_id()].error)
+
+
+def test_a_run_whose_directory_goes_away_ends_for_its_waiters(home: StoreHome, writer: RunWriter) -> None:
+    threading.Timer(0.2, lambda: shutil.rmtree(writer.paths.root)).start()
+    assert "gone" in str(wait_all(home, [run_id()], 10)[run_id()].error)
+
+
+def test_one_view_that_fails_blinds_no_other(home: StoreHome, writer: RunWriter, watcher: Watcher) -> None:
+    def broken(_: Snapshot) -> None:
+        raise RuntimeError("a view's fault")
+
+    heard: list[Snapshot] = []
+    watcher.follow(home, run_id(), broken)
+    watcher.follow(home, run_id(), heard.append)
+    writer.result(make_result())
+    until(lambda: heard and heard[-1].ended, 5)
+
+
+def test_the_thread_rests_when_nobody_follows(home: StoreHome, writer: RunWriter, watcher: Watcher) -> None:
+    stop = watcher.follow(home, run_id(), lambda _: None)
+    thread = watcher._thread
+    assert thread is not None and thread.daemon
+    stop()
+    thread.join(5)
+    assert not thread.is_alive()
+
+
+def test_a_wait_of_no_time_still_knows_who_has_ended(home: StoreHome, writer: RunWriter) -> None:
+    assert wait_all(home, [run_id()], 0) == {}
+    writer.result(make_result())
+    assert set(wait_all(home, [run_id()], 0)) == {run_id()}

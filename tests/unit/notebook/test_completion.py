@@ -1,0 +1,102 @@
+"""What is offered behind our magics. The store is empty here; runs are completed in tests/notebook."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+from typing_extensions import TypedDict
+
+from subagents_nb.notebook.completion import candidates
+
+
+class Findings(BaseModel):
+    items: list[str]
+
+
+class Row(TypedDict):
+    a: int
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+
+
+VARIABLES: dict[str, Any] = {
+    "Findings": Findings, "BaseModel": BaseModel, "Row": Row, "Point": Point,
+    "text": "x", "other": {}, "_hidden": Findings,
+    "plain": {"type": "object", "properties": {"a": {"type": "integer"}}},
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("data", ".git", "my notes"):
+        (tmp_path / "work" / name).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SUBAGENTS_NB_HOME", str(tmp_path / "store"))
+
+
+def words(text: str) -> list[str]:
+    found = candidates(text, VARIABLES)
+    assert found is not None
+    return [word for word, _ in found[1]]
+
+
+def test_agents_come_first_and_then_the_flags() -> None:
+    found = words("%%subagent ")
+    assert found[:4] == ["delegate", "reviewer", "scout", "worker"]
+    assert "--model" in found
+
+
+def test_a_second_agent_is_not_offered() -> None:
+    assert "scout" not in words("%%subagent scout ")
+    assert "--model" in words("%%subagent scout ")
+    assert "scout" in words("%%subagent --model scripted:echo ")
+
+
+@pytest.mark.parametrize(
+    ("text", "offered"),
+    [
+        ("%%subagent --mo", ["--model"]),
+        ("%subagent --mo", ["--model"]),
+        ("x = %subagent --mo", ["--model"]),
+        ("%%subagent sc", ["scout"]),
+        ("%%subagent --model scripted:e", ["scripted:echo"]),
+        ("%%subagent --model=scripted:e", ["scripted:echo"]),
+        ("%%subagent --schema ", ["Findings", "Row", "Point", "plain"]),
+        ("%subagent_attach --schema F", ["Findings"]),
+        ("%%subagent --thinking m", ["minimal", "medium", "max"]),
+        ("%%subagent --cwd ", [".", "data/", "'my notes/'"]),
+        ("%subagent_status --state re", ["rejected"]),
+        ("%subagent_status --n", ["--number"]),
+        ("%subagent_stop --r", ["--reason"]),
+        ("%subagent_doctor ", ["--help", "-h"]),
+        ("%%subagent -o ", []),
+        ("%%subagent --name ", []),
+    ],
+)
+def test_what_fits_is_offered(text: str, offered: list[str]) -> None:
+    assert words(text) == offered
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "subagent --", "x = 1", "%%bash --", "%subagents --", "%subagent_steer --", "# %subagent --", "%subagent",
+        "%subagent scout -- the task --mo", "print('%subagent --')",
+    ],
+)  # fmt: skip
+def test_nothing_is_offered_elsewhere(text: str) -> None:
+    assert candidates(text, VARIABLES) is None
+
+
+def test_every_offer_says_what_it_means() -> None:
+    found = candidates("%%subagent ", VARIABLES)
+    assert found is not None
+    assert all(meaning for word, meaning in found[1])

@@ -1,0 +1,177 @@
+"""What the live view sends, how often, and what it leaves behind."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from card_samples import ended, running
+
+from subagents_nb.domain.records import StepStatus
+from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.domain.states import StepState
+from subagents_nb.notebook.live import CardView, LiveView
+
+
+class Page:
+    """A face that remembers what it was given."""
+
+    def __init__(self) -> None:
+        self.traits: list[dict[str, Any]] = []
+        self.messages: list[Any] = []
+        self.disposed = 0
+        self._held: dict[str, Any] | None = None
+
+    def send(self, content: Any) -> None:
+        self.messages.append(content)
+
+    @contextlib.contextmanager
+    def hold_sync(self) -> Iterator[None]:
+        self._held = {}
+        yield
+        self.traits.append(self._held)
+        self._held = None
+
+    def set_trait(self, name: str, value: Any) -> None:
+        if self._held is None:
+            self.traits.append({name: value})
+        else:
+            self._held[name] = value
+
+    def dispose(self) -> None:
+        self.disposed += 1
+
+
+class Clock:
+    """A clock that moves when told."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def said(text: str, **changes: Any) -> Snapshot:
+    step = StepStatus(agent="scout", model="m", state=StepState.RUNNING, tail=text[-4000:], tail_end=len(text))
+    return running(steps=(step,), **changes)
+
+
+def view_of(page: Page, cards: list[Snapshot], first: Snapshot, clock: Clock) -> LiveView:
+    return LiveView(page, first, publish_end=cards.append, clock=clock)
+
+
+def test_new_text_goes_out_as_a_message_and_only_once(clock: Clock) -> None:
+    page = Page()
+    view = view_of(page, [], said("abc"), clock)
+    clock.now += 1
+    view.hear(said("abcdef"))
+    view.hear(said("abcdef"))
+    clock.now += 1
+    view.tick()
+    assert page.messages == [{"kind": "tail", "at": 3, "text": "def"}]
+
+
+def test_nothing_is_sent_when_nothing_changed(clock: Clock) -> None:
+    page = Page()
+    view = view_of(page, [], said("abc"), clock)
+    clock.now += 1
+    view.hear(said("abc"))
+    assert (page.traits, page.messages) == ([], [])
+
+
+def test_at_most_four_updates_a_second_and_the_last_is_not_lost(clock: Clock) -> None:
+    page = Page()
+    view = view_of(page, [], said(""), clock)
+    text = ""
+    for _ in range(100):
+        clock.now += 0.01
+        text += "x"
+        view.hear(said(text))
+        view.tick()
+    clock.now += 0.25
+    view.tick()
+    assert 3 <= len(page.messages) <= 5
+    assert "".join(message["text"] for message in page.messages) == text
+
+
+def test_the_whole_tail_is_a_trait_now_and_then_so_that_a_reload_has_it(clock: Clock) -> None:
+    page = Page()
+    view = view_of(page, [], said("a"), clock)
+    for number in range(2, 30):
+        clock.now += 0.5
+        view.hear(said("a" * number))
+    tails = [traits["tail"] for traits in page.traits if "tail" in traits]
+    assert 5 <= len(tails) <= 8
+
+
+def test_text_that_outran_the_tail_is_sent_whole(clock: Clock) -> None:
+    page = Page()
+    view = view_of(page, [], said("a"), clock)
+    clock.now += 0.5
+    view.hear(said("b" * 9000))
+    assert page.messages == []
+    assert page.traits[-1]["tail_end"] == 9000
+    assert len(page.traits[-1]["tail"]) == 4000
+
+
+def test_a_silent_run_still_beats(clock: Clock) -> None:
+    page = Page()
+    view = view_of(page, [], said(""), clock)
+    for _ in range(11):
+        clock.now += 1
+        view.tick()
+    assert page.traits == [{"beat": 1}, {"beat": 2}]
+
+
+def test_the_end_is_a_card_and_frees_the_widget(clock: Clock) -> None:
+    page, cards = Page(), []
+    view = view_of(page, cards, said("a"), clock)
+    last = ended()
+    view.hear(last)
+    view.hear(last)
+    view.tick()
+    view.leave()
+    assert (cards, page.disposed, page.traits) == ([last], 1, [])
+
+
+def test_a_card_that_can_not_be_published_still_frees_the_widget(clock: Clock) -> None:
+    page = Page()
+
+    def refuse(_: Snapshot) -> None:
+        raise OSError("the channel is closed")
+
+    view = LiveView(page, said("a"), publish_end=refuse)
+    with pytest.raises(OSError, match="closed"):
+        view.hear(ended())
+    assert page.disposed == 1
+
+
+def test_leaving_puts_the_card_of_the_last_reading(clock: Clock) -> None:
+    page, cards = Page(), []
+    first = said("a")
+    view_of(page, cards, first, clock).leave()
+    assert (cards, page.disposed) == ([first], 1)
+
+
+def test_a_host_without_widgets_gets_a_card_a_second_and_the_last_at_once(clock: Clock) -> None:
+    cards: list[Snapshot] = []
+    view = CardView(cards.append, clock=clock)
+    for _ in range(30):
+        clock.now += 0.1
+        view.hear(said("a"))
+        view.tick()
+    assert len(cards) in (2, 3)
+    last = ended()
+    view.hear(last)
+    view.hear(said("late"))
+    view.tick()
+    assert cards[-1] == last
+    assert cards.count(last) == 1

@@ -1,0 +1,90 @@
+"""The line of a magic: quotes, comments, help, near misses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from IPython.core.error import UsageError
+
+from subagents_nb.notebook.options import FOREVER, PARSERS, HelpShown, subagent_parser
+
+LINES: list[tuple[str, dict[str, Any]]] = [
+    ("", {"agent": None, "wait": None, "quiet": None}),
+    ("scout", {"agent": "scout"}),
+    ('--name "two words"', {"name": "two words"}),
+    ("--name 'two words'", {"name": "two words"}),
+    ('--name="two words" scout', {"name": "two words", "agent": "scout"}),
+    ("--name two\\ words", {"name": "two words"}),
+    ("""--name 'say "hi"'""", {"name": 'say "hi"'}),
+    ("--name ''", {"name": ""}),
+    ("scout # a comment with --flags and 'quotes", {"agent": "scout"}),
+    ("scout --tag issue#12 --model x:y", {"agent": "scout", "tag": ["issue#12"], "model": "x:y"}),
+    ("--name '# no comment' scout", {"name": "# no comment", "agent": "scout"}),
+    ("--tag \\#12 scout", {"tag": ["#12"], "agent": "scout"}),
+    ("--model {model} --name $HOME", {"model": "{model}", "name": "$HOME"}),
+    ("--tag a --tag b", {"tag": ["a", "b"]}),
+    ("--wait", {"wait": FOREVER}),
+    ("--wait scout", {"wait": FOREVER, "agent": "scout"}),
+    ("--wait 0.2 scout", {"wait": "0.2", "agent": "scout"}),
+    ("scout --wait=30m", {"wait": "30m", "agent": "scout"}),
+    ("-o found -q", {"bind": "found", "quiet": True}),
+    ("-ofound", {"bind": "found"}),
+    ("--output found --force --dry-run", {"bind": "found", "force": True, "dry_run": True}),
+    ("--thinking high --cwd data/ --timeout 1.5h", {"thinking": "high", "cwd": "data/", "timeout": "1.5h"}),
+    ("--name größe-漢字", {"name": "größe-漢字"}),
+]
+
+
+@pytest.mark.parametrize(("line", "expected"), LINES)
+def test_a_line_is_split_as_a_shell_would_and_nothing_is_expanded(line: str, expected: dict[str, Any]) -> None:
+    found = vars(subagent_parser().read(line))
+    assert {name: found[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("--modell x", "there is no flag --modell; perhaps you mean --model"),
+        ("--modell=x", "perhaps you mean --model"),
+        ("--zzzz", "there is no flag --zzzz."),
+        ("--mod x", "there is no flag --mod"),
+        ("--model", "--model needs a value"),
+        ("--quiet=yes", "--quiet takes no value"),
+        ("scout extra", "'extra' is one word too many"),
+        ("'scout", "check its quotes"),
+    ],
+)
+def test_a_line_that_can_not_be_understood_says_what_is_wrong_with_it(line: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        subagent_parser().read(line)
+    assert said in str(caught.value)
+    assert "%%subagent -h" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("magic", sorted(PARSERS))
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_help_is_printed_and_nothing_else_happens(magic: str, flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(HelpShown):
+        PARSERS[magic]().read(flag)
+    said = capsys.readouterr().out
+    assert said.startswith("usage: %")
+    assert all(len(line) <= 100 for line in said.splitlines())
+
+
+@pytest.mark.parametrize("magic", sorted(PARSERS))
+def test_every_flag_says_what_it_does(magic: str) -> None:
+    parser = PARSERS[magic]()
+    assert all(parser.help_of(flag) for flag in parser.flags() if flag != "--name")
+
+
+def test_a_magic_that_needs_a_run_says_so() -> None:
+    with pytest.raises(UsageError, match="%subagent_stop: say which run"):
+        PARSERS["subagent_stop"]().read("")
+
+
+def test_only_what_is_a_length_of_time_belongs_to_wait() -> None:
+    read = PARSERS["subagent"]().read
+    assert read("--wait 5").agent is None
+    assert read("--wait 5x").agent == "5x"

@@ -1,0 +1,78 @@
+"""From a request to a draft, with the world handed in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from subagents_nb.catalog import discover
+from subagents_nb.domain.agent import AgentCatalog, AgentDefinition
+from subagents_nb.domain.plan import Draft, LaunchRequest
+from subagents_nb.domain.settings import Endpoint, Settings
+from subagents_nb.errors import LaunchRefused
+from subagents_nb.planning import Facts, draft
+
+
+@pytest.fixture
+def catalog(tmp_path: Any) -> AgentCatalog:
+    mine = AgentDefinition(name="mine", description="d", prompt="P", model="openai:gpt-5", thinking="low", tools=())
+    return discover(tmp_path, home=tmp_path, registered=[mine])
+
+
+def planned(catalog: AgentCatalog, *, settings: Settings | None = None, facts: dict[str, Any] | None = None,
+            **request: Any) -> Draft:  # fmt: skip
+    world: dict[str, Any] = {
+        "cwd": "/w",
+        "environ_names": frozenset({"OPENAI_API_KEY"}),
+        "scripts": frozenset({"echo"}),
+    }
+    return draft(
+        LaunchRequest.model_validate({"task": "t", "agent": "mine", **request}),
+        catalog=catalog,
+        settings=settings or Settings(),
+        facts=Facts.model_validate(world | (facts or {})),
+    )
+
+
+def test_the_call_wins_over_the_agent_and_the_agent_over_the_settings(catalog: AgentCatalog) -> None:
+    settings = Settings(default_model="openai:other", default_thinking="high", timeout_s=5)
+    step = planned(catalog, settings=settings).steps[0]
+    assert (step.model.label, step.thinking, step.tools) == ("openai:gpt-5", "low", ())
+    called = planned(catalog, settings=settings, model="scripted:echo", thinking="max", timeout="2m")
+    assert (called.steps[0].model.label, called.steps[0].thinking, called.timeout_s) == ("scripted:echo", "max", 120)
+    assert planned(catalog, settings=settings).timeout_s == 5
+
+
+def test_a_level_in_the_model_string_wins_over_the_agents_own(catalog: AgentCatalog) -> None:
+    assert planned(catalog, model="openai:gpt-5:high").steps[0].thinking == "high"
+    assert planned(catalog, model="openai:gpt-5:high", thinking="off").steps[0].thinking == "off"
+
+
+def test_an_endpoints_key_is_needed_where_it_names_one(catalog: AgentCatalog) -> None:
+    settings = Settings(endpoints={"lab": Endpoint(base_url="http://x/v1", key_env="LAB_KEY")})
+    with pytest.raises(LaunchRefused, match="LAB_KEY is not set"):
+        planned(catalog, settings=settings, model="lab:m")
+    keyed = planned(catalog, settings=settings, model="lab:m", facts={"environ_names": frozenset({"LAB_KEY"})})
+    assert keyed.steps[0].model.endpoint == settings.endpoints["lab"]
+
+
+def test_a_client_that_is_not_installed_is_named_with_its_extra(catalog: AgentCatalog) -> None:
+    with pytest.raises(LaunchRefused, match=r'pip install "subagents-nb\[anthropic\]"'):
+        planned(catalog, model="anthropic:x", facts={"missing_extras": frozenset({"anthropic"})})
+
+
+def test_a_task_is_kept_verbatim(catalog: AgentCatalog) -> None:
+    task = "  {x} $HOME `ls` \n\ttwo\n\n"
+    assert planned(catalog, task=task).steps[0].task == task
+
+
+def test_every_reason_is_told_once(catalog: AgentCatalog) -> None:
+    with pytest.raises(LaunchRefused) as caught:
+        planned(catalog, task=" ", model="no:x", timeout=-1, facts={"cwd_problem": "no directory"})
+    assert len(caught.value.reasons) == len(set(caught.value.reasons)) == 4
+
+
+def test_equal_requests_have_equal_digests(catalog: AgentCatalog) -> None:
+    assert planned(catalog, name="a").digest == planned(catalog, name="b", timeout=3).digest
+    assert planned(catalog, task="u").digest != planned(catalog).digest

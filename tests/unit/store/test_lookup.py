@@ -1,0 +1,62 @@
+"""Which run a person means."""
+
+from __future__ import annotations
+
+import pytest
+from support import make_result, run_id
+
+from subagents_nb.domain.ids import make_run_id
+from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.errors import AmbiguousRun, UnknownRun
+from subagents_nb.store import FileRuns, MemoryRuns, StoreHome, find_run
+
+
+def runs_named(*names: str) -> MemoryRuns:
+    numbered = enumerate(names, start=1)
+    return MemoryRuns(Snapshot(run_id=run_id(n), result=make_result(n, name=name)) for n, name in numbered)
+
+
+def test_an_id_a_unique_name_and_a_unique_prefix_find_a_run() -> None:
+    runs = runs_named("one", "two")
+    other = make_run_id(1_900_000_000_000, 5)
+    runs.put(Snapshot(run_id=other, result=make_result().model_copy(update={"run_id": other, "name": "late"})))
+    assert find_run(run_id(1), runs) == run_id(1)
+    assert find_run(" two ", runs) == run_id(2)
+    assert find_run(other[:8], runs) == other
+
+
+def test_a_name_that_two_runs_have_lists_both_and_chooses_none() -> None:
+    with pytest.raises(AmbiguousRun) as caught:
+        find_run("same", runs_named("same", "same", "other"))
+    assert run_id(1) in str(caught.value) and run_id(2) in str(caught.value) and run_id(3) not in str(caught.value)
+
+
+def test_a_prefix_that_many_runs_have_lists_eight_and_counts_the_rest() -> None:
+    runs = runs_named(*(f"n{n}" for n in range(12)))
+    with pytest.raises(AmbiguousRun) as caught:
+        find_run(run_id(1)[:10], runs)
+    assert str(caught.value).count("r-") == 9  # the prefix itself and eight rows
+    assert "and 4 more" in str(caught.value)
+
+
+def test_a_prefix_shorter_than_eight_characters_is_refused() -> None:
+    with pytest.raises(UnknownRun, match="too short: give at least 8"):
+        find_run(run_id(1)[:7], runs_named("one"))
+
+
+@pytest.mark.parametrize("text", ["", "  ", "..", "../x", "a/b", "a\\b", "a\0b", "a\nb", "/etc/passwd", "r-../../x"])
+def test_a_text_with_path_parts_meets_no_path(text: str) -> None:
+    with pytest.raises(UnknownRun, match="can't be a run id or name"):
+        find_run(text, runs_named("one"))
+
+
+def test_an_unknown_id_and_an_unknown_name_say_where_to_look() -> None:
+    for text in (run_id(9), "nobody"):
+        with pytest.raises(UnknownRun, match="%subagent_status"):
+            find_run(text, runs_named("one"))
+
+
+def test_a_run_that_cannot_be_read_is_still_found_by_its_id(home: StoreHome) -> None:
+    home.run(run_id(1)).root.mkdir()
+    home.run(run_id(1)).status.write_bytes(b"{")
+    assert find_run(run_id(1), FileRuns(home)) == run_id(1)

@@ -1,0 +1,104 @@
+"""A list of runs with everything in it that can be wrong."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from support import make_plan, make_process, make_result, make_status, make_verdict, run_id
+
+from subagents_nb.domain.states import RunState
+from subagents_nb.errors import UnknownRun
+from subagents_nb.launching.handle import Run
+from subagents_nb.launching.listing import list_runs
+from subagents_nb.store import FileRuns, StoreHome
+from subagents_nb.store.codec import encode
+from subagents_nb.store.reader import read_tail
+
+
+def store(home: StoreHome, number: int, **documents: bytes) -> Path:
+    root = home.run(run_id(number)).root
+    root.mkdir(exist_ok=True)
+    for name, data in documents.items():
+        (root / f"{name}.json").write_bytes(data)
+    return root
+
+
+def test_corrupt_run_directories_are_rows_beside_the_good_ones(home: StoreHome) -> None:
+    for number in range(1, 5):
+        store(home, number, result=encode(make_result(number)))
+    (home.runs / run_id(5)).write_text("a file")
+    (home.runs / run_id(6)).mkdir()
+    os.mkfifo(store(home, 7) / "status.json")
+    (store(home, 8) / "status.json").symlink_to("/etc/passwd")
+    (store(home, 9) / "result.json").mkdir()
+    (home.runs / run_id(10)).symlink_to("nowhere")
+    (home.runs / "not-a-run").mkdir()
+    (home.runs / ".trash").mkdir()
+    rows = list_runs(home, state=None, agent=None, name=None, limit=None)
+    assert [row.id for row in rows] == [run_id(n) for n in range(10, 0, -1)]
+    for row in rows:
+        good = row.id <= run_id(4)
+        assert (row.state is RunState.COMPLETE) is good
+        assert good or (row.state is None and row.error)
+        assert repr(row)
+
+
+def test_readers_believe_result_then_verdict_then_status_then_plan(home: StoreHome) -> None:
+    root, runs = store(home, 1, plan=encode(make_plan())), FileRuns(home)
+    believed = [runs.snapshot(run_id(1)).state]
+    for name, document in (("status", make_status()), ("verdict", make_verdict()), ("result", make_result())):
+        (root / f"{name}.json").write_bytes(encode(document))
+        believed.append(runs.snapshot(run_id(1)).state)
+    assert believed == [RunState.QUEUED, RunState.RUNNING, RunState.LOST, RunState.COMPLETE]
+
+
+def test_the_whole_of_a_run_has_plan_and_process_too(home: StoreHome) -> None:
+    store(home, 1, plan=encode(make_plan()), result=encode(make_result()), process=encode(make_process()))
+    snapshot = FileRuns(home).snapshot(run_id(1), whole=True)
+    assert snapshot.plan == make_plan() and snapshot.process == make_process() and snapshot.damage == ()
+    assert FileRuns(home).snapshot(run_id(1)).plan is None
+
+
+def test_a_missing_store_has_no_runs(tmp_path: Path) -> None:
+    assert FileRuns(StoreHome(tmp_path / "nothing")).ids() == []
+
+
+def test_a_run_that_is_gone_says_so(home: StoreHome) -> None:
+    snapshot = FileRuns(home).snapshot(run_id(1))
+    assert snapshot.ended and snapshot.state is None
+    assert snapshot.error == "run can't be read: the run's directory is gone"
+
+
+def test_a_text_that_is_no_id_is_not_read(home: StoreHome) -> None:
+    with pytest.raises(UnknownRun):
+        FileRuns(home).snapshot("../../etc")
+
+
+def test_a_completed_run_whose_result_is_damaged_does_not_pass_for_an_empty_answer(home: StoreHome) -> None:
+    done = make_status(state=RunState.COMPLETE)
+    for result in (b"{", b"", None):
+        root = store(home, 1, status=encode(done))
+        (root / "result.json").unlink(missing_ok=True)
+        if result is not None:
+            (root / "result.json").write_bytes(result)
+        with pytest.raises(Exception, match=r"result\.json") as caught:
+            _ = Run(home, run_id(1)).output
+        assert type(caught.value).__name__ == "RunFailed"
+
+
+def test_reading_writes_nothing(home: StoreHome) -> None:
+    store(home, 1, status=b"{")
+    store(home, 2, result=encode(make_result(2)))
+    before = {p: p.stat().st_mtime_ns for p in home.root.rglob("*")}
+    list_runs(home, state=None, agent=None, name=None, limit=None)
+    assert {p: p.stat().st_mtime_ns for p in home.root.rglob("*")} == before
+
+
+def test_the_tail_of_a_log_is_text_whatever_is_in_it(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(b"x" * 9000 + b"\xff\xfe end\n")
+    assert read_tail(log, 100).endswith("\ufffd\ufffd end")
+    assert read_tail(tmp_path / "nothing") == ""
+    os.mkfifo(tmp_path / "pipe")
