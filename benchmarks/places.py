@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -13,6 +12,9 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from subagents_nb.store import StoreHome
+from subagents_nb.supervisor.dismissal import dismiss
 
 
 class Model:
@@ -48,20 +50,7 @@ def sitting() -> Iterator[Model]:
         try:
             yield Model(port)
         finally:
-            leave(root / "store")
+            dismiss(StoreHome(root / "store"))
             peer.stdin.close()
             peer.wait(10)
             os.chdir("/")
-
-
-def leave(store: Path) -> None:
-    """Ask the supervisors of a store to end."""
-    from subagents_nb.supervisor import wire
-
-    for path in (store / "supervisor").glob("*.sock"):
-        with socket.socket(socket.AF_UNIX) as connection, contextlib.suppress(OSError):
-            connection.settimeout(5)
-            with wire.SocketName(path) as address:
-                connection.connect(address)
-            connection.sendall(wire.encode({"op": "leave"}) + b"\n")
-            connection.recv(4096)

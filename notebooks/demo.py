@@ -13,7 +13,6 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import sys
 import tempfile
 import time
@@ -137,32 +136,18 @@ def tidy(home: Path) -> None:
     import subagents_nb
     from subagents_nb import local_model
     from subagents_nb.errors import SubagentsError
+    from subagents_nb.store import StoreHome
+    from subagents_nb.supervisor.dismissal import dismiss
 
     for run in subagents_nb.runs(state="live"):
         with contextlib.suppress(SubagentsError):
             run.stop("the demo is over", asked_by="demo")
         run.wait(LEAVE_S)
-    leave(home / "supervisor")
+    if not dismiss(StoreHome(home), within_s=LEAVE_S):
+        print("a supervisor of the demo did not leave; it will when it has been idle", file=sys.stderr)
     with contextlib.suppress(local_model.LocalModelError):
         local_model.stop(home)
     shutil.rmtree(home, ignore_errors=True)
-
-
-def leave(folder: Path) -> None:
-    """Ask every supervisor of a store to leave, and wait until its lock is free."""
-    from subagents_nb.store.lock import probe
-    from subagents_nb.supervisor import wire
-
-    for lock in folder.glob("*.lock"):
-        deadline = time.monotonic() + LEAVE_S
-        while probe(lock) == "held" and time.monotonic() < deadline:
-            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-                connection.settimeout(LEAVE_S)
-                with wire.SocketName(lock.with_suffix(".sock")) as address:
-                    connection.connect(address)
-                connection.sendall(wire.encode({"op": "leave"}))
-                connection.recv(4096)
-            time.sleep(0.1)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,25 @@
-"""The same verbs in a terminal: `subagents-nb list|status|wait|stop|agents|doctor|demo|local-model`."""
+"""The same verbs in a terminal: `subagents-nb list|status|wait|stop|steer|answer|resume|gc|…`; see `--help`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from subagents_nb.errors import SubagentsError
 from subagents_nb.version import __version__
 
 _DEMO_TASK = "Say in one short sentence why a program should write down what it is doing."
+
+_ASKED_BY = "a terminal"
+_RECEIPTS = {
+    "delivered": "the agent was told.",
+    "queued": "waiting; the agent is told before its next request, or when its turn is over.",
+    "too-late": "too late, it ended first.",
+}
+_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,19 +48,32 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("-n", type=int, default=20, metavar="NUMBER", help="at most so many ended runs (20)")
     listing.set_defaults(command=_list)
 
-    status = commands.add_parser("status", help="show one run: how it stands and what it came to")
-    status.add_argument("run", help="id, name, or at least 8 characters of the id")
-    status.set_defaults(command=_status)
+    _of_run(commands, "status", _status, "show one run: how it stands and what it came to")
 
     waiting = commands.add_parser("wait", help="wait for runs to end; all live ones if none is named")
     waiting.add_argument("run", nargs="*")
     waiting.add_argument("--timeout", metavar="TIME", help="wait at most so long; the runs go on")
     waiting.set_defaults(command=_wait)
 
-    stop = commands.add_parser("stop", help="stop a run; what it wrote is kept")
-    stop.add_argument("run", help="id, name, or at least 8 characters of the id")
-    stop.add_argument("--reason", default="", help="why, for the record")
-    stop.set_defaults(command=_stop)
+    stop = _of_run(commands, "stop", _stop, "stop a run; what it wrote is kept")
+    interrupt = _of_run(commands, "interrupt", _interrupt, "pause a run; `resume` goes on from it")
+    for ending in (stop, interrupt):
+        ending.add_argument("--reason", default="", help="why, for the record")
+
+    steer = _of_run(commands, "steer", _steer, "say something to the agent while it works", text=True)
+    steer.add_argument("--follow-up", action="store_true", help="when its turn is over, not before its next request")
+    answer = _of_run(commands, "answer", _answer, "answer a question of a run", text=True)
+    answer.add_argument("--question", metavar="ID", help="which one, if several are open")
+    resume = _of_run(commands, "resume", _resume, "start a new run that goes on from an ended one", text=True)
+    resume.add_argument("--timeout", metavar="TIME", help="its deadline, such as 30m; else what is left of the old one")
+    resume.add_argument("--name", help="a name to find it by")
+
+    gc = commands.add_parser("gc", help="delete old runs; they lie in the trash for a day")
+    gc.add_argument("--dry-run", action="store_true", help="change nothing, list what would be deleted")
+    gc.add_argument("--days", type=float, metavar="N", help="delete what is older (keep_days in the settings)")
+    gc.add_argument("--now", action="store_true", help="empty the trash at once")
+    gc.set_defaults(command=_gc)
+    _of_run(commands, "restore", _restore, "bring a run back from the trash")
 
     commands.add_parser("agents", help="list the agents that can be used from here").set_defaults(command=_agents)
     commands.add_parser("doctor", help="check that everything is in order").set_defaults(command=_doctor)
@@ -66,6 +88,18 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _of_run(
+    commands: _Commands, name: str, command: Callable[[argparse.Namespace], int], about: str, *, text: bool = False
+) -> argparse.ArgumentParser:
+    """Add a command about one run, and with `text` what is said to it."""
+    parser = commands.add_parser(name, help=about)
+    parser.add_argument("run", help="id, name, or at least 8 characters of the id")
+    if text:
+        parser.add_argument("text")
+    parser.set_defaults(command=command)
+    return parser
+
+
 def _list(options: argparse.Namespace) -> int:
     from subagents_nb import launching
     from subagents_nb.notebook.lists import runs_text
@@ -76,12 +110,14 @@ def _list(options: argparse.Namespace) -> int:
 
 def _status(options: argparse.Namespace) -> int:
     from subagents_nb import launching
+    from subagents_nb.domain.retention import size
     from subagents_nb.notebook.card import card_text
+    from subagents_nb.store.usage import DISK_CAP_BYTES, disk_use
 
     run = launching.attach(options.run)
-    snapshot = run.status
+    snapshot, paths = run.status, run.home.run(run.id)
     print(card_text(snapshot))
-    print(f"\n{run.id}  {run.home.run(run.id).root}")
+    print(f"\n{run.id}  {paths.root}  {size(disk_use(paths))} of at most {size(DISK_CAP_BYTES)}")
     return 0 if snapshot.error is None else 1
 
 
@@ -99,10 +135,66 @@ def _stop(options: argparse.Namespace) -> int:
     from subagents_nb.notebook.view import text_line
 
     run = launching.attach(options.run)
-    run.stop(options.reason, asked_by="a terminal")
+    run.stop(options.reason, asked_by=_ASKED_BY)
     ended = run.wait(10.0)
     print(text_line(run.status))
     return 0 if ended else 1
+
+
+def _steer(options: argparse.Namespace) -> int:
+    from subagents_nb import launching
+
+    run = launching.attach(options.run)
+    receipt = run.steer(options.text, follow_up=options.follow_up, asked_by=_ASKED_BY)
+    outcome = receipt.outcome if receipt is not None else "queued"
+    print(f"{run.name}: {_RECEIPTS.get(outcome, outcome)}")
+    return 1 if outcome == "too-late" else 0
+
+
+def _answer(options: argparse.Namespace) -> int:
+    from subagents_nb import launching
+    from subagents_nb.domain.words import one_line
+
+    run = launching.attach(options.run)
+    question = run.answer(options.text, question=options.question, asked_by=_ASKED_BY)
+    print(f"{run.name}: answered: {one_line(question.text)}")
+    return 0
+
+
+def _interrupt(options: argparse.Namespace) -> int:
+    from subagents_nb import launching
+    from subagents_nb.notebook.view import text_line
+
+    run = launching.attach(options.run)
+    run.interrupt(options.reason, asked_by=_ASKED_BY)
+    ended = run.wait(10.0)
+    print(text_line(run.status))
+    return 0 if ended else 1
+
+
+def _resume(options: argparse.Namespace) -> int:
+    from subagents_nb import launching
+    from subagents_nb.domain.plan import Origin
+
+    source = launching.attach(options.run)
+    run = source.resume(options.text, name=options.name, timeout=options.timeout, origin=Origin(surface="cli"))
+    print(f"{run.name} goes on from {source.name}: {run.id}\nSee it: subagents-nb status {run.id}")
+    return 0
+
+
+def _gc(options: argparse.Namespace) -> int:
+    from subagents_nb.launching.retention import gc
+
+    done = gc(dry_run=options.dry_run, days=options.days, now=options.now)
+    print(done)
+    return 1 if done.failed else 0
+
+
+def _restore(options: argparse.Namespace) -> int:
+    from subagents_nb.launching.retention import restore
+
+    print(f"{(run := restore(options.run)).name} is back: {run.id}")
+    return 0
 
 
 def _agents(_: argparse.Namespace) -> int:
@@ -137,7 +229,8 @@ def _demo(options: argparse.Namespace) -> int:
         if snapshot.ended:
             break
         time.sleep(0.05)
-    print(f"\n\n{run.name} is {snapshot.state}. See it again: subagents-nb status {run.id}")
+    print(run.text[shown:] if snapshot.state == "complete" else "")
+    print(f"\n{run.name} is {snapshot.state}. See it again: subagents-nb status {run.id}")
     return 0 if snapshot.error is None else 1
 
 

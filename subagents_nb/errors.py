@@ -43,7 +43,7 @@ class LaunchRefused(RequestError):
         if len(self.reasons) == 1:
             text = f"Not launched: {self.reasons[0]}"
         else:
-            listed = "\n".join(f"  - {reason}" for reason in self.reasons)
+            listed = "\n".join("  - " + reason.replace("\n", "\n    ") for reason in self.reasons)
             text = f"Not launched, for {len(self.reasons)} reasons:\n{listed}"
         super().__init__(text)
 

@@ -9,20 +9,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import SECRET_PREFIXES, alive, ask_host, processes_of, until
+from support import SECRET_PREFIXES, ask_host, processes_of, until
 
 from subagents_nb.store import StoreHome, open_home
+from subagents_nb.store.lock import probe
 
 
 def dismiss_hosts(home: StoreHome) -> None:
-    """Ask every supervisor of a store to leave and wait until it has."""
-    for path in home.supervisor.glob("*.sock") if home.supervisor.is_dir() else ():
-        answer = ask_host(path, {"op": "ping"})
-        if answer is None:
-            continue
-        pid = int(str(answer["pid"]))
-        ask_host(path, {"op": "leave"})
-        until(lambda pid=pid: not alive(pid), 10, what=f"the end of supervisor {pid}")
+    """Ask every supervisor of a store to leave, those that are still coming up too, and wait until all have."""
+
+    def gone() -> bool:
+        held = [lock for lock in home.supervisor.glob("*.lock") if probe(lock) == "held"]
+        for lock in held:
+            ask_host(lock.with_suffix(".sock"), {"op": "leave"})
+        return not held
+
+    until(gone, 30, what=f"the leave of the supervisors of {home.root}", pause=0.05)
 
 
 def expect_no_processes(home: StoreHome) -> None:
@@ -40,7 +42,7 @@ def expect_no_processes(home: StoreHome) -> None:
 def _settle(monkeypatch: pytest.MonkeyPatch, root: Path, user_home: Path, work: Path) -> None:
     """Point the package at this store and at nothing else of the user's."""
     for name in list(os.environ):
-        if name.startswith(SECRET_PREFIXES) or name.startswith("SUBAGENTS_NB_"):
+        if name.startswith((*SECRET_PREFIXES, "SUBAGENTS_NB_")):
             monkeypatch.delenv(name)
     user_home.mkdir(exist_ok=True)
     work.mkdir(exist_ok=True)

@@ -169,7 +169,8 @@ def value_html(value: Any, room: int, whole: Html) -> list[Html | None]:
         if len(lists) == 1:
             rest = {key: part for key, part in value.items() if key != lists[0]}
             above = [_object(rest, room // 4, whole)] if rest else []
-            return [*above, *records_table(value[lists[0]], lists[0], room, whole)]
+            # Alone in its object, the list needs no heading: who wrote the schema knows what it is called.
+            return [*above, *records_table(value[lists[0]], lists[0], room, whole, alone=not rest)]
         return [_object(value, room, whole)]
     return [_tree(value, _DEPTH, [room])]
 

@@ -173,7 +173,7 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[Child]], *, caption
         for row in rows
     ]
     above = _caption(caption) or (styled("caption", _UNSEEN, unseen) if unseen else None)
-    return _table(above, element("thead", None, styled("tr", "background:none", *head)), lines)
+    return _table(above, styled("thead", "border:0", styled("tr", "background:none", *head)), lines)
 
 
 def pairs(rows: Iterable[tuple[str, Child]], *, caption: str = "") -> Html:

@@ -14,6 +14,7 @@ from subagents_nb.launching.watch import WATCHER
 from subagents_nb.notebook.card import card_html, card_text
 from subagents_nb.notebook.live import CardView, LiveView, ask_to_stop
 from subagents_nb.notebook.view import text_line, widget_state
+from subagents_nb.store import FileRuns
 
 _MODES = ("auto", "widget", "html", "text")
 _settings: dict[str, str] = {"mode": "auto"}
@@ -96,6 +97,8 @@ def _card(run: Run, shell: Any) -> dict[str, str]:
 
 
 def _bundle(snapshot: Snapshot, run: Run, shell: Any) -> dict[str, str]:
+    if snapshot.has_value and snapshot.plan is None:
+        snapshot = FileRuns(run.home).snapshot(run.id, whole=True)  # the plan knows what its schema is called
     binding = _bound_to(run, shell)
     return {"text/html": card_html(snapshot, binding=binding), "text/plain": card_text(snapshot, binding=binding)}
 

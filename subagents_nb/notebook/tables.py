@@ -95,8 +95,13 @@ def is_records(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(row, dict) and row for row in value)
 
 
-def records_table(rows: Sequence[dict[str, Any]], caption: str, room: int, whole: Html) -> list[Html | None]:
-    """Show a list of objects. `room` is how many characters it may take, `whole` says where all of it is."""
+def records_table(
+    rows: Sequence[dict[str, Any]], caption: str, room: int, whole: Html, *, alone: bool = False
+) -> list[Html | None]:
+    """Show a list of objects. `room` is how many characters it may take, `whole` says where all of it is.
+
+    The caption of a table that stands `alone` is for screen readers only.
+    """
     keys = list(dict.fromkeys(key for row in rows for key in row))
     shown, first = keys[:MAX_COLUMNS], rows[: max(3, min(MAX_ROWS, room // 150))]
     # Columns of short cells leave their room to the others.
@@ -107,7 +112,8 @@ def records_table(rows: Sequence[dict[str, Any]], caption: str, room: int, whole
     left = [(len(rows) - len(first), "row"), (len(keys) - len(shown), "column")]
     missing = " and ".join(plural(number, f"more {noun}") for number, noun in left if number)
     more = styled("p", QUIET, f"… {missing}, ", whole) if missing else None
-    return [table(columns, cells, caption=line(caption, 80)), more]
+    title = line(caption, 80)
+    return [table(columns, cells, caption="" if alone else title, unseen=title if alone else ""), more]
 
 
 def _numeric(values: Sequence[Any]) -> bool:

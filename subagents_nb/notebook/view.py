@@ -16,6 +16,7 @@ from subagents_nb.notebook.html import clean, cut, line, plural, scalar
 UNREADABLE = "unreadable"  # documents are there, none of them says what the run came to
 UNKNOWN = "unknown"  # nothing is there yet
 _ERROR_CHARS = 1200
+_MARKS = re.compile(r"\A(?:#+ |[-*>] |```\w*\Z)|\*\*|`")  # of Markdown, which a single line does not need
 _SENTENCE = re.compile(r".+?[.!?](?=\s|$)", re.DOTALL)
 
 
@@ -173,7 +174,8 @@ def now(snapshot: Snapshot, limit: int = 120) -> str:
             return "stopping"
         return line(running[-1] if running else step.activity if step is not None else "", limit)
     if shown_state(snapshot) in {"complete", "partial"}:
-        first = next((found for row in clean(snapshot.text).splitlines() if (found := line(row, limit))), "")
+        rows = (_MARKS.sub("", line(row, limit)).strip() for row in clean(snapshot.text).splitlines())
+        first = next(filter(None, rows), "")
         answer = value_summary(snapshot, limit) if snapshot.has_value or not first else first
         return line(answer or ending(snapshot), limit)
     return line(_first_sentence(snapshot.error or "") or ending(snapshot), limit)

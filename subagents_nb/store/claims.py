@@ -4,8 +4,8 @@
                        000000.json ...  one claim each, created once; its number decides, not its content
                        lock             held while claims are made; the system releases it
 
-A claim is never given back, so a loop that starts, fails and starts again comes to an end. A slot that can't be read, or
-that somebody removed, is a used one.
+A claim is never given back, so a loop that starts, fails and starts again comes to an end. A slot that can't be
+read, or that somebody removed, is a used one.
 """
 
 from __future__ import annotations
@@ -117,7 +117,13 @@ def find_budget(home: StoreHome, descriptor: Descriptor, *, disk: Disk = DISK) -
 
 
 def admit(
-    paths: RunPaths, count: int, *, path: str, step: int | None = None, disk: Disk = DISK
+    paths: RunPaths,
+    count: int,
+    *,
+    path: str,
+    step: int | None = None,
+    patience_s: float = _PATIENCE_S,
+    disk: Disk = DISK,
 ) -> tuple[int, ...]:
     """Claim `count` admissions of the root run's budget, all or none; return their slots.
 
@@ -131,7 +137,7 @@ def admit(
         raise ValueError(f"{count} is no number of admissions")
     open_budget(paths, disk=disk)
     folder = _folder(paths)
-    with _locked(folder):
+    with _locked(folder, patience_s):
         limit, used = _limit(paths, disk), _used(folder)
         if used + count > limit:
             raise BudgetExceeded(path=path, requested=count, used=used, limit=limit)
@@ -204,12 +210,14 @@ def _check_folder(folder: Path) -> None:
         raise StoreError(f"The budget of run {folder.parent.name} can't be used: {error.strerror}.") from error
     for part, info in kinds:
         if not stat.S_ISDIR(info.st_mode) or (os.name == "posix" and info.st_uid != os.getuid()):
-            raise StoreError(f"The budget of run {folder.parent.name} is refused: {part.name} is no directory of yours.")
+            raise StoreError(
+                f"The budget of run {folder.parent.name} is refused: {part.name} is no directory of yours."
+            )
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    deadline = time.monotonic() + _PATIENCE_S
+def _locked(folder: Path, patience_s: float) -> Iterator[None]:
+    deadline = time.monotonic() + patience_s
     while True:
         try:
             handle = hold_now(folder / "lock", owner=str(os.getpid()))
@@ -217,7 +225,7 @@ def _locked(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 raise StoreError(
-                    f"Another process holds the budget of run {folder.parent.name} for {_PATIENCE_S:g} s."
+                    f"Another process holds the budget of run {folder.parent.name} for {patience_s:g} s."
                 ) from None
             time.sleep(_PAUSE_S)
         except OSError as error:

@@ -14,8 +14,8 @@ _MAX_ENTRIES = 50_000
 def disk_use(paths: RunPaths | Path, *, enough: int | None = None) -> int:
     """Return the bytes that a run's directory takes on the disk. No link is followed; what vanishes meanwhile is 0.
 
-    The walk is bounded: it ends after 50,000 entries, or as soon as more than `enough` bytes are found, so the answer is
-    then what there is at least.
+    The walk is bounded: it ends after 50,000 entries, or as soon as more than `enough` bytes are found: the answer
+    is then what there is at least.
     """
     pending = [os.fspath(paths.root if isinstance(paths, RunPaths) else paths)]
     total, left = 0, _MAX_ENTRIES

@@ -60,7 +60,7 @@ def create_run(home: StoreHome, plan: LaunchPlan, recovery: RecoveryRecord, *, d
 
 
 def discard_run(paths: RunPaths) -> None:
-    """Remove a run directory whose launch was rolled back. It is renamed first, so that nobody writes into it halfway."""
+    """Remove the directory of a launch that was rolled back; renamed first, so that nobody writes into it halfway."""
     away = paths.root.with_name(f".gone-{paths.root.name}")
     with contextlib.suppress(OSError):
         os.replace(paths.root, away)

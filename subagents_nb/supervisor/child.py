@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -29,6 +30,8 @@ def become_runner(*, run_root: Path, cwd: str, environ: Mapping[str, str], keep:
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
     _reopen_stdio(run_root)
     _close_others(keep)
+    with contextlib.suppress(OSError), open("/proc/self/comm", "w") as name:
+        name.write("subagents-run")  # the command line stays the supervisor's
     os.environ.clear()
     os.environ.update(environ)
     random.seed()

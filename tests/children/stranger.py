@@ -1,4 +1,4 @@
-"""A process that a run may have started: waits until it is ended. Options: `session` for a session of its own, `name`."""
+"""A process that a run may have started: waits to be ended. Options: session, name (an odd one), deaf (to TERM)."""
 
 from __future__ import annotations
 

@@ -15,7 +15,6 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from subagents_nb.local_model import install
 
-pytest.importorskip("xllamacpp")
 pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="watches processes in /proc"),
     pytest.mark.timeout(300),

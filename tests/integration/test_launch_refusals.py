@@ -41,7 +41,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("unknown agent", {"agent": "scuot"}, "No agent is named 'scuot'. Did you mean 'scout'?"),
     ("unknown provider", {"model": "opneai:gpt-5"}, "no provider or endpoint named 'opneai'"),
     ("unknown model", {"model": "mystery"}, "no provider or endpoint named 'mystery'"),
-    ("unknown script", {"model": "scripted:ehco"}, "there is no script 'ehco'; there are crash, echo"),
+    ("unknown script", {"model": "scripted:ehco"}, "there is no script 'ehco'; there are "),
     ("script with a path", {"model": "scripted:../../x.json"}, "there is no script '../../x.json'"),
     ("script with a long name", {"model": "scripted:" + "a" * 300 + ".json"}, "there is no script"),
     ("no model's name", {"model": "openai:"}, "names a provider but no model"),

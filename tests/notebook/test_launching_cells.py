@@ -127,6 +127,7 @@ def test_a_mistake_fails_the_cell_in_few_words(kernel: Kernel, code: str, said: 
 def test_all_faults_of_a_launch_are_told_at_once(kernel: Kernel) -> None:
     error = kernel.fails("%%subagent scoot --model scripted:ecko --timeout 0 --thinking much\nx")
     assert "for 4 reasons" in error
+    assert "\n    Working directory: ~/work\n" in error, "what belongs to one reason stands under it"
     assert kernel.ok("%subagent_status --state live").plain.startswith("0 live")
 
 

@@ -41,8 +41,9 @@ test("both themes are there for every host", () => {
   for (const sign of ['body[data-jp-theme-light="true"]', 'body[data-jp-theme-light="false"]', ".vscode-light", ".vscode-dark",
     ".vscode-high-contrast", '[data-theme="dark"]', '[data-theme="light"]', "color-scheme: light dark", "--vscode-editor-background"])
     assert.ok(css.includes(sign), sign);
-  for (const token of ["bg", "sunk", "line", "text", "soft", "blue", "ok", "bad", "warn"])
+  for (const token of ["bg", "line", "text", "soft", "blue", "ok", "bad", "warn"])
     assert.match(css, new RegExp(`--sa-${token}: .*light-dark\\(#\\w+, #\\w+\\)`), token);
+  assert.match(css, /--sa-sunk: color-mix\(in srgb, var\(--sa-text\) \d%, var\(--sa-bg\)\)/); // made of the two above
 });
 
 test("motion only where the reader allows it, focus always visible", () => {

@@ -88,7 +88,7 @@ class Observer(AbstractCapability[Bench]):
     ) -> ModelRequestContext:
         """Count the request; by now the results of the last turn's tools are in the history."""
         if not self.may_ask():
-            raise out_of_requests(self.usage.requests)
+            raise out_of_requests(self.limits.max_requests)
         self.usage = self.usage.model_copy(update={"requests": self.usage.requests + 1})
         if self.usage.requests > 1:
             self.save(ctx.messages)

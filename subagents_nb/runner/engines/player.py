@@ -65,7 +65,7 @@ class Player:
         """Wait until somebody steers, and return what was said."""
         while not (said := self.steers()):
             if not self.may_ask:
-                raise out_of_requests(self._counted.requests)
+                raise out_of_requests(self.desk.limits.max_requests)
             await asyncio.sleep(_LOOK_S)
         return "\n".join(said)
 

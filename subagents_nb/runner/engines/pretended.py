@@ -63,7 +63,7 @@ class PretendedCalls:
         except CallTimedOut as error:
             failure = past_limit(name, error.seconds)
         shown = one_line(failure.message if failure else CANCELLED if result is None else result, 160)
-        seconds = round(time.monotonic() - began, 2)  # what takes no time takes the same each time
+        seconds = round(time.monotonic() - began, 1)  # what takes no time takes the same each time
         ok = refused is None and result is not None
         self._desk.report(ToolEnded(call_id, ok=ok, seconds=seconds, preview=shown, refused=refused))
         self._count(Usage(tool_calls=1))

@@ -1,7 +1,8 @@
 """Throw-away runs, so that a forked runner finds everything imported and built.
 
 One knocks at a closed port; two are answered by a server inside this process, over both of OpenAI's protocols, with a
-tool call and a structured answer. Only answered runs build what reads an answer. No byte leaves the machine.
+tool call and a structured answer, and go on from the session of the run before. Only answered runs build what reads an
+answer. No byte leaves the machine.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from subagents_nb.domain.settings import Endpoint
 from subagents_nb.runner.engines.base import Desk
 from subagents_nb.runner.engines.native import NativeEngine
 from subagents_nb.runner.engines.patience import NO_PATIENCE
+from subagents_nb.runner.engines.session import SESSION_FILE
 
 _SCHEMA: dict[str, Any] = {"type": "object", "title": "A", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 _CALLS = (("list", '{"path": "."}'), ("final_result", '{"a": "b"}'))
@@ -54,12 +56,12 @@ async def _all(place: Path) -> None:
     for api in ("chat", "responses"):
         # An address in figures is not looked up, so no resolver thread is started.
         async with await asyncio.start_server(Peer(api).answer, "127.0.0.1", 0) as server:
-            outcome = await _run(place, server.sockets[0].getsockname()[1], api)
+            outcome = await _run(place, server.sockets[0].getsockname()[1], api, history=place / SESSION_FILE)
         if outcome.value != {"a": "b"}:
             raise RuntimeError(f"the rehearsal came to {outcome}")
 
 
-async def _run(place: Path, port: int, api: str) -> StepOutcome:
+async def _run(place: Path, port: int, api: str, *, history: Path | None = None) -> StepOutcome:
     endpoint = Endpoint.model_validate({"base_url": f"http://127.0.0.1:{port}/v1", "api": api})
     step = StepPlan(
         agent="rehearsal",
@@ -71,7 +73,7 @@ async def _run(place: Path, port: int, api: str) -> StepOutcome:
         tools=("read", "list", "find", "grep", "write", "edit", "bash", "ask"),
         output_schema=_SCHEMA,
     )
-    desk = Desk(report=_forget, cwd=place, step_dir=place, store_home=place, environ={}, ask=_nobody)
+    desk = Desk(report=_forget, cwd=place, step_dir=place, store_home=place, environ={}, ask=_nobody, history=history)
     return await NativeEngine(timeout_s=5.0, patience=NO_PATIENCE).run(step, desk)
 
 

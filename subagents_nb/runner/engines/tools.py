@@ -6,6 +6,7 @@ The functions describe themselves to the model; what they say there is part of t
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -57,7 +58,7 @@ class Bench:
     def changed(self, path: str) -> None:
         """Report a file that was written, by its place in the workspace."""
         root = self.desk.cwd.resolve()
-        self.desk.report(FileChanged((root / path).resolve().relative_to(root).as_posix()))
+        self.desk.report(FileChanged(os.path.relpath((root / path).resolve(), root)))
 
 
 @cache

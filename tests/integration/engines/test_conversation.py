@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -60,21 +61,21 @@ def test_a_follow_up_is_a_request_of_its_own_and_its_answer_is_the_outcome(
 def test_an_interrupted_run_is_gone_on_from_with_its_open_call_answered(
     workshop: Any, plan: Any, aimock: Any, api: str
 ) -> None:
-    def dies(event: Any) -> None:
-        if isinstance(event, ToolStarted):
-            raise SystemExit  # as near to being killed as a test can come
+    async def stopped(step: Any) -> None:
+        task = asyncio.ensure_future(NativeEngine().run(step, workshop.desk(step)))
+        workshop.on = lambda event: task.cancel() if isinstance(event, ToolStarted) else None
+        with pytest.raises(asyncio.CancelledError):
+            await task
 
-    workshop.on = dies
-    with pytest.raises(SystemExit):
-        workshop.run(NativeEngine(), plan(f"steer me later over {api}", at=aimock.url, api=api, tools=("list",)))
+    asyncio.run(stopped(plan(f"sleep well over {api}", at=aimock.url, api=api, tools=("bash",))))
     workshop.history = workshop.step_dir.parent / "earlier.json"
     (workshop.step_dir / "session.json").rename(workshop.history)
     workshop.on = lambda _event: None
     workshop.events.clear()
 
-    outcome = workshop.run(NativeEngine(), plan("a word, after all", at=aimock.url, api=api, tools=("list",)))
+    outcome = workshop.run(NativeEngine(), plan("a word, after all", at=aimock.url, api=api, tools=("bash",)))
 
-    body = aimock.requests(f"steer me later over {api}")[-1]
+    body = aimock.requests(f"sleep well over {api}")[-1]
     calls = [c["id"] for m in turns(body) for c in m.get("tool_calls") or ()]
     calls += [m["call_id"] for m in turns(body) if m.get("type") == "function_call"]
     answers = [m["tool_call_id"] for m in turns(body) if m.get("role") == "tool"]
@@ -82,4 +83,5 @@ def test_an_interrupted_run_is_gone_on_from_with_its_open_call_answered(
     assert calls and calls == answers
     assert "interrupted before a result" in json.dumps(body)
     assert outcome.text == "one word" and workshop.told(ModelAsked) == [ModelAsked(1)]
-    assert json.loads((workshop.step_dir / "session.json").read_text())[0]["parts"][0]["content"].startswith("steer me")
+    first = json.loads((workshop.step_dir / "session.json").read_text())[0]
+    assert first["parts"][0]["content"] == f"sleep well over {api}"

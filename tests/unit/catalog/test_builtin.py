@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from subagents_nb.catalog.files import builtin_agents
-from subagents_nb.domain.agent import KNOWN_TOOLS, READ_TOOLS, AgentDefinition
+from subagents_nb.domain.agent import READ_TOOLS, WRITE_TOOLS, AgentDefinition
 
 AGENTS = {agent.name: agent for agent in builtin_agents() if isinstance(agent, AgentDefinition)}
 
@@ -16,7 +16,7 @@ def test_the_shipped_agents_are_these_and_all_are_valid() -> None:
 
 def test_who_only_reads_has_only_the_reading_tools() -> None:
     assert (AGENTS["scout"].tools, AGENTS["reviewer"].tools) == (READ_TOOLS, READ_TOOLS)
-    assert (AGENTS["worker"].tools, AGENTS["delegate"].tools) == (KNOWN_TOOLS, KNOWN_TOOLS)
+    assert AGENTS["worker"].tools == AGENTS["delegate"].tools == READ_TOOLS + WRITE_TOOLS
 
 
 def test_each_agent_thinks_as_much_as_its_work_needs() -> None:

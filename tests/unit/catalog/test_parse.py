@@ -120,6 +120,8 @@ def test_a_file_over_the_limit_is_a_problem_if_it_names_itself() -> None:
         ("Bash", "bash"),
         ("bash", "bash"),
         ("shell", "bash"),
+        ("ask", "ask"),
+        ("AskUserQuestion", "ask"),
     ],
 )
 def test_every_spelling_of_a_tool_means_ours(written: str, tool: str) -> None:

@@ -95,13 +95,13 @@ def test_an_extra_is_needed_by_providers_only() -> None:
 
 
 ORDER = [
-    (dict(call="scripted:echo", agent="openai:a", setting="openai:s", env=True), "scripted:echo", "call"),
-    (dict(call=None, agent="openai:a", setting="openai:s", env=True), "openai:a", "agent"),
-    (dict(call="inherit", agent="openai:a", setting="openai:s", env=True), "openai:a", "agent"),
-    (dict(call=None, agent="inherit", setting="openai:s", env=True), "openai:s", "settings"),
-    (dict(call="", agent=None, setting="openai:s", env=True), "openai:s", "settings"),
-    (dict(call=None, agent=None, setting=None, env=True), "anthropic:claude-sonnet-4-5", "environment"),
-    (dict(call=None, agent=None, setting=None, env=False), "local:smollm2", "embedded"),
+    ({"call": "scripted:echo", "agent": "openai:a", "setting": "openai:s", "env": True}, "scripted:echo", "call"),
+    ({"call": None, "agent": "openai:a", "setting": "openai:s", "env": True}, "openai:a", "agent"),
+    ({"call": "inherit", "agent": "openai:a", "setting": "openai:s", "env": True}, "openai:a", "agent"),
+    ({"call": None, "agent": "inherit", "setting": "openai:s", "env": True}, "openai:s", "settings"),
+    ({"call": "", "agent": None, "setting": "openai:s", "env": True}, "openai:s", "settings"),
+    ({"call": None, "agent": None, "setting": None, "env": True}, "anthropic:claude-sonnet-4-5", "environment"),
+    ({"call": None, "agent": None, "setting": None, "env": False}, "local:smollm2", "embedded"),
 ]
 
 

@@ -117,7 +117,8 @@ def test_stopping_when_nothing_runs_is_false_and_kills_nobody(tmp_path: Path, pl
 
 
 def test_the_servers_environment_holds_no_secrets_and_nothing_of_the_notebook() -> None:
-    unwanted = ["OPENAI_API_KEY", "HF_TOKEN", "db_password", "AWS_SECRET_ACCESS", "JPY_PARENT_PID", "PYTHONSTARTUP", "SUBAGENTS_NB_RUN"]
+    unwanted = ["OPENAI_API_KEY", "HF_TOKEN", "db_password", "AWS_SECRET_ACCESS", "JPY_PARENT_PID"]
+    unwanted += ["PYTHONSTARTUP", "SUBAGENTS_NB_RUN"]
     wanted = ["PATH", "PYTHONPATH", "LANG", "SUBAGENTS_NB_MODELS"]
     kept = _scrubbed(dict.fromkeys([*unwanted, *wanted, "PYTHONDONTWRITEBYTECODE"], "x"))
     assert set(wanted) <= set(kept)

@@ -167,16 +167,23 @@ def test_without_the_variable_the_model_lives_in_the_users_cache(
 @pytest.fixture
 def run_in_bare_environment(tmp_path: Path, models: Path) -> Callable[[str], str]:
     """Run code in an interpreter that has neither pip nor xllamacpp; return what it printed."""
+    import annotated_types
     import filelock
     import platformdirs
+    import pydantic
+    import pydantic_core
+    import typing_extensions
+    import typing_inspection
 
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
     libraries = tmp_path / "libraries"
     libraries.mkdir()
-    for package in (filelock, platformdirs, subagents_nb):
+    packages = (filelock, platformdirs, pydantic, pydantic_core, annotated_types, typing_inspection, subagents_nb)
+    for package in packages:
         assert package.__file__ is not None
         source = Path(package.__file__).parent
         (libraries / source.name).symlink_to(source)
+    (libraries / "typing_extensions.py").symlink_to(typing_extensions.__file__)
 
     def run(code: str) -> str:
         environment = {"PATH": "/nowhere", "PYTHONPATH": str(libraries), "SUBAGENTS_NB_MODELS": str(models)}

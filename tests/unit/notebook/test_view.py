@@ -8,7 +8,7 @@ from card_samples import RUN_ID, answered, ended, gave, lost, planned, refused, 
 from subagents_nb.domain.records import StepStatus, ToolRow
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import RunState, StepState
-from subagents_nb.notebook.view import ending, text_line, widget_state
+from subagents_nb.notebook.view import ending, now, text_line, widget_state
 
 TRAITS = {
     "run_id", "name", "state", "agent", "model", "elapsed_s", "deadline_s", "tokens_in", "tokens_out", "cost",
@@ -126,3 +126,17 @@ def test_an_ending_says_in_plain_words_who_ended_it(reason: str | None, actor: s
 
 def test_a_run_that_lives_or_is_complete_has_no_ending() -> None:
     assert ending(running()) == ending(ended()) == ending(running(state=RunState.QUEUED)) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("## What I found\n\nThree problems.", "What I found"),
+        ("**unit_price** is `negative`", "unit_price is negative"),
+        ("- one\n- two", "one"),
+        ("```python\nx = 1\n```", "x = 1"),
+        ("#hashtag and 2 * 3 * 4", "#hashtag and 2 * 3 * 4"),
+    ],
+)
+def test_one_line_of_an_answer_has_no_marks_of_markdown(text: str, said: str) -> None:
+    assert now(answered(text)) == said

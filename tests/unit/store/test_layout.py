@@ -32,7 +32,7 @@ def test_a_store_that_others_can_write_to_is_refused(tmp_path: Path, part: str, 
     open_home(tmp_path / "store")
     directory = tmp_path / "store" / part
     directory.chmod(mode)
-    with pytest.raises(StoreError, match="Others can write to the run store .*chmod 700"):
+    with pytest.raises(StoreError, match=r"Others can write to the run store .*chmod 700"):
         open_home(tmp_path / "store")
     assert stat.S_IMODE(directory.stat().st_mode) == mode
 
@@ -66,7 +66,7 @@ def test_a_file_in_place_of_the_store_is_refused(tmp_path: Path, part: str) -> N
     else:
         root.mkdir(mode=0o700)
         (root / part).write_text("")
-    with pytest.raises(StoreError, match="not a directory.*SUBAGENTS_NB_HOME"):
+    with pytest.raises(StoreError, match=r"not a directory.*SUBAGENTS_NB_HOME"):
         open_home(root)
 
 

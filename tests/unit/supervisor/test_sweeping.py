@@ -26,8 +26,7 @@ def home(tmp_path: Path) -> StoreHome:
 
 def dead() -> Identity:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
-        identity = identify(process.pid, "f" * 32)
-    return identity
+        return identify(process.pid, "f" * 32)
 
 
 def a_run(home: StoreHome, *, created_at: str | None = None) -> RunWriter:

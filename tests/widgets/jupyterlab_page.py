@@ -1,0 +1,216 @@
+"""A real JupyterLab with a browser before it, as a test uses them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+from playwright.sync_api import Browser, Locator
+from support import SECRET_PREFIXES, alive, processes_of, until
+
+from subagents_nb.errors import RequestError
+from subagents_nb.launching import Run
+from subagents_nb.store import FileRuns, StoreHome
+
+TOKEN = "only-on-loopback"
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+SETTINGS = {
+    "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+    "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none"},
+    "@jupyterlab/docmanager-extension/plugin": {"autosave": False},
+}  # fmt: skip
+
+
+class Lab:
+    """A JupyterLab server on loopback with everything of its own, and a page that shows it."""
+
+    def __init__(self, root: Path, browser: Browser) -> None:
+        self.root = root
+        self.work = root / "work"
+        self.home = StoreHome(root / "store")
+        self.work.mkdir(parents=True)
+        self._settle()
+        self.address = f"http://127.0.0.1:{_free_port()}"
+        self._server = self._start()
+        self.page = browser.new_page(viewport={"width": 1180, "height": 1000}, device_scale_factor=2)
+        self.faults: list[str] = []
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+
+    def _settle(self) -> None:
+        for name, content in SETTINGS.items():
+            path = self.root / "settings" / f"{name}.jupyterlab-settings"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(content))
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        kept = {n: v for n, v in os.environ.items() if not n.startswith((*SECRET_PREFIXES, "SUBAGENTS_NB_", "JUPYTER"))}
+        places = {
+            "HOME": "user", "IPYTHONDIR": "ipython", "SUBAGENTS_NB_HOME": "store", "JUPYTER_CONFIG_DIR": "config",
+            "JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "runtime", "JUPYTERLAB_SETTINGS_DIR": "settings",
+            "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+        }  # fmt: skip
+        environ = kept | {name: str(self.root / folder) for name, folder in places.items()}
+        argv = [
+            sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1",
+            f"--ServerApp.port={self.address.rpartition(':')[2]}", "--ServerApp.port_retries=0",
+            f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={self.work}",
+            "--LabApp.extension_manager=readonly", "--LabApp.expose_app_in_browser=True",
+        ]  # fmt: skip
+        log = (self.root / "server.log").open("wb")
+        server = subprocess.Popen(argv, env=environ, cwd=self.work, stdout=log, stderr=log, start_new_session=True)
+        log.close()
+
+        def answers() -> bool:
+            assert server.poll() is None, (self.root / "server.log").read_text()
+            with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.address}/api?token={TOKEN}", timeout=2):
+                return True
+            return False
+
+        until(answers, 60, what="the server")
+        return server
+
+    def open(self, name: str, cells: list[str]) -> Notebook:
+        """Write a notebook, open it, and wait for its kernel."""
+        notebook = nbformat.v4.new_notebook(
+            cells=[nbformat.v4.new_code_cell(code) for code in cells],
+            metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+        )
+        nbformat.write(notebook, self.work / f"{name}.ipynb")
+        self.visit(name)
+        return Notebook(self, name)
+
+    def visit(self, name: str) -> None:
+        """Load the page anew with one notebook in it."""
+        self.page.goto(f"{self.address}/lab/tree/{name}.ipynb?token={TOKEN}&reset")
+        self.page.wait_for_function(
+            "() => window.jupyterapp?.shell.currentWidget?.context?.sessionContext?.session?.kernel?.status === 'idle'",
+            timeout=60_000,
+        )
+
+    def close(self) -> None:
+        self.page.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._server.pid, signal.SIGTERM)
+        self._server.wait(20)
+        end_all(self.home)
+
+
+@dataclass
+class Notebook:
+    """One open notebook."""
+
+    lab: Lab
+    name: str
+
+    def begin(self, index: int) -> None:
+        """Begin a cell and return at once."""
+        self.lab.page.evaluate(
+            """(index) => {
+                window.jupyterapp.shell.currentWidget.content.activeCellIndex = index;
+                void window.jupyterapp.commands.execute('notebook:run-cell');
+            }""",
+            index,
+        )
+
+    def run(self, *indices: int) -> None:
+        """Run cells and wait for their ends."""
+        for index in indices:
+            self.begin(index)
+            self.lab.page.wait_for_function(
+                """(index) => {
+                    const cell = window.jupyterapp.shell.currentWidget.content.widgets[index];
+                    return cell.model.executionCount !== null && cell.model.executionState !== 'running';
+                }""",
+                arg=index,
+            )
+
+    def output(self, index: int) -> Locator:
+        return self.lab.page.locator(".jp-Notebook .jp-CodeCell").nth(index).locator(".jp-Cell-outputArea")
+
+    def do(self, command: str) -> None:
+        """Carry out one of Lab's commands."""
+        self.lab.page.evaluate("(command) => window.jupyterapp.commands.execute(command)", command)
+
+    def restart(self) -> None:
+        self.lab.page.evaluate(
+            "() => window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.restart()"
+        )
+
+    def saved(self) -> nbformat.NotebookNode:
+        """Save it and read what is on disk."""
+        self.do("docmanager:save")
+        return nbformat.read(self.lab.work / f"{self.name}.ipynb", as_version=4)
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def end_all(home: StoreHome) -> None:
+    """Stop the runs of a store and its supervisors."""
+    reader = FileRuns(home)
+    for run_id in reader.ids() if home.runs.is_dir() else ():
+        if not reader.snapshot(run_id).ended:
+            with contextlib.suppress(RequestError):
+                Run(home, run_id).stop("the test is over", asked_by="a test")
+    until(lambda: not processes_of(home), 10, what="the end of the runs")
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = path.read_bytes().split(b"\0")
+            if os.fsencode(home.root) in words and b"subagents_nb.supervisor.host" in words:
+                os.kill(int(path.parent.name), signal.SIGTERM)
+                until(lambda pid=int(path.parent.name): not alive(pid), 10, what="the end of the supervisor")
+
+
+def contrast(element: Locator) -> float:
+    """Return the contrast of an element's text with what lies behind it, 1 to 21, as the browser paints them."""
+    return float(
+        element.evaluate(
+            """(element) => {
+                const canvas = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
+                const paint = (colour, alpha) => {
+                    canvas.globalAlpha = alpha;
+                    canvas.fillStyle = colour;
+                    canvas.fillRect(0, 0, 1, 1);
+                };
+                const part = (c) => (c / 255 <= .04045 ? c / 255 / 12.92 : ((c / 255 + .055) / 1.055) ** 2.4);
+                const light = () => {
+                    const [r, g, b] = canvas.getImageData(0, 0, 1, 1).data;
+                    return .2126 * part(r) + .7152 * part(g) + .0722 * part(b);
+                };
+                const behind = [];
+                let opacity = 1;
+                for (let node = element; node; node = node.parentElement) {
+                    const style = getComputedStyle(node);
+                    behind.unshift(style.backgroundColor);
+                    opacity *= Number(style.opacity);
+                }
+                paint('white', 1);
+                for (const colour of behind) paint(colour, 1);
+                const ground = light();
+                paint(getComputedStyle(element).color, opacity);
+                const [low, high] = [ground, light()].sort((a, b) => a - b);
+                return (high + .05) / (low + .05);
+            }"""
+        )
+    )
+
+
+def can_be_read(card: Locator, *parts: str) -> None:
+    """Wait until each part has the contrast of WCAG AA: a theme that was just chosen comes in bits."""
+    for part in parts:
+        until(lambda part=part: contrast(card.locator(part).first) >= 4.5, 5, what=f"a contrast of 4.5 of {part}")
