@@ -125,8 +125,7 @@ def _wait(options: argparse.Namespace) -> int:
     from subagents_nb import launching
     from subagents_nb.notebook.lists import runs_text
 
-    waited = launching.wait_for(options.run, timeout=options.timeout)
-    print(runs_text(waited))
+    print(runs_text(waited := launching.wait_for(options.run, timeout=options.timeout)))
     return 0 if all(snapshot.state == "complete" for snapshot in waited.snapshots) else 1
 
 
@@ -148,7 +147,7 @@ def _steer(options: argparse.Namespace) -> int:
     receipt = run.steer(options.text, follow_up=options.follow_up, asked_by=_ASKED_BY)
     outcome = receipt.outcome if receipt is not None else "queued"
     print(f"{run.name}: {_RECEIPTS.get(outcome, outcome)}")
-    return 1 if outcome == "too-late" else 0
+    return int(outcome == "too-late")
 
 
 def _answer(options: argparse.Namespace) -> int:
@@ -156,8 +155,8 @@ def _answer(options: argparse.Namespace) -> int:
     from subagents_nb.domain.words import one_line
 
     run = launching.attach(options.run)
-    question = run.answer(options.text, question=options.question, asked_by=_ASKED_BY)
-    print(f"{run.name}: answered: {one_line(question.text)}")
+    asked = run.answer(options.text, question=options.question, asked_by=_ASKED_BY).text
+    print(f"{run.name}: answered: {one_line(asked)}")
     return 0
 
 
@@ -178,22 +177,22 @@ def _resume(options: argparse.Namespace) -> int:
 
     source = launching.attach(options.run)
     run = source.resume(options.text, name=options.name, timeout=options.timeout, origin=Origin(surface="cli"))
-    print(f"{run.name} goes on from {source.name}: {run.id}\nSee it: subagents-nb status {run.id}")
+    print(f"{run.name} goes on from {source.name}. See it: subagents-nb status {run.id}")
     return 0
 
 
 def _gc(options: argparse.Namespace) -> int:
     from subagents_nb.launching.retention import gc
 
-    done = gc(dry_run=options.dry_run, days=options.days, now=options.now)
-    print(done)
+    print(done := gc(dry_run=options.dry_run, days=options.days, now=options.now))
     return 1 if done.failed else 0
 
 
 def _restore(options: argparse.Namespace) -> int:
     from subagents_nb.launching.retention import restore
 
-    print(f"{(run := restore(options.run)).name} is back: {run.id}")
+    run = restore(options.run)
+    print(f"{run.name} is back: {run.id}")
     return 0
 
 
@@ -208,8 +207,7 @@ def _agents(_: argparse.Namespace) -> int:
 def _doctor(_: argparse.Namespace) -> int:
     from subagents_nb.launching.doctor import examine
 
-    checkup = examine()
-    print(checkup)
+    print(checkup := examine())
     return 0 if checkup.ok else 1
 
 
@@ -239,8 +237,7 @@ def _local_model(options: argparse.Namespace) -> int:
     from subagents_nb.store import open_home
 
     if options.action == "install":
-        path = local_model.install(lambda line: print(line, flush=True))
-        print(f"The embedded model is ready: {path}")
+        print(f"The embedded model is ready: {local_model.install(lambda line: print(line, flush=True))}")
         return 0
     local_model.stop(open_home(create=False).root)
     removed = local_model.uninstall()

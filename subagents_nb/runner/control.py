@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import assert_never
@@ -65,6 +66,7 @@ class Control:
         self._guard = threading.Lock()
         self._since = self._considered = 0.0
         self._reminded = False
+        self._noted: Cause | None = None
         self.cause: Cause | None = None
         self._thread = threading.Thread(target=self._watch, name="control", daemon=True)
 
@@ -89,16 +91,28 @@ class Control:
         self._levers.cancel_work()
         return True
 
+    def note(self, cause: Cause) -> None:
+        """Remember a cause from a signal handler, which may take no lock; it is acted on within a tenth of a second."""
+        self._noted = cause
+
     def _watch(self) -> None:
         while not self._over.wait(POLL_S):
-            if not self._writer.paths.lock.exists():
-                self.end(GONE)
-            self._hear()
-            self._keep_time()
-            self._journal.flush()
+            try:
+                self._look_around()
+            except Exception:  # noqa: BLE001 - whatever goes wrong here, a run must not get out of control
+                traceback.print_exc()
             if self.cause is not None and time.monotonic() - self._since > GRACE_S:
                 self._levers.force_end(self.cause)
                 return
+
+    def _look_around(self) -> None:
+        if self._noted is not None:
+            self.end(self._noted)
+        if not self._writer.paths.lock.exists():
+            self.end(GONE)
+        self._keep_time()
+        self._hear()
+        self._journal.flush()
 
     def _keep_time(self) -> None:
         timeout, elapsed = self._limits.timeout_s, self._journal.elapsed_s

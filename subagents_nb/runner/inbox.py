@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -70,7 +71,8 @@ class RunInbox:
             return
         now = utc_now()
         answer = {"run_id": request.run_id, "request_id": request.request_id, "answered_at": now}
-        self._writer.answer(ControlAnswer.model_validate({**answer, "outcome": outcome}))
+        with contextlib.suppress(OSError):  # a full disk keeps the receipt back, not the message
+            self._writer.answer(ControlAnswer.model_validate({**answer, "outcome": outcome}))
         preview = one_line(request.text or "", 80)
         receipt = {"request_id": request.request_id, "preview": preview, "outcome": outcome, "at": now}
         self._journal.steering(SteerReceipt.model_validate(receipt))

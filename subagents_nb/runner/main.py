@@ -25,6 +25,7 @@ from subagents_nb.runner.limits import LiveLimits
 from subagents_nb.runner.notify import notify
 from subagents_nb.runner.questions import Questions
 from subagents_nb.runner.startup import Channel, may_begin
+from subagents_nb.store.codec import lenient_json
 from subagents_nb.store.disk import DISK
 from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.lock import hold
@@ -33,6 +34,7 @@ from subagents_nb.store.writer import RunWriter
 
 NOT_STARTED = 75
 _TEXT_CHARS = 200 * 1024
+_VALUE_BYTES = 2 * 1024 * 1024
 _STEP_STATES = {
     RunState.STOPPED: StepState.STOPPED,
     RunState.FAILED: StepState.FAILED,
@@ -101,8 +103,8 @@ class Runner:
         self._journal.step_began(step.index)
         self._journal.begin()
         self._task = self._loop.create_task(work())
-        if os.name == "posix":
-            self._loop.add_signal_handler(signal.SIGTERM, lambda: self._control.end(SIGNALLED))
+        # Only noted here, and acted on by the control thread, which works while the event loop is stuck.
+        signal.signal(signal.SIGTERM, lambda *_: self._control.note(SIGNALLED))
         self._control.start()
         await asyncio.wait({self._task})
         self._control.close()
@@ -173,6 +175,14 @@ class Runner:
             self._tell("ended without a result")
 
     def _finish_well(self, draft: StepResult, outcome: StepOutcome) -> None:
+        size = len(lenient_json(outcome.value)) if outcome.has_value else 0
+        if size > _VALUE_BYTES:
+            text = f"The structured output has {size:,} bytes, more than the {_VALUE_BYTES:,} that a result can hold."
+            failed = {"state": StepState.FAILED, "reason": "output-limit", "error": text, "usage": outcome.usage}
+            self._journal.finish(
+                (draft.model_copy(update=failed),), state=RunState.FAILED, reason="output-limit", error=text
+            )
+            return
         text, text_file = outcome.text, None
         if len(text) > _TEXT_CHARS:
             path = self._writer.paths.step(draft.index) / "output.txt"

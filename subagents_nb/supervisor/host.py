@@ -76,8 +76,8 @@ class Host:
             self._queue.step()
             self._drop_slow_peers()
             busy = len(self._nursery) or len(self._queue) or len(self._adopted)
-            if not busy and time.monotonic() - self._last_used > self._idle_s:
-                break
+            if not busy and (time.monotonic() - self._last_used > self._idle_s or not self.socket_path.exists()):
+                break  # idle for long, or its store was deleted
         with contextlib.suppress(OSError):
             self.socket_path.unlink()
 

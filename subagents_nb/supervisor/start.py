@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -248,6 +249,10 @@ def _first_words(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
     if process.stdout is None or process.stderr is None:
         return b"", b""
     with process.stdout as stdout, process.stderr as stderr:
+        if os.name == "posix" and not select.select([stdout], [], [], _ACK_S)[0]:
+            process.kill()
+            process.wait()
+            return b"", f"it said nothing for {_ACK_S:g} s".encode()
         line = stdout.readline()
         said = b"" if line else stderr.read(4000)
     if os.name == "posix":

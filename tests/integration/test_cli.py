@@ -38,7 +38,7 @@ def test_status_shows_the_answer_where_the_run_lies_and_what_it_takes(capsys: Sa
 
 def test_steer_tells_the_agent_and_says_when_it_was_told(capsys: Said) -> None:
     run = begin({"text": "a"}, {"await_steer": True})
-    until(lambda: run.state is RunState.RUNNING, 20)
+    until(lambda: run.status.tail, 20)
     assert main(["steer", run.id, "look at May"]) == 0
     assert "the agent was told" in capsys.readouterr().out
     assert run.wait(30) and run.output.endswith("look at May")
@@ -73,7 +73,7 @@ def test_interrupt_pauses_and_resume_goes_on_under_a_name(capsys: Said) -> None:
     assert main(["resume", run.id, "go on", "--timeout", "5m", "--name", "later"]) == 0
     said = capsys.readouterr().out
     later = attach("later")
-    assert f"later goes on from probe: {later.id}" in said
+    assert said == f"later goes on from probe. See it: subagents-nb status {later.id}\n"
     assert later.wait(30)
     assert later.plan.resumes is not None and later.plan.resumes.run_id == run.id
     assert (later.plan.timeout_s, later.plan.origin.surface) == (300.0, "cli")

@@ -60,15 +60,15 @@ def test_a_run_that_is_over_goes_and_comes_back_with_its_answer(store_home: Stor
 
 
 def test_a_live_run_stays_and_finishes(store_home: StoreHome) -> None:
-    run = begin(script("slow", {"text": "a"}, {"await_steer": True}))
+    run = begin(script("patient", {"text": "a"}, {"await_steer": True}))
     until(lambda: run.state is RunState.RUNNING, 20)
     assert gc(days=0, now=True).kept == {Keep.LIVE: 1}
     run.steer("b")
     assert over(run).output.endswith("b")
 
 
-def test_a_paused_run_stays_and_goes_on_later(store_home: StoreHome) -> None:
-    run = begin(script("slow", {"text": "a"}, {"sleep": 60}))
+def test_a_paused_run_stays(store_home: StoreHome) -> None:
+    run = begin(script("patient", {"text": "a"}, {"sleep": 60}))
     until(lambda: run.status.tail, 20)
     run.interrupt()
     over(run)
@@ -109,7 +109,7 @@ def test_nobody_goes_on_from_a_run_that_was_deleted(store_home: StoreHome) -> No
 def test_a_run_whose_process_was_killed_gets_its_verdict_first_and_goes_with_a_later_pass(
     store_home: StoreHome,
 ) -> None:
-    run = begin(script("slow", {"text": "a"}, {"sleep": 60}))
+    run = begin(script("patient", {"text": "a"}, {"sleep": 60}))
     until(lambda: run.status.tail, 20)
     whole = FileRuns(store_home).snapshot(run.id, whole=True)
     assert whole.status is not None and whole.status.runner is not None and whole.process is not None
