@@ -19,7 +19,7 @@ from subagents_nb.errors import RequestError
 MAX_FILE_BYTES = 1024 * 1024
 
 # A cloned repository must not be able to send the user's keys or variables elsewhere.
-_USER_ONLY = frozenset({"endpoints", "tool_env", "notify_command"})
+_USER_ONLY = frozenset({"endpoints", "tool_env", "notify_command", "keep_days", "max_live_runs"})
 _ENDPOINT_NAME = re.compile(r"[a-z][a-z0-9_-]*\Z")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
@@ -99,8 +99,8 @@ class _Merge:
             self.reasons.append(f"{place.where}: unknown key `{key}`{_nearest(key, (*_READERS, 'endpoints'))}")
         elif key in _USER_ONLY and place.source != "user":
             self.reasons.append(
-                f"{place.where}: `{key}` is for ~/.subagents/settings.toml only: a project must not decide where your "
-                "keys and variables go"
+                f"{place.where}: `{key}` is for ~/.subagents/settings.toml only: a project must not decide about your "
+                "keys, your commands and your other runs"
             )
         elif key == "endpoints":
             self._add_endpoints(value, place.where)

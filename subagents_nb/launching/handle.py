@@ -23,6 +23,7 @@ from subagents_nb.launching.outcome import failure
 from subagents_nb.launching.schemas import OutputType
 from subagents_nb.launching.waiting import WaitCancelled, WaitInterrupted, goes_on, until_ended, wait_all
 from subagents_nb.store import FileRuns, StoreHome
+from subagents_nb.store.usage import disk_use
 from subagents_nb.supervisor.sweeping import sweep
 
 
@@ -71,6 +72,11 @@ class Run(Controls):
     def error(self) -> str | None:
         """Return what went wrong, in words; None while it runs and when it went well."""
         return self.status.error
+
+    @property
+    def disk_bytes(self) -> int:
+        """Return how much of the disk the run takes; at 100 MB it is ended."""
+        return disk_use(self._home.run(self.id))
 
     @property
     def plan(self) -> LaunchPlan:

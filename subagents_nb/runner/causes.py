@@ -44,6 +44,12 @@ def past_deadline(timeout_s: float, activity: str) -> Cause:
     return Cause(RunState.FAILED, "timeout", "deadline", text)
 
 
+def past_disk_cap(used: int) -> Cause:
+    """Return the cause that too large a run directory makes."""
+    text = f"The run's own files grew beyond what a run may keep ({used / 1e6:.0f} MB). What it wrote so far is there."
+    return Cause(RunState.FAILED, "output-limit", "budget", text)
+
+
 SIGNALLED = Cause(RunState.STOPPED, "signal", "outside", "A signal from outside (SIGTERM) ended the run.")
 
 GONE = Cause(RunState.STOPPED, "vanished", "outside", "The run's directory was deleted while it worked.")

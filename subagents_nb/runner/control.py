@@ -17,16 +17,18 @@ from subagents_nb.domain.control import ControlAnswer, ControlRequest, Retuned
 from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.states import RunState
 from subagents_nb.domain.words import duration
-from subagents_nb.runner.causes import GONE, Cause, interrupted_by, past_deadline, stopped_by
+from subagents_nb.runner.causes import GONE, Cause, interrupted_by, past_deadline, past_disk_cap, stopped_by
 from subagents_nb.runner.inbox import RunInbox
 from subagents_nb.runner.journal import Journal
 from subagents_nb.runner.limits import LiveLimits
 from subagents_nb.store.clock import utc_now
+from subagents_nb.store.usage import DISK_CAP_BYTES, disk_use
 from subagents_nb.store.writer import RunWriter
 
 POLL_S = 0.1
 GRACE_S = 3.0
 _CONSIDER_S = 1.0
+_MEASURE_S = 5.0
 _CHECKPOINT = (
     "The deadline is {left} away. Leave what you have found so far as your final answer now, and say what is missing."
 )
@@ -64,7 +66,7 @@ class Control:
         self._seen: set[str] = set()
         self._over = threading.Event()
         self._guard = threading.Lock()
-        self._since = self._considered = 0.0
+        self._since = self._considered = self._measured = 0.0
         self._reminded = False
         self._noted: Cause | None = None
         self.cause: Cause | None = None
@@ -111,8 +113,17 @@ class Control:
         if not self._writer.paths.lock.exists():
             self.end(GONE)
         self._keep_time()
+        self._keep_size()
         self._hear()
         self._journal.flush()
+
+    def _keep_size(self) -> None:
+        if time.monotonic() - self._measured < _MEASURE_S:
+            return
+        self._measured = time.monotonic()
+        used = disk_use(self._writer.paths, enough=DISK_CAP_BYTES)
+        if used > DISK_CAP_BYTES:
+            self.end(past_disk_cap(used))
 
     def _keep_time(self) -> None:
         timeout, elapsed = self._limits.timeout_s, self._journal.elapsed_s

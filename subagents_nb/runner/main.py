@@ -26,7 +26,7 @@ from subagents_nb.runner.notify import notify
 from subagents_nb.runner.questions import Questions
 from subagents_nb.runner.startup import Channel, may_begin
 from subagents_nb.store.codec import lenient_json
-from subagents_nb.store.disk import DISK
+from subagents_nb.store.disk import DISK, Disk
 from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.lock import hold
 from subagents_nb.store.reader import read_document
@@ -49,8 +49,8 @@ def warm_up() -> None:
     warm_engines()
 
 
-def run(root: Path, *, channel: int) -> int:
-    """Carry out the plan in `root` once its launcher lets it, over the descriptor `channel`.
+def run(root: Path, *, channel: int, disk: Disk = DISK) -> int:
+    """Carry out the plan in `root` once its launcher lets it, over the descriptor `channel`; write through `disk`.
 
     Return the exit code; the caller leaves by `os._exit`.
     """
@@ -61,7 +61,7 @@ def run(root: Path, *, channel: int) -> int:
         return NOT_STARTED
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
-    runner = Runner(plan, paths, loop)
+    runner = Runner(plan, paths, loop, disk)
     loop.run_until_complete(runner.carry_out())
     return 0
 
@@ -69,10 +69,11 @@ def run(root: Path, *, channel: int) -> int:
 class Runner:
     """The parts of one live run, put together."""
 
-    def __init__(self, plan: LaunchPlan, paths: RunPaths, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, plan: LaunchPlan, paths: RunPaths, loop: asyncio.AbstractEventLoop, disk: Disk = DISK) -> None:
         self._plan = plan
         self._loop = loop
-        self._writer = RunWriter(paths)
+        self._disk = disk
+        self._writer = RunWriter(paths, disk=disk)
         self._clock = WorkClock()
         first = read_document(paths.status, RunStatus, plan.run_id)
         self._journal = Journal(self._writer, plan, first, self._clock)
@@ -187,7 +188,7 @@ class Runner:
         if len(text) > _TEXT_CHARS:
             path = self._writer.paths.step(draft.index) / "output.txt"
             try:
-                DISK.replace(path, text.encode("utf-8", "replace"), durable=True)
+                self._disk.replace(path, text.encode("utf-8", "replace"), durable=True)
                 text_file = str(path.relative_to(self._writer.paths.root))
             except OSError as error:  # no room for the whole is no reason to lose the head
                 print(f"the whole answer was not stored: {error}", file=sys.stderr, flush=True)  # noqa: T201

@@ -15,6 +15,7 @@ from subagents_nb.errors import Unreadable
 from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.lock import hold_now
 from subagents_nb.store.reader import read_document
+from subagents_nb.store.trash import SESSION_LEASE
 
 BARRIER_S = 30.0
 STAGE_S = 10.0
@@ -74,7 +75,7 @@ def may_begin(channel: Channel, plan: LaunchPlan, paths: RunPaths) -> bool:
 
 def session_lease(source: RunPaths) -> Path:
     """Return the file whose lock is the right to go on from a run's session."""
-    return source.root / "session.lease"
+    return source.root / SESSION_LEASE
 
 
 def _revive(channel: Channel, plan: LaunchPlan, paths: RunPaths) -> bool:

@@ -68,7 +68,7 @@ class Disk:
                 raise
             # No hard links here: an empty claim decides who may write, then the ordinary replace follows.
             claim = path.with_name(f".{path.name}.claim")
-            os.close(os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY | _CLOEXEC, PRIVATE_FILE))
+            os.close(self.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
             try:
                 self.rename(temp, path)
             except BaseException:
@@ -83,7 +83,7 @@ class Disk:
         """Make a rename or link in `directory` survive a power cut, where the platform can."""
         if os.name == "nt":
             return
-        handle = os.open(directory, os.O_RDONLY | _CLOEXEC)
+        handle = self.open(directory, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
@@ -118,7 +118,7 @@ class Disk:
 
     def _write_temp(self, path: Path, data: bytes, *, durable: bool) -> Path:
         temp = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
-        handle = os.open(temp, os.O_CREAT | os.O_EXCL | os.O_WRONLY | _NOFOLLOW | _CLOEXEC, PRIVATE_FILE)
+        handle = self.open(temp, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
         try:
             try:
                 self.write(handle, data)
@@ -130,6 +130,10 @@ class Disk:
             self._discard(temp)
             raise
         return temp
+
+    def open(self, path: Path, flags: int) -> int:
+        """Open a file or directory of ours, never through a link; what is made is private."""
+        return os.open(path, flags | _NOFOLLOW | _CLOEXEC, PRIVATE_FILE)
 
     def write(self, handle: int, data: bytes) -> None:
         """Write all of `data`."""

@@ -23,7 +23,7 @@ from subagents_nb.domain.records import (
 )
 from subagents_nb.errors import StoreError, Unreadable
 from subagents_nb.store.codec import encode, lenient_json
-from subagents_nb.store.disk import DISK, PRIVATE_FILE, Disk
+from subagents_nb.store.disk import DISK, Disk
 from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.reader import read_document
 
@@ -151,8 +151,7 @@ class RunWriter:
         if self._events_size + len(line) > EVENTS_CAP_BYTES and not keep:
             return
         if self._events is None:
-            flags = os.O_CREAT | os.O_APPEND | os.O_WRONLY | getattr(os, "O_CLOEXEC", 0)
-            self._events = os.open(self.paths.events, flags, PRIVATE_FILE)
+            self._events = self._disk.open(self.paths.events, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
             self._events_size = os.fstat(self._events).st_size
         self._disk.write(self._events, line)
         self._events_size += len(line)

@@ -19,6 +19,7 @@ if __name__ == "__main__":
     os.setsid()
 
 import contextlib
+import functools
 import selectors
 import signal
 import socket
@@ -29,15 +30,18 @@ from typing import Any
 
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.lock import hold
+from subagents_nb.store.retention import collect_daily
 from subagents_nb.supervisor import wire
 from subagents_nb.supervisor.adoption import Adopted
 from subagents_nb.supervisor.nursery import Birth, Nursery
 from subagents_nb.supervisor.queue import Queue, Waiting
+from subagents_nb.supervisor.sweeping import sweep
 
 IDLE_VARIABLE = "SUBAGENTS_NB_SUPERVISOR_IDLE_S"
 _IDLE_S = 1800.0
 _TICK_S, _QUEUE_TICK_S = 5.0, 0.1
 _SLOW_PEER_S = 5.0
+_COLLECT_AFTER_S = 60.0
 
 
 @dataclass(slots=True)
@@ -76,6 +80,8 @@ class Host:
             self._queue.step()
             self._drop_slow_peers()
             busy = len(self._nursery) or len(self._queue) or len(self._adopted)
+            if not busy and time.monotonic() - self._last_used > _COLLECT_AFTER_S:
+                collect_daily(self.home, keep_days=_keep_days, judge=functools.partial(sweep, self.home))
             if not busy and (time.monotonic() - self._last_used > self._idle_s or not self.socket_path.exists()):
                 break  # idle for long, or its store was deleted
         with contextlib.suppress(OSError):
@@ -192,6 +198,12 @@ class Host:
                 return {"ok": True}
             case other:
                 return {"ok": False, "error": f"no such request: {other!r}"}
+
+
+def _keep_days() -> float:
+    from subagents_nb.catalog import load_settings
+
+    return load_settings(Path.home(), environ=os.environ).keep_days
 
 
 def _birth(message: dict[str, Any]) -> Birth:

@@ -15,9 +15,24 @@ class Lines:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._data = b""
+        self._held: list[bytes] = []
+        self.ended = False  # the other side has closed
+
+    def reply(self, within_s: float) -> bytes | None:
+        """Return the supervisor's next line. A runner that speaks before it on the same channel is heard later."""
+        deadline = time.monotonic() + within_s
+        early: list[bytes] = []
+        while True:
+            line = self.hear(deadline - time.monotonic())
+            if line is None or line.startswith(b"{"):
+                self._held = early + self._held
+                return line
+            early.append(line)
 
     def hear(self, within_s: float) -> bytes | None:
         """Return the next line, or None if the other side closed or said nothing in time."""
+        if self._held:
+            return self._held.pop(0)
         deadline = time.monotonic() + within_s
         while b"\n" not in self._data:
             left = deadline - time.monotonic()
@@ -26,9 +41,12 @@ class Lines:
             self._connection.settimeout(left)
             try:
                 part = self._connection.recv(65536)
-            except OSError:
+            except TimeoutError:
                 return None
+            except OSError:
+                part = b""
             if not part:
+                self.ended = True
                 return None
             self._data += part
         line, _, self._data = self._data.partition(b"\n")

@@ -33,6 +33,10 @@ _starting: list[subprocess.Popen[bytes]] = []
 SpawnMode = Literal["auto", "warm", "cold"]
 
 
+class SupervisorGone(LaunchError):
+    """The warm supervisor ended before it answered."""
+
+
 @dataclass(frozen=True, slots=True)
 class Started:
     """A runner that waits at its barrier. Call exactly one of `proceed` and `abandon`."""
@@ -100,7 +104,9 @@ def start_runner(
     try:
         lines = connect(home)
         if lines is not None:
-            return _start_warm(lines, run_id, token, cwd, child_environ, place)
+            with contextlib.suppress(SupervisorGone):
+                return _start_warm(lines, run_id, token, cwd, child_environ, place)
+            # It went away just now. Whatever it may have started sees its channel closed and ends without beginning.
         return _start_cold(home, run_id, token, cwd, child_environ, place)
     finally:
         if place is not None:
@@ -198,15 +204,21 @@ def ask(lines: Lines, request: dict[str, Any], *, place: int | None = None) -> d
     """Send a request to the warm supervisor and return its reply.
 
     Raises:
-        LaunchError: it did not answer, or refused.
+        SupervisorGone: it ended before it answered.
+        LaunchError: it was silent for too long, or refused.
     """
     try:
         lines.say(wire.encode(request), place=place)
-        line = lines.hear(_ACK_S)
+        line = lines.reply(_ACK_S)
     except OSError as error:
         lines.close()
-        raise LaunchError(f"The supervisor did not answer ({error}).") from error
-    reply = wire.decode(line) if line else {}
+        raise SupervisorGone(f"The supervisor did not answer ({error}).") from error
+    if line is None:
+        lines.close()
+        if lines.ended:
+            raise SupervisorGone("The supervisor ended before it answered.")
+        raise LaunchError(f"The supervisor did not answer within {_ACK_S:g} s.")
+    reply = wire.decode(line)
     if not reply.get("ok"):
         lines.close()
         raise LaunchError(f"The supervisor could not start the run: {reply.get('error', 'it said nothing')}.")

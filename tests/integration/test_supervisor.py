@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,9 +17,11 @@ from support import alive, ask_host, until
 
 from subagents_nb import Run, launch, runs
 from subagents_nb.domain.states import RunState
+from subagents_nb.errors import LaunchError, LaunchRefused
 from subagents_nb.store import FileRuns, StoreHome, open_home
 from subagents_nb.store.lock import probe
 from subagents_nb.supervisor import wire
+from subagents_nb.supervisor.start import host_key
 
 pytestmark = pytest.mark.timeout(60)
 KEY = "test-cold"  # a cold one imports no model stack and is up at once
@@ -182,3 +185,82 @@ def test_one_supervisor_comes_up_for_launches_at_the_same_moment(
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     assert [process.communicate(timeout=55)[0].strip() for process in started] == ["x"] * 3
     until(lambda: len(hosts_of(store_home)) == 1, 10, what="the leave of those that came too late")
+
+
+def test_a_supervisor_that_goes_away_before_it_answers_costs_nothing_but_a_cold_start(
+    store_home: StoreHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUBAGENTS_NB_SPAWN", "auto")
+    path = store_home.supervisor / f"{host_key('warm')}.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        with wire.SocketName(path) as address:
+            listener.bind(address)
+        listener.listen()
+
+        def hang_up() -> None:
+            listener.accept()[0].close()
+            path.unlink()
+
+        rude = threading.Thread(target=hang_up)
+        rude.start()
+        run = launch(task="still here", model="scripted:echo")
+        rude.join(10)
+    assert run.result(20) == "still here"
+    assert FileRuns(store_home).snapshot(run.id, whole=True).process.spawn == "cold"  # type: ignore[union-attr]
+
+
+def test_a_run_that_can_be_interrupted_is_gone_on_from_under_a_lease(spawn: str) -> None:
+    first = launch(task="tick", model="scripted:slow")
+    until(lambda: first.status.tail, 20, what="the first words")
+    first.interrupt("lunch")
+    assert first.wait(10)
+    assert first.state is RunState.PAUSED
+    second = first.resume("go on")
+    with pytest.raises(LaunchError, match="another run"):
+        first.resume("me too")
+    until(lambda: second.status.tail, 20, what="words of the run that goes on")
+    second.stop()
+    assert second.wait(10)
+    with pytest.raises(LaunchRefused, match="was stopped"):
+        second.resume("once more")
+    third = first.resume("now it is free")  # the lease went with the process that held it
+    assert third.plan.resumes is not None
+    assert third.plan.resumes.run_id == first.id
+    third.stop()
+    assert third.wait(10)
+
+
+def test_a_run_beyond_the_limit_waits_and_begins_with_no_kernel_alive(shared_home: StoreHome, spawn: str) -> None:
+    settings = Path.home() / ".subagents"
+    settings.mkdir()
+    (settings / "settings.toml").write_text("max_live_runs = 1\n")
+    first = launch(task="tick", model="scripted:slow")
+    script = "import subagents_nb; print(subagents_nb.launch(task='my turn', model='scripted:echo').id)"
+    waiting = Run(shared_home, subprocess.check_output([sys.executable, "-c", script], text=True).strip())
+    dropped = launch(task="not me", model="scripted:echo")
+    assert waiting.state is RunState.QUEUED
+    with pytest.raises(LaunchRefused, match="max_live_runs"):
+        launch(task="impatient", model="scripted:echo", queue=False)
+    dropped.stop("changed my mind")
+    assert dropped.wait(10)
+    assert (dropped.state, dropped.error) == (RunState.STOPPED, "Stopped before it began: changed my mind.")
+    first.stop()
+    assert waiting.result(20) == "my turn"
+
+
+def test_a_queue_that_died_says_that_its_run_never_began_and_how_to_launch_it(
+    store_home: StoreHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Path.home() / ".subagents"
+    settings.mkdir()
+    (settings / "settings.toml").write_text("max_live_runs = 1\n")
+    first = launch(task="tick", model="scripted:slow")
+    waiting = launch(task="my turn", model="scripted:echo")
+    os.kill(pid_of(store_home.supervisor / f"{host_key('cold')}.sock"), signal.SIGKILL)
+    until(lambda: waiting.state is RunState.FAILED, 10, what="the verdict")
+    assert waiting.error is not None
+    assert "never started" in waiting.error
+    assert "launch_again()" in waiting.error
+    first.stop()
+    assert first.wait(10)
+    assert waiting.launch_again().result(20) == "my turn"

@@ -93,8 +93,8 @@ def test_the_users_file_is_no_project_file_in_the_home_folder(home: Path, load: 
 @pytest.mark.parametrize(("key", "text"), [("endpoints", ENDPOINT), ("tool_env", 'tool_env = ["AWS_SECRET"]')])
 def test_a_project_may_not_send_keys_elsewhere(load: Load, key: str, text: str) -> None:
     assert faults(load, project_text=text) == (
-        f".subagents/settings.toml: `{key}` is for ~/.subagents/settings.toml only: a project must not decide where "
-        "your keys and variables go",
+        f".subagents/settings.toml: `{key}` is for ~/.subagents/settings.toml only: a project must not decide about "
+        "your keys, your commands and your other runs",
     )
 
 

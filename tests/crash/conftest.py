@@ -1,0 +1,55 @@
+"""The counting rule: a lane is green only if as many cases ran as were planned.
+
+A test says which row of the fault matrix it belongs to and how many cases it has: `@pytest.mark.row(12, cases=200)`, or
+`at_least=60` where the number is found out on the way. It counts them with the fixture `case`. `test_counts.py` runs
+last and compares, with the plan and with the table of README.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from crash.counting import LEDGER, Planned
+
+HERE = Path(__file__).parent
+Case = Callable[..., None]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "row(number, cases=0, at_least=0): a row of the fault matrix and its cases")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    ours = [item for item in items if item.path.parent == HERE]
+    for item in ours:
+        for mark in item.iter_markers("row"):
+            LEDGER.plan(item.nodeid, Planned(mark.args[0], **mark.kwargs))
+    files = {path.name for path in HERE.glob("test_*.py")}
+    narrowed = config.option.keyword or config.option.markexpr or any("::" in arg for arg in config.args)
+    LEDGER.whole = files == {item.path.name for item in ours} and not narrowed
+    last = [item for item in ours if item.path.name == "test_counts.py"]
+    items[:] = [item for item in items if item not in last] + last
+
+
+@pytest.fixture
+def case(request: pytest.FixtureRequest) -> Case:
+    """Count one case, or `n`, of this test's row."""
+
+    def count(n: int = 1) -> None:
+        LEDGER.ran(request.node.nodeid, n)
+
+    return count
+
+
+@pytest.fixture
+def not_here(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Leave this test's cases out because the platform, which is named, can't do them."""
+
+    def leave_out(why: str) -> None:
+        LEDGER.leave_out(request.node.nodeid, why)
+        pytest.skip(why)
+
+    return leave_out
