@@ -33,6 +33,8 @@ FIELDS: Mapping[str, tuple[str, Callable[[object], object]]] = {
     "output_schema": ("output_schema", fields.json_schema),
     "timeout_ms": ("timeout_s", fields.milliseconds),
     "timeout": ("timeout_s", fields.duration),
+    "tool_timeout_ms": ("tool_timeout_s", fields.milliseconds),
+    "tool_timeout": ("tool_timeout_s", fields.duration),
     "max_requests": ("max_requests", fields.whole_number),
     "max_turns": ("max_requests", fields.whole_number),
 }

@@ -38,6 +38,7 @@ class AgentDefinition(Value):
     skill_paths: tuple[str, ...] = ()
     output_schema: dict[str, object] | None = None
     timeout_s: float | None = Field(default=None, gt=0)
+    tool_timeout_s: float | None = Field(default=None, gt=0)
     max_requests: int | None = Field(default=None, gt=0)
     extra: dict[str, object] = Field(default_factory=dict)  # unknown keys, kept for the round trip
 
@@ -48,7 +49,8 @@ class AgentDefinition(Value):
 
     def digest(self) -> str:
         """Return the SHA-256 over what changes the agent's behaviour; description and aliases do not."""
-        bound = self.model_dump(mode="json", exclude={"description", "aliases", "where", "source"})
+        # Without what is not set, so that a field added later leaves the digests of older agents as they are.
+        bound = self.model_dump(mode="json", exclude={"description", "aliases", "where", "source"}, exclude_none=True)
         return sha256_text(stable_json(bound))
 
 

@@ -6,8 +6,11 @@ from typing import Any
 
 from pydantic import Field
 
+from subagents_nb.domain.attention import Attention
 from subagents_nb.domain.base import Value
+from subagents_nb.domain.control import Retuned
 from subagents_nb.domain.plan import LaunchPlan
+from subagents_nb.domain.questions import OpenQuestion
 from subagents_nb.domain.records import (
     ProcessRecord,
     Reason,
@@ -15,6 +18,7 @@ from subagents_nb.domain.records import (
     RunStatus,
     StepResult,
     StepStatus,
+    ToolRow,
     Usage,
     Verdict,
 )
@@ -99,6 +103,14 @@ class Snapshot(Value):
         return self.status.elapsed_s if self.status is not None else 0.0
 
     @property
+    def waited_s(self) -> float:
+        """Return the time in seconds that was spent waiting for the person or for a rate limit."""
+        for document in (self.result, self.status):
+            if document is not None:
+                return document.waited_s
+        return 0.0
+
+    @property
     def started_at(self) -> str:
         """Return when the run was launched, UTC in ISO 8601; empty if unknown."""
         for document in (self.result, self.status):
@@ -131,6 +143,58 @@ class Snapshot(Value):
         if self.result is not None:
             return sum(len(step.refusals) for step in self.result.steps)
         return sum(step.refusals for step in self.status.steps) if self.status is not None else 0
+
+    @property
+    def attention(self) -> Attention | None:
+        """Return why a live run may need a look."""
+        return self.status.attention if self.status is not None and not self.ended else None
+
+    @property
+    def questions(self) -> tuple[OpenQuestion, ...]:
+        """Return the questions of a live run that wait for the person, oldest first."""
+        return self.status.questions if self.status is not None and not self.ended else ()
+
+    @property
+    def retunes(self) -> tuple[Retuned, ...]:
+        """Return the changes of its limits, oldest first."""
+        for document in (self.result, self.status):
+            if document is not None:
+                return document.retunes
+        return ()
+
+    @property
+    def waits_for_place(self) -> bool:
+        """Whether it waits for another run to end."""
+        return self.state is RunState.QUEUED and self._has_keeper
+
+    @property
+    def gave_up_its_place(self) -> bool:
+        """Whether it ended while it waited for a place, without ever having had a process."""
+        return self.verdict is not None and self.result is None and self._has_keeper
+
+    @property
+    def _has_keeper(self) -> bool:
+        return self.status is not None and self.status.queue_keeper is not None and self.status.runner is None
+
+    @property
+    def resumed_from(self) -> str | None:
+        """Return the id of the run from which this one goes on, as far as a document that was read says so."""
+        if self.result is not None and self.result.resumed_from is not None:
+            return self.result.resumed_from
+        return self.plan.resumes.run_id if self.plan is not None and self.plan.resumes is not None else None
+
+    @property
+    def changed_files(self) -> tuple[str, ...]:
+        """Return the files that its own tools changed, relative to its directory; only its last word knows them."""
+        return self.result.changed_files if self.result is not None else ()
+
+    @property
+    def open_tools(self) -> tuple[ToolRow, ...]:
+        """Return the tools that were at work when it ended, or that are at work now."""
+        if self.result is not None:
+            return self.result.open_tools
+        steps = self.status.steps if self.status is not None else ()
+        return tuple(row for step in steps for row in step.tools if row.state == "running")
 
     @property
     def tail(self) -> str:

@@ -24,7 +24,7 @@ Listener = Callable[[Snapshot], None]
 Tick = Callable[[], None]
 
 _log = logging.getLogger(__name__)
-_DEBOUNCE_MS, _STEP_MS = 20, 5
+_DEBOUNCE_MS, _STEP_MS = 20, 10
 _POLL_S = 2.0
 _LIVENESS_S = 0.5
 _TICK_MS = 250

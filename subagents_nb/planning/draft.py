@@ -57,7 +57,7 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
         tools=_tools(agent, model, notes),
         output_schema=dict(schema) if schema is not None else None,
         schema_name=request.schema_name,
-        tool_timeout_s=settings.tool_timeout_s,
+        tool_timeout_s=agent.tool_timeout_s or settings.tool_timeout_s,
         max_requests=agent.max_requests or settings.max_requests,
     )
     return Draft(

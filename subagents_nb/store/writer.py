@@ -75,6 +75,7 @@ class RunWriter:
         self._disk = disk
         self._events: int | None = None
         self._events_size = 0
+        self._events_whole = False  # known to end with a whole line
 
     def status(self, status: RunStatus, *, milestone: bool) -> None:
         """Replace the status: the launcher the first, the runner all others. Only milestones reach the device."""
@@ -151,9 +152,14 @@ class RunWriter:
         if self._events_size + len(line) > EVENTS_CAP_BYTES and not keep:
             return
         if self._events is None:
-            self._events = self._disk.open(self.paths.events, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+            self._events = self._disk.open(self.paths.events, os.O_CREAT | os.O_APPEND | os.O_RDWR)
+        if not self._events_whole:
             self._events_size = os.fstat(self._events).st_size
+            if self._events_size and os.pread(self._events, 1, self._events_size - 1) != b"\n":
+                line = b"\n" + line  # what a full disk cut off must not take this line along
+        self._events_whole = False
         self._disk.write(self._events, line)
+        self._events_whole = True
         self._events_size += len(line)
 
     def sync_events(self) -> None:

@@ -208,6 +208,8 @@ def test_a_deny_list_takes_tools_away(key: str) -> None:
          {"type": "object", "properties": {"1": {"type": "string"}}}),
         ("output_schema", "false", "output_schema", None),
         ("timeout_ms", "90000", "timeout_s", 90.0),
+        ("tool_timeout_ms", "90000", "tool_timeout_s", 90.0),
+        ("tool_timeout", "30m", "tool_timeout_s", 1800.0),
         ("timeout", "90", "timeout_s", 90.0),
         ("timeout", "0.5", "timeout_s", 0.5),
         ("timeout", "'90'", "timeout_s", 90.0),
