@@ -12,7 +12,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help demo test check format bench soak clean
+.PHONY: help demo test check format bench bench-peers peers-folder soak clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -39,6 +39,19 @@ format: $(VENV)/.dev ## format and mend what can be mended
 
 bench: $(VENV)/.dev ## measure the budgets against a model on loopback
 	$(BIN)/python -m benchmarks
+
+# A folder with drive_peer.py, which drives the peers; it is not part of this repository.
+PEERS ?= ../shared/peers
+
+bench-peers: peers-folder build/peers/.ready $(VENV)/.dev ## measure dm and pi beside us (PEERS=folder of drive_peer.py)
+	$(BIN)/python -m benchmarks.peers --peers "$(PEERS)" --cache build/peers $(BENCH)
+
+peers-folder:
+	@test -f "$(PEERS)/drive_peer.py" || { echo "There is no drive_peer.py in $(PEERS). Name its folder:" \
+	  "make bench-peers PEERS=FOLDER" >&2; exit 1; }
+
+build/peers/.ready: benchmarks/install_peers
+	bash benchmarks/install_peers build/peers
 
 clean: ## remove what the commands above made
 	rm -rf $(VENV) widgets/node_modules tests/peers/node_modules build dist .pytest_cache .mypy_cache .ruff_cache

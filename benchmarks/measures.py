@@ -1,46 +1,26 @@
-"""One function a budget. Each returns samples in the budget's unit."""
+"""The budgets of launching, running and reading. Each function returns figures with samples in the budget's unit."""
 
 from __future__ import annotations
 
 import os
 import secrets
-import statistics
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
 
 import subagents_nb
+from benchmarks.figures import Figure
 from benchmarks.places import Model
+from benchmarks.writes import Writes
 from subagents_nb.launching import Run
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """What was measured: samples, their unit, the goal."""
-
-    name: str
-    unit: str
-    goal: float | None
-    samples: tuple[float, ...]
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.samples)
-
-    def row(self) -> str:
-        """Return a line of the table."""
-        low, high = min(self.samples), max(self.samples)
-        goal = f"{self.goal:g}" if self.goal is not None else ""
-        verdict = "" if self.goal is None else ("met" if self.median <= self.goal else "missed")
-        cells = (self.name, f"{self.median:.1f}", f"{low:.1f}–{high:.1f}", len(self.samples), self.unit, goal, verdict)
-        return "| " + " | ".join(str(cell) for cell in cells) + " |"
-
-
-def _launch(mode: str, text: str) -> tuple[Run, str, float, float]:
+def launched(mode: str, text: str) -> tuple[Run, str, float, float]:
+    """Launch one run; return it, its task, when that was, and how many milliseconds it took."""
     os.environ["SUBAGENTS_NB_SPAWN"] = mode
     task = f"{text} {secrets.token_hex(6)}"
     wall, begin = time.time(), time.perf_counter()
@@ -51,21 +31,24 @@ def _launch(mode: str, text: str) -> tuple[Run, str, float, float]:
 def single_runs(model: Model, mode: str, times: int) -> list[Figure]:
     """Launch single runs one after another and follow each from the call to the waking handle."""
     handle, first, status, woke = [], [], [], []
-    for number in range(times + 1):
-        run, task, wall, took = _launch(mode, "hold=0.05")
+    writes = Writes()
+    for turn in range(times + 1):
+        run, task, wall, took = launched(mode, "hold=0.05")
+        writes.follow(run.home.run(run.id).root)
         run.wait(30)
         now = time.time()
+        written = writes.ended_at(run.home.run(run.id).root)
         note = model.notes()[task]
-        if number == 0 and mode == "warm":
+        if turn == 0 and mode == "warm":
             continue  # the first one waits for the supervisor to warm up
-        written = (run.home.run(run.id).status).stat().st_mtime
         handle.append(took)
         first.append((note["came"] - wall) * 1000)
         status.append((written - note["ended"]) * 1000)
         woke.append((now - note["ended"]) * 1000)
-    goals = (25.0, 60.0, 15.0, 40.0) if mode == "warm" else (None, 900.0, None, None)
+    writes.close()
+    goals = (None, 60.0, 15.0, 40.0) if mode == "warm" else (None, 900.0, None, None)
     names = (
-        "launch → handle",
+        "launch() → handle",
         "launch → first model request",
         "last byte → terminal status",
         "last byte → handle awake",
@@ -74,20 +57,40 @@ def single_runs(model: Model, mode: str, times: int) -> list[Figure]:
     return [Figure(f"{name}, {mode}", "ms", goal, tuple(samples)) for name, goal, samples in rows]
 
 
+def runner_of(run: Run) -> psutil.Process:
+    """Wait until a run streams and return its process."""
+    deadline = time.monotonic() + 20
+    while not run.status.tail and time.monotonic() < deadline:
+        time.sleep(0.01)
+    status = run.status.status
+    assert status is not None
+    assert status.runner is not None
+    return psutil.Process(status.runner.pid)
+
+
 def private_memory(mode: str, times: int) -> Figure:
     """Measure the private memory of runs that hold their model request."""
     samples = []
     for _ in range(times):
-        run, *_ = _launch(mode, "hold=1.0")
-        deadline = time.monotonic() + 20
-        while not run.status.tail and time.monotonic() < deadline:
-            time.sleep(0.01)
-        status = run.status.status
-        assert status is not None
-        assert status.runner is not None
-        samples.append(psutil.Process(status.runner.pid).memory_full_info().uss / 1e6)
+        run, *_ = launched(mode, "hold=1.0")
+        samples.append(runner_of(run).memory_full_info().uss / 2**20)
         run.wait(30)
-    return Figure(f"private memory (USS) of a run, {mode}", "MB", 25.0, tuple(samples))
+    return Figure(f"private memory (USS) of a run, {mode}", "MiB", 25.0 if mode == "warm" else None, tuple(samples))
+
+
+def burst(model: Model, number: int, limit: int, times: int) -> Figure:
+    """Launch many runs at once and wait for all: what a fan-out of single runs costs."""
+    model.allow(limit)
+    samples = []
+    for _ in range(times):
+        begin = time.perf_counter()
+        runs = [launched("warm", f"say {index}")[0] for index in range(number)]
+        for run in runs:
+            run.wait(60)
+        samples.append(time.perf_counter() - begin)
+    model.allow()
+    name = f"{number} single runs at once, {limit} live, zero-latency model (no chain: those don't exist yet)"
+    return Figure(name, "s", None, tuple(samples))
 
 
 def listing(store: Path, number: int, goal: float) -> Figure:
@@ -112,53 +115,22 @@ def listing(store: Path, number: int, goal: float) -> Figure:
     return Figure(f"list {number:,} runs", "ms", goal, tuple(samples))
 
 
+_PROBES: Sequence[tuple[str, float, str, str]] = (
+    ("import subagents_nb", 60.0, "import IPython.core.interactiveshell", "import subagents_nb"),
+    (
+        "%load_ext subagents_nb",
+        120.0,
+        "from IPython.core.interactiveshell import InteractiveShell as S; s = S.instance()",
+        "import subagents_nb; subagents_nb.load_ipython_extension(s)",
+    ),
+)
+
+
 def imports(times: int) -> list[Figure]:
     """Measure what importing and loading cost beyond IPython itself, in fresh interpreters."""
-    probes = (
-        ("import subagents_nb", 60.0, "import IPython.core.interactiveshell", "import subagents_nb"),
-        (
-            "%load_ext subagents_nb",
-            120.0,
-            "from IPython.core.interactiveshell import InteractiveShell as S; s = S.instance()",
-            "import subagents_nb; subagents_nb.load_ipython_extension(s)",
-        ),
-    )
     figures = []
-    for name, goal, before, code in probes:
+    for name, goal, before, code in _PROBES:
         text = f"import time\n{before}\nt = time.perf_counter()\n{code}\nprint((time.perf_counter() - t) * 1000)"
-        samples = [float(subprocess.check_output([sys.executable, "-c", text])) for _ in range(times)]
-        figures.append(Figure(name, "ms", goal, tuple(samples)))
+        samples = [float(subprocess.check_output([sys.executable, "-c", text])) for _ in range(times + 1)]
+        figures.append(Figure(name, "ms", goal, tuple(samples[1:])))  # the first one writes bytecode
     return figures
-
-
-def watching(number: int, seconds: float) -> Figure:
-    """Measure the share of a core that watching live runs costs the process that holds their handles."""
-    from subagents_nb.launching.watch import WATCHER
-
-    os.environ["SUBAGENTS_NB_SPAWN"] = "warm"
-    runs = [subagents_nb.launch("scout", "tick", model="scripted:hang") for _ in range(number)]
-    stops = [WATCHER.follow(run.home, run.id, lambda _: None) for run in runs]
-    time.sleep(1.0)
-    before, begin = time.process_time(), time.monotonic()
-    time.sleep(seconds)
-    share = (time.process_time() - before) / (time.monotonic() - begin) * 100
-    for run in runs:
-        run.stop()
-    for run in runs:
-        run.wait(20)
-    for stop in stops:
-        stop()
-    return Figure(f"watching {number} live runs", "% of a core", 3.0, (share,))
-
-
-def burst(number: int) -> Figure:
-    """Launch many runs at once and wait for all: what a fan-out of single runs costs."""
-    os.environ["SUBAGENTS_NB_SPAWN"] = "warm"
-    samples = []
-    for _ in range(3):
-        begin = time.perf_counter()
-        runs = [subagents_nb.launch("scout", f"say {index}", model="loop:m") for index in range(number)]
-        for run in runs:
-            run.wait(60)
-        samples.append(time.perf_counter() - begin)
-    return Figure(f"{number} single runs at once, zero-latency model", "s", None, tuple(samples))

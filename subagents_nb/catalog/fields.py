@@ -86,13 +86,14 @@ def _items(value: object) -> Iterator[str]:
 
 
 def split_tools(value: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the tools we have and, as written, those we don't.
+    """Return the tools we have and, as written, those we don't. The word `none` alone means no tools.
 
     A restricted tool such as `Bash(git log:*)` counts as one we don't have: granting it whole would be more than asked.
     """
     known: dict[str, None] = {}
     unsupported: dict[str, None] = {}
-    for item in text_list(value):
+    items = text_list(value)
+    for item in () if [item.lower() for item in items] == ["none"] else items:
         tool = TOOL_SPELLINGS.get(item.lower())
         if tool is None:
             unsupported[item] = None

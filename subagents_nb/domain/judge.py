@@ -97,6 +97,13 @@ def judge_end(
             message="It waited for a free place and the supervisor that kept its turn went away: it never started. "
             f'Launch it with subagents_nb.attach("{waited_as}").launch_again().',
         )
+    if stop_asked and ending.signal is not None:
+        return Judgement(
+            state="stopped",
+            reason="stopped",
+            actor="person",
+            message=f"The run was asked to stop and its process was ended ({how}).",
+        )
     if not began:
         tail = f" Its last words: {last_words}" if last_words else ""
         return Judgement(
@@ -104,13 +111,6 @@ def judge_end(
             reason="startup",
             actor="self" if ending.exit_code else "unknown",
             message=f"The run's process ended before it began to work ({how}).{tail} Launch it again.",
-        )
-    if stop_asked and ending.signal is not None:
-        return Judgement(
-            state="stopped",
-            reason="stopped",
-            actor="person",
-            message=f"The run was asked to stop and its process was ended ({how}).",
         )
     actor: Actor = "outside" if ending.signal is not None else "unknown"
     return Judgement(

@@ -38,6 +38,7 @@ class LaunchRequest(Value):
     schema_name: str | None = None
     cwd: str | None = None
     timeout: float | str | None = None
+    tool_timeout: float | str | None = None
     tags: tuple[str, ...] = ()
     origin: Origin = Origin()
 

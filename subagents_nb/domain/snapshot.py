@@ -168,7 +168,7 @@ class Snapshot(Value):
         return self.state is RunState.QUEUED and self._has_keeper
 
     @property
-    def gave_up_its_place(self) -> bool:
+    def ended_in_queue(self) -> bool:
         """Whether it ended while it waited for a place, without ever having had a process."""
         return self.verdict is not None and self.result is None and self._has_keeper
 

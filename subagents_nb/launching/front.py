@@ -57,6 +57,7 @@ def launch(
     cwd: str | os.PathLike[str] | None = None,
     name: str | None = None,
     timeout: float | str | None = None,
+    tool_timeout: float | str | None = None,
     tags: Sequence[str] = (),
     queue: bool = True,
     wait: bool = False,
@@ -74,6 +75,7 @@ def launch(
         cwd: the directory the agent works in and is confined to; the current one if None.
         name: a name to find the run by; made from the agent's if None.
         timeout: seconds, or `90s`, `30m`, `1.5h`.
+        tool_timeout: how long one tool call may take; the agent's own, else the settings', if None.
         tags: words to find runs by.
         queue: wait for a free place when too many runs are live; False refuses instead.
         wait: block until it has ended.
@@ -84,7 +86,9 @@ def launch(
         LaunchError: its process could not be started; nothing is left.
         StoreError: the run store can't be used.
     """
-    request, kind = _request(agent, task, model, thinking, schema, schema_name, cwd, name, timeout, tags, origin)
+    request, kind = _request(
+        agent, task, model, thinking, schema, schema_name, cwd, name, timeout, tool_timeout, tags, origin
+    )
     draft, catalog, effective = _plan(request)
     home = open_home()
     chosen = resolve(draft.steps[0].agent, catalog)
@@ -106,12 +110,15 @@ def preflight(
     cwd: str | os.PathLike[str] | None = None,
     name: str | None = None,
     timeout: float | str | None = None,
+    tool_timeout: float | str | None = None,
     tags: Sequence[str] = (),
     origin: Origin | None = None,
 ) -> Preflight:
     """Say what `launch` with the same arguments would do, without doing it."""
     try:
-        request, _ = _request(agent, task, model, thinking, schema, schema_name, cwd, name, timeout, tags, origin)
+        request, _ = _request(
+            agent, task, model, thinking, schema, schema_name, cwd, name, timeout, tool_timeout, tags, origin
+        )
         return Preflight(_plan(request)[0], ())
     except LaunchRefused as refused:
         return Preflight(None, refused.reasons)
@@ -176,6 +183,7 @@ def _request(
     cwd: str | os.PathLike[str] | None,
     name: str | None,
     timeout: float | str | None,
+    tool_timeout: float | str | None,
     tags: Sequence[str],
     origin: Origin | None,
 ) -> tuple[LaunchRequest, OutputType | None]:
@@ -185,7 +193,7 @@ def _request(
             kind = output_type(schema, name=schema_name)
         except RequestError as error:
             raise LaunchRefused([str(error)]) from error
-    if isinstance(timeout, bool):
+    if isinstance(timeout, bool) or isinstance(tool_timeout, bool):
         raise LaunchRefused(["a timeout is a number of seconds, not true or false"])
     if isinstance(tags, str):
         raise LaunchRefused([f"tags is a list of words: write tags=[{tags!r}]"])
@@ -200,6 +208,7 @@ def _request(
             cwd=os.fspath(cwd) if cwd is not None else None,
             name=name,
             timeout=timeout,
+            tool_timeout=tool_timeout,
             tags=tuple(tags),
             origin=origin or Origin(),
         )

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import re
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parents[1]
+_IMPORT = re.compile(r'^import \{[^}]*\} from "\./[a-z]+\.js";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?!default\b)", re.MULTILINE)
 
 
 @functools.cache
@@ -22,3 +25,15 @@ def asset(name: str) -> str:
     raise FileNotFoundError(
         f"the widget file {name} is missing from this installation of subagents_nb; install it again"
     )
+
+
+def joined(*modules: str) -> str:
+    """Join modules that import from each other into one, dependencies first: a host takes a single text.
+
+    Raises:
+        ValueError: one imports in a way that can't be joined.
+    """
+    whole = "\n".join(_EXPORT.sub("", _IMPORT.sub("", text)) for text in modules)
+    if left := re.search(r"^\s*import\b.*", whole, re.MULTILINE):
+        raise ValueError(f"the widget can't be put together: {left[0]}")
+    return whole

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 from subagents_nb.domain import words
 from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.notebook import view
+from subagents_nb.notebook import endings
 from subagents_nb.notebook.html import (
     QUIET,
     SOFT,
@@ -29,6 +29,7 @@ from subagents_nb.notebook.html import (
     styled,
 )
 from subagents_nb.notebook.markdown import safe_markdown
+from subagents_nb.notebook.shown import LOOKS, shown_name, shown_state, who
 from subagents_nb.notebook.tables import (
     MAX_COLUMNS,
     MAX_ROWS,
@@ -39,82 +40,120 @@ from subagents_nb.notebook.tables import (
     size,
     state_badge,
 )
+from subagents_nb.notebook.view import attention_line, text_line, value_summary
 
 MAX_CARD_BYTES = 16_000
 MAX_TEXT_CHARS = 4_000
 _ROOMS = (3_000, 1_200, 400)  # characters of the answer; the next is tried when markup makes the card too big
-_DEPTH, _TAIL_LINES = 4, 12
+_DEPTH, _TAIL_LINES, _QUESTIONS, _FILES = 4, 12, 4, 8
 _LIST = "margin:0;padding-left:18px"
 
 
-def card_html(snapshot: Snapshot, *, binding: str | None = None) -> Html:
+class Beside(NamedTuple):
+    """What a card says and no reading of the run does: it was looked up where the run was shown."""
+
+    binding: str | None = None  # the variable that holds the run
+    has_session: bool | None = None  # whether it can be gone on from; None: nobody has looked
+    changed_files: tuple[str, ...] = ()  # of a run that left no last word
+
+
+NOTHING = Beside()
+
+
+def card_html(snapshot: Snapshot, beside: Beside = NOTHING) -> Html:
     """Return the card: state, name and figures; why it ended; the answer; how to get it again.
 
-    At most 16,000 bytes whatever the run wrote. `binding` is the variable that holds the run, if there is one.
+    At most 16,000 bytes whatever the run wrote.
     """
     small = Html("")
     for room in _ROOMS:
-        small = _card(snapshot, binding, room)
+        small = _card(snapshot, beside, room)
         if len(small.encode()) <= MAX_CARD_BYTES:
             return small
-    return _card(snapshot, binding, 0)
+    return _card(snapshot, beside, 0)
 
 
-def card_text(snapshot: Snapshot, *, binding: str | None = None) -> str:
+def card_text(snapshot: Snapshot, beside: Beside = NOTHING) -> str:
     """Return the plain twin: the run's one line, then the answer or its value as JSON, both bounded."""
-    if view.shown_state(snapshot) not in {"complete", "partial"} or not (snapshot.has_value or snapshot.text):
-        return view.text_line(snapshot)
+    if shown_state(snapshot) not in {"complete", "partial"} or not (snapshot.has_value or snapshot.text):
+        return text_line(snapshot)
     if snapshot.has_value:
         whole = json.dumps(pruned(snapshot.value, _DEPTH * 2, [400]), indent=2, ensure_ascii=False)
     else:
         whole = snapshot.text
     kept, left_out = cut(clean(whole).strip(), MAX_TEXT_CHARS)
-    more = f"\n… cut: {left_out:,} more characters in {_output(binding)}" if left_out else ""
-    return f"{view.text_line(snapshot)}\n\n{kept}{more}"
+    more = f"\n… cut: {left_out:,} more characters in {_output(beside)}" if left_out else ""
+    return f"{text_line(snapshot)}\n\n{kept}{more}"
 
 
-def _card(snapshot: Snapshot, binding: str | None, room: int) -> Html:
-    state, name = view.shown_state(snapshot), view.shown_name(snapshot)
-    return frame(
-        f"Run {name}, {state}",
-        _head(snapshot, state, name),
-        [*_ending(snapshot, state, room), _refused(snapshot), *_answer(snapshot, binding, room), _notes(snapshot)],
-        _foot(snapshot, state, name, binding),
-    )
+def _card(snapshot: Snapshot, beside: Beside, room: int) -> Html:
+    state, name = shown_state(snapshot), shown_name(snapshot)
+    body = [*_open(snapshot, room), *_ending(snapshot, state, beside, room), _refused(snapshot)]
+    body += [*_answer(snapshot, beside, room), _story(snapshot), _notes(snapshot)]
+    return frame(f"Run {name}, {state}", _head(snapshot, state, name), body, _foot(snapshot, state, name, beside))
 
 
 def _head(snapshot: Snapshot, state: str, name: str) -> Html:
-    does = " · ".join(filter(None, view.who(snapshot)))
+    does = " · ".join(filter(None, who(snapshot)))
     usage = snapshot.usage
     tokens = f"{words.tokens(usage)} tokens" if usage.input_tokens + usage.output_tokens else ""
     elapsed = words.elapsed(snapshot.elapsed_s) if snapshot.elapsed_s > 0 else ""
-    facts = " · ".join(filter(None, [elapsed, tokens, words.cost(usage.cost_usd)]))
+    waited = f"waited {words.elapsed(snapshot.waited_s)}" if snapshot.waited_s >= 1 else ""
+    facts = " · ".join(filter(None, [elapsed, waited, tokens, words.cost(usage.cost_usd)]))
     by = styled("span", SOFT, does) if does else None
     title = safe(state_badge(state), " ", styled("strong", "margin:0 4px", name), " ", by)
     return bar(title, styled("span", "font-size:12px", facts) if facts else None)
 
 
-def _ending(snapshot: Snapshot, state: str, room: int) -> list[Html | None]:
-    """Say why it ended: who ended it, what was reported, the last lines. Of a run at work, the last lines alone."""
+def _open(snapshot: Snapshot, room: int) -> list[Html | None]:
+    """Say what a live run wants of the person: its questions, a place, a look."""
+    questions = snapshot.questions[: _QUESTIONS if room else 1]
+    shown: list[Html | None] = [say("warn", endings.asked(question)) for question in questions]
+    if snapshot.waits_for_place:
+        shown.append(say("", "It waits for a free place."))
+    wants_a_look = attention_line(snapshot)
+    return [*shown, say("warn", wants_a_look) if wants_a_look else None]
+
+
+def _ending(snapshot: Snapshot, state: str, beside: Beside, room: int) -> list[Html | None]:
+    """Say why it ended: who ended it, what it left, the last lines. Of a run at work, the last lines alone."""
     if state == "complete":
         return []
-    why = view.ending(snapshot)
+    why = endings.ending(snapshot)
     error, left_out = cut(clean(snapshot.error or "").strip(), 1_200 if room else 300)
     more = f" … cut: {left_out:,} more characters" if left_out else ""
-    said = say(view.LOOKS[state].tone, why, error + more if error else None) if why else None
+    files = _changed(snapshot.changed_files or beside.changed_files, _FILES if room else 2)
+    left = [endings.at_work(snapshot.open_tools), files]
+    said = say(LOOKS[state].tone, why, error + more if error else None, *left) if why else None
     rows = clean(snapshot.tail).strip("\n").splitlines() if state != "partial" and room else []
     last = [row if len(row) <= 160 else row[:159] + "…" for row in rows[-_TAIL_LINES:]]
     return [said, pre("\n".join(last)) if last else None]
 
 
+def _changed(files: tuple[str, ...], most: int) -> Html | None:
+    lead, names, more = endings.changed(files, most)
+    if not names:
+        return None
+    listed = [part for name in names for part in (", ", code(name))][1:]
+    return safe(lead, " ", *listed, f" {more}" if more else "", ". Nothing restarts by itself.")
+
+
 def _refused(snapshot: Snapshot) -> Html | None:
     if not (count := snapshot.refusals):
         return None
-    kinds = view.refusals(snapshot)
+    kinds = endings.refusals(snapshot)
     each = [f"{tool}{f' ({why})' if why else ''}{f' ×{times}' if times > 1 else ''}" for tool, why, times in kinds[:4]]
     more = [f"and {len(kinds) - 4:,} more"] if len(kinds) > 4 else []
     were = "tool call was" if count == 1 else "tool calls were"
     return say("warn", f"Warning: {count:,} {were} refused{': ' if each else ''}{', '.join(each + more)}")
+
+
+def _story(snapshot: Snapshot) -> Html | None:
+    """Say quietly what happened to it besides its work: where it goes on from, which limits were changed."""
+    source = snapshot.resumed_from
+    came = f"goes on from {line(source, 60)}" if source else ""
+    said = list(filter(None, [came, endings.retuned(snapshot.retunes)]))
+    return styled("p", QUIET, " · ".join(said)) if said else None
 
 
 def _notes(snapshot: Snapshot) -> Html | None:
@@ -122,29 +161,30 @@ def _notes(snapshot: Snapshot) -> Html | None:
     return styled("p", QUIET, " · ".join(filter(None, notes))) if any(notes) else None
 
 
-def _foot(snapshot: Snapshot, state: str, name: str, binding: str | None) -> Html:
-    what = view.value_summary(snapshot, 80) if state in {"complete", "partial"} else ""
+def _foot(snapshot: Snapshot, state: str, name: str, beside: Beside) -> Html:
+    what = value_summary(snapshot, 80) if state in {"complete", "partial"} else ""
     if what:
-        left = safe(code(_output(binding)) if binding else "the answer", styled("span", SOFT, f": {what}"))
+        left = safe(code(_output(beside)) if beside.binding else "the answer", styled("span", SOFT, f": {what}"))
     else:
-        say_it, command = view.go_on(snapshot)
-        left = safe(styled("span", SOFT, say_it), " ", code(command))
-    again = f"{line(binding, 60) if binding else 'run'} = subagents_nb.attach({json.dumps(name, ensure_ascii=False)})"
+        say_it, what_to_type = endings.go_on(snapshot, has_session=beside.has_session)
+        left = safe(styled("span", SOFT, say_it), " ", code(what_to_type))
+    attached = f"subagents_nb.attach({json.dumps(name, ensure_ascii=False)})"
+    again = f"{line(beside.binding, 60) if beside.binding else 'run'} = {attached}"
     return bar(left, safe(styled("span", SOFT, "again:"), " ", code(again)), foot=True)
 
 
-def _output(binding: str | None) -> str:
-    return f"{line(binding, 60) if binding else 'run'}.output"
+def _output(beside: Beside) -> str:
+    return f"{line(beside.binding, 60) if beside.binding else 'run'}.output"
 
 
-def _answer(snapshot: Snapshot, binding: str | None, room: int) -> list[Html | None]:
-    whole = safe("all of it: ", code(_output(binding)))
+def _answer(snapshot: Snapshot, beside: Beside, room: int) -> list[Html | None]:
+    whole = safe("all of it: ", code(_output(beside)))
     if snapshot.has_value:
         if room:
             return value_html(snapshot.value, room, whole)
         return [styled("p", QUIET, "The value is too big to show; ", whole)]
     if not snapshot.text.strip():
-        return [styled("p", QUIET, "The run gave no text.")] if view.shown_state(snapshot) == "complete" else []
+        return [styled("p", QUIET, "The run gave no text.")] if shown_state(snapshot) == "complete" else []
     kept, left_out = cut(clean(snapshot.text).strip(), room)
     more = styled("p", QUIET, f"… cut: {left_out:,} more characters, ", whole) if left_out else None
     return [element("div", None, _at_home(safe_markdown(kept))), more]

@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from subagents_nb.notebook.options import PARSERS, MagicParser
+from subagents_nb.notebook.options import MagicParser
+from subagents_nb.notebook.parsers import PARSERS
 
 _LINE = re.compile(r"\s*(?:\w+\s*=\s*)?%%?(subagent(?:_[a-z]+)?)\b(.*)\Z", re.DOTALL)
 _LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh", "max")

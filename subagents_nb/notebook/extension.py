@@ -2,47 +2,76 @@
 
 from __future__ import annotations
 
+import logging
 import sys
+from collections.abc import Callable
 from typing import Any
 
-_MATCHERS: dict[int, Any] = {}
+_LOADED: dict[int, list[Callable[[], None]]] = {}  # by shell: how to take away what was added
+_SILENT = logging.NullHandler()
+_MAGICS = ("SubagentMagics", "RunMagics")
 
 
 def load(shell: Any) -> None:
-    """Register magics, completion and the formatters of our lists; doing it twice changes nothing."""
-    from subagents_nb.notebook.completion import make_matcher
+    """Register magics, completion, notices and the formatters of our lists; doing it twice changes nothing."""
     from subagents_nb.notebook.magics import SubagentMagics
+    from subagents_nb.notebook.run_magics import RunMagics
+    from subagents_nb.notebook.telling import Telling
 
-    if id(shell) in _MATCHERS:
+    if id(shell) in _LOADED:
         return
-    shell.register_magics(SubagentMagics)
-    matcher = make_matcher(shell)
-    _MATCHERS[id(shell)] = matcher
-    completer = getattr(shell, "Completer", None)
-    if completer is not None:
-        completer.custom_matchers.append(matcher)
+    # What goes wrong on a thread of ours is for those who listen; the last resort would print into a stranger's cell.
+    logging.getLogger("subagents_nb").addHandler(_SILENT)
+    shell.register_magics(SubagentMagics, RunMagics)
+    telling = Telling(shell)
+    telling.install()
+    _LOADED[id(shell)] = [_add_matcher(shell), _keep_question_marks(shell), telling.remove]
     _formatters(shell, add=True)
 
 
 def unload(shell: Any) -> None:
     """Take everything away again; live views become cards, and with the last view or wait the watching thread ends."""
-    matcher = _MATCHERS.pop(id(shell), None)
-    if matcher is None:
+    undo = _LOADED.pop(id(shell), None)
+    if undo is None:
         return
-    completer = getattr(shell, "Completer", None)
-    if completer is not None and matcher in completer.custom_matchers:
-        completer.custom_matchers.remove(matcher)
+    for take_away in undo:
+        take_away()
     _formatters(shell, add=False)
     manager = shell.magics_manager
     for kind in ("line", "cell"):
         for name in [n for n in manager.magics[kind] if n == "subagent" or n.startswith("subagent_")]:
             del manager.magics[kind][name]
-    ours = manager.registry.pop("SubagentMagics", None)
-    if ours in shell.configurables:
-        shell.configurables.remove(ours)  # or %config would go on setting the defaults of the one that was left
+    for name in _MAGICS:
+        ours = manager.registry.pop(name, None)
+        if ours in shell.configurables:
+            shell.configurables.remove(ours)  # or %config would go on setting the defaults of the one that was left
     show = sys.modules.get("subagents_nb.notebook.show")
     if show is not None:
         show.leave_all()
+
+
+def _add_matcher(shell: Any) -> Callable[[], None]:
+    from subagents_nb.notebook.completion import make_matcher
+
+    completer = getattr(shell, "Completer", None)
+    if completer is None:
+        return lambda: None
+    matcher = make_matcher(shell)
+    completer.custom_matchers.append(matcher)
+    return lambda: completer.custom_matchers.remove(matcher)
+
+
+def _keep_question_marks(shell: Any) -> Callable[[], None]:
+    from subagents_nb.notebook.question_marks import TRANSFORMERS
+
+    transformers = shell.input_transformer_manager.token_transformers
+    transformers.extend(TRANSFORMERS)
+
+    def undo() -> None:
+        for one in TRANSFORMERS:
+            transformers.remove(one)
+
+    return undo
 
 
 # By name, so that nothing heavy is imported before the first object of its kind exists.

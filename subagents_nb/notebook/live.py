@@ -10,8 +10,6 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.errors import SubagentsError
-from subagents_nb.launching import Run
 from subagents_nb.notebook.view import widget_state
 
 EVERY_S = 0.25
@@ -156,12 +154,3 @@ class CardView:
         if self._waiting is not None and self._clock() - self._last >= self._every_s:
             snapshot, self._waiting, self._last = self._waiting, None, self._clock()
             self._publish(snapshot)
-
-
-def ask_to_stop(run: Run) -> str:
-    """Carry out the page's request; return what the page shows next to its button."""
-    try:
-        run.stop(asked_by="the notebook page")
-    except SubagentsError as error:
-        return str(error)
-    return "Stop requested."

@@ -1,38 +1,43 @@
-"""The magics: arguments in, one call down. They never print results and never wait unless asked to."""
+"""The magics that come to a Run: launch, resume, launch again, attach. Arguments in, one call down."""
 
 from __future__ import annotations
 
-import os
-import secrets
-from pathlib import Path
+import sys
 from typing import Any
 
 import traitlets
 from IPython.core.error import UsageError
-from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
+from IPython.core.magic import line_cell_magic, line_magic, magics_class, no_var_expand
 
-from subagents_nb.notebook.options import FOREVER, PARSERS, HelpShown, MagicParser
-
-_SESSION = secrets.token_hex(8)
-_ASKED_BY = "a cell"
+from subagents_nb.notebook.cells import CellMagics, explain, number, origin, patience, raise_failure, split_line
+from subagents_nb.notebook.options import FOREVER
+from subagents_nb.notebook.parsers import PARSERS
 
 
 @magics_class
-class SubagentMagics(Magics):
+class SubagentMagics(CellMagics):
     """Delegate work to subagents that outlive the kernel. Each default below is a flag's default."""
 
     default_agent = traitlets.Unicode("", help="The agent when a cell names none.").tag(config=True)
     default_model = traitlets.Unicode("", help="The model when neither cell nor agent names one.").tag(config=True)
     thinking = traitlets.Unicode("", help="The thinking level when a cell names none.").tag(config=True)
     timeout = traitlets.Unicode("", help="The deadline when a cell names none, such as 30m.").tag(config=True)
+    tool_timeout = traitlets.Unicode("", help="The limit of one tool call when a cell names none.").tag(config=True)
     cwd = traitlets.Unicode("", help="Where agents work when a cell does not say.").tag(config=True)
     wait = traitlets.Unicode("", help="`forever` or a time: every launch waits so long.").tag(config=True)
+    queue = traitlets.Bool(True, help="Wait for a place when none is free; else refuse.").tag(config=True)
     quiet = traitlets.Bool(False, help="Show nothing at a launch.").tag(config=True)
     template = traitlets.Bool(False, help="Fill {{ name }} in every task.").tag(config=True)
     display = traitlets.Enum(
         ("auto", "widget", "html", "text"),
         "auto",
         help="How runs are shown. auto: a live widget on a page, a card elsewhere.",
+    ).tag(config=True)
+    notices = traitlets.Bool(True, help="Tell with the next cell which runs ended unseen.").tag(config=True)
+    on_end = traitlets.Callable(
+        None,
+        allow_none=True,
+        help="A function of yours: given the Run, on a thread of its own, when one that was launched here has ended.",
     ).tag(config=True)
 
     @traitlets.observe("display")
@@ -41,34 +46,32 @@ class SubagentMagics(Magics):
 
         set_display_mode(change.new)
 
+    @traitlets.observe("notices", "on_end")
+    def _set_notices(self, _change: Any) -> None:
+        module = sys.modules.get("subagents_nb.notebook.notices")
+        if module is not None:  # otherwise the first launch does it
+            module.NOTICES.enabled, module.NOTICES.hook = self.notices, self.on_end
+
     @no_var_expand
     @line_cell_magic
     def subagent(self, line: str, cell: str | None = None) -> Any:
-        parser = PARSERS["subagent"]()
         if cell is None:
-            line, cell = _split_line(line)
-        try:
-            options = parser.read(line)
-        except HelpShown:
+            line, cell = split_line(line)
+        options = self._read("subagent", line)
+        if options is None:
             return None
         if cell is None:
             raise UsageError("%subagent: there is no task; write it in a %%subagent cell, or behind -- on the line.")
-        return self._launch(parser, options, cell)
-
-    def _launch(self, parser: MagicParser, options: Any, task: str) -> Any:
         from subagents_nb import launching
-        from subagents_nb.notebook.namespace import check_bindable, fill_template, lookup
-        from subagents_nb.notebook.show import show_run
+        from subagents_nb.notebook.namespace import fill_template, lookup
 
         variables = self._variables()
-        if options.bind is not None:
-            check_bindable(options.bind, variables, force=options.force)
+        how_long = self._check(options, "subagent")
         if options.template if options.template is not None else self.template:
-            task = fill_template(task, variables)
-        patience = _patience(parser, options.wait or self.wait or None)
+            cell = fill_template(cell, variables)
         asked = {
             "agent": options.agent or self.default_agent or None,
-            "task": task,
+            "task": cell,
             "model": options.model or self.default_model or None,
             "thinking": options.thinking or self.thinking or None,
             "schema": lookup(options.schema, variables, "--schema") if options.schema else None,
@@ -76,65 +79,43 @@ class SubagentMagics(Magics):
             "cwd": options.cwd or self.cwd or None,
             "name": options.name,
             "timeout": options.timeout or self.timeout or None,
+            "tool_timeout": options.tool_timeout or self.tool_timeout or None,
             "tags": tuple(options.tag),
-            "origin": _origin(self.shell),
+            "origin": origin(self.shell),
         }
         if options.dry_run:
             return launching.preflight(**asked)
-        run = launching.launch(**asked)
-        if options.bind is not None:
-            variables[options.bind] = run
-        quiet = options.quiet if options.quiet is not None else self.quiet
-        if patience is None:
-            return None if quiet else run
-        shows_its_end = quiet or show_run(run)
-        ended = run.wait(None if patience == FOREVER else float(patience))
-        _raise_failure(run)
-        if ended and not shows_its_end:
-            run.display()
-        return None
+        return self._begun(launching.launch(**asked, queue=self.queue and not options.no_queue), options, how_long)
+
+    @no_var_expand
+    @line_cell_magic
+    def subagent_resume(self, line: str, cell: str | None = None) -> Any:
+        options, text = self._read_text("subagent_resume", line, cell)
+        if options is None:
+            return None
+        how_long = self._check(options, "subagent_resume")
+        run = self._typed(self._run(options.run)).resume(
+            text,
+            name=options.name,
+            timeout=options.timeout,
+            max_requests=number(PARSERS["subagent_resume"](), "--max-requests", options.max_requests),
+            origin=origin(self.shell),
+        )
+        return self._begun(run, options, how_long)
 
     @no_var_expand
     @line_magic
-    def subagent_status(self, line: str) -> Any:
-        parser = PARSERS["subagent_status"]()
-        options = self._read(parser, line)
+    def subagent_again(self, line: str) -> Any:
+        options = self._read("subagent_again", line)
         if options is None:
             return None
-        from subagents_nb import launching
-
-        if options.run is not None:
-            return self._run(options.run)
-        limit = options.number or "20"
-        if not limit.isdigit():
-            parser.error(f"{limit!r} is no number of runs")
-        return launching.runs(state=options.state, limit=int(limit))
-
-    @no_var_expand
-    @line_magic
-    def subagent_wait(self, line: str) -> Any:
-        options = self._read(PARSERS["subagent_wait"](), line)
-        if options is None:
-            return None
-        from subagents_nb import launching
-
-        return launching.wait_for([self._run(named).id for named in options.run], timeout=options.timeout)
-
-    @no_var_expand
-    @line_magic
-    def subagent_stop(self, line: str) -> Any:
-        options = self._read(PARSERS["subagent_stop"](), line)
-        if options is None:
-            return None
-        run = self._run(options.run)
-        run.stop(options.reason or "", asked_by=_ASKED_BY)
-        run.wait(5.0)
-        return run
+        how_long = self._check(options, "subagent_again")
+        return self._begun(self._typed(self._run(options.run)).launch_again(), options, how_long)
 
     @no_var_expand
     @line_magic
     def subagent_attach(self, line: str) -> Any:
-        options = self._read(PARSERS["subagent_attach"](), line)
+        options = self._read("subagent_attach", line)
         if options is None:
             return None
         from subagents_nb import launching
@@ -146,110 +127,54 @@ class SubagentMagics(Magics):
         run = self._run(options.run)
         if options.schema:
             run = launching.attach(run.id, schema=lookup(options.schema, variables, "--schema"))
-        elif (schema := _same_schema(run, variables)) is not None:
-            run = launching.attach(run.id, schema=schema)
+        else:
+            run = self._typed(run)
         if options.bind is not None:
             variables[options.bind] = run
         return run
 
-    @no_var_expand
-    @line_magic
-    def subagent_agents(self, line: str) -> Any:
-        if self._read(PARSERS["subagent_agents"](), line) is None:
-            return None
+    def _check(self, options: Any, magic: str) -> str | float | None:
+        """Check what only matters once the run has begun, and return how long to wait for it."""
+        from subagents_nb.notebook.namespace import check_bindable
+
+        if options.bind is not None:
+            check_bindable(options.bind, self._variables(), force=options.force)
+        return patience(PARSERS[magic](), options.wait or self.wait or None)
+
+    def _begun(self, run: Any, options: Any, how_long: str | float | None) -> Any:
+        """Bind the new run, see to it that its end is told, wait for it if asked to; return it to be shown once."""
+        from subagents_nb.notebook.notices import NOTICES
+        from subagents_nb.notebook.show import show_run
+
+        NOTICES.enabled, NOTICES.hook = self.notices, self.on_end
+        NOTICES.expect(run)
+        if options.bind is not None:
+            self._variables()[options.bind] = run
+        quiet = options.quiet if options.quiet is not None else self.quiet
+        if how_long is None:
+            return None if quiet else run
+        shows_its_end = quiet or show_run(run)
+        if run.wait(None if how_long == FOREVER else float(how_long)):
+            NOTICES.asked_for(run.id)
+            raise_failure(run)
+            if not shows_its_end:
+                run.display()
+        return None
+
+    def _typed(self, run: Any) -> Any:
+        """Return the run with the user's type that it was launched with, if one of that name still has that schema."""
         from subagents_nb import launching
+        from subagents_nb.errors import RequestError, StoreError
+        from subagents_nb.launching.schemas import output_type
 
-        return launching.agents()
-
-    @no_var_expand
-    @line_magic
-    def subagent_doctor(self, line: str) -> Any:
-        if self._read(PARSERS["subagent_doctor"](), line) is None:
-            return None
-        from subagents_nb.launching.doctor import examine
-
-        return examine()
-
-    def _run(self, named: str) -> Any:
-        """Return the run that a word means: a variable of the user's that holds one, else an id or name."""
-        from subagents_nb import launching
-
-        held = self._variables().get(named)
-        return held if isinstance(held, launching.Run) else launching.attach(named)
-
-    def _variables(self) -> dict[str, Any]:
-        """Return the user's variables themselves: what is put in is bound."""
-        shell: Any = self.shell
-        return shell.user_ns  # type: ignore[no-any-return]
-
-    @staticmethod
-    def _read(parser: MagicParser, line: str) -> Any:
         try:
-            return parser.read(line)
-        except HelpShown:
-            return None
+            step = run.plan.steps[-1]
+            candidate = self._variables().get(step.schema_name or "")
+            if candidate is not None and output_type(candidate).schema_ == step.output_schema:
+                return launching.attach(run.id, schema=candidate)
+        except (RequestError, StoreError):
+            return run
+        return run
 
 
-def _split_line(line: str) -> tuple[str, str | None]:
-    """Split a line magic at ` -- `: what stands behind it is the task, verbatim."""
-    head, found, task = f" {line} ".partition(" -- ")
-    return (head.strip(), task.strip()) if found else (line, None)
-
-
-def _patience(parser: MagicParser, wait: str | None) -> str | float | None:
-    if wait is None or wait == FOREVER:
-        return wait
-    from subagents_nb.domain.words import parse_duration
-
-    try:
-        return parse_duration(wait)
-    except ValueError as error:
-        parser.error(f"--wait: {error}")
-
-
-def _raise_failure(run: Any) -> None:
-    """Let a failed run fail the cell that waited for it, so that Run All stops there."""
-    from subagents_nb.launching.outcome import failure
-
-    snapshot = run.status
-    if snapshot.ended and snapshot.state not in ("complete", "partial", "paused"):
-        raise failure(snapshot)
-
-
-def _origin(shell: Any) -> Any:
-    from subagents_nb.domain.plan import Origin
-    from subagents_nb.notebook.show import cell_id
-
-    return Origin(surface="magic", session=_SESSION, notebook=_notebook(), cell_id=cell_id(shell))
-
-
-def _notebook() -> str | None:
-    """Return the notebook's path relative to the current directory, or its bare name; never an absolute path."""
-    named = os.environ.get("JPY_SESSION_NAME")
-    if not named or not named.endswith(".ipynb"):
-        return None
-    path = Path(named)
-    try:
-        return str(path.resolve().relative_to(Path.cwd())) if path.is_absolute() else str(path)
-    except ValueError:
-        return path.name
-
-
-def _same_schema(run: Any, variables: dict[str, Any]) -> Any:
-    """Return the user's type that the run was launched with, if one of the same name still has the same schema."""
-    from subagents_nb.errors import RequestError, StoreError
-    from subagents_nb.launching.schemas import output_type
-
-    try:
-        step = run.plan.steps[-1]
-        candidate = variables.get(step.schema_name or "")
-        if candidate is not None and output_type(candidate).schema_ == step.output_schema:
-            return candidate
-    except (RequestError, StoreError):
-        return None
-    return None
-
-
-# What `%%subagent?` shows is the parser's own help, so that it can't differ from what -h shows.
-for _name, _make in PARSERS.items():
-    getattr(SubagentMagics, _name).__doc__ = _make().format_help()
+explain(SubagentMagics)

@@ -1,140 +1,186 @@
-"""Tell the person that runs of this kernel have ended, without ever printing into a stranger's cell.
+"""What this kernel has to tell of its runs: which ended, and which ask, without the person having seen it.
 
 A run that is on the page as a live view tells it there. Others are told with the next cell that the person runs, all
-together. What is not told has a reason, kept in `Notices.suppressed`.
+together; see `telling`. What is not told has a reason, kept in `Notices.suppressed`.
 """
 
 from __future__ import annotations
 
-import atexit
-import os
+import logging
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.launching import Run
-from subagents_nb.launching.watch import WATCHER
-from subagents_nb.notebook.html import element
-from subagents_nb.notebook.view import text_line
+from subagents_nb.launching.watch import WATCHER, Listener
+from subagents_nb.store import StoreHome
 
-DRAIN_VARIABLE = "SUBAGENTS_NB_DRAIN_S"
-# A host that runs notebooks without a person ends a kernel about five seconds after it asked it to leave.
-_DRAIN_S = 3.0
-# Runs that end together are told together; a failure is told at once.
-_SETTLE_S = 0.15
+# Runs that end together are told together, held back for a second at most; a failure is told at once.
+SETTLE_S, HOLD_S = 0.15, 1.0
 
-Why = Literal["shown-live", "asked-for", "turned-off", "already-told"]
+Why = Literal["shown-live", "asked-for", "turned-off", "no-person", "already-told"]
+Clock = Callable[[], float]
+Follow = Callable[[StoreHome, str, Listener], Callable[[], None]]
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Expected:
+    """A run of this kernel, from its launch until its end was told or need not be told."""
+
+    run: Run
+    unfollow: Callable[[], None] | None = None
+    latest: Snapshot | None = None
+    ended_at: float | None = None
+    asked: set[str] = field(default_factory=set)  # the questions that were told
 
 
 @dataclass(frozen=True, slots=True)
-class _Ended:
-    snapshot: Snapshot
-    at: float
+class News:
+    """What is told at once."""
 
-    @property
-    def failed(self) -> bool:
-        return self.snapshot.state != "complete"
+    ended: tuple[Snapshot, ...] = ()
+    asking: tuple[Snapshot, ...] = ()
+    fault: str = ""  # of the person's own hook
+
+    def __bool__(self) -> bool:
+        return bool(self.ended or self.asking or self.fault)
+
+
+def is_ripe(ends: Sequence[tuple[float, bool]], now: float) -> bool:
+    """Say whether ends, each with its time and whether it went well, are to be told now or may be joined by others."""
+    times = [at for at, _ in ends]
+    return bool(ends) and (
+        not all(well for _, well in ends) or now - max(times) >= SETTLE_S or now - min(times) >= HOLD_S
+    )
 
 
 class Notices:
-    """What this kernel has to tell. `hook` is called on a thread of its own for each run that ended."""
+    """The runs of this kernel. `hook` is called with each that ended, one after the other, on a thread of its own."""
 
-    def __init__(self, *, hook: Callable[[Snapshot], None] | None = None) -> None:
+    def __init__(self, *, follow: Follow = WATCHER.follow, clock: Clock = time.monotonic) -> None:
         self.enabled = True
-        self.hook = hook
+        self.hook: Callable[[Run], object] | None = None
         self.suppressed: dict[str, Why] = {}
+        self._follow = follow
+        self._clock = clock
         self._guard = threading.Lock()
-        self._ended: list[_Ended] = []
-        self._expected: dict[str, Run] = {}
+        self._runs: dict[str, _Expected] = {}
+        self._fault = ""
+        self._to_hook: deque[tuple[Callable[[Run], object], Run]] = deque()
+        self._hooking = False
 
-    def expect(self, run: Run, *, shown: bool) -> None:
-        """Tell of this run when it ends, unless it is shown live where it was launched."""
+    def expect(self, run: Run) -> None:
+        """Tell of this run when it ends or asks, unless the person sees it otherwise."""
+        expected = _Expected(run)
         with self._guard:
-            self._expected[run.id] = run
-        if shown:
-            self.suppressed[run.id] = "shown-live"
-        WATCHER.follow(run.home, run.id, self._hear)
+            self._runs[run.id] = expected
+        expected.unfollow = self._follow(run.home, run.id, self.hear)
+
+    def shown(self, run_id: str) -> None:
+        """A live view of this run stands on the page and tells everything."""
+        self._suppress(run_id, "shown-live")
 
     def asked_for(self, run_id: str) -> None:
-        """Somebody waited for this run and knows."""
-        self.suppressed.setdefault(run_id, "asked-for")
+        """Somebody waited for the end of this run, or looked at it, and knows."""
+        self._suppress(run_id, "asked-for")
 
-    def take(self) -> list[Snapshot]:
-        """Take what is to be told now: everything, but for successes that others may still join."""
-        if not self.enabled:
-            with self._guard:
-                for ended in self._ended:
-                    self.suppressed[ended.snapshot.run_id] = "turned-off"
-                self._ended.clear()
-            return []
-        now = time.monotonic()
+    def hear(self, snapshot: Snapshot) -> None:
+        """Take a new reading of a run; called on the watcher's thread."""
         with self._guard:
-            ripe = any(e.failed or now - e.at >= _SETTLE_S for e in self._ended)
-            told = [e.snapshot for e in self._ended if e.snapshot.run_id not in self.suppressed] if ripe else []
-            if ripe:
-                self._ended.clear()
-            for snapshot in told:
-                self.suppressed[snapshot.run_id] = "already-told"
-        return told
+            expected = self._runs.get(snapshot.run_id)
+            if expected is None or expected.ended_at is not None:
+                return
+            expected.latest = snapshot
+            if not snapshot.ended:
+                return
+            expected.ended_at = self._clock()
+            if self.hook is not None:
+                self._to_hook.append((self.hook, expected.run))
+                self._start_hooking()
+
+    def take(self, *, person: bool = True) -> News:
+        """Take what is to be told now: everything, but for successes that others may still join."""
+        with self._guard:
+            fault, self._fault = self._fault, ""
+            self._let_go(person=person)
+            waiting = {run_id: e for run_id, e in self._runs.items() if run_id not in self.suppressed}
+            asking = tuple(s for e in waiting.values() if (s := _asks_anew(e)) is not None)
+            ended = [(run_id, e.latest, e.ended_at) for run_id, e in waiting.items() if e.latest and e.ended_at]
+            if not is_ripe([(at, s.state == "complete") for _, s, at in ended], self._clock()):
+                return News(asking=asking, fault=fault)
+            for run_id, _, _ in ended:
+                self.suppressed[run_id] = "already-told"
+                del self._runs[run_id]
+            return News(tuple(s for _, s, _ in sorted(ended, key=lambda end: end[2])), asking, fault)
 
     def drain(self, within_s: float) -> list[str]:
         """Wait for the runs of this kernel that are live, at most so long; return the ids of those that go on."""
-        deadline = time.monotonic() + within_s
+        deadline = self._clock() + within_s
         with self._guard:
-            runs = list(self._expected.values())
-        return [run.id for run in runs if not run.wait(max(0.0, deadline - time.monotonic()))]
+            runs = [e.run for e in self._runs.values() if e.ended_at is None]
+        return [run.id for run in runs if not run.wait(max(0.0, deadline - self._clock()))]
 
-    def _hear(self, snapshot: Snapshot) -> None:
-        if not snapshot.ended:
-            return
+    def close(self) -> None:
+        """Forget everything; the runs go on."""
         with self._guard:
-            self._expected.pop(snapshot.run_id, None)
-            self._ended.append(_Ended(snapshot, time.monotonic()))
-        if self.hook is not None:
-            threading.Thread(target=self.hook, args=(snapshot,), daemon=True).start()
+            expected = list(self._runs.values())
+            self._runs.clear()
+            self._to_hook.clear()
+        for one in expected:
+            if one.unfollow is not None:
+                one.unfollow()
+        self.suppressed.clear()
+        self.enabled, self.hook, self._fault = True, None, ""
+
+    def _suppress(self, run_id: str, why: Why) -> None:
+        with self._guard:
+            if run_id in self._runs:
+                self.suppressed.setdefault(run_id, why)
+
+    def _let_go(self, *, person: bool) -> None:
+        """Forget the ended runs of which nothing will be told, and note why."""
+        why: Why | None = "no-person" if not person else "turned-off" if not self.enabled else None
+        for run_id, expected in list(self._runs.items()):
+            if expected.ended_at is None:
+                continue
+            if why is not None:
+                self.suppressed.setdefault(run_id, why)
+            if run_id in self.suppressed:
+                del self._runs[run_id]
+
+    def _start_hooking(self) -> None:
+        if not self._hooking:
+            self._hooking = True
+            threading.Thread(target=self._call_hooks, name="subagents-nb-on-end", daemon=True).start()
+
+    def _call_hooks(self) -> None:
+        while True:
+            with self._guard:
+                if not self._to_hook:
+                    self._hooking = False
+                    return
+                hook, run = self._to_hook.popleft()
+            try:
+                hook(run)
+            except Exception as error:  # noqa: BLE001 - the person's own function; its fault is told, once
+                _log.exception("on_end failed")
+                with self._guard:
+                    self._fault = self._fault or f"{type(error).__name__}: {error}"
+
+
+def _asks_anew(expected: _Expected) -> Snapshot | None:
+    """Return the reading of a live run whose questions were not all told yet, and note that they are now."""
+    snapshot = expected.latest
+    if snapshot is None or expected.ended_at is not None:
+        return None
+    fresh = {question.question_id for question in snapshot.questions} - expected.asked
+    expected.asked |= fresh
+    return snapshot if fresh else None
 
 
 NOTICES = Notices()
-
-
-def install(shell: Any) -> Callable[[], None]:
-    """Tell with each cell the person runs, and drain at the end where there is no person. Return how to undo it."""
-
-    def before_cell(_info: Any = None) -> None:
-        try:
-            told = NOTICES.take()
-            if told:
-                shell.display_pub.publish(data=_bundle(told), metadata={})
-        except Exception:  # noqa: BLE001 - a fault here must never disturb the user's cells
-            NOTICES.enabled = False
-
-    def at_exit() -> None:
-        if not _has_person(shell):
-            NOTICES.drain(float(os.environ.get(DRAIN_VARIABLE, _DRAIN_S)))
-
-    shell.events.register("pre_run_cell", before_cell)
-    atexit.register(at_exit)
-
-    def undo() -> None:
-        shell.events.unregister("pre_run_cell", before_cell)
-        atexit.unregister(at_exit)
-
-    return undo
-
-
-def _has_person(shell: Any) -> bool:
-    """Say whether somebody sits at the notebook: hosts that only execute it allow no input."""
-    if os.environ.get("SUBAGENTS_NB_NONINTERACTIVE") == "1":
-        return False
-    kernel = getattr(shell, "kernel", None)
-    return bool(getattr(kernel, "_allow_stdin", True)) if kernel is not None else True
-
-
-def _bundle(told: list[Snapshot]) -> dict[str, str]:
-    lines = [text_line(snapshot) for snapshot in told]
-    rows = [element("li", None, line) for line in lines]
-    html = element("div", {"role": "status"}, element("strong", None, "Ended meanwhile:"), element("ul", None, *rows))
-    return {"text/plain": "Ended meanwhile:\n" + "\n".join(f"  {line}" for line in lines), "text/html": html}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import secrets
 import sys
 import weakref
@@ -11,11 +12,14 @@ from typing import Any
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.launching import Run
 from subagents_nb.launching.watch import WATCHER
-from subagents_nb.notebook.card import card_html, card_text
-from subagents_nb.notebook.live import CardView, LiveView, ask_to_stop
+from subagents_nb.notebook.card import Beside, card_html, card_text
+from subagents_nb.notebook.live import CardView, LiveView
+from subagents_nb.notebook.notices import NOTICES
+from subagents_nb.notebook.page_requests import PageRequests
 from subagents_nb.notebook.view import text_line, widget_state
 from subagents_nb.store import FileRuns
 
+_MAX_EVENTS = 100_000
 _MODES = ("auto", "widget", "html", "text")
 _settings: dict[str, str] = {"mode": "auto"}
 # Each live view with what ends its watch. The watcher holds a view until its run has ended; this holds none.
@@ -37,6 +41,8 @@ def show_run(run: Run) -> bool:
     shell = _shell()
     snapshot = run.status
     mode = _mode(shell)
+    if snapshot.ended:
+        NOTICES.asked_for(run.id)
     if mode == "text":
         sys.stdout.write((card_text(snapshot) if snapshot.ended else text_line(snapshot)) + "\n")
         return snapshot.ended
@@ -47,6 +53,7 @@ def show_run(run: Run) -> bool:
     view = _show_widget(place, snapshot) if mode == "widget" else _show_html(place, snapshot)
     unfollow = WATCHER.follow(run.home, run.id, view.hear, tick=view.tick)
     _live[view] = unfollow
+    NOTICES.shown(run.id)
     return True
 
 
@@ -80,7 +87,7 @@ def _show_widget(place: _Place, snapshot: Snapshot) -> LiveView:
     from subagents_nb.notebook.widget import RunWidget
 
     run = place.run
-    widget = RunWidget(widget_state(snapshot), on_stop=lambda: ask_to_stop(run))
+    widget = RunWidget(widget_state(snapshot), on_request=PageRequests(run).hear)
     bundle: Any = widget._repr_mimebundle_() or {}
     data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
     place.show({**data, "text/plain": text_line(snapshot)}, metadata)
@@ -97,10 +104,25 @@ def _card(run: Run, shell: Any) -> dict[str, str]:
 
 
 def _bundle(snapshot: Snapshot, run: Run, shell: Any) -> dict[str, str]:
-    if snapshot.has_value and snapshot.plan is None:
-        snapshot = FileRuns(run.home).snapshot(run.id, whole=True)  # the plan knows what its schema is called
-    binding = _bound_to(run, shell)
-    return {"text/html": card_html(snapshot, binding=binding), "text/plain": card_text(snapshot, binding=binding)}
+    if snapshot.plan is None and (snapshot.has_value or not snapshot.ended):
+        # The plan knows what a value's schema is called, and from which run a live one goes on.
+        snapshot = FileRuns(run.home).snapshot(run.id, whole=True)
+    left_no_word = snapshot.ended and snapshot.result is None
+    beside = Beside(_bound_to(run, shell), _has_session(run), _changed_files(run) if left_no_word else ())
+    return {"text/html": card_html(snapshot, beside), "text/plain": card_text(snapshot, beside)}
+
+
+def _has_session(run: Run) -> bool:
+    try:
+        return (run.home.run(run.id).step(0) / "session.json").stat().st_size > 0
+    except OSError:
+        return False
+
+
+def _changed_files(run: Run) -> tuple[str, ...]:
+    """Return what a run without a last word had changed, from its events."""
+    events = itertools.islice(run.events(), _MAX_EVENTS)
+    return tuple(dict.fromkeys(str(e.get("path")) for e in events if e.get("type") == "file-changed"))
 
 
 def _bound_to(run: Run, shell: Any) -> str | None:

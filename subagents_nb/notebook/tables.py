@@ -26,7 +26,8 @@ from subagents_nb.notebook.html import (
     styled,
     table,
 )
-from subagents_nb.notebook.view import LOOKS, Look, now, shown_name, shown_state, who
+from subagents_nb.notebook.shown import ASKS, LOOKS, Look, shown_name, shown_state, who
+from subagents_nb.notebook.view import now
 
 # A saved notebook carries about a kilobyte a row.
 MAX_RUNS = 60
@@ -172,8 +173,10 @@ def _tally(snapshots: Sequence[Snapshot], hidden: int) -> str:
     queued, unreadable = states.count("queued"), states.count("unreadable")
     ended = sum(s.ended for s in snapshots) - unreadable
     live = len(states) - queued - unreadable - ended
+    asking = states.count(ASKS)
+    first = [f"{asking} {'asks' if asking == 1 else 'ask'} you"] if asking else []
     more = [f"{unreadable} unreadable" if unreadable else "", f"{hidden:,} not shown" if hidden > 0 else ""]
-    return " · ".join([f"{live} live", f"{queued} queued", f"{ended} ended", *filter(None, more)])
+    return " · ".join([*first, f"{live} live", f"{queued} queued", f"{ended} ended", *filter(None, more)])
 
 
 def _left_out(number: int, noun: str) -> str | None:

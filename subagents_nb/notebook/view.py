@@ -2,150 +2,23 @@
 
 from __future__ import annotations
 
-import math
 import re
-import shlex
-from typing import Any, NamedTuple
+from typing import Any
 
 from subagents_nb.domain import words
+from subagents_nb.domain.questions import OpenQuestion
 from subagents_nb.domain.records import RECENT_TOOLS, TAIL_CHARS, StepStatus, ToolRow
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import StepState
+from subagents_nb.notebook.endings import asked, ending, go_on, timeout_of
 from subagents_nb.notebook.html import clean, cut, line, plural, scalar
+from subagents_nb.notebook.shown import ASKS, UNREADABLE, command, shown_name, shown_state, who
 
-UNREADABLE = "unreadable"  # documents are there, none of them says what the run came to
-UNKNOWN = "unknown"  # nothing is there yet
+WAITS = "waits for a free place"
 _ERROR_CHARS = 1200
+_QUESTIONS, _QUESTION_CHARS = 4, 2000  # those beyond are shown when these are answered
 _MARKS = re.compile(r"\A(?:#+ |[-*>] |```\w*\Z)|\*\*|`")  # of Markdown, which a single line does not need
 _SENTENCE = re.compile(r".+?[.!?](?=\s|$)", re.DOTALL)
-
-
-class Look(NamedTuple):
-    """How a state is shown besides its word: a sign that no font turns into an emoji, and a tone."""
-
-    icon: str
-    tone: str = ""
-
-
-LOOKS = {
-    "queued": Look("◷"),
-    "running": Look("↻", "run"),
-    "paused": Look("‖", "warn"),
-    "complete": Look("✓", "ok"),
-    "partial": Look("◐", "warn"),
-    "failed": Look("✕", "bad"),
-    "stopped": Look("■"),
-    "rejected": Look("⊘", "bad"),
-    "lost": Look("?", "bad"),
-    UNREADABLE: Look("?", "bad"),
-    UNKNOWN: Look("◌"),
-}
-
-_REASONS = {
-    "timeout": "The deadline{limit} passed, and that ended it.",
-    "stopped": "It was asked to stop.",
-    "signal": "Its process was ended by a signal.",
-    "provider": "The model's provider ended it with an error.",
-    "auth": "The provider did not accept the key.",
-    "rate-limit": "The provider's rate limit ended it.",
-    "connection": "The connection to the model's provider failed.",
-    "truncated": "The model ran out of room in the middle of its answer.",
-    "schema": "It gave up: the answer did not fit the schema.",
-    "context": "It gave up: the task grew beyond what the model can read.",
-    "budget": "Its budget is used up, and that ended it.",
-    "no-answer": "It gave up: the model gave no answer.",
-    "model": "It gave up: the model can't do what was asked.",
-    "setup": "It could not be set up.",
-    "startup": "Its process ended before the work began.",
-    "vanished": "Its process went away without a word.",
-    "output-limit": "It wrote more than it may, and that ended it.",
-    "internal": "A fault inside subagents_nb ended it.",
-}
-# Said after the reason, unless the reason has said it.
-_ACTORS = {
-    "person": "A person ended it.",
-    "deadline": "The deadline{limit} ended it.",
-    "budget": "A budget ended it.",
-    "parent": "The run that had launched it ended it.",
-    "outside": "Something outside subagents_nb did that.",
-    "provider": "The model's provider ended it.",
-    "unknown": "Nobody knows who ended it.",
-}
-# The reasons that name the actor already.
-_NAMED_BY = {
-    "deadline": {"timeout"},
-    "budget": {"budget", "output-limit"},
-    "unknown": {"startup"},
-    "provider": {"provider", "auth", "rate-limit", "connection", "truncated", "context", "no-answer", "model"},
-}
-
-
-def shown_state(snapshot: Snapshot) -> str:
-    """Return the word for the state; a run that can't be read has one too."""
-    state = snapshot.state
-    if state is not None:
-        return state.value
-    return UNREADABLE if snapshot.damage else UNKNOWN
-
-
-def shown_name(snapshot: Snapshot) -> str:
-    """Return the name as one clean line, the id if nothing says a name."""
-    return line(snapshot.name, 80) or line(snapshot.run_id, 80)
-
-
-def who(snapshot: Snapshot) -> tuple[str, str]:
-    """Return the agent and the model, from the plan if no other document says them."""
-    planned = snapshot.plan.steps[0] if snapshot.plan is not None else None
-    agent = snapshot.agent or (planned.agent if planned else "")
-    model = snapshot.model or (planned.model.label if planned else "")
-    return line(agent, 80), line(model, 120)
-
-
-def attach_command(snapshot: Snapshot) -> str:
-    """Return the magic that shows the run again."""
-    return f"%subagent_attach {shlex.quote(shown_name(snapshot))}"
-
-
-def timeout_of(snapshot: Snapshot) -> float | None:
-    """Return the run's deadline in seconds of work; None without one."""
-    for document in (snapshot.result, snapshot.status, snapshot.plan):
-        if document is not None:
-            return document.timeout_s
-    return None
-
-
-def ending(snapshot: Snapshot) -> str:
-    """Say in plain words why the run ended and who ended it; nothing for a run that lives or is complete."""
-    document = snapshot.result or snapshot.verdict
-    state = shown_state(snapshot)
-    if state == UNREADABLE:
-        return "What is on disk of this run can't be read, so nobody knows how it stands."
-    if document is None or state == "complete":
-        return ""
-    reason, actor = document.reason or "unknown", document.actor
-    timeout = timeout_of(snapshot)
-    limit = f" of {words.duration(timeout)}" if timeout else ""
-    said = [_REASONS.get(reason, ""), "" if reason in _NAMED_BY.get(actor, ()) else _ACTORS.get(actor, "")]
-    whole = " ".join(s for s in said if s).format(limit=limit)
-    return whole or f"The run ended as {state} by itself and left no reason."
-
-
-def go_on(snapshot: Snapshot) -> tuple[str, str]:
-    """Return the one thing to do next, as words and what to type."""
-    if snapshot.ended and snapshot.reason == "timeout" and (timeout := timeout_of(snapshot)):
-        minutes = math.ceil(min(2 * timeout, words.MAX_TIMEOUT_S) / 60)
-        return "go on: run the cell again with", f"--timeout {minutes}m"
-    return "look closer:" if snapshot.ended else "see it live:", attach_command(snapshot)
-
-
-def refusals(snapshot: Snapshot) -> list[tuple[str, str, int]]:
-    """Return what was refused as tool, reason and how often; only the last word of a run knows."""
-    counted: dict[tuple[str, str], int] = {}
-    for step in snapshot.result.steps if snapshot.result is not None else ():
-        for refusal in step.refusals:
-            key = (line(refusal.tool, 60) or "a tool", line(refusal.why, 160))
-            counted[key] = counted.get(key, 0) + 1
-    return [(tool, why, times) for (tool, why), times in counted.items()]
 
 
 def value_summary(snapshot: Snapshot, limit: int = 160) -> str:
@@ -166,13 +39,9 @@ def value_summary(snapshot: Snapshot, limit: int = 160) -> str:
 
 
 def now(snapshot: Snapshot, limit: int = 120) -> str:
-    """Say what a run does now, or what came of it: a tool, a word, the first line of the error or the answer."""
+    """Say what a run does now, or what came of it: its question, a tool, the first line of the error or the answer."""
     if not snapshot.ended:
-        step = _current(snapshot)
-        running = [t.name for t in step.tools if t.state == "running"] if step is not None else []
-        if snapshot.status is not None and snapshot.status.stopping:
-            return "stopping"
-        return line(running[-1] if running else step.activity if step is not None else "", limit)
+        return line(_doing(snapshot), limit)
     if shown_state(snapshot) in {"complete", "partial"}:
         rows = (_MARKS.sub("", line(row, limit)).strip() for row in clean(snapshot.text).splitlines())
         first = next(filter(None, rows), "")
@@ -181,14 +50,44 @@ def now(snapshot: Snapshot, limit: int = 120) -> str:
     return line(_first_sentence(snapshot.error or "") or ending(snapshot), limit)
 
 
+def _doing(snapshot: Snapshot) -> str:
+    if snapshot.status is not None and snapshot.status.stopping:
+        return "stopping"
+    if snapshot.questions:
+        return f"“{line(snapshot.questions[0].text, 118)}”"
+    if snapshot.waits_for_place:
+        return WAITS
+    step = _current(snapshot)
+    running = [row.name for row in snapshot.open_tools]
+    return attention_line(snapshot) or (running[-1] if running else step.activity if step is not None else "")
+
+
+def attention_line(snapshot: Snapshot) -> str:
+    """Say why a live run may need a look, up to its last sign of life; a question says it by itself."""
+    found = snapshot.attention
+    if found is None or found.kind == "question":
+        return ""
+    lead, says_how_long, _ = found.text.rpartition(" for ")
+    if not says_how_long:
+        return line(found.text, 300)
+    return line(f"{lead} for {words.duration(_rounded(snapshot.elapsed_s - found.since_s))}.", 300)
+
+
+def _rounded(seconds: float) -> float:
+    return round(seconds) if seconds < 90 else 60 * round(seconds / 60)
+
+
 def text_line(snapshot: Snapshot) -> str:
     """Return one plain line for terminals and `text/plain`. The same reading gives the same line: no times, no ids."""
     state, agent = shown_state(snapshot), who(snapshot)[0]
     lead = f"{shown_name(snapshot)} ({agent}) {state}" if agent else f"{shown_name(snapshot)} {state}"
     count = snapshot.refusals
     refused = f" · {plural(count, 'tool call')} refused" if count else ""
+    if state == ASKS:
+        return f"{lead}: {asked(snapshot.questions[0])}{refused} · answer with {go_on(snapshot)[1]}"
     if not snapshot.ended:
-        return f"{lead}{refused} · attach again with {attach_command(snapshot)}"
+        waits = f" · {WAITS}" if snapshot.waits_for_place else ""
+        return f"{lead}{waits}{refused} · attach again with {command(snapshot, 'attach')}"
     said = now(snapshot, 200)
     return f"{lead}{': ' + said if said else ''}{refused}"
 
@@ -203,7 +102,7 @@ def widget_state(snapshot: Snapshot) -> dict[str, Any]:
     return {
         "run_id": line(snapshot.run_id, 80),
         "name": shown_name(snapshot),
-        "state": "lost" if state == UNREADABLE else state,
+        "state": {UNREADABLE: "lost", ASKS: "running"}.get(state, state),
         "agent": agent,
         "model": model,
         "elapsed_s": snapshot.elapsed_s,
@@ -219,9 +118,18 @@ def widget_state(snapshot: Snapshot) -> dict[str, Any]:
         "tail_end": max(streamed, len(tail)),
         "note": line(snapshot.notes[0], 300) if snapshot.notes else "",
         "error": error + " …" if more else error,
-        "reason": ending(snapshot),
+        "reason": f"It {WAITS}." if snapshot.waits_for_place else ending(snapshot),
+        "attention": attention_line(snapshot),
+        "waited_s": snapshot.waited_s,
+        "questions": [_question(question) for question in snapshot.questions[:_QUESTIONS]],
         "stopping": bool(snapshot.status is not None and snapshot.status.stopping and not snapshot.ended),
     }
+
+
+def _question(question: OpenQuestion) -> dict[str, Any]:
+    text, more = cut(clean(question.text).strip(), _QUESTION_CHARS)
+    choices = [line(choice, 200) for choice in question.choices]
+    return {"id": question.question_id, "text": text + " …" if more else text, "choices": choices}
 
 
 def _tools(snapshot: Snapshot, step: StepStatus | None) -> tuple[ToolRow, ...]:

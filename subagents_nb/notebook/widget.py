@@ -1,4 +1,4 @@
-"""The live view's kernel half: traits that the page reads, and the one request the page may make."""
+"""The live view's kernel half: traits that the page reads, and the way of what the page asks for."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import Any
 import anywidget
 import traitlets
 
-from subagents_nb.notebook.assets import asset
+from subagents_nb.notebook.assets import asset, joined
+
+Reply = Callable[[dict[str, Any]], None]
 
 
 class RunWidget(anywidget.AnyWidget):
     """One run on the page. The traits are the contract with widgets/run.js."""
 
-    _esm = asset("run.js")
+    _esm = joined(asset("dom.js"), asset("asks.js"), asset("run.js"))
     _css = asset("run.css")
 
     run_id = traitlets.Unicode("").tag(sync=True)
@@ -37,17 +39,18 @@ class RunWidget(anywidget.AnyWidget):
     error = traitlets.Unicode("").tag(sync=True)
     reason = traitlets.Unicode("").tag(sync=True)
     stopping = traitlets.Bool(False).tag(sync=True)
+    questions = traitlets.List(traitlets.Dict()).tag(sync=True)
+    attention = traitlets.Unicode("").tag(sync=True)
+    waited_s = traitlets.Float(0.0).tag(sync=True)
     beat = traitlets.Int(0).tag(sync=True)
 
-    def __init__(self, state: dict[str, Any], *, on_stop: Callable[[], str]) -> None:
+    def __init__(self, state: dict[str, Any], *, on_request: Callable[[Any, Reply], None]) -> None:
         super().__init__(**state)
-        self._on_stop = on_stop
+        self._on_request = on_request
         self.on_msg(self._hear)
 
     def _hear(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        # Whatever the page sends, it can only ask for this run to stop.
-        if isinstance(content, dict) and content.get("kind") == "stop":
-            self.send({"kind": "ack", "text": self._on_stop()})
+        self._on_request(content, self.send)
 
     def __repr__(self) -> str:
         return f"<RunWidget {self.name}>"

@@ -37,7 +37,10 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
     agent = _agent(request.agent or settings.default_agent, catalog, reasons)
     thinking = _thinking(request.thinking, agent, settings, reasons)
     model = _model(request, agent, settings, facts, thinking, reasons, notes)
-    timeout = _timeout(request, agent, settings, reasons)
+    timeout = _asked_time(request.timeout, reasons) or (agent and agent.timeout_s) or settings.timeout_s
+    tool_timeout = (
+        _asked_time(request.tool_timeout, reasons) or (agent and agent.tool_timeout_s) or settings.tool_timeout_s
+    )
     schema = request.output_schema if request.output_schema is not None else (agent.output_schema if agent else None)
     if schema is not None and (problem := schema_problem(dict(schema), request.schema_name)):
         reasons.append(problem)
@@ -57,7 +60,7 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
         tools=_tools(agent, model, notes),
         output_schema=dict(schema) if schema is not None else None,
         schema_name=request.schema_name,
-        tool_timeout_s=agent.tool_timeout_s or settings.tool_timeout_s,
+        tool_timeout_s=tool_timeout,
         max_requests=agent.max_requests or settings.max_requests,
     )
     return Draft(
@@ -161,16 +164,14 @@ def _named(choice: ModelChoice, facts: Facts) -> str:
     return next((name for name in choice.key_env if name in facts.environ_names), "a key")
 
 
-def _timeout(
-    request: LaunchRequest, agent: AgentDefinition | None, settings: Settings, reasons: list[str]
-) -> float | None:
-    if request.timeout is not None:
-        try:
-            return parse_duration(request.timeout)
-        except ValueError as error:
-            reasons.append(str(error))
-            return None
-    return agent.timeout_s if agent and agent.timeout_s else settings.timeout_s
+def _asked_time(asked: float | str | None, reasons: list[str]) -> float | None:
+    if asked is None:
+        return None
+    try:
+        return parse_duration(asked)
+    except ValueError as error:
+        reasons.append(str(error))
+        return None
 
 
 def _tools(agent: AgentDefinition, model: ModelChoice, notes: list[str]) -> tuple[str, ...]:

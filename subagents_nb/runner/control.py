@@ -21,6 +21,7 @@ from subagents_nb.runner.causes import GONE, Cause, interrupted_by, past_deadlin
 from subagents_nb.runner.inbox import RunInbox
 from subagents_nb.runner.journal import Journal
 from subagents_nb.runner.limits import LiveLimits
+from subagents_nb.runner.stdio import cap
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.usage import DISK_CAP_BYTES, disk_use
 from subagents_nb.store.writer import RunWriter
@@ -112,6 +113,7 @@ class Control:
             self.end(self._noted)
         if not self._writer.paths.lock.exists():
             self.end(GONE)
+        cap()
         self._keep_time()
         self._keep_size()
         self._hear()

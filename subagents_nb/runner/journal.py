@@ -40,6 +40,7 @@ class Journal:
         self._written = 0.0
         self._dirty = False
         self._finished = False
+        self._refused = False  # the disk took no status the last time
         self._status = first
         self._accounts = {step.index: StepAccount(step) for step in first.steps}
 
@@ -238,9 +239,12 @@ class Journal:
             self._writer.status(self._status, milestone=milestone)
             if milestone:
                 self._writer.sync_events()
+            self._refused = False
         except OSError as error:
             # Progress is dropped and the work goes on; the result itself is insisted on.
-            print(f"status not written: {error}", file=sys.stderr, flush=True)  # noqa: T201
+            if not self._refused:
+                print(f"status not written: {error}", file=sys.stderr, flush=True)  # noqa: T201
+            self._refused = True
 
     @staticmethod
     def _insist(write: Callable[[], object]) -> None:

@@ -25,6 +25,7 @@ from subagents_nb.runner.limits import LiveLimits
 from subagents_nb.runner.notify import notify
 from subagents_nb.runner.questions import Questions
 from subagents_nb.runner.startup import Channel, may_begin
+from subagents_nb.runner.stdio import forgive
 from subagents_nb.store.codec import lenient_json
 from subagents_nb.store.disk import DISK, Disk
 from subagents_nb.store.layout import RunPaths
@@ -54,6 +55,7 @@ def run(root: Path, *, channel: int, disk: Disk = DISK) -> int:
 
     Return the exit code; the caller leaves by `os._exit`.
     """
+    forgive()
     paths = RunPaths(root)
     hold(paths.lock)
     plan = read_document(paths.plan, LaunchPlan, root.name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 
 from subagents_nb.domain.judge import Ending
@@ -19,6 +20,7 @@ from subagents_nb.store.reader import FileRuns, read_document
 from subagents_nb.store.writer import RunWriter
 from subagents_nb.supervisor.ending import judge_run
 from subagents_nb.supervisor.identity import start_ticks
+from subagents_nb.supervisor.lastresort import LastResort
 from subagents_nb.supervisor.leftovers import end_leftovers, mark_of
 
 _SCANNED = 500
@@ -30,6 +32,7 @@ class Adopted:
     def __init__(self, home: StoreHome) -> None:
         self._home = home
         self._runs: dict[int, tuple[str, ProcessRecord]] = {}
+        self._last_resort = LastResort()
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -47,6 +50,13 @@ class Adopted:
             if run_id not in known and (handle := self._adopt(run_id)) is not None:
                 new.append(handle)
         return new
+
+    def force(self) -> None:
+        """End the runners that do not hear that they shall stop, each through the descriptor that proves who it is."""
+        handles = {run_id: handle for handle, (run_id, _) in self._runs.items()}
+        for run_id in self._last_resort.due({run_id: self._home.run(run_id) for run_id in handles}):
+            with contextlib.suppress(OSError):
+                signal.pidfd_send_signal(handles[run_id], signal.SIGKILL)
 
     def ended(self, handle: int) -> None:
         """Record that an adopted run's process has ended."""

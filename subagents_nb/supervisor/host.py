@@ -39,7 +39,7 @@ from subagents_nb.supervisor.sweeping import sweep
 
 IDLE_VARIABLE = "SUBAGENTS_NB_SUPERVISOR_IDLE_S"
 _IDLE_S = 1800.0
-_TICK_S, _QUEUE_TICK_S = 5.0, 0.1
+_TICK_S, _WATCH_TICK_S, _QUEUE_TICK_S = 5.0, 1.0, 0.1
 _SLOW_PEER_S = 5.0
 _COLLECT_AFTER_S = 60.0
 
@@ -73,8 +73,10 @@ class Host:
         for handle in self._adopted.find():
             self._selector.register(handle, selectors.EVENT_READ, self._adopted_ended)
         while not self._leaving:
-            for key, _ in self._selector.select(_QUEUE_TICK_S if len(self._queue) else _TICK_S):
+            for key, _ in self._selector.select(self._patience_s):
                 key.data(key.fileobj)
+            self._nursery.force()
+            self._adopted.force()
             if self._nursery.reap():
                 self._last_used = time.monotonic()
             self._queue.step()
@@ -86,6 +88,12 @@ class Host:
                 break  # idle for long, or its store was deleted
         with contextlib.suppress(OSError):
             self.socket_path.unlink()
+
+    @property
+    def _patience_s(self) -> float:
+        if len(self._queue):
+            return _QUEUE_TICK_S
+        return _WATCH_TICK_S if len(self._nursery) or len(self._adopted) else _TICK_S
 
     def _listen(self) -> None:
         with contextlib.suppress(FileNotFoundError):

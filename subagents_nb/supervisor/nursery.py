@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from subagents_nb.store.writer import RunWriter
 from subagents_nb.supervisor.child import become_runner
 from subagents_nb.supervisor.ending import record_end, record_pending
 from subagents_nb.supervisor.identity import start_ticks
+from subagents_nb.supervisor.lastresort import LastResort
 from subagents_nb.supervisor.leftovers import end_leftovers, mark_of
 
 
@@ -38,6 +40,7 @@ class Nursery:
         self._forking = forking
         self._children: dict[int, tuple[str, ProcessRecord]] = {}
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._last_resort = LastResort()
 
     def __len__(self) -> int:
         return len(self._children)
@@ -58,6 +61,13 @@ class Nursery:
         started = record_pending(writer, spawn=spawn, token=birth.token, pid=pid, ticks=ticks)
         self._children[pid] = (birth.run_id, started)
         return pid
+
+    def force(self) -> None:
+        """End the runners that do not hear that they shall stop. They are unreaped: their pids are still theirs."""
+        pids = {run_id: pid for pid, (run_id, _) in self._children.items()}
+        for run_id in self._last_resort.due({run_id: self._home.run(run_id) for run_id in pids}):
+            with contextlib.suppress(OSError):
+                os.kill(pids[run_id], signal.SIGKILL)
 
     def reap(self) -> int:
         """Record the ends of all runners that have ended; return how many. A fault with one harms no other."""

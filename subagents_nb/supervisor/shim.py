@@ -9,6 +9,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from subagents_nb.store.layout import RunPaths
 
 POSIX = os.name == "posix"
 PLACE_VARIABLE = "SUBAGENTS_NB_PLACE"
@@ -67,7 +71,7 @@ def _watch(home_text: str, run_id: str, token: str, process: subprocess.Popen[by
         started = record_pending(RunWriter(paths), spawn="cold", token=token, pid=process.pid, ticks=ticks)
     left = Leftovers()
     if POSIX:
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        _await_end(paths, run_id, process.pid)
         left = end_leftovers(process.pid, mark_of(run_id, token))
     code = process.wait()
     record_end(
@@ -80,6 +84,25 @@ def _watch(home_text: str, run_id: str, token: str, process: subprocess.Popen[by
         judge="shim",
     )
     return 0
+
+
+def _await_end(paths: RunPaths, run_id: str, pid: int) -> None:
+    """Wait for the runner's end, without reaping it; one that does not hear that it shall stop is ended."""
+    import select
+    import signal
+
+    from subagents_nb.supervisor.lastresort import LOOK_S, LastResort
+
+    last_resort = LastResort()
+    try:
+        handle = os.pidfd_open(pid)
+    except (OSError, AttributeError):  # no descriptors of processes here: nothing to do but wait
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        return
+    while not select.select([handle], [], [], LOOK_S)[0]:
+        if last_resort.due({run_id: paths}):
+            os.kill(pid, signal.SIGKILL)
+    os.close(handle)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.lock import probe
 from subagents_nb.store.reader import FileRuns
 from subagents_nb.supervisor.ending import judge_run
+from subagents_nb.supervisor.leftovers import end_leftovers, mark_of
 from subagents_nb.supervisor.liveness import liveness_of
 
 # A launch takes milliseconds. A plan this old without any status belongs to a launcher that died in between.
@@ -37,9 +38,13 @@ def _sweep_one(home: StoreHome, runs: FileRuns, run_id: str) -> bool:
     if again.state is None or again.state.ended:
         return False
     try:
-        return judge_run(home, again, ending=Ending(), judge="sweep")
+        judged = judge_run(home, again, ending=Ending(), judge="sweep")
     except OSError:
         return False  # the store takes no verdict now; reading goes on without it
+    if judged and again.plan is not None:
+        # Whoever watched it should have done so, but may have died before it. Only what carries its mark is ended.
+        end_leftovers(None, mark_of(run_id, again.plan.token))
+    return judged
 
 
 def _is_gone(home: StoreHome, snapshot: Snapshot) -> bool:

@@ -7,11 +7,15 @@ last and compares, with the plan and with the table of README.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from crash.counting import LEDGER, Planned
+from crash.lives import settings
+from support import CHILDREN
 
 HERE = Path(__file__).parent
 Case = Callable[..., None]
@@ -53,3 +57,20 @@ def not_here(request: pytest.FixtureRequest) -> Callable[[str], None]:
         pytest.skip(why)
 
     return leave_out
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Iterator[str]:
+    """A model that calls bash with what the task says behind `RUN: `, and room for many live runs.
+
+    Ask for a store first: the settings go into its user's home.
+    """
+    command = [sys.executable, str(CHILDREN / "chat.py")]
+    peer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    with peer:
+        assert peer.stdout is not None
+        port = int(peer.stdout.readline())
+        settings(f'[endpoints.told]\nbase_url = "http://127.0.0.1:{port}/v1"\n', live=60)
+        yield "told:m"
+        assert peer.stdin is not None
+        peer.stdin.close()

@@ -103,6 +103,13 @@ def script(name: str, *steps: dict[str, Any]) -> str:
     return f"scripted:{name}"
 
 
+def settings(more: str = "", *, live: int) -> None:
+    """Write the user's settings: how many runs may be live at once, and more."""
+    folder = Path.home() / ".subagents"
+    folder.mkdir(exist_ok=True)
+    (folder / "settings.toml").write_text(f"max_live_runs = {live}\n{more}")
+
+
 def event_lines(home: StoreHome, run_id: str) -> list[dict[str, Any]]:
     """Return the whole lines of a run's events; fail if one before the last is torn."""
     try:

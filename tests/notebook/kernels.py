@@ -98,7 +98,7 @@ class Kernel:
         """Begin a cell and return the id of its request."""
         content = {
             "code": code, "silent": False, "store_history": True, "user_expressions": {},
-            "allow_stdin": False, "stop_on_error": False,
+            "allow_stdin": cell_id is not None, "stop_on_error": False,
         }  # fmt: skip
         metadata = {"cellId": cell_id} if cell_id is not None else {}
         message = self._client.session.msg("execute_request", content, metadata=metadata)
@@ -144,6 +144,18 @@ class Kernel:
         types = content["metadata"].get("_jupyter_types_experimental", [])
         ours = [one["text"] for one in types if one["type"] == "subagents"]
         return ours, code[content["cursor_start"] : content["cursor_end"]]
+
+    def comm_of(self, name: str) -> str:
+        """Return over which comm a run's live view is fed."""
+        opened = [m["content"] for m in self.log if m["msg_type"] == "comm_open"]
+        return next(str(c["comm_id"]) for c in opened if c["data"]["state"].get("name") == name)
+
+    def told(self, comm_id: str) -> list[dict[str, Any]]:
+        """Return the acknowledgements that a page was sent, and what its traits became."""
+        data = [
+            m["content"]["data"] for m in self.log if m["msg_type"] == "comm_msg" and m["content"]["comm_id"] == comm_id
+        ]
+        return [d.get("content") or d.get("state") or {} for d in data]
 
     def say(self, comm_id: str, content: Any) -> None:
         """Send a widget's custom message, as a page does."""

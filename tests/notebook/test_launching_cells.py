@@ -47,6 +47,24 @@ def test_a_line_returns_its_run(kernel: Kernel) -> None:
     assert kernel.value("run.result(20)") == "hello"
 
 
+def test_a_line_may_end_in_a_question_mark(kernel: Kernel) -> None:
+    kernel.ok("%subagent --model scripted:echo -q --wait -o run -- Which columns look wrong?")
+    assert kernel.value("run.output") == "Which columns look wrong?"
+    kernel.ok("other = %subagent --model scripted:echo -- And why?")
+    assert kernel.value("other.result(20)") == "And why?"
+
+
+def test_the_limit_of_a_tool_call_can_be_given_and_configured(kernel: Kernel) -> None:
+    kernel.ok("%%subagent --model scripted:echo -q -o run --tool-timeout 90s\nx")
+    assert kernel.value("run.plan.steps[0].tool_timeout_s") == 90
+    kernel.ok("%config SubagentMagics.tool_timeout = '2m'")
+    try:
+        kernel.ok("%%subagent --model scripted:echo -q -o run\nx")
+        assert kernel.value("run.plan.steps[0].tool_timeout_s") == 120
+    finally:
+        kernel.ok("%config SubagentMagics.tool_timeout = ''")
+
+
 def test_a_line_without_a_task_says_where_it_goes(kernel: Kernel) -> None:
     assert "behind -- on the line" in kernel.fails("%subagent scout")
 
@@ -69,7 +87,9 @@ def test_the_line_is_not_expanded(kernel: Kernel) -> None:
     "magic",
     [
         "%%subagent", "%subagent", "%subagent_status", "%subagent_wait", "%subagent_stop", "%subagent_attach",
-        "%subagent_agents", "%subagent_doctor",
+        "%subagent_agents", "%subagent_doctor", "%subagent_interrupt", "%subagent_again", "%subagent_retune",
+        "%subagent_drain", "%subagent_steer", "%%subagent_steer", "%subagent_answer", "%%subagent_answer",
+        "%subagent_resume", "%%subagent_resume",
     ],
 )  # fmt: skip
 def test_help_prints_and_returns(kernel: Kernel, magic: str) -> None:
@@ -114,6 +134,18 @@ def test_a_question_mark_shows_the_same_help(kernel: Kernel) -> None:
         ("%subagent_status -n many", "'many' is no number of runs"),
         ("%subagent_wait --timeout never", "'never' is no timeout"),
         ("%subagent_agents extra", "'extra' is one word too many"),
+        ("%%subagent --model scripted:echo --tool-timeout soon\nx", "'soon' is no timeout"),
+        ("%subagent_steer nope", "behind -- on the line"),
+        ("%subagent_steer nope -- look", "No run is named 'nope'"),
+        ("%%subagent_steer\nlook", "say which run"),
+        ("%subagent_steer nope --folow-up -- look", "perhaps you mean --follow-up"),
+        ("%subagent_answer nope", "behind -- on the line"),
+        ("%subagent_resume nope --max-requests many -- go on", "No run is named 'nope'"),
+        ("%subagent_retune nope", "say what to change: --timeout"),
+        ("%subagent_retune nope --max-requests 0", "'0' is no number of 1 or more"),
+        ("%subagent_again nope -o 1a", "no Python name"),
+        ("%subagent_interrupt nope", "No run is named 'nope'"),
+        ("%subagent_drain", "say which run"),
     ],
 )
 def test_a_mistake_fails_the_cell_in_few_words(kernel: Kernel, code: str, said: str) -> None:

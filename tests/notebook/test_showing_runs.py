@@ -92,12 +92,12 @@ def test_the_widget_is_freed_when_the_run_has_ended(kernel: Kernel) -> None:
     kernel.ok("RunWidget.__init__ = init")
 
 
-def test_the_page_can_ask_for_a_stop_and_for_nothing_else(kernel: Kernel) -> None:
+def test_the_page_can_ask_for_a_stop_and_for_nothing_that_is_not_in_the_list(kernel: Kernel) -> None:
     show_slow(kernel, "asked-by-the-page")
-    opened = [m for m in kernel.log if m["msg_type"] == "comm_open"]
-    comm = next(m["content"]["comm_id"] for m in opened if "run_id" in m["content"]["data"]["state"])
-    for content in ({"kind": "exec", "code": "1/0"}, "stop", None, {"kind": "stop"}):
+    comm = kernel.comm_of("asked-by-the-page")
+    for content in ({"kind": "exec", "code": "1/0"}, "stop", None, {"kind": "retune"}, {"kind": "steer", "text": 7}):
         kernel.say(comm, content)
+    kernel.say(comm, {"kind": "stop"})
     kernel.until(lambda: kernel.state("asked-by-the-page") == "stopped", what="the stop")
     assert not [m for m in kernel.log if m["msg_type"] in ("error", "stream")]
 

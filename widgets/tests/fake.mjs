@@ -30,6 +30,8 @@ export class FakeElement extends FakeNode {
   style = {};
   hidden = false;
   disabled = false;
+  readOnly = false;
+  value = "";
   className = "";
   title = "";
   scrollHeight = 0;
@@ -67,10 +69,22 @@ export class FakeElement extends FakeNode {
     return this.attributes.get(name) ?? null;
   }
   addEventListener(event, ear) {
-    this.ears.set(event, ear);
+    this.ears.set(event, [...(this.ears.get(event) ?? []), ear]);
   }
-  fire(event) {
-    if (!this.disabled) this.ears.get(event)?.({ type: event });
+  /** Let something happen here; return the event, which counts what was done with it. */
+  fire(type, more = {}) {
+    const event = { type, stopped: 0, prevented: 0, stopPropagation: () => event.stopped++, preventDefault: () => event.prevented++, ...more };
+    if (!this.disabled) for (const ear of this.ears.get(type) ?? []) ear(event);
+    return event;
+  }
+  press(key, more = {}) {
+    return this.fire("keydown", { key, ...more });
+  }
+  contains(node) {
+    return this.all().includes(node);
+  }
+  getRootNode() {
+    return { activeElement: FakeElement.focused ?? null };
   }
   focus() {
     FakeElement.focused = this;
@@ -108,7 +122,7 @@ globalThis.document = {
 const DEFAULTS = {
   run_id: "r-06f3k2m9", name: "find-outliers", agent: "scout", model: "anthropic:claude-sonnet", state: "running",
   elapsed_s: 42, deadline_s: 1800, tokens_in: 12_400, tokens_out: 861, cost: "$0.051", tool_calls: 3, tool_limit: 40,
-  refusals: 0, tools: [], tail: "", tail_end: 0, note: "", error: "", reason: "", stopping: false, beat: 1,
+  refusals: 0, tools: [], tail: "", tail_end: 0, note: "", error: "", reason: "", stopping: false, questions: [], attention: "", waited_s: 0, beat: 1,
 };
 
 export class FakeModel {
@@ -151,6 +165,7 @@ export function startClock() {
   mock.timers.reset();
   mock.restoreAll();
   now = 1_000_000;
+  FakeElement.focused = null;
   mock.method(performance, "now", () => now);
   mock.timers.enable({ apis: ["setTimeout", "setInterval"] });
 }
@@ -174,6 +189,8 @@ export function show(over = {}) {
     model, el, abort, close, section, part,
     head: part("sa-head"), body: part("sa-body"), foot: part("sa-foot"), tail: part("sa-tail"), stop: part("sa-danger"),
     stale: part("sa-stale"), tools: part("sa-tools"), spoken: section.all().find((node) => node.getAttribute("role") === "status"),
+    buttons: (name) => section.all().filter((node) => node.tag === "button" && node.textContent === name),
+    questions: () => section.all().filter((node) => node.getAttribute("role") === "group"),
     bars: () => section.all().filter((node) => node.getAttribute("role") === "progressbar"),
     text: () => part("sa-tail").childNodes.filter((kid) => kid instanceof FakeText).map((kid) => kid.data).join(""),
   };

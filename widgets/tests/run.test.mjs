@@ -325,7 +325,7 @@ test("tool states are words and icons, and a running tool counts", () => {
   assert.match(view.tools.childNodes[0].seen, /3\.0 s/);
   assert.match(view.tools.childNodes[1].seen, /1\.0 s/);
   assert.equal(view.tools.childNodes[0].one("sa-icon"), before, "the same icon is not drawn again");
-  assert.equal(show({ tools: null }).tools.childNodes.length, 0);
+  assert.equal(show({ tools: null, questions: null }).tools.childNodes.length, 0);
   show({ tools: [null, 3, {}] });
 });
 
@@ -372,11 +372,6 @@ test("the status line speaks state changes and nothing else", () => {
   assert.equal(view.spoken.textContent, "Run find-outliers: the kernel is not answering");
   view.model.set({ beat: 2 });
   assert.equal(view.spoken.textContent, "Run find-outliers is paused");
-});
-
-test("the page listens to no keys", () => {
-  const { section } = show();
-  for (const node of section.all()) for (const event of node.ears.keys()) assert.ok(["click", "scroll"].includes(event), event);
 });
 
 test("an ended view leads with the reason, keeps its text and says how to get the result", () => {
@@ -455,7 +450,7 @@ const HOSTILE = [
   "line\u2028sep\u2029", "lone\rreturn",
 ];
 const RISKY = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]|[\u{e0000}-\u{e007f}]/u;
-const FIELDS = ["run_id", "name", "agent", "model", "cost", "note", "error", "reason", "tail", "state"];
+const FIELDS = ["run_id", "name", "agent", "model", "cost", "note", "error", "reason", "attention", "tail", "state"];
 
 test("30 hostile texts in every field become harmless text", () => {
   assert.equal(HOSTILE.length, 30);
@@ -463,11 +458,12 @@ test("30 hostile texts in every field become harmless text", () => {
   for (const state of ["running", "failed"]) {
     for (const text of HOSTILE) {
       const tool = { name: text, args: text, state: "running", seconds: 1 };
-      const plain = show({ state, tools: [{ ...tool, name: "t", args: "a" }] });
-      const bad = { tail: text, tail_end: Array.from(text).length, tools: [tool] };
+      const plain = show({ state, tools: [{ ...tool, name: "t", args: "a" }], questions: [{ id: "q1", text: "?", choices: ["y", "no"] }] });
+      const question = { id: "q1", text, choices: [text, "no"] };
+      const bad = { tail: text, tail_end: Array.from(text).length, tools: [tool], questions: [question] };
       for (const field of FIELDS) if (!["tail", "state"].includes(field)) bad[field] = text;
       const view = show({ state, ...bad });
-      view.model.message({ kind: "ack", text });
+      for (const to of ["stop", "steer", "answer", text]) view.model.message({ kind: "ack", to, question: "q1", text, ok: text, more: text });
       view.model.message({ kind: "tail", at: bad.tail_end, text });
       assert.equal(shape(view), shape(plain), text);
       show({ ...bad, state: text });

@@ -147,7 +147,7 @@ def test_tools_are_a_list_or_text_with_commas(lines: tuple[str, ...]) -> None:
     assert good(*lines).tools == ("read", "grep", "bash")
 
 
-@pytest.mark.parametrize("line", ["tools:", "tools: ''", "tools: []", "tools: ~", "tools: false"])
+@pytest.mark.parametrize("line", ["tools:", "tools: ''", "tools: []", "tools: ~", "tools: false", "tools: none"])
 def test_tools_present_but_empty_mean_no_tools(line: str) -> None:
     assert good(line).tools == ()
 

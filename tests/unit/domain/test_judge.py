@@ -91,6 +91,7 @@ ENDINGS = [
     (False, 75, None, False, "failed", "startup", "self", "before it began to work (exit code 75)"),
     (False, None, 9, False, "failed", "startup", "unknown", "ended by SIGKILL"),
     (False, None, None, True, "failed", "startup", "unknown", "nobody saw how it ended"),
+    (False, None, 9, True, "stopped", "stopped", "person", "asked to stop"),
     (True, None, 9, False, "lost", "signal", "outside", "memory"),
     (True, None, 15, False, "lost", "signal", "outside", "SIGTERM"),
     (True, None, 64, False, "lost", "signal", "outside", "signal 64"),

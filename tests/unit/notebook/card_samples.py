@@ -6,7 +6,18 @@ from typing import Any
 
 from subagents_nb.domain.models import ModelChoice
 from subagents_nb.domain.plan import Draft, LaunchPlan, StepPlan
-from subagents_nb.domain.records import Refusal, RunResult, RunStatus, StepResult, StepStatus, ToolRow, Usage, Verdict
+from subagents_nb.domain.questions import OpenQuestion
+from subagents_nb.domain.records import (
+    Identity,
+    Refusal,
+    RunResult,
+    RunStatus,
+    StepResult,
+    StepStatus,
+    ToolRow,
+    Usage,
+    Verdict,
+)
 from subagents_nb.domain.snapshot import Damage, Snapshot
 from subagents_nb.domain.states import RunState, StepState
 
@@ -98,6 +109,23 @@ def lost(**changes: Any) -> Snapshot:
     }
     status = running().status
     return Snapshot(run_id=RUN_ID, status=status, verdict=Verdict(**{**known, **changes}))
+
+
+def asking(*texts: str, choices: tuple[str, ...] = ("yes", "no"), **changes: Any) -> Snapshot:
+    """A run at work with open questions."""
+    questions = tuple(
+        OpenQuestion(question_id=f"q{number}", text=text, choices=choices, asked_at=AT)
+        for number, text in enumerate(texts or ("Keep the old name as an alias?",), 1)
+    )
+    return running(**{"questions": questions, "waited_s": 40.0, **changes})
+
+
+def queued(*, verdict: Verdict | None = None) -> Snapshot:
+    """A run that waits for a place, or that waited until its verdict."""
+    keeper = Identity(pid=4, start_ticks=9, boot_id="b", pid_namespace="n", host="h", token="t" * 8)
+    step = StepStatus(agent="scout", model="anthropic:claude-sonnet")
+    waiting = running(state=RunState.QUEUED, steps=(step,), usage=Usage(), elapsed_s=0.0, queue_keeper=keeper)
+    return waiting.model_copy(update={"verdict": verdict})
 
 
 def unreadable(message: str = "not JSON at line 3", document: str = "status.json") -> Snapshot:

@@ -7,12 +7,30 @@ from typing import Any
 
 import pytest
 from card_page import Page
-from card_samples import FINDINGS, answered, ended, gave, lost, planned, refused, running, unreadable
+from card_samples import (
+    AT,
+    FINDINGS,
+    RUN_ID,
+    answered,
+    asking,
+    ended,
+    gave,
+    lost,
+    planned,
+    queued,
+    refused,
+    running,
+    unreadable,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from subagents_nb.domain.attention import Attention
+from subagents_nb.domain.control import Retuned
+from subagents_nb.domain.records import ToolRow, Verdict
 from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.notebook.card import MAX_CARD_BYTES, card_html, card_text
+from subagents_nb.domain.states import RunState
+from subagents_nb.notebook.card import MAX_CARD_BYTES, Beside, card_html, card_text
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -30,7 +48,7 @@ def in_order(text: str, *parts: str) -> None:
 
 
 def test_a_complete_card_reads_in_order_with_all_styles_stripped() -> None:
-    text = Page(card_html(planned(gave(FINDINGS, notes=("model chosen: the first key",))), binding="findings")).text
+    text = Page(card_html(planned(gave(FINDINGS, notes=("model chosen: the first key",))), Beside("findings"))).text
     in_order(
         text, "✓", "complete", "find-outliers", "scout · anthropic:claude-sonnet", "1:04", "18.9k / 1.6k tokens",
         "$0.081", "columns", "column", "problem", "rows", "why", "unit_price", "negative values", "14", "region",
@@ -46,9 +64,85 @@ def test_a_failed_card_leads_with_the_reason_then_the_last_lines_then_one_comman
     page = Page(card_html(snapshot))
     in_order(
         page.text, "✕", "failed", "find-outliers", "The deadline of 30 min passed", "bash was open", "$ pytest ..F",
-        "go on: run the cell again with --timeout 60m", "again: run = ",
+        "go on from here: %subagent_resume find-outliers --timeout 60m -- …", "again: run = ",
     )  # fmt: skip
     assert page.tags.index("pre") > page.tags.index("p")
+
+
+def test_a_failed_card_names_the_files_that_were_changed_and_the_tool_that_was_at_work() -> None:
+    tool = ToolRow(call_id="1", name="bash", args="pytest -q tests", seconds=720.4)
+    files = ("pkg/io.py", "pkg/cli.py")
+    snapshot = ended("failed", reason="timeout", actor="deadline", changed_files=files, open_tools=(tool,))
+    in_order(
+        Page(card_html(snapshot)).text, "The deadline of 30 min passed",
+        "At work at the end: bash (pytest -q tests) for 12 min.",
+        "2 files were changed and kept: pkg/io.py , pkg/cli.py . Nothing restarts by itself.",
+    )  # fmt: skip
+
+
+def test_of_many_changed_files_eight_are_named() -> None:
+    files = tuple(f"file-{number}.py" for number in range(41))
+    text = Page(card_html(ended("failed", reason="provider", changed_files=files))).text
+    in_order(text, "41 files were changed and kept:", "file-7.py and 33 more.")
+    assert "file-8.py" not in text
+
+
+def test_a_lost_card_names_the_files_that_its_events_tell() -> None:
+    text = Page(card_html(lost(), Beside(changed_files=("pkg/io.py",)))).text
+    assert "1 file was changed and kept: pkg/io.py ." in text
+
+
+def test_a_paused_card_says_that_it_can_go_on_and_how() -> None:
+    snapshot = ended("paused", reason="interrupted", actor="person", error="Interrupted on request from a cell.")
+    in_order(
+        Page(card_html(snapshot)).text, "‖", "paused", "It was interrupted, and its session is kept: it can go on.",
+        "Interrupted on request from a cell.", "go on from here: %subagent_resume find-outliers -- …",
+    )  # fmt: skip
+
+
+def test_a_card_says_quietly_where_the_run_goes_on_from_and_which_limits_were_changed() -> None:
+    changes = [
+        Retuned(at="2026-05-03T14:02:11Z", by="a cell", changes={"timeout_s": 3600.0, "max_requests": 80.0}),
+        Retuned(at="odd", by="", changes={"tool_timeout_s": 89.0}),
+    ]
+    snapshot = answered("Done.", resumed_from="r-06f3k2m1", retunes=tuple(changes))
+    assert (
+        "goes on from r-06f3k2m1 · limits changed: timeout 60 min, requests 80 (a cell, 14:02 UTC); tool timeout 89 s"
+    ) in Page(card_html(snapshot)).text
+    many = answered("Done.", retunes=(changes[0],) * 9)
+    assert "limits changed: 6 earlier changes; timeout" in Page(card_html(many)).text
+
+
+def test_a_card_of_a_run_that_asks_says_what_and_how_to_answer() -> None:
+    text = Page(card_html(asking())).text
+    in_order(
+        text, "‖", "asks you", "find-outliers", "0:42 · waited 0:40", "“Keep the old name as an alias?” (yes / no)",
+        "answer it: %subagent_answer find-outliers -- …",
+    )  # fmt: skip
+    several = asking("Keep it?", "Delete the file?")
+    assert "%subagent_answer find-outliers --question q1 -- …" in Page(card_html(several)).text
+
+
+def test_a_card_points_at_a_live_run_that_may_need_a_look() -> None:
+    seen = Attention(kind="idle", text="Nothing was heard for 60 s.", since_s=10.0)
+    assert "Nothing was heard for 3 min." in Page(card_html(running(attention=seen, elapsed_s=190.0))).text
+
+
+def test_a_card_of_a_run_that_waits_for_its_turn_says_so() -> None:
+    assert "It waits for a free place." in Page(card_html(queued())).text
+
+
+def test_a_run_that_never_got_its_turn_has_one_command() -> None:
+    snapshot = queued(verdict=Verdict(
+        run_id=RUN_ID, state=RunState.FAILED, reason="startup", message="Its supervisor went away.", judged_at=AT,
+        judged_by="sweep",
+    ))  # fmt: skip
+    text = Page(card_html(snapshot)).text
+    in_order(
+        text, "failed", "It waited for a free place and never began.", "Its supervisor went away.",
+        "start it again: %subagent_again find-outliers",
+    )  # fmt: skip
+    assert "At work" not in text
 
 
 def test_a_lost_card_says_that_something_outside_ended_it() -> None:
@@ -83,7 +177,7 @@ def test_a_complete_run_without_any_answer_says_so() -> None:
     "snapshot", [planned(gave(FINDINGS)), answered("Three columns.\n" * 40), lost(), refused(("a", "b"))]
 )
 def test_a_typical_card_is_under_five_kilobytes(snapshot: Snapshot) -> None:
-    assert len(card_html(snapshot, binding="findings").encode()) < 5_000
+    assert len(card_html(snapshot, Beside("findings")).encode()) < 5_000
 
 
 def test_numbers_are_on_the_right_and_headings_have_a_scope() -> None:
@@ -95,7 +189,7 @@ def test_numbers_are_on_the_right_and_headings_have_a_scope() -> None:
 
 def test_a_long_table_says_how_many_rows_and_columns_are_left_out() -> None:
     rows = [{f"c{c}": r * c for c in range(11)} for r in range(1_000)]
-    page = Page(card_html(gave(rows), binding="found"))
+    page = Page(card_html(gave(rows), Beside("found")))
     assert "… 980 more rows and 3 more columns, all of it: found.output" in page.text
     assert page.tags.count("tr") == 21
 
@@ -144,8 +238,8 @@ def test_a_value_a_thousand_levels_deep_is_cut_not_followed(make: Any) -> None:
 
 def test_a_long_text_is_cut_with_how_much_and_where_the_rest_is() -> None:
     snapshot = answered("word " * 4_000)
-    assert "… cut: 17,000 more characters, all of it: found.output" in Page(card_html(snapshot, binding="found")).text
-    assert card_text(snapshot, binding="found").endswith("more characters in found.output")
+    assert "… cut: 17,000 more characters, all of it: found.output" in Page(card_html(snapshot, Beside("found"))).text
+    assert card_text(snapshot, Beside("found")).endswith("more characters in found.output")
 
 
 @pytest.mark.parametrize(
@@ -154,7 +248,8 @@ def test_a_long_text_is_cut_with_how_much_and_where_the_rest_is() -> None:
 def test_no_text_makes_a_card_larger_than_the_cap(text: str) -> None:
     for snapshot in (
         answered(text),
-        ended("failed", error=text, tail=text, notes=(text,) * 50),
+        ended("failed", error=text, tail=text, notes=(text,) * 50, changed_files=(text,) * 50),
+        asking(*[text[:4000]] * 12, choices=(text[:200],) * 12),
         gave([{text: text}] * 99),
     ):
         card = card_html(snapshot)
@@ -195,7 +290,7 @@ def test_halves_of_surrogate_pairs_do_not_reach_the_page() -> None:
 @pytest.mark.parametrize("snapshot", [gave(FINDINGS), answered("x"), lost(), running(), unreadable()])
 def test_the_same_reading_gives_the_same_card(snapshot: Snapshot) -> None:
     again = Snapshot.model_validate(snapshot.model_dump())
-    assert card_html(snapshot, binding="a") == card_html(again, binding="a")
+    assert card_html(snapshot, Beside("a")) == card_html(again, Beside("a"))
     assert card_text(snapshot) == card_text(again)
 
 

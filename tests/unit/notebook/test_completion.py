@@ -77,6 +77,14 @@ def test_a_second_agent_is_not_offered() -> None:
         ("%subagent_status --n", ["--number"]),
         ("%subagent_stop --r", ["--reason"]),
         ("%subagent_doctor ", ["--help", "-h"]),
+        ("%%subagent_steer work --f", ["--follow-up"]),
+        ("%subagent_answer work --q", ["--question"]),
+        ("run = %subagent_resume work --max", ["--max-requests"]),
+        ("%subagent_retune work --to", ["--tool-timeout"]),
+        ("%subagent_interrupt work --re", ["--reason"]),
+        ("%subagent_again work --w", ["--wait"]),
+        ("%subagent_drain work --h", ["--help"]),
+        ("%%subagent --no", ["--no-queue"]),
         ("%%subagent -o ", []),
         ("%%subagent --name ", []),
     ],
@@ -88,8 +96,8 @@ def test_what_fits_is_offered(text: str, offered: list[str]) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "subagent --", "x = 1", "%%bash --", "%subagents --", "%subagent_steer --", "# %subagent --", "%subagent",
-        "%subagent scout -- the task --mo", "print('%subagent --')",
+        "", "subagent --", "x = 1", "%%bash --", "%subagents --", "%subagent_compare --", "# %subagent --", "%subagent",
+        "%subagent scout -- the task --mo", "%subagent_steer work -- --fo", "print('%subagent --')",
     ],
 )  # fmt: skip
 def test_nothing_is_offered_elsewhere(text: str) -> None:

@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 from card_page import Page
 from card_payloads import PAYLOADS
-from card_samples import draft, ended, gave, lost, planned, refused, running, unreadable
+from card_samples import asking, draft, ended, gave, lost, planned, refused, running, unreadable
 
 from subagents_nb.domain.agent import AgentCatalog, AgentDefinition, AgentProblem, SearchedPlace
+from subagents_nb.domain.attention import Attention
+from subagents_nb.domain.control import Retuned
 from subagents_nb.domain.records import Refusal, StepStatus, ToolRow
 from subagents_nb.domain.settings import Endpoint
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import StepState
-from subagents_nb.notebook.card import MAX_CARD_BYTES, card_html, card_text
+from subagents_nb.notebook.card import MAX_CARD_BYTES, Beside, card_html, card_text
 from subagents_nb.notebook.markdown import safe_markdown
 from subagents_nb.notebook.plan_card import plan_html, plan_text
 from subagents_nb.notebook.tables import agents_table_html, agents_table_text, runs_table_html, runs_table_text
@@ -40,6 +42,18 @@ def snapshots(text: str) -> list[Snapshot]:
         ended("partial", reason="no-answer", error=text, tail=text, step=step, **common),
         ended("failed", reason="provider", actor="provider", error=text, tail=text, step=step, **common),
         lost(message=text, tail=text),
+        ended(
+            "paused",
+            reason="interrupted",
+            error=text,
+            resumed_from=text,
+            changed_files=(text,) * 9,
+            open_tools=(row,),
+            retunes=(Retuned(at=text, by=text, changes={text: 3.0}),),
+            **common,
+        ),
+        asking(text, text, choices=(text, "no"), steps=(at_work,), **common),
+        running(attention=Attention(kind="idle", text=text, since_s=0.0), **common),
         unreadable(text, text).model_copy(update={"run_id": text}),
         planned(gave([1]), schema_name=text, agent=text, name=text),
     ]
@@ -48,7 +62,7 @@ def snapshots(text: str) -> list[Snapshot]:
 @pytest.mark.parametrize("text", PAYLOADS)
 def test_a_card_shows_hostile_text_as_text(text: str) -> None:
     for snapshot in snapshots(text):
-        card = card_html(snapshot, binding="found")
+        card = card_html(snapshot, Beside("found"))
         assert Page(card).tags[0] == "section"
         assert len(card.encode()) <= MAX_CARD_BYTES
         for said in (card_text(snapshot), text_line(snapshot)):
@@ -97,9 +111,10 @@ def test_markdown_of_hostile_text_can_do_nothing(text: str) -> None:
 def test_the_page_gets_hostile_text_as_bounded_plain_data(text: str) -> None:
     for snapshot in snapshots(text):
         state = widget_state(snapshot)
-        for key in ("run_id", "name", "agent", "model", "note", "reason", "cost"):
+        for key in ("run_id", "name", "agent", "model", "note", "reason", "cost", "attention"):
             assert "\n" not in state[key]
             assert not any(mark in state[key] for mark in UNSEEN)
+        assert not any(mark in str(state["questions"]) for mark in UNSEEN)
         assert len(str(state)) < 12_000
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from IPython.core.error import UsageError
 
-from subagents_nb.notebook.options import FOREVER, PARSERS, HelpShown, subagent_parser
+from subagents_nb.notebook.cells import number, split_line
+from subagents_nb.notebook.options import FOREVER, HelpShown
+from subagents_nb.notebook.parsers import PARSERS, subagent_parser
 
 LINES: list[tuple[str, dict[str, Any]]] = [
     ("", {"agent": None, "wait": None, "quiet": None}),
@@ -82,6 +85,58 @@ def test_every_flag_says_what_it_does(magic: str) -> None:
 def test_a_magic_that_needs_a_run_says_so() -> None:
     with pytest.raises(UsageError, match="%subagent_stop: say which run"):
         PARSERS["subagent_stop"]().read("")
+
+
+@pytest.mark.parametrize(
+    "magic", [name for name in PARSERS if name not in {"subagent", "subagent_agents", "subagent_doctor"}]
+)
+def test_a_magic_about_runs_knows_that_it_is(magic: str) -> None:
+    assert PARSERS[magic]().is_about_runs
+
+
+@pytest.mark.parametrize(
+    ("magic", "line", "said"),
+    [
+        ("subagent", "--no-que", "perhaps you mean --no-queue"),
+        ("subagent", "--tool-timeot 3", "perhaps you mean --tool-timeout"),
+        ("subagent_resume", "work --max-request 3", "perhaps you mean --max-requests"),
+        ("subagent_steer", "work --followup", "perhaps you mean --follow-up"),
+        ("subagent_steer", "", "say which run"),
+        ("subagent_answer", "work --question", "--question needs a value"),
+        ("subagent_retune", "work --time 3", "perhaps you mean --timeout"),
+        ("subagent_again", "work --model x", "there is no flag --model"),
+    ],
+)
+def test_the_nearest_flag_is_named_everywhere(magic: str, line: str, said: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
+        PARSERS[magic]().read(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "head", "text"),
+    [
+        ("run -- look at it", "run", "look at it"),
+        ("run --follow-up -- look -- there", "run --follow-up", "look -- there"),
+        ("run --   spaces kept  inside ", "run", "spaces kept  inside"),
+        ("-- no run", "", "no run"),
+        ("run --", "run", ""),
+        ("run --flag", "run --flag", None),
+        ("run", "run", None),
+    ],
+)
+def test_what_stands_behind_two_dashes_is_the_text(line: str, head: str, text: str | None) -> None:
+    assert split_line(line) == (head, text)
+
+
+@pytest.mark.parametrize(("given", "number_"), [(None, None), ("7", 7), ("0050", 50)])
+def test_a_number_is_a_number(given: str | None, number_: int | None) -> None:
+    assert number(PARSERS["subagent_resume"](), "--max-requests", given) == number_
+
+
+@pytest.mark.parametrize("given", ["0", "-3", "many", "3.5", "", "²"])
+def test_what_is_no_number_is_refused(given: str) -> None:
+    with pytest.raises(UsageError, match=f"--max-requests: '{given}' is no number"):
+        number(PARSERS["subagent_resume"](), "--max-requests", given)
 
 
 def test_only_what_is_a_length_of_time_belongs_to_wait() -> None:

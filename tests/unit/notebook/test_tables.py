@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from card_page import Page
-from card_samples import FINDINGS, answered, ended, gave, lost, refused, running, unreadable
+from card_samples import FINDINGS, answered, asking, ended, gave, lost, queued, refused, running, unreadable
 
 from subagents_nb.domain.agent import AgentCatalog, AgentDefinition, AgentProblem, SearchedPlace
+from subagents_nb.domain.attention import Attention
 from subagents_nb.domain.records import Usage
 from subagents_nb.domain.states import RunState
 from subagents_nb.notebook.tables import agents_table_html, agents_table_text, runs_table_html, runs_table_text
@@ -44,6 +45,20 @@ def test_a_row_says_the_state_by_sign_and_word_and_what_the_run_does_now() -> No
     assert "Four findings. 1:04" in text
     assert "401 Unauthorized. 1:04" in text
     assert "? unreadable r-06f3k2m9 status.json can't be read: not JSON at line 3" in text
+
+
+def test_runs_that_ask_are_counted_first_and_their_question_is_what_they_do_now() -> None:
+    runs = [running(), asking(), asking("Which?"), queued()]
+    assert runs_table_text(runs).startswith("2 ask you · 3 live · 1 queued · 0 ended\n")
+    assert runs_table_text(runs[:2]).startswith("1 asks you · 2 live · 0 queued · 0 ended\n")
+    text = Page(runs_table_html(runs)).text
+    assert "‖ asks you find-outliers scout anthropic:claude-sonnet “Keep the old name as an alias?” 0:42 18.9k" in text
+    assert "◷ queued find-outliers scout anthropic:claude-sonnet waits for a free place" in text
+
+
+def test_a_live_run_that_may_need_a_look_says_why() -> None:
+    seen = Attention(kind="long-tool", text="The tool bash is at work for 4 min.", since_s=2.0)
+    assert "The tool bash is at work for 10 min." in runs_table_text([running(attention=seen, elapsed_s=602.0)])
 
 
 def test_the_table_has_a_caption_and_headings_for_columns() -> None:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import pytest
-from card_samples import RUN_ID, answered, ended, gave, lost, planned, refused, running, unreadable
+from typing import Any
 
+import pytest
+from card_samples import RUN_ID, answered, asking, ended, gave, lost, planned, queued, refused, running, unreadable
+
+from subagents_nb.domain.attention import Attention
 from subagents_nb.domain.records import StepStatus, ToolRow
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import RunState, StepState
-from subagents_nb.notebook.view import ending, now, text_line, widget_state
+from subagents_nb.notebook.endings import ending
+from subagents_nb.notebook.view import now, text_line, widget_state
 
 TRAITS = {
     "run_id", "name", "state", "agent", "model", "elapsed_s", "deadline_s", "tokens_in", "tokens_out", "cost",
     "tool_calls", "tool_limit", "refusals", "tools", "tail", "tail_end", "note", "error", "reason", "stopping",
+    "questions", "attention", "waited_s",
 }  # fmt: skip
 
 
@@ -47,6 +52,41 @@ def test_a_queued_run_is_told_from_its_plan() -> None:
     state = widget_state(planned(Snapshot(run_id=RUN_ID)))
     assert (state["state"], state["agent"], state["model"]) == ("queued", "scout", "anthropic:claude-sonnet-4-5")
     assert state["deadline_s"] == 1800.0
+
+
+def test_a_run_that_waits_for_its_turn_is_told_with_what_it_waits_for() -> None:
+    state = widget_state(planned(queued()))
+    assert (state["state"], state["agent"], state["reason"]) == ("queued", "scout", "It waits for a free place.")
+
+
+def test_open_questions_are_told_with_their_choices_and_the_state_stays_what_it_is() -> None:
+    state = widget_state(asking("Keep it?", "Which\nof them?" + "x" * 3_000))
+    assert (state["state"], state["waited_s"], state["attention"]) == ("running", 40.0, "")
+    assert state["questions"][0] == {"id": "q1", "text": "Keep it?", "choices": ["yes", "no"]}
+    assert state["questions"][1]["text"].startswith("Which\nof them?x")
+    assert len(state["questions"][1]["text"]) < 2_010
+    assert len(widget_state(asking(*"abcdefgh"))["questions"]) == 4
+
+
+def test_an_ended_run_asks_nothing_and_needs_no_look() -> None:
+    seen = Attention(kind="idle", text="Nothing was heard for 60 s.", since_s=0.0)
+    snapshot = asking(attention=seen).model_copy(update={"result": ended("stopped").result})
+    state = widget_state(snapshot)
+    assert (state["questions"], state["attention"], state["state"]) == ([], "", "stopped")
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "said"),
+    [
+        ("idle", "Nothing was heard for 60 s.", "Nothing was heard for 71 s."),
+        ("long-tool", "The tool wait for me is at work for 4 min.", "The tool wait for me is at work for 71 s."),
+        ("failing-edits", "The last 3 edits failed.", "The last 3 edits failed."),
+        ("question", "A question waits for you.", ""),
+    ],
+)
+def test_why_a_run_may_need_a_look_is_told_up_to_its_last_sign_of_life(kind: Any, text: str, said: str) -> None:
+    seen = Attention(kind=kind, text=text, since_s=10.0)
+    assert widget_state(running(attention=seen, elapsed_s=81.2))["attention"] == said
 
 
 def test_a_run_that_can_not_be_read_is_lost_for_the_page_and_says_why() -> None:
@@ -91,6 +131,19 @@ def test_stopping_is_told_only_while_the_run_lives() -> None:
         (unreadable(), f"{RUN_ID} unreadable: status.json can't be read: not JSON at line 3"),
         (refused(("bash", "no")), "find-outliers (scout) complete: Done. · 1 tool call refused"),
         (answered(""), "find-outliers (scout) complete"),
+        (
+            asking(),
+            "find-outliers (scout) asks you: “Keep the old name as an alias?” (yes / no)"
+            " · answer with %subagent_answer find-outliers -- …",
+        ),
+        (
+            queued(),
+            "find-outliers (scout) queued · waits for a free place · attach again with %subagent_attach find-outliers",
+        ),
+        (
+            ended("paused", reason="interrupted", actor="person", error="Interrupted on request. Resume it to go on."),
+            "find-outliers (scout) paused: Interrupted on request.",
+        ),
     ],
 )
 def test_the_plain_line_says_state_and_what_came_of_it(snapshot: Snapshot, line: str) -> None:

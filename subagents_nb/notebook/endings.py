@@ -1,0 +1,174 @@
+"""Why a run ended, what it left, and the one thing to do next, in plain words."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from subagents_nb.domain import words
+from subagents_nb.domain.control import Retuned
+from subagents_nb.domain.questions import OpenQuestion
+from subagents_nb.domain.records import ToolRow
+from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.notebook.html import line, plural
+from subagents_nb.notebook.shown import UNREADABLE, command, shown_state
+
+_MAX_RETUNES = 3
+_CLOCK = re.compile(r"T(\d\d:\d\d)")
+
+_REASONS = {
+    "timeout": "The deadline{limit} passed, and that ended it.",
+    "stopped": "It was asked to stop.",
+    "interrupted": "It was interrupted, and its session is kept: it can go on.",
+    "signal": "Its process was ended by a signal.",
+    "provider": "The model's provider ended it with an error.",
+    "auth": "The provider did not accept the key.",
+    "rate-limit": "The provider's rate limit ended it.",
+    "connection": "The connection to the model's provider failed.",
+    "truncated": "The model ran out of room in the middle of its answer.",
+    "schema": "It gave up: the answer did not fit the schema.",
+    "context": "It gave up: the task grew beyond what the model can read.",
+    "budget": "Its budget is used up, and that ended it.",
+    "no-answer": "It gave up: the model gave no answer.",
+    "model": "It gave up: the model can't do what was asked.",
+    "setup": "It could not be set up.",
+    "startup": "Its process ended before the work began.",
+    "vanished": "Its process went away without a word.",
+    "output-limit": "It wrote more than it may, and that ended it.",
+    "internal": "A fault inside subagents_nb ended it.",
+}
+# Said after the reason, unless the reason has said it.
+_ACTORS = {
+    "person": "A person ended it.",
+    "deadline": "The deadline{limit} ended it.",
+    "budget": "A budget ended it.",
+    "parent": "The run that had launched it ended it.",
+    "outside": "Something outside subagents_nb did that.",
+    "provider": "The model's provider ended it.",
+    "unknown": "Nobody knows who ended it.",
+}
+# The reasons that name the actor already.
+_NAMED_BY = {
+    "person": {"interrupted"},
+    "deadline": {"timeout"},
+    "budget": {"budget", "output-limit"},
+    "unknown": {"startup"},
+    "provider": {"provider", "auth", "rate-limit", "connection", "truncated", "context", "no-answer", "model"},
+}
+_LIMITS = {"timeout_s": "timeout", "max_requests": "requests", "tool_timeout_s": "tool timeout"}
+
+
+def timeout_of(snapshot: Snapshot) -> float | None:
+    """Return the run's deadline in seconds of work; None without one."""
+    for document in (snapshot.result, snapshot.status, snapshot.plan):
+        if document is not None:
+            return document.timeout_s
+    return None
+
+
+def ending(snapshot: Snapshot) -> str:
+    """Say in plain words why the run ended and who ended it; nothing for a run that lives or is complete."""
+    document = snapshot.result or snapshot.verdict
+    state = shown_state(snapshot)
+    if state == UNREADABLE:
+        return "What is on disk of this run can't be read, so nobody knows how it stands."
+    if document is None or state == "complete":
+        return ""
+    if snapshot.ended_in_queue:
+        return "It waited for a free place and never began."
+    reason, actor = document.reason or "unknown", document.actor
+    timeout = timeout_of(snapshot)
+    limit = f" of {words.duration(timeout)}" if timeout else ""
+    said = [_REASONS.get(reason, ""), "" if reason in _NAMED_BY.get(actor, ()) else _ACTORS.get(actor, "")]
+    whole = " ".join(s for s in said if s).format(limit=limit)
+    return whole or f"The run ended as {state} by itself and left no reason."
+
+
+def go_on(snapshot: Snapshot, *, has_session: bool | None = None) -> tuple[str, str]:
+    """Return the one thing to do next, as words and what to type.
+
+    `has_session` says whether the run left a session that can be gone on from; None: nobody has looked.
+    """
+    if snapshot.questions:
+        first, *others = snapshot.questions
+        return "answer it:", command(snapshot, "answer", f"--question {first.question_id}" if others else "", "…")
+    state = shown_state(snapshot)
+    if not snapshot.ended:
+        return "see it live:", command(snapshot, "attach")
+    if state in {"complete", UNREADABLE}:
+        return "look closer:", command(snapshot, "attach")
+    if has_session is None:
+        has_session = snapshot.usage.requests > 0
+    if state in {"stopped", "rejected"} or not has_session:
+        return "start it again:", command(snapshot, "again")
+    return "go on from here:", command(snapshot, "resume", _more(snapshot), "…")
+
+
+def _more(snapshot: Snapshot) -> str:
+    """Return the flags without which a resumed run would have nothing left of its limits."""
+    flags = []
+    timeout = timeout_of(snapshot)
+    if timeout and (snapshot.reason == "timeout" or snapshot.elapsed_s >= timeout):
+        flags.append(f"--timeout {math.ceil(min(2 * timeout, words.MAX_TIMEOUT_S) / 60)}m")
+    if snapshot.reason == "budget":
+        flags.append(f"--max-requests {snapshot.usage.requests}")
+    return " ".join(flags)
+
+
+def asked(question: OpenQuestion) -> str:
+    """Say a question and what may be answered, in one line."""
+    choices = " / ".join(line(choice, 60) for choice in question.choices)
+    return f"“{line(question.text, 300)}”{f' ({choices})' if choices else ''}"
+
+
+def refusals(snapshot: Snapshot) -> list[tuple[str, str, int]]:
+    """Return what was refused as tool, reason and how often; only the last word of a run knows."""
+    counted: dict[tuple[str, str], int] = {}
+    for step in snapshot.result.steps if snapshot.result is not None else ():
+        for refusal in step.refusals:
+            key = (line(refusal.tool, 60) or "a tool", line(refusal.why, 160))
+            counted[key] = counted.get(key, 0) + 1
+    return [(tool, why, times) for (tool, why), times in counted.items()]
+
+
+def at_work(rows: tuple[ToolRow, ...]) -> str:
+    """Say which tools were at work at the end."""
+    said = [f"{line(row.name, 60) or 'a tool'}{_with(row)}{_for(row)}" for row in rows[:3]]
+    more = [f"and {len(rows) - 3:,} more"] if len(rows) > 3 else []
+    return f"At work at the end: {', '.join(said + more)}." if rows else ""
+
+
+def _with(row: ToolRow) -> str:
+    return f" ({shown})" if (shown := line(row.args, 100)) else ""
+
+
+def _for(row: ToolRow) -> str:
+    return f" for {words.duration(round(row.seconds))}" if row.seconds and row.seconds >= 1 else ""
+
+
+def changed(files: tuple[str, ...], most: int) -> tuple[str, list[str], str]:
+    """Return how to lead to the files that were changed, the names of `most` of them, and how many more there are."""
+    if not files:
+        return "", [], ""
+    were = "was" if len(files) == 1 else "were"
+    more = f"and {len(files) - most:,} more" if len(files) > most else ""
+    return f"{plural(len(files), 'file')} {were} changed and kept:", [line(f, 120) for f in files[:most]], more
+
+
+def retuned(changes: tuple[Retuned, ...]) -> str:
+    """Say in one line which limits were changed while it worked, by whom and when."""
+    said = [_retuned(change) for change in changes[-_MAX_RETUNES:]]
+    earlier = len(changes) - len(said)
+    before = [plural(earlier, "earlier change")] if earlier else []
+    return f"limits changed: {'; '.join([*before, *said])}" if said else ""
+
+
+def _retuned(change: Retuned) -> str:
+    limits = [f"{_LIMITS.get(name, line(name, 40))} {_amount(name, value)}" for name, value in change.changes.items()]
+    at = _CLOCK.search(change.at)
+    whence = ", ".join(filter(None, [line(change.by, 60), f"{at[1]} UTC" if at else ""]))
+    return f"{', '.join(limits)}{f' ({whence})' if whence else ''}"
+
+
+def _amount(name: str, value: float) -> str:
+    return words.duration(value) if name.endswith("_s") else f"{value:g}"

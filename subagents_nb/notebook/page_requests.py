@@ -1,0 +1,95 @@
+"""What the page may ask of its run: to stop, to hear something, to take an answer. A closed set, each part checked."""
+
+from __future__ import annotations
+
+import contextvars
+import logging
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from subagents_nb.errors import SubagentsError
+from subagents_nb.launching import Run
+from subagents_nb.notebook.receipts import steered
+
+MAX_CHARS = 8_000
+_AT_ONCE = 4
+_PAGE = "the notebook page"
+_QUESTION = re.compile(r"[a-z0-9-]{1,80}")
+_log = logging.getLogger(__name__)
+
+Reply = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """Something the page asks for, checked."""
+
+    kind: Literal["stop", "steer", "answer"]
+    text: str = ""
+    question: str = ""
+
+    def ack(self, text: str, *, ok: bool = True, more: bool = False) -> dict[str, Any]:
+        """Return what the page is told; `more` if another word follows."""
+        return {"kind": "ack", "to": self.kind, "question": self.question, "text": text, "ok": ok, "more": more}
+
+
+def understood(content: object) -> PageRequest | None:
+    """Return what a message from the page asks for; None if it is none that the page may send."""
+    if not isinstance(content, dict):
+        return None
+    if content.get("kind") == "stop":
+        return PageRequest("stop")
+    text, question = content.get("text"), content.get("question")
+    if not isinstance(text, str) or not text.strip() or len(text) > MAX_CHARS:
+        return None
+    if content.get("kind") == "steer":
+        return PageRequest("steer", text)
+    if content.get("kind") == "answer" and isinstance(question, str) and _QUESTION.fullmatch(question):
+        return PageRequest("answer", text, question)
+    return None
+
+
+class PageRequests:
+    """Carries out the requests of one view, off the kernel's own threads, since a receipt takes seconds to come."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._places = threading.BoundedSemaphore(_AT_ONCE)
+
+    def hear(self, content: object, reply: Reply) -> None:
+        """Take a message from the page; `reply` is called with what the page shall show, from another thread."""
+        asked = understood(content)
+        if asked is None:
+            return
+        if not self._places.acquire(blocking=False):
+            reply(asked.ack("Too many requests at once; try again.", ok=False))
+            return
+        # An empty context: a thread that inherits a cell's context prints into that cell for ever.
+        work = contextvars.Context().run
+        threading.Thread(target=work, args=(self._work, asked, reply), name="subagents-nb-page", daemon=True).start()
+
+    def _work(self, asked: PageRequest, reply: Reply) -> None:
+        try:
+            reply(self._carry_out(asked, reply))
+        except SubagentsError as error:
+            reply(asked.ack(str(error), ok=False))
+        except Exception:  # noqa: BLE001 - the page must not wait for an answer that never comes
+            _log.exception("a request of the page failed")
+            reply(asked.ack("That failed inside subagents_nb; the kernel's log has the reason.", ok=False))
+        finally:
+            self._places.release()
+
+    def _carry_out(self, asked: PageRequest, reply: Reply) -> dict[str, Any]:
+        if asked.kind == "stop":
+            self._run.stop(asked_by=_PAGE)
+            return asked.ack("Stop requested.")
+        if asked.kind == "answer":
+            self._run.answer(asked.text, question=asked.question, asked_by=_PAGE)
+            return asked.ack("Answered.")
+        reply(asked.ack("Sent; waiting for the receipt.", more=True))
+        receipt = self._run.steer(asked.text, asked_by=_PAGE)
+        said = steered(self._run.status, receipt)
+        return asked.ack(said.text, ok=said.outcome != "too-late")

@@ -1,0 +1,139 @@
+"""The magics about runs that exist: look, wait, stop, steer, answer, change limits. They print no results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from IPython.core.magic import line_cell_magic, line_magic, magics_class, no_var_expand
+
+from subagents_nb.notebook.cells import ASKED_BY, CellMagics, explain, number
+from subagents_nb.notebook.parsers import PARSERS
+from subagents_nb.notebook.receipts import Said, steered
+
+_EFFECT_S = 5.0
+
+
+@magics_class
+class RunMagics(CellMagics):
+    """Look after the runs of a notebook."""
+
+    @no_var_expand
+    @line_magic
+    def subagent_status(self, line: str) -> Any:
+        options = self._read("subagent_status", line)
+        if options is None:
+            return None
+        from subagents_nb import launching
+
+        if options.run is not None:
+            return self._run(options.run)
+        limit = options.number or "20"
+        if not limit.isdigit():
+            PARSERS["subagent_status"]().error(f"{limit!r} is no number of runs")
+        return launching.runs(state=options.state, limit=int(limit))
+
+    @no_var_expand
+    @line_magic
+    def subagent_wait(self, line: str) -> Any:
+        options = self._read("subagent_wait", line)
+        if options is None:
+            return None
+        from subagents_nb import launching
+        from subagents_nb.notebook.notices import NOTICES
+
+        waited = launching.wait_for([self._run(named).id for named in options.run], timeout=options.timeout)
+        for snapshot in waited.snapshots:
+            if snapshot.ended:
+                NOTICES.asked_for(snapshot.run_id)
+        return waited
+
+    @no_var_expand
+    @line_magic
+    def subagent_stop(self, line: str) -> Any:
+        options = self._read("subagent_stop", line)
+        if options is None:
+            return None
+        run = self._run(options.run)
+        run.stop(options.reason or "", asked_by=ASKED_BY)
+        run.wait(_EFFECT_S)
+        return run
+
+    @no_var_expand
+    @line_magic
+    def subagent_interrupt(self, line: str) -> Any:
+        options = self._read("subagent_interrupt", line)
+        if options is None:
+            return None
+        run = self._run(options.run)
+        run.interrupt(options.reason or "", asked_by=ASKED_BY)
+        run.wait(_EFFECT_S)
+        return run
+
+    @no_var_expand
+    @line_cell_magic
+    def subagent_steer(self, line: str, cell: str | None = None) -> Any:
+        options, text = self._read_text("subagent_steer", line, cell)
+        if options is None:
+            return None
+        run = self._run(options.run)
+        receipt = run.steer(text, follow_up=options.follow_up, asked_by=ASKED_BY)
+        return steered(run.status, receipt, follow_up=options.follow_up)
+
+    @no_var_expand
+    @line_cell_magic
+    def subagent_answer(self, line: str, cell: str | None = None) -> Any:
+        options, text = self._read_text("subagent_answer", line, cell)
+        if options is None:
+            return None
+        run = self._run(options.run)
+        return Said.about(run.name, "answered", run.answer(text, question=options.question, asked_by=ASKED_BY).text)
+
+    @no_var_expand
+    @line_magic
+    def subagent_retune(self, line: str) -> Any:
+        options = self._read("subagent_retune", line)
+        if options is None:
+            return None
+        parser = PARSERS["subagent_retune"]()
+        limits = {
+            "timeout": options.timeout,
+            "max_requests": number(parser, "--max-requests", options.max_requests),
+            "tool_timeout": options.tool_timeout,
+        }
+        if not any(limits.values()):
+            parser.error("say what to change: --timeout, --max-requests or --tool-timeout")
+        run = self._run(options.run)
+        run.retune(**limits, asked_by=ASKED_BY)
+        changed = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in limits.items() if value)
+        return Said.about(run.name, "retuned", changed)
+
+    @no_var_expand
+    @line_magic
+    def subagent_drain(self, line: str) -> Any:
+        options = self._read("subagent_drain", line)
+        if options is None:
+            return None
+        run = self._run(options.run)
+        run.drain(asked_by=ASKED_BY)
+        return Said.about(run.name, "draining", "it finishes what runs and starts nothing new")
+
+    @no_var_expand
+    @line_magic
+    def subagent_agents(self, line: str) -> Any:
+        if self._read("subagent_agents", line) is None:
+            return None
+        from subagents_nb import launching
+
+        return launching.agents()
+
+    @no_var_expand
+    @line_magic
+    def subagent_doctor(self, line: str) -> Any:
+        if self._read("subagent_doctor", line) is None:
+            return None
+        from subagents_nb.launching.doctor import examine
+
+        return examine()
+
+
+explain(RunMagics)

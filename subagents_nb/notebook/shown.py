@@ -1,0 +1,63 @@
+"""What people call a run: the word and sign of its state, its name, who does it with what."""
+
+from __future__ import annotations
+
+import shlex
+from typing import NamedTuple
+
+from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.notebook.html import line
+
+ASKS = "asks you"  # it lives, and a question of its waits for the person
+UNREADABLE = "unreadable"  # documents are there, none of them says what the run came to
+UNKNOWN = "unknown"  # nothing is there yet
+
+
+class Look(NamedTuple):
+    """How a state is shown besides its word: a sign that no font turns into an emoji, and a tone."""
+
+    icon: str
+    tone: str = ""
+
+
+LOOKS = {
+    "queued": Look("◷"),
+    "running": Look("↻", "run"),
+    ASKS: Look("‖", "warn"),
+    "paused": Look("‖", "warn"),
+    "complete": Look("✓", "ok"),
+    "partial": Look("◐", "warn"),
+    "failed": Look("✕", "bad"),
+    "stopped": Look("■"),
+    "rejected": Look("⊘", "bad"),
+    "lost": Look("?", "bad"),
+    UNREADABLE: Look("?", "bad"),
+    UNKNOWN: Look("◌"),
+}
+
+
+def shown_state(snapshot: Snapshot) -> str:
+    """Return the word for the state; a run that asks and a run that can't be read have one too."""
+    state = snapshot.state
+    if state is None:
+        return UNREADABLE if snapshot.damage else UNKNOWN
+    return ASKS if snapshot.questions else state.value
+
+
+def shown_name(snapshot: Snapshot) -> str:
+    """Return the name as one clean line, the id if nothing says a name."""
+    return line(snapshot.name, 80) or line(snapshot.run_id, 80)
+
+
+def who(snapshot: Snapshot) -> tuple[str, str]:
+    """Return the agent and the model, from the plan if no other document says them."""
+    planned = snapshot.plan.steps[0] if snapshot.plan is not None else None
+    agent = snapshot.agent or (planned.agent if planned else "")
+    model = snapshot.model or (planned.model.label if planned else "")
+    return line(agent, 80), line(model, 120)
+
+
+def command(snapshot: Snapshot, verb: str, flags: str = "", text: str = "") -> str:
+    """Return the magic that does something with this run: `%subagent_VERB NAME FLAGS -- TEXT`."""
+    words = [f"%subagent_{verb}", shlex.quote(shown_name(snapshot)), flags, f"-- {text}" if text else ""]
+    return " ".join(filter(None, words))

@@ -1,0 +1,126 @@
+"""Tell with each cell that the person runs what ended meanwhile, and never with another.
+
+Where no person is, nothing is told; instead the kernel waits a moment for its runs before it leaves.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import math
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+DRAIN_VARIABLE = "SUBAGENTS_NB_DRAIN_S"
+NONINTERACTIVE_VARIABLE = "SUBAGENTS_NB_NONINTERACTIVE"
+# A host that runs notebooks without a person ends a kernel about five seconds after it asked it to leave.
+DRAIN_S = 3.0
+_MOST = 8
+_log = logging.getLogger(__name__)
+
+
+class Telling:
+    """The hooks of one shell. Nothing of ours is loaded by them: what was never launched has nothing to tell."""
+
+    def __init__(self, shell: Any, notices: Callable[[], Any] | None = None) -> None:
+        self._shell = shell
+        self._notices = notices or _notices
+        self._takes_input = True
+        self._broken = False
+
+    def install(self) -> None:
+        """Begin to tell."""
+        self._shell.events.register("pre_run_cell", self.before_cell)
+        atexit.register(self.at_exit)
+
+    def remove(self) -> None:
+        """Tell nothing any more."""
+        self._shell.events.unregister("pre_run_cell", self.before_cell)
+        atexit.unregister(self.at_exit)
+        if (notices := self._notices()) is not None:
+            notices.close()
+
+    def before_cell(self, info: Any = None) -> None:
+        """Show what there is to tell in the cell that begins now, if it is one that the person runs."""
+        try:
+            self._takes_input = _takes_input(self._shell)
+            notices = self._notices()
+            if self._broken or notices is None or not getattr(info, "store_history", True):
+                return
+            news = notices.take(person=self._has_person())
+            if news:
+                self._shell.display_pub.publish(data=bundle_of(news), metadata={})
+        except Exception:  # noqa: BLE001 - a hook that raises would spoil every cell of the person's
+            self._broken = True
+            _log.exception("telling of ended runs failed; nothing more is told")
+
+    def at_exit(self) -> None:
+        """Give the runs of a kernel without a person a moment to end.
+
+        They would go on anyway; what runs notebooks often ends its whole machine afterwards. The cells that launched
+        them were saved before: a card that was published too late for them stays as it was. A notebook that needs the
+        end of its runs waits for it, with `%subagent_wait` or `--wait`. A host that kills a kernel after a few seconds
+        does so whatever is set here.
+        """
+        notices = self._notices()
+        if notices is not None and not self._has_person():
+            notices.drain(drain_s())
+
+    def _has_person(self) -> bool:
+        return self._takes_input and os.environ.get(NONINTERACTIVE_VARIABLE) != "1"
+
+
+def _notices() -> Any:
+    module = sys.modules.get("subagents_nb.notebook.notices")
+    return module.NOTICES if module is not None else None
+
+
+def _takes_input(shell: Any) -> bool:
+    """Say whether somebody sits before the shell: hosts that only execute notebooks allow no input."""
+    parent: Any = shell.get_parent() if hasattr(shell, "get_parent") else None
+    content = parent.get("content") if isinstance(parent, dict) else None
+    return bool(content.get("allow_stdin", True)) if isinstance(content, dict) else True
+
+
+def drain_s() -> float:
+    """Return how long a kernel without a person waits at its end."""
+    try:
+        seconds = float(os.environ.get(DRAIN_VARIABLE, DRAIN_S))
+    except ValueError:
+        return DRAIN_S
+    return max(0.0, seconds) if math.isfinite(seconds) else DRAIN_S
+
+
+def bundle_of(news: Any) -> dict[str, str]:
+    """Return what is shown of the news: a line for each run, and what to do about it."""
+    from subagents_nb.notebook.endings import go_on
+    from subagents_nb.notebook.html import SOFT, code, element, line, plural, safe, styled
+    from subagents_nb.notebook.shown import shown_name, shown_state
+    from subagents_nb.notebook.tables import state_badge
+    from subagents_nb.notebook.view import now, text_line
+
+    told = [*news.asking, *news.ended]
+    lines, rows = [], []
+    for snapshot in told[:_MOST]:
+        lines.append(text_line(snapshot))
+        what = now(snapshot, 160)
+        row = safe(state_badge(shown_state(snapshot)), " ", element("strong", None, shown_name(snapshot)), " ", what)
+        todo = go_on(snapshot)
+        well = snapshot.state == "complete"
+        rows.append(row if well else safe(row, styled("span", SOFT, f" · {todo[0]} "), code(todo[1])))
+    if len(told) > _MOST:
+        more = f"… and {plural(len(told) - _MOST, 'more run')}: %subagent_status"
+        lines.append(more)
+        rows.append(safe(more))
+    if news.fault:
+        fault = f"Your on_end function failed: {line(news.fault, 300)}"
+        lines.append(fault)
+        rows.append(safe(fault))
+    style = "font:12px/1.5 var(--jp-ui-font-family,system-ui,sans-serif)"
+    listed = [styled("li", "margin:0", row) for row in rows]
+    title = styled("p", f"margin:0;{SOFT}", "Meanwhile:")
+    listing = styled("ul", "margin:0;padding:0;list-style:none", *listed)
+    whole = element("section", {"aria-label": "Runs, meanwhile", "style": style}, title, listing)
+    return {"text/plain": "Meanwhile:\n" + "\n".join(f"  {said}" for said in lines), "text/html": whole}

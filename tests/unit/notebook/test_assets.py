@@ -1,0 +1,52 @@
+"""The widget's modules become one text, and every one of them is packed."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from subagents_nb.notebook.assets import asset, joined
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_imports_from_each_other_and_exports_go_and_the_default_stays() -> None:
+    first = "// first\nexport const one = 1;\nexport function two() {}\nexport class Three {}\nconst mine = 4;\n"
+    second = (
+        'import { one, two } from "./first.js";\nimport {\n  Three,\n} from "./first.js";\nexport default { one };\n'
+    )
+    assert joined(first, second) == (
+        "// first\nconst one = 1;\nfunction two() {}\nclass Three {}\nconst mine = 4;\n\nexport default { one };\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'import { one } from "https://cdn.example/first.js";',
+        'import * as all from "./first.js";',
+        'import "./first.js";',
+        'import { one } from "../first.js";',
+    ],
+)
+def test_any_other_import_is_a_fault(line: str) -> None:
+    with pytest.raises(ValueError, match="can't be put together: import"):
+        joined(f"{line}\nexport default {{}};\n")
+
+
+def test_what_only_looks_like_an_export_or_an_import_stays() -> None:
+    text = '/** @typedef {import("./dom.js").Tool} Tool */\nconst said = "export it";\n  // export me\n'
+    assert joined(text) == text
+
+
+def test_a_file_that_is_missing_is_said() -> None:
+    with pytest.raises(FileNotFoundError, match="install it again"):
+        asset("nope.js")
+
+
+def test_every_asset_is_packed() -> None:
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assets = [path for path in (ROOT / "widgets").iterdir() if path.suffix in {".js", ".css"}]
+    assert build["force-include"] == {f"widgets/{p.name}": f"subagents_nb/static/{p.name}" for p in assets}

@@ -1,0 +1,144 @@
+"""What the page may send, and what it is told."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from typing import Any
+
+import pytest
+from card_samples import running
+from support import until
+
+from subagents_nb.domain.control import ControlAnswer
+from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.errors import RequestError
+from subagents_nb.notebook.page_requests import MAX_CHARS, PageRequest, PageRequests, understood
+
+Told = queue.SimpleQueue[dict[str, Any]]
+
+
+class Handle:
+    """A run's handle that writes down what was asked of it, and answers as it is told to."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Any, ...]] = []
+        self.fault: Exception | None = None
+        self.outcome = "delivered"
+        self.may_answer = threading.Event()
+        self.may_answer.set()
+
+    @property
+    def status(self) -> Snapshot:
+        return running()
+
+    def stop(self, *, asked_by: str) -> None:
+        self._note("stop", asked_by)
+
+    def answer(self, text: str, *, question: str, asked_by: str) -> None:
+        self._note("answer", text, question, asked_by)
+
+    def steer(self, text: str, *, asked_by: str) -> ControlAnswer:
+        self._note("steer", text, asked_by)
+        fields = {"run_id": "r", "request_id": "x", "outcome": self.outcome, "answered_at": "now"}
+        return ControlAnswer.model_validate(fields)
+
+    def _note(self, *what: Any) -> None:
+        self.asked.append(what)
+        assert self.may_answer.wait(10)
+        if self.fault is not None:
+            raise self.fault
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ({"kind": "stop"}, PageRequest("stop")),
+        ({"kind": "stop", "text": 7, "code": "1/0"}, PageRequest("stop")),
+        ({"kind": "steer", "text": " look "}, PageRequest("steer", " look ")),
+        ({"kind": "answer", "question": "q1", "text": "yes"}, PageRequest("answer", "yes", "q1")),
+        ({"kind": "steer", "text": "x" * MAX_CHARS}, PageRequest("steer", "x" * MAX_CHARS)),
+    ],
+)
+def test_what_the_page_may_ask_for(content: dict[str, Any], found: PageRequest) -> None:
+    assert understood(content) == found
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None, "stop", 7, [], [{"kind": "stop"}], {}, {"kind": "exec", "text": "1/0"}, {"kind": ["stop"]},
+        {"kind": "retune", "text": "x"}, {"kind": "steer"}, {"kind": "steer", "text": " \n"},
+        {"kind": "steer", "text": 3},
+        {"kind": "steer", "text": "x" * (MAX_CHARS + 1)}, {"kind": "answer", "text": "yes"},
+        {"kind": "answer", "text": "yes", "question": "../q1"}, {"kind": "answer", "text": "yes", "question": "q1\n"},
+        {"kind": "answer", "text": "yes", "question": 1}, {"kind": "answer", "text": "", "question": "q1"},
+        {"kind": "answer", "text": "yes", "question": "q" * 81},
+    ],
+)  # fmt: skip
+def test_anything_else_is_passed_over(content: object) -> None:
+    told: Told = queue.SimpleQueue()
+    handle = Handle()
+    PageRequests(handle).hear(content, told.put)  # type: ignore[arg-type]
+    assert (handle.asked, told.empty()) == ([], True)
+
+
+def ask(handle: Handle, content: object) -> Told:
+    told: Told = queue.SimpleQueue()
+    PageRequests(handle).hear(content, told.put)  # type: ignore[arg-type]
+    return told
+
+
+def test_an_answer_is_acknowledged_for_its_question() -> None:
+    handle = Handle()
+    told = ask(handle, {"kind": "answer", "question": "q2", "text": "yes"})
+    assert told.get(timeout=10) == {
+        "kind": "ack", "to": "answer", "question": "q2", "text": "Answered.", "ok": True, "more": False,
+    }  # fmt: skip
+    assert handle.asked == [("answer", "yes", "q2", "the notebook page")]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "ok", "said"),
+    [
+        ("delivered", True, "find-outliers: the agent was told."),
+        ("queued", True, "find-outliers: waiting; the agent is told before its next request."),
+        ("too-late", False, "find-outliers: too late, it ended first. To go on: %subagent_resume find-outliers -- …"),
+    ],
+)
+def test_a_steer_is_acknowledged_twice(outcome: str, ok: bool, said: str) -> None:
+    handle = Handle()
+    handle.outcome = outcome
+    told = ask(handle, {"kind": "steer", "text": "look"})
+    first, last = told.get(timeout=10), told.get(timeout=10)
+    assert (first["more"], first["text"]) == (True, "Sent; waiting for the receipt.")
+    assert (last["more"], last["ok"], last["text"]) == (False, ok, said)
+
+
+def test_a_refusal_is_told_in_its_words_and_a_fault_of_ours_without_them() -> None:
+    handle = Handle()
+    handle.fault = RequestError("Somebody answered this question a moment ago.")
+    told = ask(handle, {"kind": "answer", "question": "q1", "text": "yes"}).get(timeout=10)
+    assert (told["ok"], told["text"]) == (False, "Somebody answered this question a moment ago.")
+    handle.fault = OSError("/home/ada/secret: no space")
+    told = ask(handle, {"kind": "stop"}).get(timeout=10)
+    assert (told["to"], told["ok"]) == ("stop", False)
+    assert "ada" not in told["text"]
+
+
+def test_the_kernel_is_not_held_up_and_not_flooded() -> None:
+    handle = Handle()
+    handle.may_answer.clear()
+    told: Told = queue.SimpleQueue()
+    requests = PageRequests(handle)  # type: ignore[arg-type]
+    for _ in range(5):
+        requests.hear({"kind": "stop"}, told.put)
+    assert told.get(timeout=10)["text"] == "Too many requests at once; try again."
+    assert len(handle.asked) <= 4
+    handle.may_answer.set()
+    assert [told.get(timeout=10)["ok"] for _ in range(4)] == [True] * 4
+    until(
+        lambda: not [t for t in threading.enumerate() if t.name == "subagents-nb-page"], what="the end of the threads"
+    )
+    requests.hear({"kind": "stop"}, told.put)
+    assert told.get(timeout=10)["ok"] is True

@@ -1,0 +1,153 @@
+// @ts-check
+/**
+ * What goes from the page to the run: a request with its receipt, a field to write in, a question to answer.
+ *
+ * @typedef {{id: string, text: string, choices: string[]}} Question
+ * @typedef {{text?: unknown, ok?: unknown, more?: unknown}} Ack
+ */
+import { clean, cut, h, line, mark, put } from "./dom.js";
+
+export const ANSWER_MS = 2_000;
+const MAX_CHARS = 8_000; // what the kernel takes
+
+/** One request to the kernel: when it was made, what came of it, and the other way when nothing comes. */
+export class Asked {
+  at = Infinity; // when the kernel was asked
+  heard = false; // it reacted
+  text = "";
+  said = h("span");
+  command = h("code");
+  box = h("span", "sa-said", this.said, this.command);
+
+  begin() {
+    [this.at, this.heard, this.text] = [performance.now(), false, ""];
+  }
+  /** The kernel reacted; `over` if it has nothing more to say. @param {string} text @param {boolean} over */
+  hear(text, over) {
+    [this.at, this.heard, this.text] = [over ? Infinity : this.at, true, text];
+  }
+  end() {
+    [this.at, this.heard, this.text] = [Infinity, false, ""];
+  }
+  get open() {
+    return this.at < Infinity;
+  }
+  /** @param {number} now @param {boolean} live @param {boolean} stale @param {string} command */
+  draw(now, live, stale, command) {
+    const unanswered = live && !this.heard && now - this.at >= ANSWER_MS;
+    put(this.said, !unanswered ? this.text : stale ? "the kernel is not answering; in a terminal: "
+      : "the kernel is busy; the request is sent when the cell ends — or in a terminal: ");
+    put(this.command, unanswered ? command : "");
+  }
+}
+
+/** A line to write in, with its label and its button. @param {string} label @param {string} action */
+export function makeField(label, action) {
+  const input = mark(h("input"), { type: "text", maxlength: MAX_CHARS, autocomplete: "off", spellcheck: "true" });
+  const button = mark(h("button", "", action), { type: "button" });
+  const box = h("div", "sa-field", h("label", "", h("span", "", label), input), button);
+  /** What is done with the text. @type {(text: string) => void} */
+  let send = () => {};
+  const submit = () => {
+    if (!input.value.trim() || input.readOnly) return;
+    input.focus({ preventScroll: true }); // the button is disabled now and would drop the focus
+    send(input.value);
+  };
+  button.addEventListener("click", submit);
+  input.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.isComposing || event.shiftKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    event.stopPropagation(); // the notebook would take it for its own
+    submit();
+  });
+  /** A closed field keeps its focus and its text. @param {boolean} closed */
+  function close(closed) {
+    [input.readOnly, button.disabled] = [closed, closed];
+  }
+  return { box, input, button, close, onSend: (/** @type {typeof send} */ act) => (send = act) };
+}
+
+/** A question with its choices, a field for any other answer, and what became of the answer. */
+export class QuestionBlock {
+  asked = new Asked();
+  field = makeField("Your answer", "Answer");
+  done = false;
+  /** @param {Question} question @param {(text: string) => void} send */
+  constructor(question, send) {
+    this.id = String(question.id);
+    this.text = cut(clean(question.text).trim(), 4000);
+    const given = (Array.isArray(question.choices) ? question.choices : []).slice(0, 12).map(String);
+    this.choices = given.map((choice) => mark(h("button", "sa-choice", line(choice, 200)), { type: "button" }));
+    this.choices.forEach((button, i) => button.addEventListener("click", () => {
+      this.field.input.focus({ preventScroll: true });
+      send(given[i]);
+    }));
+    this.field.onSend(send);
+    const choices = h("div", "sa-choices", ...this.choices);
+    choices.hidden = given.length === 0;
+    this.box = h("div", "sa-question", h("p", "", this.text), choices, this.field.box, this.asked.box);
+    mark(this.box, { role: "group", "aria-label": `Question: ${line(this.text, 200)}` });
+  }
+  /** @param {Ack} ack */
+  hear(ack) {
+    this.done = ack.ok !== false;
+    this.asked.hear(line(ack.text), true);
+  }
+  /** @param {number} now @param {boolean} live @param {boolean} stale @param {string} run */
+  draw(now, live, stale, run) {
+    const closed = this.asked.open || this.done || !live;
+    this.field.close(closed);
+    for (const button of this.choices) button.disabled = closed;
+    this.asked.draw(now, live, stale, `subagents-nb answer ${run} --question ${line(this.id, 80)} "…"`);
+  }
+  /** Whether the reader is in here. */
+  get focused() {
+    const root = /** @type {Document | ShadowRoot} */ (this.box.getRootNode());
+    return root.activeElement !== null && this.box.contains(root.activeElement);
+  }
+}
+
+/** The line to steer with: a button opens it, Escape closes it, Enter sends. */
+export class SteerPanel {
+  asked = new Asked();
+  field = makeField("Say to the agent", "Send");
+  button = mark(h("button", "", "Steer…"), { type: "button", "aria-expanded": "false" });
+  box = h("div", "sa-steer", this.field.box, this.asked.box);
+  sent = ""; // comes back into the field when it could not be delivered
+  /** @param {(text: string) => void} send */
+  constructor(send) {
+    this.show(false);
+    this.button.addEventListener("click", () => this.show(this.box.hidden));
+    this.field.input.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || event.isComposing) return;
+      event.stopPropagation();
+      this.show(false);
+    });
+    this.field.onSend((text) => {
+      this.asked.begin();
+      [this.sent, this.field.input.value] = [text, ""];
+      send(text);
+    });
+  }
+  /** Open or close it; the focus goes along. @param {boolean} open */
+  show(open) {
+    const within = !this.box.hidden;
+    this.box.hidden = !open;
+    mark(this.button, { "aria-expanded": String(open) });
+    if (open) this.field.input.focus();
+    else if (within) this.button.focus({ preventScroll: true });
+  }
+  /** @param {Ack} ack */
+  hear(ack) {
+    this.asked.hear(line(ack.text), ack.more !== true);
+    if (ack.ok === false && !this.field.input.value) this.field.input.value = this.sent;
+  }
+  /** @param {number} now @param {boolean} live @param {boolean} stale @param {boolean} works @param {string} run */
+  draw(now, live, stale, works, run) {
+    this.button.hidden = !works;
+    if (!works) this.box.hidden = true;
+    if (!works) mark(this.button, { "aria-expanded": "false" });
+    this.field.close(this.asked.open);
+    this.asked.draw(now, live, stale, `subagents-nb steer ${run} "…"`);
+  }
+}

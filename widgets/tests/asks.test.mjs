@@ -1,0 +1,250 @@
+// What the page sends to the run: answers and steering. HOSTILE texts of a question are in run.test.mjs.
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+import { FakeElement, pass, show, startClock } from "./fake.mjs";
+
+beforeEach(startClock);
+
+const ASKED = { id: "q1", text: "Keep the old name as an alias?", choices: ["yes", "no"] };
+const SECOND = { id: "q2", text: "Delete the file?", choices: [] };
+const asking = (over = {}) => show({ questions: [ASKED], ...over });
+const ack = (to, text, more = {}) => ({ kind: "ack", to, text, ok: true, more: false, ...more });
+const input = (node) => node.all().find((one) => one.tag === "input");
+const write = (field, text) => Object.assign(field, { value: text });
+
+test("a run that asks says so by word, icon and colour, and shows question, choices and a field with its label", () => {
+  const view = asking();
+  assert.equal(view.part("sa-state").seen, "asks you");
+  assert.equal(view.part("sa-state").className, "sa-state sa-asking");
+  assert.ok(view.part("sa-icon-pause"));
+  assert.equal(view.section.getAttribute("aria-label"), "Run find-outliers, asks you");
+  const [box] = view.questions();
+  assert.equal(box.seen, "Keep the old name as an alias?yesnoYour answerAnswer");
+  assert.equal(box.getAttribute("aria-label"), "Question: Keep the old name as an alias?");
+  assert.equal(input(box).parentNode.tag, "label");
+  for (const button of box.all().filter((node) => node.tag === "button")) assert.equal(button.getAttribute("type"), "button");
+});
+
+test("a question that was not open at first is spoken with its text, and so is the next", () => {
+  const view = show();
+  view.model.set({ questions: [ASKED] });
+  assert.equal(view.spoken.textContent, "Run find-outliers asks you: Keep the old name as an alias?");
+  view.model.set({ questions: [ASKED, SECOND] });
+  assert.equal(view.spoken.textContent, "Run find-outliers asks you: Delete the file?");
+  view.model.set({ questions: [] });
+  assert.equal(view.spoken.textContent, "Run find-outliers is running");
+});
+
+test("a choice is one press, and Enter in the field is an answer", () => {
+  const view = asking();
+  view.buttons("no")[0].fire("click");
+  assert.deepEqual(view.model.sent, [{ kind: "answer", question: "q1", text: "no" }]);
+  const other = asking();
+  const field = input(other.questions()[0]);
+  write(field, "  only for a year ");
+  const event = field.press("Enter");
+  assert.deepEqual(other.model.sent, [{ kind: "answer", question: "q1", text: "  only for a year " }]);
+  assert.deepEqual([event.stopped, event.prevented], [1, 1]);
+  const third = asking();
+  write(input(third.questions()[0]), "maybe");
+  third.buttons("Answer")[0].fire("click");
+  assert.deepEqual(third.model.sent, [{ kind: "answer", question: "q1", text: "maybe" }]);
+});
+
+test("an empty answer, an unfinished character and other keys send nothing and stay the host's", () => {
+  const view = asking();
+  const field = input(view.questions()[0]);
+  field.press("Enter");
+  write(field, "に");
+  for (const event of [field.press("Enter", { isComposing: true }), field.press("Enter", { shiftKey: true }), field.press("Escape"), field.press("a")])
+    assert.deepEqual([event.stopped, event.prevented], [0, 0]);
+  assert.deepEqual(view.model.sent, []);
+});
+
+test("an answer is sent once, keeps the reader's place, and is confirmed", () => {
+  const view = asking();
+  view.buttons("yes")[0].fire("click");
+  view.buttons("yes")[0].fire("click");
+  view.buttons("no")[0].fire("click");
+  input(view.questions()[0]).press("Enter");
+  assert.equal(view.model.sent.length, 1);
+  assert.equal(FakeElement.focused, input(view.questions()[0]), "a disabled button would drop the focus");
+  view.model.message(ack("answer", "Answered.", { question: "q1" }));
+  assert.match(view.questions()[0].seen, /Answered\.$/);
+  assert.equal(view.buttons("no")[0].disabled, true, "it is answered");
+  view.model.set({ questions: [] });
+  assert.deepEqual(view.questions(), []);
+  assert.equal(FakeElement.focused, view.tail, "the reader was in it");
+  assert.equal(view.part("sa-state").seen, "running");
+});
+
+test("an answer that somebody else gave first is said, and another may be tried", () => {
+  const view = asking();
+  view.buttons("yes")[0].fire("click");
+  view.model.message(ack("answer", "Run r-06f3k2m9 has no open question q1; it may have been answered already.", { question: "q1", ok: false }));
+  assert.match(view.questions()[0].seen, /may have been answered already/);
+  assert.equal(view.buttons("yes")[0].disabled, false);
+});
+
+test("without an answer of the kernel in 2 s the view names the other way", () => {
+  const view = asking();
+  view.buttons("yes")[0].fire("click");
+  pass(1.9);
+  assert.doesNotMatch(view.body.seen, /busy/);
+  pass(0.1);
+  assert.match(view.questions()[0].seen, /kernel is busy.*or in a terminal: subagents-nb answer r-06f3k2m9 --question q1 "…"$/);
+});
+
+test("what is being written survives everything but the end of its question", () => {
+  const view = asking();
+  const field = input(view.questions()[0]);
+  write(field, "half an ans");
+  field.focus();
+  view.model.set({ questions: [{ ...ASKED }, SECOND], cost: "$1" });
+  view.model.message({ kind: "tail", at: 0, text: "text" });
+  pass(20);
+  view.model.set({ beat: 2 });
+  assert.equal(input(view.questions()[0]), field);
+  assert.equal(field.value, "half an ans");
+  assert.equal(FakeElement.focused, field);
+  assert.equal(view.questions().length, 2);
+  view.model.set({ questions: [SECOND] });
+  assert.match(view.questions()[0].seen, /^Delete the file\?Your answer/, "no choices, no empty row");
+});
+
+test("several questions are answered each for itself", () => {
+  const view = asking({ questions: [ASKED, SECOND] });
+  const [first, second] = view.questions();
+  write(input(second), "no, keep it");
+  input(second).press("Enter");
+  assert.deepEqual(view.model.sent, [{ kind: "answer", question: "q2", text: "no, keep it" }]);
+  view.model.message(ack("answer", "Answered.", { question: "q2" }));
+  assert.doesNotMatch(first.seen, /Answered/);
+  assert.match(second.seen, /Answered/);
+  view.model.message(ack("answer", "odd", { question: "constructor" }));
+});
+
+test("only a live run asks", () => {
+  for (const state of ["paused", "complete", "failed", "queued"]) {
+    const view = asking({ state });
+    assert.equal(view.questions().length, 0);
+    assert.equal(view.part("sa-state").seen, state);
+  }
+});
+
+test("while it asks, the time that counts stands still and the wait is told", () => {
+  const view = asking({ elapsed_s: 42, waited_s: 0.2 });
+  assert.match(view.head.seen, /0:42(?!.*waited)/);
+  pass(40);
+  view.model.set({ beat: 2 });
+  assert.match(view.head.seen, /0:42waited 0:40/);
+  view.model.set({ questions: [], waited_s: 41 });
+  pass(2);
+  assert.match(view.head.seen, /0:44waited 0:41/);
+});
+
+test("why a run may need a look stands on the page and is spoken once", () => {
+  const view = show();
+  view.model.set({ attention: "Nothing was heard for 61 s." });
+  assert.equal(view.part("sa-attention").seen, "Nothing was heard for 61 s.");
+  assert.equal(view.spoken.textContent, "Run find-outliers: Nothing was heard for 61 s.");
+  view.spoken.textContent = "";
+  view.model.set({ attention: "Nothing was heard for 66 s." });
+  assert.equal(view.part("sa-attention").seen, "Nothing was heard for 66 s.");
+  assert.equal(view.spoken.textContent, "");
+  view.model.set({ attention: "" });
+  view.model.set({ attention: "The tool bash is at work for 4 min." });
+  assert.equal(view.spoken.textContent, "Run find-outliers: The tool bash is at work for 4 min.");
+});
+
+test("a run that waits for its turn says what it waits for", () => {
+  const view = show({ state: "queued", reason: "It waits for a free place.", elapsed_s: 0 });
+  assert.equal(view.part("sa-state").seen, "queued");
+  assert.match(view.body.seen, /^It waits for a free place\./);
+});
+
+const opened = (over = {}) => {
+  const view = show(over);
+  view.buttons("Steer…")[0].fire("click");
+  return { ...view, panel: view.part("sa-steer"), field: input(view.part("sa-steer")), steer: view.buttons("Steer…")[0] };
+};
+
+test("steering opens a line with its label, and Escape closes it again", () => {
+  const { panel, field, steer } = opened();
+  assert.equal(panel.seen, "Say to the agentSend");
+  assert.equal(steer.getAttribute("aria-expanded"), "true");
+  assert.equal(FakeElement.focused, field);
+  write(field, "half");
+  const event = field.press("Escape");
+  assert.equal(event.stopped, 1);
+  assert.equal(panel.hidden, true);
+  assert.equal(steer.getAttribute("aria-expanded"), "false");
+  assert.equal(FakeElement.focused, steer);
+  steer.fire("click");
+  assert.equal(field.value, "half", "what was written is still there");
+  steer.fire("click");
+  assert.equal(panel.hidden, true);
+});
+
+test("Enter sends; the receipt comes in two words", () => {
+  const { model, panel, field } = opened();
+  write(field, "look at region too");
+  field.press("Enter");
+  field.press("Enter");
+  assert.deepEqual(model.sent, [{ kind: "steer", text: "look at region too" }]);
+  assert.equal(field.value, "");
+  assert.equal(field.readOnly, true);
+  model.message(ack("steer", "Sent; waiting for the receipt.", { more: true }));
+  pass(3);
+  assert.match(panel.seen, /waiting for the receipt\.$/);
+  assert.equal(field.readOnly, true);
+  model.message(ack("steer", "find-outliers: the agent was told."));
+  assert.match(panel.seen, /the agent was told\.$/);
+  assert.equal(field.readOnly, false);
+  write(field, "and quantity");
+  field.press("Enter");
+  assert.equal(model.sent.length, 2);
+});
+
+test("what could not be delivered comes back into the field, unless the next is being written", () => {
+  const { model, field } = opened();
+  write(field, "look");
+  field.press("Enter");
+  model.message(ack("steer", "too late", { ok: false }));
+  assert.equal(field.value, "look");
+  field.press("Enter");
+  write(field, "something else");
+  model.message(ack("steer", "too late", { ok: false }));
+  assert.equal(field.value, "something else");
+});
+
+test("a kernel that does not hear a steer leads to the other way", () => {
+  const { panel, field } = opened();
+  write(field, "look");
+  field.press("Enter");
+  pass(2);
+  assert.match(panel.seen, /kernel is busy.*subagents-nb steer r-06f3k2m9 "…"$/);
+});
+
+test("only a run at work can be steered", () => {
+  for (const state of ["queued", "paused", "complete", "lost"]) assert.equal(show({ state }).buttons("Steer…")[0].hidden, true, state);
+  assert.equal(asking().buttons("Steer…")[0].hidden, false);
+  const { model, panel, steer } = opened();
+  model.set({ stopping: true });
+  assert.equal(steer.hidden, true);
+  assert.equal(panel.hidden, true);
+});
+
+test("keys are listened to in the fields alone", () => {
+  const { section } = asking();
+  for (const node of section.all())
+    for (const event of node.ears.keys()) assert.ok(["click", "scroll"].includes(event) || node.tag === "input", `${node.tag} ${event}`);
+});
+
+test("a refused stop frees the button and says why", () => {
+  const view = show();
+  view.stop.fire("click");
+  view.model.message(ack("stop", "Run find-outliers is complete already; there is nothing to stop.", { ok: false }));
+  assert.equal(view.stop.seen, "Stop");
+  assert.match(view.foot.seen, /nothing to stop/);
+});
