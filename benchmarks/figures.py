@@ -74,7 +74,8 @@ def p95(samples: Sequence[float]) -> float:
 def calib_ms() -> float:
     """Time a fixed loop on one thread: a sitting on a contended machine shows in it.
 
-    The work is that of the peers' driver (`calib_ms` there), so that the figures can be compared: 8 when it is quiet.
+    The work is that of the peers' driver (`calib_ms` there), so that the figures can be compared: it
+    took 8 to 10 on the quiet machine of the first study.
     """
     begin, total = time.perf_counter(), 0
     for index in range(_LOOP):

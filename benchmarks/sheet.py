@@ -49,8 +49,8 @@ The peers' clock starts with the last byte of the mock's tool call, their handle
 a running parent (RPC mode); ours starts with the call of `launch()` in a Python process. The first call of each
 process is left out of the first four rows, for all three, and has rows of its own: ours meets no supervisor there. The
 memory is that of the processes of one run that waits for its model; ours shares pages with the supervisor, whose own
-memory is listed beside it. *calib* is a fixed loop on one thread (8 ms when this machine is quiet), around each turn
-and before each repetition: it shows how busy the machine was, and whether it was alike for the three."""
+memory is listed beside it. *calib* is a fixed loop on one thread (8 to 10 ms on the quiet machine of the first study),
+around each turn and before each repetition: it shows how busy the machine was, and whether alike for the three."""
 
 
 def text(parties: Sequence[Party], cache: Path, *, rounds: int, reps: int) -> str:

@@ -61,11 +61,16 @@ def _cwd_problem(path: Path, *, asked: str | None) -> str | None:
     return None
 
 
+_FOUND: set[str] = set()
+
+
 def _installed(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except (ImportError, ValueError):
-        return False
+    """Say whether a module can be imported; only a yes is remembered, since a no may be mended meanwhile."""
+    if module not in _FOUND:
+        with contextlib.suppress(ImportError, ValueError):
+            if importlib.util.find_spec(module) is not None:
+                _FOUND.add(module)
+    return module in _FOUND
 
 
 def _scripts(cwd: Path, model: str | None) -> frozenset[str]:

@@ -16,6 +16,7 @@ from subagents_nb.domain.states import RunState
 from subagents_nb.errors import (
     RequestError,
     StoreError,
+    Unreadable,
     WaitTimedOut,
 )
 from subagents_nb.launching.controls import Controls
@@ -23,6 +24,7 @@ from subagents_nb.launching.outcome import failure
 from subagents_nb.launching.schemas import OutputType
 from subagents_nb.launching.waiting import WaitCancelled, WaitInterrupted, goes_on, until_ended, wait_all
 from subagents_nb.store import FileRuns, StoreHome
+from subagents_nb.store.disk import DISK
 from subagents_nb.store.usage import disk_use
 from subagents_nb.supervisor.sweeping import sweep
 
@@ -155,7 +157,11 @@ class Run(Controls):
     def events(self) -> Iterator[dict[str, Any]]:
         """Yield what happened so far, oldest first; a torn or foreign line is left out."""
         path = self._home.run(self.id).events
-        with contextlib.suppress(FileNotFoundError), path.open(encoding="utf-8", errors="replace") as lines:
+        try:
+            handle = DISK.open_reading(path)
+        except Unreadable:
+            return
+        with open(handle, encoding="utf-8", errors="replace") as lines:
             for line in lines:
                 if not line.endswith("\n"):
                     return
@@ -195,6 +201,8 @@ class Run(Controls):
         if step.text_file is None:
             return step.text
         try:
-            return (self._home.run(self.id).step(step.index) / "output.txt").read_text(encoding="utf-8")
-        except OSError:
+            path = self._home.run(self.id).step(step.index) / "output.txt"
+            with open(DISK.open_reading(path), encoding="utf-8") as whole:
+                return whole.read()
+        except (OSError, Unreadable):
             return step.text

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.store import FileRuns, StoreHome
@@ -45,7 +46,8 @@ class _Followed:
 class Watcher:
     """Watches runs until they end. Listeners are called on its thread and must not block."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, notifier: Callable[[list[str]], Any] | None = None) -> None:
+        self._notifier = notifier or file_events
         self._runs: dict[str, _Followed] = {}
         self._guard = threading.RLock()
         self._changed = threading.Event()
@@ -118,16 +120,20 @@ class Watcher:
                 self._check_all()
 
     def _watch(self, directories: dict[str, Path]) -> None:
-        from watchfiles._rust_notify import RustNotify
-
         by_path = {os.path.realpath(path): run_id for run_id, path in directories.items() if path.is_dir()}
-        notify = RustNotify(list(by_path), False, False, 0, False, True)
+        try:
+            notify = self._notifier(list(by_path))
+        except (OSError, RuntimeError) as error:
+            _log.warning("no file events (%s); runs are looked at four times a second", error)
+            notify = _Polling()
         with contextlib.closing(notify):
             self._check_all()
             polled = judged = time.monotonic()
             while not self._changed.is_set():
                 found = notify.watch(_DEBOUNCE_MS, _STEP_MS, _TICK_MS, self._changed)
-                if isinstance(found, set):
+                if found == "poll":
+                    self._check_all()
+                elif isinstance(found, set):
                     touched = {by_path.get(os.path.dirname(path)) for _, path in found}
                     for run_id in touched - {None}:
                         self._check(str(run_id))
@@ -191,6 +197,29 @@ class Watcher:
 def _is_unread(snapshot: Snapshot) -> bool:
     """Whether documents are there and none of them could be read; a run that is gone is another matter."""
     return snapshot.state is None and any(damage.document != "run" for damage in snapshot.damage)
+
+
+class _Polling:
+    """Stands in where file events can't be had: the system's watches are used up, or it has none."""
+
+    def watch(self, _debounce: int, _step: int, timeout_ms: int, stop: threading.Event) -> str:
+        """Wait a moment; everything is to be looked at again then."""
+        stop.wait(timeout_ms / 1000)
+        return "poll"
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+
+def file_events(paths: list[str]) -> Any:
+    """Return what reports changes in these directories.
+
+    Raises:
+        OSError, RuntimeError: the system gives no more watches, or has none.
+    """
+    from watchfiles._rust_notify import RustNotify
+
+    return RustNotify(paths, False, False, 0, False, True)
 
 
 def _signature(root: Path) -> tuple[object, ...]:

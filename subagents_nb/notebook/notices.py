@@ -168,7 +168,7 @@ class Notices:
             try:
                 hook(run)
             except Exception as error:  # noqa: BLE001 - the person's own function; its fault is told, once
-                _log.exception("on_end failed")
+                _log.debug("on_end failed", exc_info=True)
                 with self._guard:
                     self._fault = self._fault or f"{type(error).__name__}: {error}"
 

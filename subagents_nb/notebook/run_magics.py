@@ -8,7 +8,6 @@ from IPython.core.magic import line_cell_magic, line_magic, magics_class, no_var
 
 from subagents_nb.notebook.cells import ASKED_BY, CellMagics, explain, number
 from subagents_nb.notebook.parsers import PARSERS
-from subagents_nb.notebook.receipts import Said, steered
 
 _EFFECT_S = 5.0
 
@@ -75,6 +74,8 @@ class RunMagics(CellMagics):
         options, text = self._read_text("subagent_steer", line, cell)
         if options is None:
             return None
+        from subagents_nb.notebook.receipts import steered
+
         run = self._run(options.run)
         receipt = run.steer(text, follow_up=options.follow_up, asked_by=ASKED_BY)
         return steered(run.status, receipt, follow_up=options.follow_up)
@@ -86,7 +87,7 @@ class RunMagics(CellMagics):
         if options is None:
             return None
         run = self._run(options.run)
-        return Said.about(run.name, "answered", run.answer(text, question=options.question, asked_by=ASKED_BY).text)
+        return self._said(run, "answered", run.answer(text, question=options.question, asked_by=ASKED_BY).text)
 
     @no_var_expand
     @line_magic
@@ -105,7 +106,7 @@ class RunMagics(CellMagics):
         run = self._run(options.run)
         run.retune(**limits, asked_by=ASKED_BY)
         changed = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in limits.items() if value)
-        return Said.about(run.name, "retuned", changed)
+        return self._said(run, "retuned", changed)
 
     @no_var_expand
     @line_magic
@@ -115,7 +116,7 @@ class RunMagics(CellMagics):
             return None
         run = self._run(options.run)
         run.drain(asked_by=ASKED_BY)
-        return Said.about(run.name, "draining", "it finishes what runs and starts nothing new")
+        return self._said(run, "draining", "it finishes what runs and starts nothing new")
 
     @no_var_expand
     @line_magic
@@ -134,6 +135,12 @@ class RunMagics(CellMagics):
         from subagents_nb.launching.doctor import examine
 
         return examine()
+
+    @staticmethod
+    def _said(run: Any, outcome: str, text: str) -> Any:
+        from subagents_nb.notebook.receipts import Said
+
+        return Said.about(run.name, outcome, text)
 
 
 explain(RunMagics)

@@ -9,6 +9,7 @@ import atexit
 import logging
 import math
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,7 @@ NONINTERACTIVE_VARIABLE = "SUBAGENTS_NB_NONINTERACTIVE"
 # A host that runs notebooks without a person ends a kernel about five seconds after it asked it to leave.
 DRAIN_S = 3.0
 _MOST = 8
+_LOOKS = re.compile(r"\s*(?:\w+\s*=\s*)?%%?subagent_")  # a cell that looks at runs, or answers them, by itself
 _log = logging.getLogger(__name__)
 
 
@@ -48,6 +50,8 @@ class Telling:
             self._takes_input = _takes_input(self._shell)
             notices = self._notices()
             if self._broken or notices is None or not getattr(info, "store_history", True):
+                return
+            if _LOOKS.match(getattr(info, "raw_cell", "")):
                 return
             news = notices.take(person=self._has_person())
             if news:

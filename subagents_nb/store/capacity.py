@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from subagents_nb.store.disk import PRIVATE_DIR, PRIVATE_FILE
+from subagents_nb.store.disk import DISK, PRIVATE_DIR
 from subagents_nb.store.layout import StoreHome
 
 try:
@@ -25,7 +25,7 @@ def take_place(home: StoreHome, limit: int) -> int | None:
     """
     home.capacity.mkdir(mode=PRIVATE_DIR, exist_ok=True)
     for number in range(limit):
-        handle = os.open(home.capacity / f"place-{number:03d}", os.O_CREAT | os.O_RDWR | _CLOEXEC, PRIVATE_FILE)
+        handle = DISK.open(home.capacity / f"place-{number:03d}", os.O_CREAT | os.O_RDWR)
         if fcntl is None:
             return handle
         try:
@@ -45,7 +45,7 @@ def places_taken(home: StoreHome) -> int:
         return 0
     taken = 0
     for path in home.capacity.glob("place-*"):
-        handle = os.open(path, os.O_RDONLY | _CLOEXEC)
+        handle = DISK.open(path, os.O_RDONLY)
         try:
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -53,6 +53,3 @@ def places_taken(home: StoreHome) -> int:
         finally:
             os.close(handle)
     return taken
-
-
-_CLOEXEC = getattr(os, "O_CLOEXEC", 0)

@@ -16,6 +16,7 @@ PRIVATE_DIR = 0o700
 MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
+_NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # a pipe in place of a file must not hold us up
 # These say nothing about the file: asked again later, the answer may be another.
 _PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EIO, errno.ESTALE})
 
@@ -95,8 +96,25 @@ class Disk:
         Raises:
             Unreadable: it is missing, a link or something else than a file, too large, or not permitted.
         """
+        handle = self.open_reading(path)
         try:
-            handle = os.open(path, os.O_RDONLY | _NOFOLLOW | _CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+            size = os.fstat(handle).st_size
+            if size > MAX_DOCUMENT_BYTES:
+                raise Unreadable(f"it has {size} bytes, more than any document of ours", kind="too-large")
+            return _read_all(handle, size)
+        except OSError as error:
+            raise Unreadable(f"it can't be read ({error.strerror})", kind="busy") from error
+        finally:
+            os.close(handle)
+
+    def open_reading(self, path: str | Path) -> int:
+        """Open a regular file of ours for reading, at once, and never through a link.
+
+        Raises:
+            Unreadable: it is missing, a link or something else than a file, or not permitted.
+        """
+        try:
+            handle = os.open(path, os.O_RDONLY | _NOFOLLOW | _CLOEXEC | _NONBLOCK)
         except FileNotFoundError as error:
             raise Unreadable("it is not there", kind="missing") from error
         except PermissionError as error:
@@ -104,17 +122,10 @@ class Disk:
         except OSError as error:
             kind = "busy" if error.errno in _PASSING else "foreign"
             raise Unreadable(f"it can't be opened ({error.strerror})", kind=kind) from error
-        try:
-            info = os.fstat(handle)
-            if not stat.S_ISREG(info.st_mode):
-                raise Unreadable("it is not a regular file", kind="foreign")
-            if info.st_size > MAX_DOCUMENT_BYTES:
-                raise Unreadable(f"it has {info.st_size} bytes, more than any document of ours", kind="too-large")
-            return _read_all(handle, info.st_size)
-        except OSError as error:
-            raise Unreadable(f"it can't be read ({error.strerror})", kind="busy") from error
-        finally:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
             os.close(handle)
+            raise Unreadable("it is not a regular file", kind="foreign")
+        return handle
 
     def _write_temp(self, path: Path, data: bytes, *, durable: bool) -> Path:
         temp = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
@@ -132,8 +143,8 @@ class Disk:
         return temp
 
     def open(self, path: Path, flags: int) -> int:
-        """Open a file or directory of ours, never through a link; what is made is private."""
-        return os.open(path, flags | _NOFOLLOW | _CLOEXEC, PRIVATE_FILE)
+        """Open a file or directory of ours, never through a link and without waiting; what is made is private."""
+        return os.open(path, flags | _NOFOLLOW | _CLOEXEC | _NONBLOCK, PRIVATE_FILE)
 
     def write(self, handle: int, data: bytes) -> None:
         """Write all of `data`."""

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Literal
 
-from subagents_nb.store.disk import PRIVATE_FILE
+from subagents_nb.store.disk import DISK
 
 try:
     import fcntl
@@ -25,7 +25,7 @@ def hold(path: Path) -> int:
     Raises:
         BlockingIOError: another process holds it.
     """
-    handle = os.open(path, os.O_CREAT | os.O_RDWR | getattr(os, "O_CLOEXEC", 0), PRIVATE_FILE)
+    handle = DISK.open(path, os.O_CREAT | os.O_RDWR)
     if fcntl is None:
         return handle
     for attempt in range(_TRIES):
@@ -48,7 +48,7 @@ def hold_now(path: Path, *, owner: str) -> int:
         BlockingIOError: another process holds it.
         OSError: the file can't be opened.
     """
-    handle = os.open(path, os.O_CREAT | os.O_RDWR | getattr(os, "O_CLOEXEC", 0), PRIVATE_FILE)
+    handle = DISK.open(path, os.O_CREAT | os.O_RDWR)
     try:
         if fcntl is not None:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -65,7 +65,7 @@ def probe(path: Path) -> Literal["held", "free"] | None:
     if fcntl is None:
         return None
     try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0))
+        handle = DISK.open(path, os.O_RDONLY)
     except OSError:
         return None
     try:

@@ -87,7 +87,7 @@ class Adopted:
 
     def _record(self, run_id: str, started: ProcessRecord) -> None:
         # Its leader is not ours to reap, so its group number may be anybody's by now: only marked processes are ended.
-        left = end_leftovers(None, mark_of(run_id, started.token))
+        left = end_leftovers(None, mark_of(run_id, started.token), since=started.start_ticks)
         snapshot = FileRuns(self._home).snapshot(run_id, whole=True)
         if snapshot.result is None and snapshot.verdict is None:
             judge_run(self._home, snapshot, ending=Ending(), judge="supervisor")

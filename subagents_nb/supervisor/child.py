@@ -10,6 +10,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from subagents_nb.store.disk import DISK
+
 _CATCHABLE = [s for s in signal.valid_signals() if s not in (signal.SIGKILL, signal.SIGSTOP)]
 
 
@@ -44,7 +46,7 @@ def _reopen_stdio(run_root: Path) -> None:
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     for name, number in (("runner.out", 1), ("runner.err", 2)):
-        handle = os.open(run_root / name, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+        handle = DISK.open(run_root / name, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
         os.dup2(handle, number)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, NoReturn
 
 from subagents_nb.domain.records import ProcessRecord
+from subagents_nb.store.disk import DISK
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.writer import RunWriter
 from subagents_nb.supervisor.child import become_runner
@@ -81,7 +82,7 @@ class Nursery:
         return len(ended)
 
     def _record(self, pid: int, run_id: str, started: ProcessRecord) -> None:
-        left = end_leftovers(pid, mark_of(run_id, started.token))
+        left = end_leftovers(pid, mark_of(run_id, started.token), since=started.start_ticks)
         process = self._processes.pop(pid, None)
         code = process.wait() if process is not None else os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         record_end(
@@ -124,8 +125,7 @@ class Nursery:
     def _spawn(self, birth: Birth, channel: int, place: int | None) -> int:
         root = self._home.run(birth.run_id).root
         flags = os.O_CREAT | os.O_APPEND | os.O_WRONLY
-        output = os.open(root / "runner.out", flags, 0o600)
-        errors = os.open(root / "runner.err", flags, 0o600)
+        output, errors = DISK.open(root / "runner.out", flags), DISK.open(root / "runner.err", flags)
         handed = () if place is None else (place,)
         try:
             process = subprocess.Popen(

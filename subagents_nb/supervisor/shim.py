@@ -28,8 +28,9 @@ def main(argv: list[str]) -> int:
             return 0  # the launcher reaps this one at once; the shim belongs to nobody's kernel
         os.setsid()
         os.umask(0o077)
-    errors = os.open(os.path.join(root, "runner.err"), os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
-    output = os.open(os.path.join(root, "runner.out"), os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+    flags = os.O_CREAT | os.O_APPEND | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    errors = os.open(os.path.join(root, "runner.err"), flags, 0o600)
+    output = os.open(os.path.join(root, "runner.out"), flags, 0o600)
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "subagents_nb.runner", root],
         stdout=output,
@@ -72,7 +73,7 @@ def _watch(home_text: str, run_id: str, token: str, process: subprocess.Popen[by
     left = Leftovers()
     if POSIX:
         _await_end(paths, run_id, process.pid)
-        left = end_leftovers(process.pid, mark_of(run_id, token))
+        left = end_leftovers(process.pid, mark_of(run_id, token), since=ticks)
     code = process.wait()
     record_end(
         home,

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from subagents_nb.domain.environment import RUN_MARK
 from subagents_nb.errors import LaunchError
+from subagents_nb.store.disk import DISK
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.lock import probe
 from subagents_nb.supervisor import wire
@@ -171,7 +172,7 @@ def ensure_host(home: StoreHome, key: str) -> None:
     _starting[:] = [p for p in _starting if p.poll() is None]
     if _starting or probe(home.supervisor / f"{key}.lock") == "held":
         return
-    log = os.open(home.supervisor / "host.log", os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+    log = DISK.open(home.supervisor / "host.log", os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
     try:
         module = "subagents_nb.supervisor.host"
         argv = [sys.executable, "-P", "-m", module, str(home.root), key, key.rpartition("-")[2]]

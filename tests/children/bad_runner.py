@@ -64,8 +64,7 @@ def main(kind: str, root: Path) -> None:
         fork_off(leave=True)
         os._exit(0)
     elif kind == "closed":
-        for number in (0, 1, 2):
-            os.close(number)
+        os.closerange(0, 3)
         os.abort()
 
 

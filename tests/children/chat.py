@@ -1,7 +1,7 @@
 """A model on loopback that does as it is told: OpenAI's chat protocol, one tool call and then an answer.
 
-Prints its port, serves until its input closes. A task that holds `RUN: command` makes it call bash with the rest of that
-line once; its answer repeats what the tool said. Any other task is answered with `fine`.
+Prints its port, serves until its input closes. A task that holds `RUN: command` makes it call bash with the rest of
+that line once; its answer repeats what the tool said. Any other task is answered with `fine`.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def test_runs_that_die_with_whoever_watched_them_leave_no_process_either(
 
 
 def await_deaths(begun: list[Run]) -> None:
-    """Wait until the system has taken the runners apart: a killed process is a zombie before its last thread is gone."""
+    """Wait until the system has taken the runners apart: a zombie may have threads that still hold its lock."""
     until(lambda: all(probe(run.home.run(run.id).lock) != "held" for run in begun), 2, what="the deaths", pause=0.002)
     until(lambda: not any(alive(runner(run)) for run in begun), 2, what="the deaths", pause=0.002)
 

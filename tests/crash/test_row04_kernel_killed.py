@@ -1,4 +1,4 @@
-"""A real kernel with fifty live runs is killed or restarted: fifty results, and a new kernel has all of them at once."""
+"""A real kernel with fifty live runs is killed or restarted: fifty results, and a new kernel has all at once."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ Case = Callable[..., None]
 MANY = 50
 LASTS_S = 8
 
-LAUNCH = f"""
+COUNT = f"MANY = {MANY}\n"
+LAUNCH = """
 import subagents_nb
-made = [subagents_nb.launch(task="x", model=f"scripted:n{{n}}", name=f"run-{{n}}") for n in range({MANY})]
+made = [subagents_nb.launch(task="x", model=f"scripted:n{n}", name=f"run-{n}") for n in range(MANY)]
 """
 ATTACH = """
 import time, subagents_nb
 began = time.perf_counter()
-again = [subagents_nb.attach(f"run-{n}") for n in range(%d)]
+again = [subagents_nb.attach(f"run-{n}") for n in range(MANY)]
 states = [str(run.state) for run in again]
 for run in again:
     run.display()
 took = time.perf_counter() - began
-""" % MANY  # noqa: UP031 - braces are the cell's
+"""
 
 
 @pytest.fixture
@@ -96,7 +97,7 @@ def test_fifty_live_runs_outlive_their_kernel(
 ) -> None:
     first = kernels()
     first.ok("import subagents_nb; subagents_nb.launch(task='up', model='scripted:echo').result(60)", deadline=90)
-    first.ok(LAUNCH, deadline=60)
+    first.ok(COUNT + LAUNCH, deadline=60)
     ids = first.value("[run.id for run in made]")
     reader = FileRuns(first.home)
     live = [run_id for run_id in ids if not reader.snapshot(run_id).ended]
@@ -104,7 +105,7 @@ def test_fifty_live_runs_outlive_their_kernel(
     second = first if end is restart else kernels()
     if end is restart:
         second.ok("%load_ext subagents_nb")
-    second.ok(ATTACH, deadline=60)
+    second.ok(COUNT + ATTACH, deadline=60)
     took = second.value("took")
     print(f"{len(live)} live at the end of the kernel; {MANY} attached to and shown in {took:.2f} s")
     assert len(live) == MANY

@@ -1,4 +1,4 @@
-"""Runners and tools that do everything wrong: each run ends in time, with its exact outcome, and nobody of it is left."""
+"""Runners and tools that do everything wrong: each run ends in time, exactly as it should, and leaves nobody behind."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_bad_runner_that_goes_away(
         assert proof is not None
         assert (proof.exit_code, proof.signal) == (code, signal)
         assert (len(proof.ended_with_it), proof.group_empty) == (ended, True)
-        assert marked_processes([run.id]) == {}
+        until(lambda run=run: marked_processes([run.id]) == {}, 5, what="the end of its watcher")
         case()
 
 
@@ -108,7 +108,7 @@ def test_a_bad_tool_goes_with_its_run(
 
     def at_work() -> bool:
         found = list(marked_processes(ids).values())
-        return all(found.count(run_id) >= 2 for run_id in ids)
+        return all(found.count(run_id) >= 1 for run_id in ids)
 
     until(at_work, 40, what="the tools", pause=0.1)
     asked = time.monotonic()

@@ -182,10 +182,13 @@ def test_the_display_mode_can_be_configured_for_every_magic(kernel: Kernel) -> N
 OURS = (
     "[name for kind in get_ipython().magics_manager.magics.values() for name in kind if 'subagent' in name]",
     "[m.__name__ for m in get_ipython().Completer.custom_matchers]",
-    "[type(c).__name__ for c in get_ipython().configurables if type(c).__name__ == 'SubagentMagics']",
+    "[type(c).__name__ for c in get_ipython().configurables if type(c).__module__.startswith('subagents_nb')]",
     "[t.name for t in __import__('threading').enumerate() if t.name.startswith('subagents')]",
     "[key for f in get_ipython().display_formatter.formatters.values() for key in f.deferred_printers"
     " if 'subagents_nb' in key[0]]",
+    "[f.__qualname__ for f in get_ipython().events.callbacks['pre_run_cell'] if 'subagents_nb' in f.__module__]",
+    "[t.__name__ for t in get_ipython().input_transformer_manager.token_transformers"
+    " if 'subagents_nb' in t.__module__]",
 )
 
 
@@ -201,7 +204,9 @@ def test_loading_shows_nothing_starts_nothing_and_unloading_leaves_nothing(kerne
         kernel.run("%load_ext subagents_nb")
         kernel.ok("__import__('subagents_nb').load_ipython_extension(get_ipython())")
         assert kernel.value(OURS[1]) == ["subagents_matcher"]
-        assert kernel.value(OURS[2]) == ["SubagentMagics"]
+        assert kernel.value(OURS[2]) == ["SubagentMagics", "RunMagics"]
+        assert kernel.value(OURS[5]) == ["Telling.before_cell"]
+        assert kernel.value(OURS[6]) == ["_TextLine", "_TextAssign"]
     finally:
         kernel.ok("%reload_ext subagents_nb")
 
@@ -211,7 +216,7 @@ def test_reloading_keeps_one_of_each_and_the_runs_go_on(kernel: Kernel) -> None:
     shown = display_id_of(kernel.ok("work"))
     for _ in range(3):
         kernel.ok("%reload_ext subagents_nb")
-    assert kernel.value(OURS[2]) == ["SubagentMagics"]
+    assert kernel.value(OURS[2]) == ["SubagentMagics", "RunMagics"]
     assert kernel.value(OURS[1]) == ["subagents_matcher"]
     # The live view became a card, and nothing is watched any more.
     kernel.until(lambda: kernel.updates_of(shown), what="the card")

@@ -36,6 +36,8 @@ from subagents_nb.runner.engines.steering import Steering
 from subagents_nb.runner.engines.tools import Bench
 
 REQUEST_TIMEOUT_S = 600.0
+# One name for all: pydantic-ai keeps what it builds for an agent by its name, and a forked runner inherits that.
+AGENT_NAME = "subagent"
 # pydantic-ai counts failed calls and may only be told how many are too many; ours are bounded by the requests.
 _UNBOUNDED = 1_000_000
 
@@ -114,7 +116,7 @@ def _agent(step: StepPlan, model: Model, check: SchemaCheck | None) -> Agent[Ben
         output = output_spec(step.output_schema, step.schema_name or "answer", output_mode(step))
     agent: Agent[Bench, Any] = Agent(
         model,
-        name=step.agent,
+        name=AGENT_NAME,
         instructions=step.system_prompt or None,
         output_type=output,
         deps_type=Bench,

@@ -99,3 +99,16 @@ def test_a_wait_of_no_time_still_knows_who_has_ended(home: StoreHome, writer: Ru
     assert wait_all(home, [run_id()], 0) == {}
     writer.result(make_result())
     assert set(wait_all(home, [run_id()], 0)) == {run_id()}
+
+
+def test_without_file_events_runs_are_looked_at_all_the_same(home: StoreHome, writer: RunWriter) -> None:
+    def used_up(_paths: list[str]) -> None:
+        raise OSError(24, "Too many open files")
+
+    watcher = Watcher(notifier=used_up)
+    heard: list[Snapshot] = []
+    watcher.follow(home, run_id(), heard.append)
+    until(lambda: heard, 5)
+    writer.result(make_result())
+    until(lambda: heard[-1].state is RunState.COMPLETE, 2.5, what="the end, without events")
+    watcher.close()

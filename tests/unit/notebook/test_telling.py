@@ -51,9 +51,9 @@ def source(monkeypatch: pytest.MonkeyPatch) -> Source:
     return Source()
 
 
-def before_cell(shell: Shell, source: Source, *, history: bool = True) -> Telling:
+def before_cell(shell: Shell, source: Source, code: str = "x = 1", *, history: bool = True) -> Telling:
     telling = Telling(shell, lambda: source)
-    telling.before_cell(SimpleNamespace(store_history=history))
+    telling.before_cell(SimpleNamespace(store_history=history, raw_cell=code))
     return telling
 
 
@@ -103,6 +103,18 @@ def test_code_that_a_page_runs_by_itself_is_not_told(source: Source) -> None:
     shell = Shell({"allow_stdin": True})
     before_cell(shell, source, history=False)
     assert (source.for_person, shell.shown) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("%%subagent scout\nx", True), ("run = %subagent -- x", True), ("x\n%subagent_wait", True),
+        ("%subagent_answer work -- yes", False), ("%%subagent_steer work\nx", False), ("all = %subagent_status", False),
+    ],
+)  # fmt: skip
+def test_a_cell_that_looks_at_runs_by_itself_is_not_told(source: Source, code: str, told: bool) -> None:
+    before_cell(Shell(), source, code)
+    assert source.for_person == [True] * told
 
 
 def test_before_anything_was_launched_nothing_is_looked_at() -> None:

@@ -1,0 +1,86 @@
+"""Twenty secrets in the environment and in the task: none is in a file, a command line, an output or a tool's reach."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from crash.lives import settings
+
+from subagents_nb import Run, launch
+from subagents_nb.domain.states import RunState
+from subagents_nb.store import StoreHome
+
+Case = Callable[..., None]
+VARIABLES = [
+    "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY", "GITHUB_TOKEN", "HF_TOKEN",
+    "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "DB_PASSWORD", "PGPASSWORD", "SENTRY_DSN", "MY_SECRET", "API_KEY",
+    "NPM_AUTH", "SESSION_COOKIE", "PRIVATE_KEY", "TOLD_KEY",
+]  # fmt: skip
+WORDS = 3
+
+
+@contextlib.contextmanager
+def every_command_line() -> Iterator[set[bytes]]:
+    """Gather the command lines of all processes there are, many times a second."""
+    lines: set[bytes] = set()
+    over = threading.Event()
+
+    def sample() -> None:
+        while not over.wait(0.02):
+            for path in Path("/proc").glob("[0-9]*/cmdline"):
+                with contextlib.suppress(OSError):
+                    lines.add(path.read_bytes())
+
+    sampler = threading.Thread(target=sample)
+    sampler.start()
+    try:
+        yield lines
+    finally:
+        over.set()
+        sampler.join()
+
+
+@pytest.mark.row(26, cases=len(VARIABLES) + WORDS)
+@pytest.mark.timeout(90)
+@pytest.mark.parametrize("mode", ["warm", "cold"])
+def test_no_canary_is_seen_anywhere(
+    store_home: StoreHome, told: str, mode: str, monkeypatch: pytest.MonkeyPatch, case: Case
+) -> None:
+    endpoint = (Path.home() / ".subagents/settings.toml").read_text().partition("[endpoints")[2]
+    settings(f'[endpoints{endpoint}key_env = "TOLD_KEY"\n', live=8)
+    secrets = {name: f"canary-{name.lower()}-{os.urandom(8).hex()}" for name in VARIABLES}
+    for name, value in secrets.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HARMLESS", "seen by tools")
+    monkeypatch.setenv("SUBAGENTS_NB_SPAWN", mode)
+    words = [f"taskword{os.urandom(8).hex()}" for _ in range(WORDS)]
+    with every_command_line() as lines:
+        run = launch(task=f"RUN: env; sleep 0.3; cat /proc/$PPID/cmdline\n{' '.join(words)}", model=told)
+        assert run.wait(60)
+        failed = launch(task=f"fail {words[0]}", model="scripted:fail")
+        assert failed.wait(60)
+    assert run.state is RunState.COMPLETE, run.error
+    assert "HARMLESS=seen by tools" in run.text, "the tool did not run, so nothing was tried"
+    expect_nowhere(secrets, words, run, lines)
+    shown = " ".join([repr(run), run.text, str(run.error), str(failed.error), repr(failed), *map(str, run.events())])
+    for value in [*secrets.values(), *words]:
+        assert value not in shown
+    case(len(secrets) + len(words))
+
+
+def expect_nowhere(secrets: dict[str, str], words: list[str], run: Run, lines: set[bytes]) -> None:
+    assert any(b"sleep" in line for line in lines) and any(b"subagents_nb" in line for line in lines)
+    for value in [*secrets.values(), *words]:
+        assert not [line for line in lines if value.encode() in line], "on a command line"
+    files = [path for path in run.home.root.rglob("*") if path.is_file()]
+    assert any("host.log" in path.name for path in files) or os.environ["SUBAGENTS_NB_SPAWN"] == "cold"
+    for path in files:
+        data = path.read_bytes()
+        assert not [name for name, value in secrets.items() if value.encode() in data], f"a secret in {path}"
+        if path.name not in ("plan.json", "session.json"):
+            assert not [word for word in words if word.encode() in data], f"the task in {path}"

@@ -1,0 +1,57 @@
+"""Notebooks that a program executes: nobody is told anything, and the kernel waits a moment for its runs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+from kernels import dismiss_supervisors, end_runs
+from nbclient import NotebookClient
+from support import SECRET_PREFIXES
+
+from subagents_nb.store import FileRuns, StoreHome
+
+CELLS = [
+    "%load_ext subagents_nb",
+    "%subagent --model scripted:fail --name fails -q -- x",
+    "import subagents_nb, time\nwhile not subagents_nb.attach('fails').status.ended: time.sleep(0.01)",
+    "time.sleep(0.3)\nprint('a cell that is told nothing')",
+    "%%subagent --model scripted:script.json --name takes-a-second\nx",
+    "%%subagent --model scripted:slow --name takes-long -q\nx",
+]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A directory, a home and a store of its own for the notebook."""
+    for name in list(os.environ):
+        if name.startswith((*SECRET_PREFIXES, "SUBAGENTS_NB_", "JPY_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("SUBAGENTS_NB_HOME", str(tmp_path / "store"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "script.json").write_text(json.dumps([{"text": "Working. "}, {"sleep": 1}, {"text": "Done."}]))
+    yield tmp_path
+    end_runs(StoreHome(tmp_path / "store"))
+    dismiss_supervisors(StoreHome(tmp_path / "store"))
+
+
+def execute(place: Path) -> tuple[nbformat.NotebookNode, dict[str, str]]:
+    """Execute the notebook and return it with the states of its runs at the moment when its kernel has left."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in CELLS])
+    NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(place)}}).execute()
+    return notebook, {s.name: str(s.state) for s in FileRuns(StoreHome(place / "store")).all()}
+
+
+def test_the_kernel_waits_for_what_ends_soon_and_not_for_the_rest(place: Path) -> None:
+    notebook, states = execute(place)
+    assert states == {"fails": "failed", "takes-a-second": "complete", "takes-long": "running"}
+    outputs = [cell.outputs for cell in notebook.cells]
+    assert [output.text for output in outputs[3]] == ["a cell that is told nothing\n"]
+    assert "Meanwhile" not in json.dumps(notebook)
+    # Saved before the run had ended: the card says where it stood, and how to see it again.
+    (card,) = outputs[4]
+    assert "%subagent_attach takes-a-second" in card.data["text/plain"]
