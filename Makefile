@@ -53,6 +53,14 @@ peers-folder:
 build/peers/.ready: benchmarks/install_peers
 	bash benchmarks/install_peers build/peers
 
+MINUTES ?= 10
+
+soak: $(VENV)/.dev ## the long crash tests, then chaos for MINUTES=10
+	CRASH_POINTS=250 CRASH_ROUNDS=3 CRASH_READ_SECONDS=60 CRASH_SWEEPS=400 CRASH_STOPS=100 CRASH_FLIPS=10000 \
+	  CRASH_FLOOD_MB=1000 $(PYTEST) -s tests/crash/test_row02* tests/crash/test_row04* tests/crash/test_row13* \
+	  tests/crash/test_row14* tests/crash/test_row20* tests/crash/test_row24* tests/crash/test_counts.py
+	SOAK_SECONDS=$$(( $(MINUTES) * 60 )) $(PYTEST) -s tests/soak/soak_chaos.py
+
 clean: ## remove what the commands above made
 	rm -rf $(VENV) widgets/node_modules tests/peers/node_modules build dist .pytest_cache .mypy_cache .ruff_cache
 

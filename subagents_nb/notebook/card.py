@@ -55,6 +55,7 @@ class Beside(NamedTuple):
     binding: str | None = None  # the variable that holds the run
     has_session: bool | None = None  # whether it can be gone on from; None: nobody has looked
     changed_files: tuple[str, ...] = ()  # of a run that left no last word
+    source: str = ""  # the name of the run from which it goes on
 
 
 NOTHING = Beside()
@@ -89,7 +90,7 @@ def card_text(snapshot: Snapshot, beside: Beside = NOTHING) -> str:
 def _card(snapshot: Snapshot, beside: Beside, room: int) -> Html:
     state, name = shown_state(snapshot), shown_name(snapshot)
     body = [*_open(snapshot, room), *_ending(snapshot, state, beside, room), _refused(snapshot)]
-    body += [*_answer(snapshot, beside, room), _story(snapshot), _notes(snapshot)]
+    body += [*_answer(snapshot, beside, room), _story(snapshot, beside), _notes(snapshot)]
     return frame(f"Run {name}, {state}", _head(snapshot, state, name), body, _foot(snapshot, state, name, beside))
 
 
@@ -119,9 +120,11 @@ def _ending(snapshot: Snapshot, state: str, beside: Beside, room: int) -> list[H
     """Say why it ended: who ended it, what it left, the last lines. Of a run at work, the last lines alone."""
     if state == "complete":
         return []
-    why = endings.ending(snapshot)
     error, left_out = cut(clean(snapshot.error or "").strip(), 1_200 if room else 300)
     more = f" … cut: {left_out:,} more characters" if left_out else ""
+    why = endings.ending(snapshot)
+    if endings.says_it_all(snapshot):
+        why, error = error, ""
     files = _changed(snapshot.changed_files or beside.changed_files, _FILES if room else 2)
     left = [endings.at_work(snapshot.open_tools), files]
     said = say(LOOKS[state].tone, why, error + more if error else None, *left) if why else None
@@ -148,10 +151,11 @@ def _refused(snapshot: Snapshot) -> Html | None:
     return say("warn", f"Warning: {count:,} {were} refused{': ' if each else ''}{', '.join(each + more)}")
 
 
-def _story(snapshot: Snapshot) -> Html | None:
+def _story(snapshot: Snapshot, beside: Beside) -> Html | None:
     """Say quietly what happened to it besides its work: where it goes on from, which limits were changed."""
-    source = snapshot.resumed_from
-    came = f"goes on from {line(source, 60)}" if source else ""
+    source, name = line(snapshot.resumed_from or "", 60), line(beside.source, 80)
+    known = f"{name} ({source})" if name not in {"", source} else source
+    came = f"goes on from {known}" if source else ""
     said = list(filter(None, [came, endings.retuned(snapshot.retunes)]))
     return styled("p", QUIET, " · ".join(said)) if said else None
 

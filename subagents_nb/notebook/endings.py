@@ -84,6 +84,12 @@ def ending(snapshot: Snapshot) -> str:
     return whole or f"The run ended as {state} by itself and left no reason."
 
 
+def says_it_all(snapshot: Snapshot) -> bool:
+    """Whether the run's own last word tells why it ended, so that the same in our words would only repeat it."""
+    error = snapshot.error or ""
+    return bool(error) and (snapshot.reason == "interrupted" or (snapshot.reason == "timeout" and "deadline" in error))
+
+
 def go_on(snapshot: Snapshot, *, has_session: bool | None = None) -> tuple[str, str]:
     """Return the one thing to do next, as words and what to type.
 
@@ -100,7 +106,7 @@ def go_on(snapshot: Snapshot, *, has_session: bool | None = None) -> tuple[str, 
     if has_session is None:
         has_session = snapshot.usage.requests > 0
     if state in {"stopped", "rejected"} or not has_session:
-        return "start it again:", command(snapshot, "again")
+        return "start over:", command(snapshot, "again")
     return "go on from here:", command(snapshot, "resume", _more(snapshot), "…")
 
 

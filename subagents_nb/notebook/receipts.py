@@ -8,7 +8,7 @@ from typing import Self
 from subagents_nb.domain.control import ControlAnswer
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.notebook.html import line
-from subagents_nb.notebook.shown import command, shown_name
+from subagents_nb.notebook.shown import command
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,9 @@ class Said:
 def steered(snapshot: Snapshot, receipt: ControlAnswer | None, *, follow_up: bool = False) -> Said:
     """Say what became of a steering message. Without a receipt it waits: the run was too busy to take it in."""
     outcome = receipt.outcome if receipt is not None else "queued"
-    name = shown_name(snapshot)
     if outcome == "delivered":
-        return Said(outcome, f"{name}: the agent was told.")
+        return Said(outcome, "The agent was told.")
     if outcome == "too-late":
-        return Said(outcome, f"{name}: too late, it ended first. To go on: {command(snapshot, 'resume', text='…')}")
+        return Said(outcome, f"Too late, it ended first. To go on: {command(snapshot, 'resume', text='…')}")
     when = "when its turn is over" if follow_up else "before its next request"
-    return Said("queued", f"{name}: waiting; the agent is told {when}.")
+    return Said("queued", f"Waiting; the agent is told {when}.")

@@ -54,8 +54,7 @@ class RunMagics(CellMagics):
             return None
         run = self._run(options.run)
         run.stop(options.reason or "", asked_by=ASKED_BY)
-        run.wait(_EFFECT_S)
-        return run
+        return self._settled(run)
 
     @no_var_expand
     @line_magic
@@ -65,8 +64,7 @@ class RunMagics(CellMagics):
             return None
         run = self._run(options.run)
         run.interrupt(options.reason or "", asked_by=ASKED_BY)
-        run.wait(_EFFECT_S)
-        return run
+        return self._settled(run)
 
     @no_var_expand
     @line_cell_magic
@@ -135,6 +133,15 @@ class RunMagics(CellMagics):
         from subagents_nb.launching.doctor import examine
 
         return examine()
+
+    @staticmethod
+    def _settled(run: Any) -> Any:
+        """Wait a moment until what was asked for has happened, which need not be told again."""
+        from subagents_nb.notebook.notices import NOTICES
+
+        if run.wait(_EFFECT_S):
+            NOTICES.asked_for(run.id)
+        return run
 
     @staticmethod
     def _said(run: Any, outcome: str, text: str) -> Any:

@@ -108,7 +108,12 @@ def _bundle(snapshot: Snapshot, run: Run, shell: Any) -> dict[str, str]:
         # The plan knows what a value's schema is called, and from which run a live one goes on.
         snapshot = FileRuns(run.home).snapshot(run.id, whole=True)
     left_no_word = snapshot.ended and snapshot.result is None
-    beside = Beside(_bound_to(run, shell), _has_session(run), _changed_files(run) if left_no_word else ())
+    beside = Beside(
+        binding=_bound_to(run, shell),
+        has_session=_has_session(run),
+        changed_files=_changed_files(run) if left_no_word else (),
+        source=FileRuns(run.home).snapshot(snapshot.resumed_from).name if snapshot.resumed_from else "",
+    )
     return {"text/html": card_html(snapshot, beside), "text/plain": card_text(snapshot, beside)}
 
 

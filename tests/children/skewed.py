@@ -56,7 +56,9 @@ def jump(what: str, after_s: float) -> None:
 
 def main(what: str, times: int) -> None:
     home = open_home()
-    model = script(f"work{os.getpid()}", {"text": "one "}, {"sleep": 0.06}, {"tool": "read", "result": "x"}, {"text": "two"})
+    model = script(
+        f"work{os.getpid()}", {"text": "one "}, {"sleep": 0.06}, {"tool": "read", "result": "x"}, {"text": "two"}
+    )
     for number in range(times):
         global _offset
         _offset = 0.0

@@ -32,8 +32,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for mark in item.iter_markers("row"):
             LEDGER.plan(item.nodeid, Planned(mark.args[0], **mark.kwargs))
     files = {path.name for path in HERE.glob("test_*.py")}
-    narrowed = config.option.keyword or config.option.markexpr or any("::" in arg for arg in config.args)
-    LEDGER.whole = files == {item.path.name for item in ours} and not narrowed
+    options = config.option
+    LEDGER.narrowed = bool(options.keyword or options.markexpr or any("::" in arg for arg in config.args))
+    LEDGER.whole = files == {item.path.name for item in ours} and not LEDGER.narrowed
     last = [item for item in ours if item.path.name == "test_counts.py"]
     items[:] = [item for item in items if item not in last] + last
 

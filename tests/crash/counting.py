@@ -18,6 +18,7 @@ class Planned:
 @dataclass(slots=True)
 class Ledger:
     whole: bool = False  # the whole folder is run, not a part of it
+    narrowed: bool = False  # single tests of a file are run
     planned: dict[str, Planned] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     _ran: dict[str, int] = field(default_factory=lambda: defaultdict(int))

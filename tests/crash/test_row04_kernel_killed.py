@@ -21,6 +21,7 @@ from subagents_nb.store import FileRuns
 
 Case = Callable[..., None]
 MANY = 50
+ROUNDS = int(os.environ.get("CRASH_ROUNDS", "1"))
 LASTS_S = 8
 
 COUNT = f"MANY = {MANY}\n"
@@ -92,8 +93,9 @@ def restart(kernel: Kernel) -> None:
 @pytest.mark.row(4, cases=MANY)
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("end", [kill, kill_group, restart], ids=lambda end: end.__name__)
+@pytest.mark.parametrize("round_", range(ROUNDS))
 def test_fifty_live_runs_outlive_their_kernel(
-    kernels: Callable[[], Kernel], end: Callable[[Kernel], None], case: Case
+    kernels: Callable[[], Kernel], end: Callable[[Kernel], None], round_: int, case: Case
 ) -> None:
     first = kernels()
     first.ok("import subagents_nb; subagents_nb.launch(task='up', model='scripted:echo').result(60)", deadline=90)

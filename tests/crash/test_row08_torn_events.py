@@ -45,7 +45,7 @@ def test_events_cut_at_any_byte_are_read_up_to_the_cut_and_go_on_after_it(
         case()
 
 
-@pytest.mark.row(8, cases=3)
+@pytest.mark.row(8, cases=1)
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT], ids=errno.errorcode.get)
 def test_a_line_that_was_refused_half_way_costs_no_other(
     store_home: StoreHome, writer: RunWriter, number: int, case: Callable[..., None]

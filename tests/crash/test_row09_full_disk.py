@@ -143,7 +143,7 @@ def fill(place: Path) -> Path:
     return ballast
 
 
-@pytest.mark.row(9, cases=2)
+@pytest.mark.row(9, cases=1)
 @pytest.mark.parametrize("reserve", ["with", "without"])
 def test_a_file_system_that_is_really_full(
     store_home: StoreHome, small_disk: Path, reserve: str, case: Case, monkeypatch: pytest.MonkeyPatch
@@ -189,7 +189,7 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-@pytest.mark.row(10, cases=3)
+@pytest.mark.row(10, cases=1)
 @pytest.mark.parametrize("when", [0.0, 0.05, 0.2])
 def test_a_runner_without_free_descriptors_for_a_second_comes_through(
     store_home: StoreHome, when: float, case: Case

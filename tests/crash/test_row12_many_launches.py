@@ -56,7 +56,7 @@ def test_two_hundred_launches_by_two_processes(
     assert max(taken) >= CAP // 2, "the cap was never tried"
     for one in said:
         (descriptors, threads), (descriptors_after, threads_after) = one["before"], one["after"]
-        assert abs(descriptors_after - descriptors) <= 3, one["before"] + one["after"]
+        assert abs(descriptors_after - descriptors) <= 3, one["kinds"]
         assert abs(threads_after - threads) <= 1, one["before"] + one["after"]
     until(lambda: places_taken(store_home) == 0, 5)
     case(2 * EACH)

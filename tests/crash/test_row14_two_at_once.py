@@ -70,7 +70,7 @@ def dead() -> Identity:
 
 
 @pytest.mark.row(14, cases=SWEEPS)
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_of_two_sweeps_of_a_dead_run_one_gives_the_verdict(store_home: StoreHome, case: Case) -> None:
     who = dead()
     with judges("sweep") as both:
@@ -86,7 +86,7 @@ def test_of_two_sweeps_of_a_dead_run_one_gives_the_verdict(store_home: StoreHome
 
 
 @pytest.mark.row(14, cases=STOPS)
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_two_stops_of_one_run_have_one_outcome(
     shared_home: StoreHome, monkeypatch: pytest.MonkeyPatch, case: Case
 ) -> None:

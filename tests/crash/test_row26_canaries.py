@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from crash.lives import settings
+from support import processes_of, until
 
 from subagents_nb import Run, launch
 from subagents_nb.domain.states import RunState
@@ -66,6 +67,7 @@ def test_no_canary_is_seen_anywhere(
         assert failed.wait(60)
     assert run.state is RunState.COMPLETE, run.error
     assert "HARMLESS=seen by tools" in run.text, "the tool did not run, so nothing was tried"
+    until(lambda: not processes_of(store_home), 10, what="the last word of whoever watched")
     expect_nowhere(secrets, words, run, lines)
     shown = " ".join([repr(run), run.text, str(run.error), str(failed.error), repr(failed), *map(str, run.events())])
     for value in [*secrets.values(), *words]:

@@ -39,7 +39,7 @@ def asks(kernel: Kernel, name: str) -> None:
 def test_what_is_said_to_a_run_is_delivered_and_the_cell_shows_one_line(kernel: Kernel) -> None:
     begin(kernel, "steerable", "steered")
     cell = kernel.ok("%subagent_steer steered -- Look at region, too?")
-    assert (cell.plain, cell.stdout) == ("steered: the agent was told.", "")
+    assert (cell.plain, cell.stdout) == ("The agent was told.", "")
     heard(kernel, "steered", "heard: Look at region, too?\n")
     kernel.ok("%%subagent_steer work\n{k: v} -- as it is\n  $HOME")
     heard(kernel, "steered", "heard: {k: v} -- as it is\n  $HOME\n")
@@ -52,7 +52,7 @@ def test_what_is_said_to_a_run_is_delivered_and_the_cell_shows_one_line(kernel: 
 def test_a_follow_up_waits_for_the_end_of_the_turn(kernel: Kernel) -> None:
     begin(kernel, "steerable", "followed-up")
     assert kernel.ok("%subagent_steer work --follow-up -- And then?").plain == (
-        "followed-up: waiting; the agent is told when its turn is over."
+        "Waiting; the agent is told when its turn is over."
     )
     kernel.ok("%subagent_steer work -- finish")
     assert "And then?" in kernel.value("work.result(20)")
@@ -123,7 +123,7 @@ def test_the_page_steers_and_is_told_twice_while_the_kernel_stays_free(kernel: K
     kernel.say(comm, {"kind": "steer", "text": "look here"})
     kernel.until(lambda: len([t for t in kernel.told(comm) if t.get("kind") == "ack"]) == 2, what="both words")
     assert [t["text"] for t in kernel.told(comm) if t.get("kind") == "ack"] == [
-        "Sent; waiting for the receipt.", "steered-on-the-page: the agent was told.",
+        "Sent; waiting for the receipt.", "The agent was told.",
     ]  # fmt: skip
     heard(kernel, "steered-on-the-page", "heard: look here\n")
 
@@ -143,13 +143,15 @@ def test_an_interrupted_run_says_how_it_goes_on_and_does(kernel: Kernel) -> None
     assert "paused-for-now (delegate) paused: Interrupted on request from a cell: lunch." in shown.plain
     card = shown.shown[-1]["text/html"]
     assert "%subagent_resume paused-for-now -- …" in card
-    assert "can go on" in card
-    resumed = kernel.ok("%subagent_resume work --name goes-on -o more -q -- Go on, please?")
+    assert "Its session is kept: resume it to go on." in card
+    resumed = kernel.ok("%subagent_resume work --name went-on -o more -q -- Go on, please?")
     assert resumed.shown == []
-    assert kernel.value("[more.name, more.plan.steps[0].task]") == ["goes-on", "Go on, please?"]
-    heard(kernel, "goes-on", "tick 1")
-    kernel.ok("%subagent_interrupt goes-on")
-    assert f"goes on from {kernel.run_id('paused-for-now')}" in kernel.ok("more").shown[-1]["text/html"]
+    assert kernel.value("[more.name, more.plan.steps[0].task]") == ["went-on", "Go on, please?"]
+    heard(kernel, "went-on", "tick 1")
+    kernel.ok("%subagent_interrupt went-on")
+    assert (
+        f"goes on from paused-for-now ({kernel.run_id('paused-for-now')})" in kernel.ok("more").shown[-1]["text/html"]
+    )
 
 
 def test_a_resumed_run_is_shown_once_knows_its_past_and_keeps_its_type(kernel: Kernel) -> None:
@@ -185,7 +187,7 @@ def test_what_can_not_be_gone_on_from_says_why(kernel: Kernel, script: str, end:
 def test_a_stopped_run_is_started_again_by_its_plan(kernel: Kernel) -> None:
     begin(kernel, "slow", "stopped-once")
     shown = kernel.ok("%subagent_stop work").shown[-1]["text/html"]
-    assert "start it again:" in shown
+    assert "start over:" in shown
     assert "%subagent_again stopped-once" in shown
     kernel.ok("%subagent_again work -o second -q")
     assert kernel.value("[second.id != work.id, second.plan.digest == work.plan.digest]") == [True, True]

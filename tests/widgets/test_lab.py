@@ -67,6 +67,79 @@ def test_a_run_is_live_on_the_page_and_can_be_stopped_there(lab: Lab) -> None:
     assert lab.faults == []
 
 
+def test_a_question_is_answered_by_keyboard_and_a_run_is_steered_from_the_page(lab: Lab, tmp_path: Path) -> None:
+    pictures = Path(os.environ.get("SUBAGENTS_NB_PICTURES") or tmp_path)
+    pictures.mkdir(parents=True, exist_ok=True)
+    (lab.work / "asks.json").write_text(json.dumps([
+        {"text": "I would rename the column. "},
+        {"ask": "Keep the old name as an alias?", "choices": ["yes", "no", "for one release"]},
+        {"text": ". Now I wait to be steered. "},
+        {"await_steer": True},
+        {"sleep": 600},
+    ]))  # fmt: skip
+    book = lab.open("talking", [
+        "%load_ext subagents_nb",
+        "%%subagent scout --model scripted:asks.json --name rename-api -o work\nx",
+        "work.stop()",
+    ])  # fmt: skip
+    lab.page.emulate_media(reduced_motion="reduce")
+    book.run(0, 1)
+    view = book.output(1).locator(".sa")
+    expect(view).to_have_accessible_name("Run rename-api, asks you", timeout=10_000)
+    expect(view.get_by_role("status")).to_have_text("Run rename-api asks you: Keep the old name as an alias?")
+    question = view.get_by_role("group", name="Question: Keep the old name as an alias?")
+    field = question.get_by_label("Your answer")
+    can_be_read(question, "p", ".sa-choice", "label span", "input")
+    can_be_read(view, ".sa-state")
+    view.screenshot(path=pictures / "asks.png")
+
+    # By keyboard alone, from the text to the choices to the field.
+    view.locator(".sa-tail").focus()
+    for name in ("for one release", "no", "yes"):
+        lab.page.keyboard.press("Shift+Tab") if name != "for one release" else _tab_back_to(lab, "for one release")
+        expect(question.get_by_role("button", name=name, exact=True)).to_be_focused()
+    field.focus()
+    lab.page.keyboard.type("yes, db dd")  # b and d d are commands of the notebook's
+    expect(field).to_have_value("yes, db dd")
+    lab.page.keyboard.press("Escape")
+    expect(field).to_have_value("yes, db dd")
+    lab.page.keyboard.press("Enter")
+    expect(view).to_have_accessible_name("Run rename-api, running", timeout=10_000)
+    expect(view.locator(".sa-tail")).to_contain_text("yes, db dd. Now I wait to be steered.")
+    expect(question).to_have_count(0)
+    expect(view.locator(".sa-tail")).to_be_focused()
+    expect(lab.page.locator(".jp-Notebook .jp-CodeCell")).to_have_count(3)
+
+    steer = view.get_by_role("button", name="Steer…")
+    steer.press("Enter")
+    expect(steer).to_have_attribute("aria-expanded", "true")
+    line = view.get_by_label("Say to the agent")
+    expect(line).to_be_focused()
+    lab.page.keyboard.type("look at region, too")
+    view.screenshot(path=pictures / "steer.png")
+    lab.page.keyboard.press("Enter")
+    expect(view.locator(".sa-steer")).to_contain_text("The agent was told.", timeout=10_000)
+    expect(view.locator(".sa-tail")).to_contain_text("look at region, too")
+    can_be_read(view, ".sa-steer label span", ".sa-steer input", ".sa-steer .sa-said span")
+    view.screenshot(path=pictures / "steered.png")
+    lab.page.keyboard.press("Escape")
+    expect(line).to_be_hidden()
+    expect(steer).to_be_focused()
+    book.run(2)
+    card = book.output(1).locator("section[aria-label='Run rename-api, stopped']")
+    expect(card).to_contain_text("%subagent_again rename-api", timeout=15_000)
+    card.screenshot(path=pictures / "stopped.png")
+    assert lab.faults == []
+
+
+def _tab_back_to(lab: Lab, name: str) -> None:
+    """Go back from the text to the choice of this name."""
+    for _ in range(4):
+        lab.page.keyboard.press("Shift+Tab")
+        if lab.page.evaluate("() => document.activeElement.textContent") == name:
+            return
+
+
 def test_the_card_stays_when_kernel_and_page_are_gone(lab: Lab) -> None:
     (lab.work / "script.json").write_text(json.dumps([
         {"text": "Looking."},
@@ -114,13 +187,16 @@ def test_both_themes_can_be_read(lab: Lab) -> None:
         "%load_ext subagents_nb",
         "%%subagent scout --model scripted:slow --name in-the-dark -o work\nx",
         "%%subagent scout --model scripted:fail --name failed-in-the-dark\nx",
-        "work.stop()",
+        "work.stop(); asking.stop()",
+        "%%subagent scout --model scripted:ask --name asks-in-the-dark -o asking\nx",
     ])  # fmt: skip
-    book.run(0, 1, 2)
+    book.run(0, 1, 2, 4)
     view = book.output(1).locator(".sa")
     card = book.output(2).locator("section")
+    question = book.output(4).locator(".sa-question")
     expect(view).to_be_visible()
     expect(card).to_contain_text("failed")
+    expect(question).to_be_visible()
     try:
         for theme, scheme in (("JupyterLab Dark", "dark"), ("JupyterLab Light", "light")):
             lab.page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
@@ -129,6 +205,7 @@ def test_both_themes_can_be_read(lab: Lab) -> None:
             )
             expect(view).to_have_css("color-scheme", scheme)
             can_be_read(view, *PARTS)
+            can_be_read(question, "p", ".sa-choice", "label span", "input")
             can_be_read(card, "strong", "header span", "footer code", "footer span")
     finally:
         lab.page.evaluate(

@@ -198,8 +198,8 @@ test("Enter sends; the receipt comes in two words", () => {
   pass(3);
   assert.match(panel.seen, /waiting for the receipt\.$/);
   assert.equal(field.readOnly, true);
-  model.message(ack("steer", "find-outliers: the agent was told."));
-  assert.match(panel.seen, /the agent was told\.$/);
+  model.message(ack("steer", "The agent was told."));
+  assert.match(panel.seen, /The agent was told\.$/);
   assert.equal(field.readOnly, false);
   write(field, "and quantity");
   field.press("Enter");

@@ -95,9 +95,22 @@ def test_a_lost_card_names_the_files_that_its_events_tell() -> None:
 def test_a_paused_card_says_that_it_can_go_on_and_how() -> None:
     snapshot = ended("paused", reason="interrupted", actor="person", error="Interrupted on request from a cell.")
     in_order(
-        Page(card_html(snapshot)).text, "‖", "paused", "It was interrupted, and its session is kept: it can go on.",
-        "Interrupted on request from a cell.", "go on from here: %subagent_resume find-outliers -- …",
+        Page(card_html(snapshot)).text, "‖", "paused", "Interrupted on request from a cell.",
+        "go on from here: %subagent_resume find-outliers -- …",
     )  # fmt: skip
+
+
+def test_what_the_run_said_of_its_end_is_not_repeated_in_our_words() -> None:
+    error = "The run passed its deadline of 30 min while the tool bash was at work. Give it more with --timeout."
+    text = Page(card_html(ended("failed", reason="timeout", actor="deadline", error=error))).text
+    assert text.count("deadline") == 1
+    assert "its session is kept" in Page(card_html(ended("paused", reason="interrupted", actor="person"))).text
+
+
+def test_the_run_that_another_goes_on_from_is_named_if_its_name_is_known() -> None:
+    snapshot = answered("Done.", resumed_from="r-06f3k2m1")
+    assert "goes on from rename-api (r-06f3k2m1)" in Page(card_html(snapshot, Beside(source="rename-api"))).text
+    assert "goes on from r-06f3k2m1 " in Page(card_html(snapshot, Beside(source="r-06f3k2m1"))).text
 
 
 def test_a_card_says_quietly_where_the_run_goes_on_from_and_which_limits_were_changed() -> None:
@@ -140,7 +153,7 @@ def test_a_run_that_never_got_its_turn_has_one_command() -> None:
     text = Page(card_html(snapshot)).text
     in_order(
         text, "failed", "It waited for a free place and never began.", "Its supervisor went away.",
-        "start it again: %subagent_again find-outliers",
+        "start over: %subagent_again find-outliers",
     )  # fmt: skip
     assert "At work" not in text
 

@@ -48,7 +48,7 @@ def test_there_is_one_command_that_goes_on(snapshot: Snapshot, has_session: bool
 
 def test_a_run_that_did_nothing_is_not_gone_on_from_unless_somebody_saw_its_session() -> None:
     nothing: dict[str, Any] = {"reason": "startup", "usage": USAGE.model_copy(update={"requests": 0})}
-    assert go_on(ended("failed", **nothing))[0] == "start it again:"
+    assert go_on(ended("failed", **nothing))[0] == "start over:"
     assert go_on(ended("failed", **nothing), has_session=True)[0] == "go on from here:"
 
 

@@ -101,9 +101,9 @@ def test_an_answer_is_acknowledged_for_its_question() -> None:
 @pytest.mark.parametrize(
     ("outcome", "ok", "said"),
     [
-        ("delivered", True, "find-outliers: the agent was told."),
-        ("queued", True, "find-outliers: waiting; the agent is told before its next request."),
-        ("too-late", False, "find-outliers: too late, it ended first. To go on: %subagent_resume find-outliers -- …"),
+        ("delivered", True, "The agent was told."),
+        ("queued", True, "Waiting; the agent is told before its next request."),
+        ("too-late", False, "Too late, it ended first. To go on: %subagent_resume find-outliers -- …"),
     ],
 )
 def test_a_steer_is_acknowledged_twice(outcome: str, ok: bool, said: str) -> None:

@@ -12,11 +12,11 @@ from subagents_nb.notebook.receipts import Said, steered
 @pytest.mark.parametrize(
     ("outcome", "follow_up", "said"),
     [
-        ("delivered", False, "find-outliers: the agent was told."),
-        ("queued", False, "find-outliers: waiting; the agent is told before its next request."),
-        ("queued", True, "find-outliers: waiting; the agent is told when its turn is over."),
-        (None, False, "find-outliers: waiting; the agent is told before its next request."),
-        ("too-late", True, "find-outliers: too late, it ended first. To go on: %subagent_resume find-outliers -- …"),
+        ("delivered", False, "The agent was told."),
+        ("queued", False, "Waiting; the agent is told before its next request."),
+        ("queued", True, "Waiting; the agent is told when its turn is over."),
+        (None, False, "Waiting; the agent is told before its next request."),
+        ("too-late", True, "Too late, it ended first. To go on: %subagent_resume find-outliers -- …"),
     ],
 )
 def test_a_receipt_is_said_in_a_line(outcome: str | None, follow_up: bool, said: str) -> None:
