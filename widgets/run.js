@@ -187,6 +187,11 @@ class View {
     if (pointed && !this.pointed) put(this.page.spoken, `Run ${title}: ${line(this.model.get("attention"))}`);
     this.pointed = pointed;
   }
+  /** The view stands on the page now: a question that was open before is news too. What was in it before is not spoken. */
+  greet() {
+    this.page.tail.keepEnd();
+    if (this.blocks.size) put(this.page.spoken, this.news);
+  }
   /** Show the open questions; an answer that is being written stays as it is. @param {boolean} live */
   drawQuestions(live) {
     const given = this.model.get("questions");
@@ -251,7 +256,7 @@ function render({ model, el, signal }) {
   const view = new View(model);
   const close = () => view.close();
   el.replaceChildren(view.page.section);
-  globalThis.requestAnimationFrame?.(() => view.page.tail.keepEnd());
+  globalThis.requestAnimationFrame?.(() => view.greet());
   signal?.addEventListener("abort", close, { once: true });
   if (signal?.aborted) close();
   return close;

@@ -97,7 +97,7 @@ def judge_end(
             message="It waited for a free place and the supervisor that kept its turn went away: it never started. "
             f'Launch it with subagents_nb.attach("{waited_as}").launch_again().',
         )
-    if stop_asked and ending.signal is not None:
+    if stop_asked and (ending.signal is not None or not ending.observed):
         return Judgement(
             state="stopped",
             reason="stopped",

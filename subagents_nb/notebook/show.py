@@ -6,6 +6,7 @@ import itertools
 import secrets
 import sys
 import weakref
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,8 @@ _MODES = ("auto", "widget", "html", "text")
 _settings: dict[str, str] = {"mode": "auto"}
 # Each live view with what ends its watch. The watcher holds a view until its run has ended; this holds none.
 _live: weakref.WeakKeyDictionary[LiveView | CardView, Callable[[], None]] = weakref.WeakKeyDictionary()
+
+_ends: deque[tuple[_Place, Snapshot]] = deque(maxlen=100)
 
 
 def set_display_mode(mode: str) -> None:
@@ -57,12 +60,24 @@ def show_run(run: Run) -> bool:
     return True
 
 
+def repeat_ends(*, publish: bool) -> None:
+    """Publish once more the last cards of the runs that ended since the last call, or only forget them.
+
+    A program that executes a notebook listens while a cell runs. What is published between two cells is lost to it.
+    """
+    while _ends:
+        place, snapshot = _ends.popleft()
+        if publish:
+            place.replace(snapshot)
+
+
 def leave_all() -> None:
     """Leave a static card where a live view stands and stop watching for it; the runs go on."""
     for view, unfollow in list(_live.items()):
         unfollow()
         view.leave()
     _live.clear()
+    _ends.clear()
     set_display_mode("auto")
 
 
@@ -82,6 +97,12 @@ class _Place:
         data = _bundle(snapshot, self.run, self.shell)
         self.shell.display_pub.publish(data=data, metadata={}, transient=self._transient, update=True)
 
+    def replace_and_remember(self, snapshot: Snapshot) -> None:
+        """Do the same for a host that may not have listened just now."""
+        self.replace(snapshot)
+        if snapshot.ended:
+            _ends.append((self, snapshot))
+
 
 def _show_widget(place: _Place, snapshot: Snapshot) -> LiveView:
     from subagents_nb.notebook.widget import RunWidget
@@ -96,7 +117,7 @@ def _show_widget(place: _Place, snapshot: Snapshot) -> LiveView:
 
 def _show_html(place: _Place, snapshot: Snapshot) -> CardView:
     place.show(_bundle(snapshot, place.run, place.shell))
-    return CardView(place.replace)
+    return CardView(place.replace_and_remember)
 
 
 def _card(run: Run, shell: Any) -> dict[str, str]:

@@ -48,6 +48,8 @@ class Telling:
         """Show what there is to tell in the cell that begins now, if it is one that the person runs."""
         try:
             self._takes_input = _takes_input(self._shell)
+            if (show := sys.modules.get("subagents_nb.notebook.show")) is not None:
+                show.repeat_ends(publish=not self._has_person())
             notices = self._notices()
             if self._broken or notices is None or not getattr(info, "store_history", True):
                 return

@@ -16,19 +16,25 @@ def held() -> tuple[int, int]:
     return len(os.listdir("/proc/self/fd")), threading.active_count()
 
 
+def at_rest() -> tuple[int, int]:
+    """Return what is held once nothing changes any more: the watcher's native part ends a moment after its thread."""
+    pause, before = threading.Event(), held()
+    for _ in range(50):
+        pause.wait(0.2)
+        now = held()
+        if now == before and now[1] == 1:
+            break
+        before = now
+    return before
+
+
 def main(count: int, workers: int) -> None:
     subagents_nb.launch(task="first", model="scripted:echo").result(60)
-    threading.Event().wait(1.0)
-    before = held()
+    before = at_rest()
     with ThreadPoolExecutor(workers) as pool:
         made = list(pool.map(lambda n: subagents_nb.launch(task=f"number {n}", model="scripted:echo"), range(count)))
     found = [(run.id, run.result(100)) for run in made]
-    rest = threading.Event()
-    for _ in range(100):  # the watcher rests when nobody follows, and its native part a moment later
-        after = held()
-        if after[0] <= before[0] + 3 and after[1] <= before[1]:
-            break
-        rest.wait(0.05)
+    after = at_rest()
     kinds = []
     for handle in os.listdir("/proc/self/fd"):
         with contextlib.suppress(FileNotFoundError):  # the one that lists them

@@ -14,7 +14,8 @@ TABLE_ROW = re.compile(r"\| *(\d+) *\|[^|]*\| *≥? *([\d,]+) *\|", re.MULTILINE
 def test_as_many_cases_ran_as_were_planned() -> None:
     if LEDGER.narrowed:
         pytest.skip("single tests were asked for")
-    assert LEDGER.faults() == []
+    faults = LEDGER.faults()
+    assert not faults, "\n".join(faults)
     print("left out:", LEDGER.left_out or "nothing")
 
 

@@ -40,7 +40,7 @@ def expect_well(home: StoreHome, plan: LaunchPlan) -> None:
     assert temps(home.run(plan.run_id).root) == []
 
 
-@pytest.mark.row(10, at_least=45 * len(ERRORS))
+@pytest.mark.row(10, at_least=35 * len(ERRORS))
 @pytest.mark.timeout(120)
 def test_one_refused_call_of_a_runner_costs_no_run(store_home: StoreHome, case: Case) -> None:
     model, at, over = working(), 0, False
@@ -65,7 +65,7 @@ def stumble(home: StoreHome, plan: LaunchPlan, number: int, at: int) -> int:
     return 0 if disk.struck else 1
 
 
-@pytest.mark.row(10, at_least=16)
+@pytest.mark.row(10, at_least=12)
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.EROFS], ids=errno.errorcode.get)
 def test_a_launch_that_the_disk_refuses_at_any_call_leaves_nothing(
     store_home: StoreHome, number: int, case: Case
@@ -84,7 +84,7 @@ def test_a_launch_that_the_disk_refuses_at_any_call_leaves_nothing(
             return
 
 
-@pytest.mark.row(9, at_least=45)
+@pytest.mark.row(9, at_least=35)
 @pytest.mark.timeout(120)
 def test_a_disk_that_is_full_from_any_call_on_and_then_has_room_again(store_home: StoreHome, case: Case) -> None:
     model, at, calls = working(), 0, 10**6

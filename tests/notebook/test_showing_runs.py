@@ -112,6 +112,15 @@ def test_programs_that_execute_notebooks_get_cards_and_no_widget(kernel: Kernel)
     assert kernel.value(LIVE_WIDGETS) == []
 
 
+def test_an_end_between_two_cells_is_not_lost_to_a_program(kernel: Kernel) -> None:
+    place = display_id_of(kernel.ok("%%subagent --model scripted:echo --name between\nx", cell_id=None))
+    kernel.until(lambda: "complete" in (kernel.updates_of(place) or [{"text/plain": ""}])[-1]["text/plain"])
+    for published in (True, False):
+        kernel.log.clear()
+        kernel.ok("1", cell_id=None)
+        assert bool(kernel.updates_of(place)) is published
+
+
 def test_a_failing_view_leaves_the_others_and_the_users_cells_alone(kernel: Kernel) -> None:
     kernel.ok("%%subagent --model scripted:slow -q --name unlucky -o work\nx")
     kernel.ok(

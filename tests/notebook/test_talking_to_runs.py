@@ -20,7 +20,7 @@ def begin(kernel: Kernel, script: str, name: str, *flags: str, show: bool = Fals
     """Launch a run and return the display id of its view, if it is shown."""
     how = " ".join([*flags, "" if show else "-q"])
     cell = kernel.ok(f"%%subagent --model scripted:{script} --name {name} -o work {how}\nx")
-    until(lambda: kernel.state(name) in ("running", "queued"))
+    until(lambda: kernel.state(name) != "queued", 20, what="the beginning of the run")
     return display_id_of(cell) if show else ""
 
 
@@ -38,6 +38,7 @@ def asks(kernel: Kernel, name: str) -> None:
 
 def test_what_is_said_to_a_run_is_delivered_and_the_cell_shows_one_line(kernel: Kernel) -> None:
     begin(kernel, "steerable", "steered")
+    heard(kernel, "steered", "tick 1")
     cell = kernel.ok("%subagent_steer steered -- Look at region, too?")
     assert (cell.plain, cell.stdout) == ("The agent was told.", "")
     heard(kernel, "steered", "heard: Look at region, too?\n")
@@ -119,6 +120,7 @@ def test_the_page_answers_and_is_told_so(kernel: Kernel) -> None:
 
 def test_the_page_steers_and_is_told_twice_while_the_kernel_stays_free(kernel: Kernel) -> None:
     begin(kernel, "steerable", "steered-on-the-page", show=True)
+    heard(kernel, "steered-on-the-page", "tick 1")
     comm = kernel.comm_of("steered-on-the-page")
     kernel.say(comm, {"kind": "steer", "text": "look here"})
     kernel.until(lambda: len([t for t in kernel.told(comm) if t.get("kind") == "ack"]) == 2, what="both words")

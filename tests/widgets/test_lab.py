@@ -143,6 +143,7 @@ def _tab_back_to(lab: Lab, name: str) -> None:
 def test_the_card_stays_when_kernel_and_page_are_gone(lab: Lab) -> None:
     (lab.work / "script.json").write_text(json.dumps([
         {"text": "Looking."},
+        {"sleep": 2},  # a view that is gone before the page has loaded it leaves an error of anywidget's in the console
         {"value": {"columns": [{"column": "unit_price", "problem": "negative", "rows": 14},
                                {"column": "region", "problem": "two spellings", "rows": 211}]}},
     ]))  # fmt: skip

@@ -35,6 +35,22 @@ test("a question that was not open at first is spoken with its text, and so is t
   assert.equal(view.spoken.textContent, "Run find-outliers is running");
 });
 
+test("a question that was open before the view stood on the page is spoken once it does", () => {
+  const frames = [];
+  globalThis.requestAnimationFrame = (work) => frames.push(work);
+  try {
+    const view = asking();
+    assert.equal(view.spoken.textContent, "", "a live region that comes with its text is not read");
+    frames.shift()();
+    assert.equal(view.spoken.textContent, "Run find-outliers asks you: Keep the old name as an alias?");
+    const quiet = show();
+    frames.shift()();
+    assert.equal(quiet.spoken.textContent, "");
+  } finally {
+    delete globalThis.requestAnimationFrame;
+  }
+});
+
 test("a choice is one press, and Enter in the field is an answer", () => {
   const view = asking();
   view.buttons("no")[0].fire("click");

@@ -90,7 +90,7 @@ ENDINGS = [
     # began, exit, signal, asked to stop -> state, reason, actor, in the message
     (False, 75, None, False, "failed", "startup", "self", "before it began to work (exit code 75)"),
     (False, None, 9, False, "failed", "startup", "unknown", "ended by SIGKILL"),
-    (False, None, None, True, "failed", "startup", "unknown", "nobody saw how it ended"),
+    (False, None, None, True, "stopped", "stopped", "person", "nobody saw how it ended"),
     (False, None, 9, True, "stopped", "stopped", "person", "asked to stop"),
     (True, None, 9, False, "lost", "signal", "outside", "memory"),
     (True, None, 15, False, "lost", "signal", "outside", "SIGTERM"),
