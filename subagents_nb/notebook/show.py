@@ -99,9 +99,9 @@ class _Place:
 
     def replace_and_remember(self, snapshot: Snapshot) -> None:
         """Do the same for a host that may not have listened just now."""
-        self.replace(snapshot)
         if snapshot.ended:
-            _ends.append((self, snapshot))
+            _ends.append((self, snapshot))  # first, or a cell that begins just now would miss it
+        self.replace(snapshot)
 
 
 def _show_widget(place: _Place, snapshot: Snapshot) -> LiveView:

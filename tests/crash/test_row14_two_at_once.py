@@ -113,5 +113,9 @@ def expect_one_outcome(run: Run, asked: int) -> None:
     answers = [json.loads(path.read_bytes())["outcome"] for path in run.home.run(run.id).answers.glob("*.json")]
     assert len(answers) <= asked
     assert set(answers) <= {"accepted", "too-late"} and "accepted" in answers
-    ends = [event for event in run.events() if event["type"] in ("stop-requested", "run-ended")]
-    assert [event["type"] for event in ends] == ["stop-requested", "run-ended"]
+
+    def ends() -> list[str]:
+        return [event["type"] for event in run.events() if event["type"] in ("stop-requested", "run-ended")]
+
+    until(lambda: "run-ended" in ends(), 5, what="the line behind the result")
+    assert ends() == ["stop-requested", "run-ended"]
