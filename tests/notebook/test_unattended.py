@@ -33,7 +33,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             monkeypatch.delenv(name)
     monkeypatch.setenv("SUBAGENTS_NB_HOME", str(tmp_path / "store"))
     monkeypatch.setenv("HOME", str(tmp_path))
-    (tmp_path / "script.json").write_text(json.dumps([{"text": "Working. "}, {"sleep": 1}, {"text": "Done."}]))
+    monkeypatch.setenv("SUBAGENTS_NB_DRAIN_S", "4.5")  # nbclient ends a kernel after five seconds
+    (tmp_path / "script.json").write_text(json.dumps([{"text": "Working. "}, {"sleep": 0.8}, {"text": "Done."}]))
     yield tmp_path
     end_runs(StoreHome(tmp_path / "store"))
     dismiss_supervisors(StoreHome(tmp_path / "store"))
