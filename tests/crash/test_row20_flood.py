@@ -82,7 +82,9 @@ def pid_of(run: Run) -> int | None:
 @pytest.mark.row(20, cases=2)
 @pytest.mark.timeout(300)
 def test_a_runner_that_floods_its_own_output(store_home: StoreHome, case: Case) -> None:
-    plan = a_plan(1, model=script("long", {"text": "one "}, {"sleep": 2.0}, {"text": "two"}), timeout_s=600.0)
+    plan = a_plan(
+        1, model=script("long", {"text": "one "}, {"sleep": 1.0 + MEGABYTES * 0.06}, {"text": "two"}), timeout_s=600.0
+    )
     paths = store_home.run(plan.run_id)
 
     def flood() -> None:
@@ -112,7 +114,7 @@ def test_a_runner_that_floods_its_own_output(store_home: StoreHome, case: Case) 
     for path in (paths.err, store_home.root / "out"):
         assert size(path) < 2 * CAP_BYTES
         data = path.read_bytes()
-        assert data.startswith(b"HEAD") and b"dropped" in data[HEAD_BYTES : HEAD_BYTES + 200]
+        assert data.startswith(b"HEAD") and b"dropped" in data[HEAD_BYTES:]
         case()
     assert largest < 4 * CAP_BYTES
 
