@@ -16,8 +16,6 @@ from subagents_nb.local_model.record import Places, ServerRecord, read_start_tic
 from subagents_nb.local_model.server import _scrubbed
 from subagents_nb.local_model.weights import SMOLLM2, _sealed
 
-pytest.importorskip("xllamacpp")
-
 
 class Peer(BaseHTTPRequestHandler):
     """Answers as a server with another key would, or not at all."""
