@@ -18,7 +18,21 @@ from subagents_nb.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from subagents_nb.catalog import register_agent
-    from subagents_nb.launching import Preflight, Run, Runs, agents, attach, launch, preflight, runs, settings
+    from subagents_nb.launching import (
+        Preflight,
+        Run,
+        Runs,
+        agents,
+        attach,
+        chain,
+        expand,
+        launch,
+        parallel,
+        preflight,
+        runs,
+        settings,
+        step,
+    )
 
 _HOMES = {
     "Preflight": "subagents_nb.launching",
@@ -26,11 +40,15 @@ _HOMES = {
     "Runs": "subagents_nb.launching",
     "agents": "subagents_nb.launching",
     "attach": "subagents_nb.launching",
+    "chain": "subagents_nb.launching",
+    "expand": "subagents_nb.launching",
     "launch": "subagents_nb.launching",
+    "parallel": "subagents_nb.launching",
     "preflight": "subagents_nb.launching",
     "register_agent": "subagents_nb.catalog",
     "runs": "subagents_nb.launching",
     "settings": "subagents_nb.launching",
+    "step": "subagents_nb.launching",
 }
 
 __all__ = [
@@ -39,12 +57,16 @@ __all__ = [
     "Runs",
     "agents",
     "attach",
+    "chain",
+    "expand",
     "launch",
     "load_ipython_extension",
+    "parallel",
     "preflight",
     "register_agent",
     "runs",
     "settings",
+    "step",
     "unload_ipython_extension",
 ]
 

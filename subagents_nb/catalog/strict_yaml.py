@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import TypeAlias
 
 import yaml
 from frontmatter.default_handlers import SafeLoader, YAMLHandler
@@ -15,6 +16,9 @@ from frontmatter.default_handlers import SafeLoader, YAMLHandler
 from subagents_nb.domain.base import stable_json
 
 MAX_DEPTH = 32
+
+# Where a value stands: the keys and numbers that lead to it, and the line of its key or of its beginning.
+Lines: TypeAlias = "dict[tuple[str | int, ...], int]"
 
 _TAG = "tag:yaml.org,2002:"
 _STR = f"{_TAG}str"
@@ -75,16 +79,33 @@ class StrictYaml(YAMLHandler):
         return _load(quoted, lines_above)
 
 
+def load_located(text: str, *, lines_above: int = 0) -> tuple[object, Lines]:
+    """Load a list or mapping of JSON-like values, and say in which line each value stands; None for no text.
+
+    Raises:
+        YamlRefused: anything else.
+    """
+    return _read(text, lines_above, (yaml.MappingNode, yaml.SequenceNode), "this is neither a list nor a mapping")
+
+
 def _load(head: str, lines_above: int) -> dict[str, object]:
-    loader = _Loader(head)
+    data, _ = _read(head, lines_above, (yaml.MappingNode,), "the frontmatter is not a list of `key: value` lines")
+    return data if isinstance(data, dict) else {}
+
+
+def _read(text: str, lines_above: int, kinds: tuple[type[yaml.Node], ...], otherwise: str) -> tuple[object, Lines]:
+    lines: Lines = {}
+    data: object = None
+    loader = _Loader(text)
     try:
         root = loader.get_single_node()
         if root is None:
-            return {}
-        if not isinstance(root, yaml.MappingNode):
-            raise YamlRefused("the frontmatter is not a list of `key: value` lines")
+            return None, lines
+        if not isinstance(root, kinds):
+            raise YamlRefused(otherwise)
         _check(root, lines_above)
-        data: dict[str, object] = loader.construct_document(root)
+        _locate(root, (), lines, lines_above + 1)
+        data = loader.construct_document(root)
         stable_json(data).encode()
     except yaml.MarkedYAMLError as error:
         problem = error.problem or error.context or "not readable"
@@ -101,10 +122,22 @@ def _load(head: str, lines_above: int) -> dict[str, object]:
         raise YamlRefused(f"bad YAML: {error}") from None
     finally:
         loader.dispose()
-    return data
+    return data, lines
 
 
-def _check(root: yaml.MappingNode, lines_above: int) -> None:
+def _locate(node: yaml.Node, path: tuple[str | int, ...], lines: Lines, first: int) -> None:
+    """Note the line of every value below a node that was checked, and so is neither deep nor shared."""
+    lines.setdefault(path, node.start_mark.line + first)
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            lines[(*path, key.value)] = key.start_mark.line + first
+            _locate(value, (*path, key.value), lines, first)
+    elif isinstance(node, yaml.SequenceNode):
+        for number, value in enumerate(node.value):
+            _locate(value, (*path, number), lines, first)
+
+
+def _check(root: yaml.Node, lines_above: int) -> None:
     """Refuse whatever isn't plain; turn every key into text."""
     seen: set[int] = set()
     waiting: list[tuple[yaml.Node, int]] = [(root, 0)]

@@ -40,6 +40,14 @@ class AgentDefinition(Value):
     timeout_s: float | None = Field(default=None, gt=0)
     tool_timeout_s: float | None = Field(default=None, gt=0)
     max_requests: int | None = Field(default=None, gt=0)
+    # What the origin's files call output, defaultReads, defaultProgress, toolBudget, acceptanceRole and acceptance.
+    output: str | None = None
+    output_mode: Literal["inline", "file-only"] | None = None
+    reads: tuple[str, ...] | None = None
+    progress: bool | None = None
+    tool_budget: dict[str, object] | int | None = None
+    role: Literal["reader", "writer"] | None = None
+    acceptance: dict[str, object] | str | bool | None = None
     extra: dict[str, object] = Field(default_factory=dict)  # unknown keys, kept for the round trip
 
     @property

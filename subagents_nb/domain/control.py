@@ -7,8 +7,9 @@ from typing import Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from subagents_nb.domain.base import Document, Value
+from subagents_nb.domain.plan import PlanItem, StepPlan
 
-Verb = Literal["stop", "interrupt", "steer", "drain", "retune", "cancel-tool"]
+Verb = Literal["stop", "interrupt", "steer", "drain", "retune", "cancel-tool", "append"]
 MAX_STEER_CHARS = 128 * 1024
 KEPT_RECEIPTS = 20
 
@@ -19,11 +20,21 @@ class Retune(Value):
     timeout_s: float | None = Field(default=None, gt=0)
     max_requests: int | None = Field(default=None, gt=0)
     tool_timeout_s: float | None = Field(default=None, gt=0)
+    concurrency: int | None = Field(default=None, gt=0)  # steps at work at a time
+    tokens: float | None = Field(default=None, gt=0)  # hard amounts of the usage budget
+    cost_usd: float | None = Field(default=None, gt=0)
 
     @property
     def changes(self) -> dict[str, float]:
         """Return what is to change."""
         return self.model_dump(exclude_none=True)
+
+
+class Appendix(Value):
+    """What is appended to a live chain: planned items over steps that are numbered from 0."""
+
+    items: tuple[PlanItem, ...] = Field(min_length=1)
+    steps: tuple[StepPlan, ...] = ()
 
 
 class Retuned(Value):
@@ -32,6 +43,9 @@ class Retuned(Value):
     at: str
     by: str
     changes: dict[str, float]
+
+
+_NEEDED = {"steer": ("text", "mode"), "retune": ("retune",), "cancel-tool": ("call_id",), "append": ("append",)}
 
 
 class ControlRequest(Document):
@@ -50,11 +64,12 @@ class ControlRequest(Document):
     mode: Literal["steer", "follow-up"] | None = None  # steer: before the next request, or when the turn is over
     call_id: str | None = None  # cancel-tool
     retune: Retune | None = None
+    append: Appendix | None = None
 
     @model_validator(mode="after")
     def _fits_its_verb(self) -> Self:
-        needed = {"steer": ("text", "mode"), "retune": ("retune",), "cancel-tool": ("call_id",)}.get(self.verb, ())
-        for name in ("text", "mode", "call_id", "retune"):
+        needed = _NEEDED.get(self.verb, ())
+        for name in ("text", "mode", "call_id", "retune", "append"):
             given = getattr(self, name) is not None
             if given != (name in needed):
                 raise ValueError(f"a {self.verb} request {'needs' if name in needed else 'has no'} {name}")

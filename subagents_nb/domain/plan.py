@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from subagents_nb.domain.acceptance import Acceptance
 from subagents_nb.domain.agent import AgentDefinition, Thinking
 from subagents_nb.domain.base import Document, Value, sha256_text, stable_json
+from subagents_nb.domain.budgets import ToolBudget, UsageBudget
+from subagents_nb.domain.flow import Chain, OnFailure
 from subagents_nb.domain.ids import short_id
 from subagents_nb.domain.models import ModelChoice
+from subagents_nb.domain.worktree import WorktreePlan
 
 Mode = Literal["single", "parallel", "chain"]
 
 DIGEST_PROJECTION = 1
+DEFAULT_CHILDREN = 64  # origin's bound on the runs of one tree
+DEFAULT_PARALLEL = 20  # origin's bound on what one run does at a time
+CHILD_TIMEOUT_S = 1800.0  # for a step of a chain, which itself has no deadline
 _LABEL_CHARS = 160
 
 
@@ -39,8 +47,28 @@ class LaunchRequest(Value):
     cwd: str | None = None
     timeout: float | str | None = None
     tool_timeout: float | str | None = None
+    max_requests: int | None = None
+    output: str | bool | None = None
+    output_mode: Literal["inline", "file-only"] | None = None
+    reads: tuple[str, ...] | None = None
+    progress: bool | None = None
+    acceptance: Any = None
+    gate: str | None = None
+    tool_budget: Any = None
+    usage_budget: Any = None
+    worktree: Any = None
+    max_children: int | None = None  # the fan-out budget of the run
+    flow: Chain | None = None  # then `task` and the fields above are what its steps leave open
     tags: tuple[str, ...] = ()
     origin: Origin = Origin()
+
+
+class OutputPlan(Value):
+    """Where the answer of a step is kept as a file of the workspace."""
+
+    path: str  # relative to the run's directory, never out of it
+    mode: Literal["inline", "file-only"] = "inline"
+    explicit: bool = True  # asked for at the launch, not by the agent's file
 
 
 class StepPlan(Value):
@@ -64,11 +92,20 @@ class StepPlan(Value):
     tool_timeout_s: float | None = None
     max_requests: int = 50
     output_retries: int = 2
+    title: str = ""  # the label a person gave it; unlike `label` it holds nothing of the task
+    output_name: str | None = None
+    output: OutputPlan | None = None
+    reads: tuple[str, ...] = ()
+    progress: bool = False
+    acceptance: Acceptance | None = None
+    reviewer: StepPlan | None = None  # who reviews it, resolved
+    tool_budget: ToolBudget | None = None
+    worktree: WorktreePlan | None = None
 
     def contract(self) -> dict[str, Any]:
         """Return what the launch contract binds of this step; prompts enter as hashes."""
         model = self.model.model_dump(mode="json", exclude={"origin", "requested", "key_env", "thinking"})
-        return {
+        bound = {
             "agent": self.agent_digest,
             "task": sha256_text(self.task),
             "model": model,
@@ -78,6 +115,70 @@ class StepPlan(Value):
             "tools": sorted(self.tools),
             "output_schema": self.output_schema,
         }
+        # Only what is set, so that a field added later leaves the digests of older launches as they are.
+        added: dict[str, Any] = {
+            "output_name": self.output_name,
+            "output": self.output.model_dump(mode="json", exclude={"explicit"}) if self.output else None,
+            "reads": list(self.reads),
+            "progress": self.progress,
+            "acceptance": self.acceptance.model_dump(mode="json") if self.acceptance else None,
+            "reviewer": self.reviewer.contract() if self.reviewer else None,
+            "tool_budget": self.tool_budget.model_dump(mode="json") if self.tool_budget else None,
+            "worktree": self.worktree.model_dump(mode="json", include={"base_commit", "subdir", "setup_hook"})
+            if self.worktree
+            else None,
+        }
+        return bound | {key: value for key, value in added.items() if value}
+
+
+class StepItem(Value):
+    """One step, in its turn."""
+
+    kind: Literal["step"] = "step"
+    step: int
+
+
+class GroupItem(Value):
+    """Steps that are at work at the same time."""
+
+    kind: Literal["parallel"] = "parallel"
+    steps: tuple[int, ...] = Field(min_length=1)
+    concurrency: int = Field(ge=1)
+    fail_fast: bool = False
+    on_failure: OnFailure = "stop"
+    output_name: str | None = None
+    title: str = ""
+
+
+class FanOutItem(Value):
+    """One step for each item of an array; they get their numbers when the items are known."""
+
+    kind: Literal["expand"] = "expand"
+    template: StepPlan
+    source: str  # the name of an earlier structured output
+    path: str  # JSON Pointer
+    item: str = "item"
+    key: str | None = None  # JSON Pointer
+    max_items: int = Field(ge=0)
+    on_empty: Literal["skip", "fail"] = "skip"
+    concurrency: int = Field(ge=1)
+    fail_fast: bool = False
+    on_failure: OnFailure = "stop"
+    output_name: str | None = None
+    collect_schema: dict[str, Any] | None = None
+    title: str = ""
+
+
+class AttachedItem(Value):
+    """Another run whose output the next item goes on from."""
+
+    kind: Literal["attached"] = "attached"
+    attached_run: str  # its id
+    output_name: str | None = None
+    title: str = ""
+
+
+PlanItem: TypeAlias = Annotated[StepItem | GroupItem | FanOutItem | AttachedItem, Field(discriminator="kind")]
 
 
 class Resumes(Value):
@@ -85,6 +186,7 @@ class Resumes(Value):
 
     run_id: str
     digest: str  # of the source's launch contract, reported beside the new one
+    step: int = 0  # whose session it is
 
 
 class LaunchPlan(Document):
@@ -97,8 +199,14 @@ class LaunchPlan(Document):
     created_at: str  # UTC, ISO 8601
     token: str  # instance token: says which process is this run's, no secret
     cwd: str
-    steps: tuple[StepPlan, ...] = Field(min_length=1)
-    timeout_s: float | None
+    steps: tuple[StepPlan, ...]
+    # How the steps follow one another; empty: there is one step. A step that a fan-out or an append adds is not here.
+    items: tuple[PlanItem, ...] = ()
+    task: str = ""  # what `{task}` stands for in a chain
+    usage_budget: UsageBudget | None = None
+    max_children: int = DEFAULT_CHILDREN  # how many steps the run may ever start
+    max_parallel: int = DEFAULT_PARALLEL  # how many of them at a time
+    timeout_s: float | None = None
     # Variables that tools may see although their names look secret.
     tool_env: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -108,14 +216,31 @@ class LaunchPlan(Document):
     notify_command: tuple[str, ...] = ()
     checkpoint_s: float | None = None  # so long before the deadline the agent is asked to leave its findings
 
+    @model_validator(mode="after")
+    def _has_work(self) -> Self:
+        if not self.steps and not self.items:
+            raise ValueError("a plan has at least one step")
+        return self
+
+    @property
+    def is_flow(self) -> bool:
+        """Whether its steps follow one another by items."""
+        return bool(self.items)
+
 
 class Draft(Value):
     """A plan before it has an id, a name and a clock: what `preflight` shows and what the digest is over."""
 
     name: str | None
     cwd: str
+    mode: Mode = "single"
     steps: tuple[StepPlan, ...]
-    timeout_s: float | None
+    items: tuple[PlanItem, ...] = ()
+    task: str = ""
+    usage_budget: UsageBudget | None = None
+    max_children: int = DEFAULT_CHILDREN
+    max_parallel: int = DEFAULT_PARALLEL
+    timeout_s: float | None = None
     tool_env: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -129,12 +254,20 @@ class Draft(Value):
         """Return the launch contract digest: equal contracts have equal digests, whatever their names and deadlines."""
         bound: dict[str, Any] = {
             "projection": DIGEST_PROJECTION,
-            "mode": "single",
+            "mode": self.mode,
             "steps": [step.contract() for step in self.steps],
         }
+        if self.items:
+            bound["items"] = [_item_contract(item) for item in self.items]
+            bound["task"] = sha256_text(self.task)
         if self.resumes is not None:
             bound["resumes"] = self.resumes.run_id
         return sha256_text(stable_json(bound))
+
+    @property
+    def called(self) -> str:
+        """Return what to call a run that nobody named: its one agent, else its mode."""
+        return self.mode if self.items or not self.steps else self.steps[0].agent
 
     def to_plan(self, *, run_id: str, token: str, created_at: str) -> LaunchPlan:
         """Give the draft its identity."""
@@ -143,9 +276,15 @@ class Draft(Value):
             token=token,
             created_at=created_at,
             digest=self.digest,
-            name=self.name or f"{self.steps[0].agent}-{short_id(run_id)}",
+            name=self.name or f"{self.called}-{short_id(run_id)}",
             cwd=self.cwd,
+            mode=self.mode,
             steps=self.steps,
+            items=self.items,
+            task=self.task,
+            usage_budget=self.usage_budget,
+            max_children=self.max_children,
+            max_parallel=self.max_parallel,
             timeout_s=self.timeout_s,
             tool_env=self.tool_env,
             notes=self.notes,
@@ -155,6 +294,20 @@ class Draft(Value):
             notify_command=self.notify_command,
             checkpoint_s=self.checkpoint_s,
         )
+
+
+def _item_contract(item: PlanItem) -> dict[str, Any]:
+    bound = item.model_dump(mode="json", exclude={"title", "template"})
+    if isinstance(item, FanOutItem):
+        bound["template"] = item.template.contract()
+    return bound
+
+
+def agents_of(steps: Iterable[StepPlan], items: Iterable[PlanItem] = ()) -> tuple[str, ...]:
+    """Return the names of all agents that a plan may start, reviewers and those of fan-outs included."""
+    everything = [*steps, *(item.template for item in items if isinstance(item, FanOutItem))]
+    found = [step.agent for step in everything] + [s.reviewer.agent for s in everything if s.reviewer is not None]
+    return tuple(dict.fromkeys(found))
 
 
 def label_of(task: str) -> str:

@@ -9,11 +9,16 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from subagents_nb.domain.acceptance import Ledger
 from subagents_nb.domain.attention import Attention
 from subagents_nb.domain.base import Document, Value
 from subagents_nb.domain.control import Retuned, SteerReceipt
+from subagents_nb.domain.plan import StepPlan
 from subagents_nb.domain.questions import OpenQuestion
+from subagents_nb.domain.stages import Stage
 from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.domain.usage import Usage as Usage
+from subagents_nb.domain.worktree import WorktreeRecord
 
 TAIL_CHARS = 4000
 RECENT_TOOLS = 5
@@ -22,34 +27,11 @@ RECENT_TOOLS = 5
 Reason = Literal[
     "timeout", "stopped", "interrupted", "signal", "provider", "auth", "rate-limit", "connection", "truncated",
     "schema", "context", "budget", "no-answer", "model", "setup", "startup", "vanished", "output-limit", "internal",
-    "unknown",
+    "unknown", "rejected", "fan-out", "placeholder", "child", "attached", "worktree", "fail-fast",
+    "drained",
 ]  # fmt: skip
 # Who ended it.
 Actor = Literal["person", "deadline", "budget", "parent", "outside", "provider", "self", "unknown"]
-
-
-class Usage(Value):
-    """What a step or run used so far. Tokens as the provider reported them; cost in US dollars, None when unknown."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_tokens: int = 0
-    requests: int = 0
-    tool_calls: int = 0
-    cost_usd: float | None = None
-
-    def plus(self, other: Usage) -> Usage:
-        """Return the sum; a cost is known only if all parts that used tokens know theirs."""
-        costs = [u.cost_usd for u in (self, other) if u.requests or u.cost_usd is not None]
-        known = [c for c in costs if c is not None]
-        return Usage(
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
-            requests=self.requests + other.requests,
-            tool_calls=self.tool_calls + other.tool_calls,
-            cost_usd=sum(known) if known and len(known) == len(costs) else None,
-        )
 
 
 class ToolRow(Value):
@@ -85,6 +67,20 @@ class StepStatus(Value):
     tail_end: int = 0  # characters streamed in all; the tail covers the last len(tail) of them
     activity: str = ""  # one word of what it does now: thinking, answering, the tool's name
     error: str | None = None
+    label: str = ""  # given by a person, or the key of a fan-out's item; nothing of the task
+    output_name: str | None = None
+    stopping: bool = False
+
+
+def first_step(step: StepPlan, *, label: str = "") -> StepStatus:
+    """Return the status of a step that has not begun."""
+    return StepStatus(
+        index=step.index,
+        agent=step.agent,
+        model=step.model.label,
+        label=label or step.title,
+        output_name=step.output_name,
+    )
 
 
 class Identity(Value):
@@ -123,6 +119,10 @@ class RunStatus(Document):
     retunes: tuple[Retuned, ...] = ()
     steering: tuple[SteerReceipt, ...] = ()
     notes: tuple[str, ...] = ()
+    stages: tuple[Stage, ...] = ()  # of a chain: how its steps follow one another, and how far each stage is
+    pending_appends: int = 0
+    fan_out_used: int = 0
+    budget: str | None = None  # "soft-reached" or "hard-reached", with a usage budget
 
 
 class Artifact(Value):
@@ -132,6 +132,17 @@ class Artifact(Value):
     size: int
     sha256: str
     media_type: str = "application/octet-stream"
+
+
+class SavedOutput(Value):
+    """The file in which a step's answer was kept."""
+
+    path: str  # relative to the run's directory, or to its worktree's
+    bytes: int
+    lines: int | None  # None: too many to count
+    written_by: Literal["step", "runner"]  # the step itself wrote the file, or its answer was put there
+    mode: Literal["inline", "file-only"] = "inline"
+    error: str | None = None  # why nothing was kept
 
 
 class StepResult(Value):
@@ -150,6 +161,34 @@ class StepResult(Value):
     tools: tuple[ToolRow, ...] = ()
     reason: Reason | None = None
     error: str | None = None
+    label: str = ""
+    output_name: str | None = None
+    item_key: str | None = None
+    session: bool = False  # whether its session was kept, to go on from
+    saved: SavedOutput | None = None
+    acceptance: Ledger | None = None
+    worktree: WorktreeRecord | None = None
+    started_s: float | None = None
+    ended_s: float | None = None
+    recorded: bool = False  # the step has a record of its own, `steps/N/result.json`
+    cut: bool = False  # text or value stand whole in that record only
+
+
+class StepRecord(Document):
+    """A step that has ended while its run goes on: `steps/N/result.json`, created once by the runner."""
+
+    kind: Literal["step"] = "step"
+    result: StepResult
+
+
+class NamedOutput(Value):
+    """What an item of a chain came to. Where it is one step's, text and value stand with that step."""
+
+    step: int | None = None
+    text: str = ""
+    has_value: bool = False
+    value: Any = None
+    attached_run: str | None = None
 
 
 class RunResult(Document):
@@ -177,6 +216,34 @@ class RunResult(Document):
     artifacts: tuple[Artifact, ...] = ()
     tail: str = ""
     notes: tuple[str, ...] = ()
+    stages: tuple[Stage, ...] = ()
+    answer: NamedOutput | None = None  # of a chain: what its last item came to
+    outputs: dict[str, NamedOutput] = Field(default_factory=dict)  # by the names the steps gave
+
+
+class ChildEnd(Value):
+    """A process that a runner started: who it was, how it ended, who saw it."""
+
+    pid: int
+    start_ticks: int | None = None
+    group: int | None = None
+    what: Literal["tool", "notice"] = "tool"  # a notice to the person may outlive the run
+    how: Literal["exited", "killed", "unknown"] = "unknown"
+    code: int | None = None  # below zero: the signal
+    seen_by: Literal["runner", "nobody"] = "nobody"
+    group_empty: bool | None = None  # nobody of its process group was left; None where nobody looked
+
+
+class Candidate(Document):
+    """The runner's own account of the processes it started, created once just before its result; none: it had none."""
+
+    kind: Literal["candidate"] = "candidate"
+    token: str
+    pid: int
+    group: int | None = None
+    group_empty: bool | None = None  # the runner was the last of its own process group
+    children: tuple[ChildEnd, ...] = ()
+    dropped: int = 0  # earlier children that were seen to end and are left out
 
 
 class ProcessRecord(Document):
@@ -196,6 +263,8 @@ class ProcessRecord(Document):
     ended_with_it: tuple[int, ...] = ()
     group_empty: bool | None = None
     reason: str | None = None
+    # Whether the runner's own account fits what its observer saw; None: it started nothing and nothing was left.
+    candidate: Literal["agrees", "differs", "missing", "malformed"] | None = None
 
 
 class Verdict(Document):
@@ -221,5 +290,6 @@ class RecoveryRecord(Document):
     kind: Literal["recovery"] = "recovery"
     digest: str
     session_file: str = "steps/0/session.json"
-    agent: dict[str, Any] = Field(default_factory=dict)
+    agent: dict[str, Any] = Field(default_factory=dict)  # of the only step
+    agents: dict[str, dict[str, Any]] = Field(default_factory=dict)  # of the steps of a chain, by name
     deadline_at: str | None = None

@@ -40,6 +40,9 @@ class Settings(Value):
     tool_timeout_s: float | None = Field(default=None, gt=0)
     checkpoint_s: float | None = Field(default=None, gt=0)
     max_live_runs: int = Field(default=16, gt=0)
+    max_children: int = Field(default=64, gt=0)  # steps that one run may ever start
+    max_parallel: int = Field(default=20, gt=0)  # steps that one run works on at a time
+    group_concurrency: int = Field(default=4, gt=0)  # of one parallel group or fan-out
     keep_days: float = Field(default=30.0, gt=0)
     # A command that is told on standard input when a run waits for the person or has ended.
     notify_command: tuple[str, ...] = ()

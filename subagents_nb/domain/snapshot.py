@@ -12,6 +12,7 @@ from subagents_nb.domain.control import Retuned
 from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.questions import OpenQuestion
 from subagents_nb.domain.records import (
+    NamedOutput,
     ProcessRecord,
     Reason,
     RunResult,
@@ -22,6 +23,7 @@ from subagents_nb.domain.records import (
     Usage,
     Verdict,
 )
+from subagents_nb.domain.stages import Stage
 from subagents_nb.domain.states import RunState
 
 
@@ -215,15 +217,40 @@ class Snapshot(Value):
 
     @property
     def text(self) -> str:
-        """Return the answer of the last step; empty before the end."""
-        return self.result.steps[-1].text if self.result is not None and self.result.steps else ""
+        """Return the answer: of the only step, of a chain's last item; empty before the end."""
+        answer = self.answer
+        return answer.text if answer is not None else ""
 
     @property
     def has_value(self) -> bool:
-        """Whether the last step left a structured value."""
-        return bool(self.result is not None and self.result.steps and self.result.steps[-1].has_value)
+        """Whether the answer is a structured value."""
+        answer = self.answer
+        return answer is not None and answer.has_value
 
     @property
     def value(self) -> Any:
-        """Return the structured value of the last step, plain JSON data; None without one."""
-        return self.result.steps[-1].value if self.result is not None and self.has_value else None
+        """Return the structured value of the answer, plain JSON data; None without one."""
+        answer = self.answer
+        return answer.value if answer is not None else None
+
+    @property
+    def answer(self) -> StepResult | NamedOutput | None:
+        """Return what holds the answer: a step's result, or what a group or fan-out came to."""
+        if self.result is None:
+            return None
+        answer = self.result.answer
+        if answer is not None and answer.step is None:
+            return answer
+        index = answer.step if answer is not None else None
+        if index is None:
+            # A chain that broke off has no answer; its steps have theirs.
+            return self.result.steps[-1] if self.result.steps and not self.result.stages else None
+        return next((step for step in self.result.steps if step.index == index), None)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Return how the steps of a chain follow one another; nothing for a run of one step."""
+        for document in (self.result, self.status):
+            if document is not None:
+                return document.stages
+        return ()

@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
+from subagents_nb.launching.flows import chain, expand, parallel, step
 from subagents_nb.launching.front import Preflight, agents, attach, launch, preflight, runs, settings, wait_for
 from subagents_nb.launching.handle import Run
 from subagents_nb.launching.listing import Runs
 
-__all__ = ["Preflight", "Run", "Runs", "agents", "attach", "launch", "preflight", "runs", "settings", "wait_for"]
+__all__ = [
+    "Preflight",
+    "Run",
+    "Runs",
+    "agents",
+    "attach",
+    "chain",
+    "expand",
+    "launch",
+    "parallel",
+    "preflight",
+    "runs",
+    "settings",
+    "step",
+    "wait_for",
+]

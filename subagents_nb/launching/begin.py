@@ -13,7 +13,8 @@ from subagents_nb.domain.agent import AgentDefinition
 from subagents_nb.domain.environment import RUN_MARK, runner_environ
 from subagents_nb.domain.ids import make_run_id
 from subagents_nb.domain.plan import Draft, LaunchPlan
-from subagents_nb.domain.records import Identity, RecoveryRecord, RunStatus, StepStatus
+from subagents_nb.domain.records import Identity, RecoveryRecord, RunStatus, first_step
+from subagents_nb.domain.stages import stage_of
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.store import RunWriter, StoreHome, create_run
 from subagents_nb.store.capacity import take_place
@@ -26,14 +27,16 @@ from subagents_nb.supervisor.start import Started, ask, connect_queue, start_run
 
 def begin(
     draft: Draft,
-    agent: AgentDefinition,
+    agents: Mapping[str, AgentDefinition],
     *,
     home: StoreHome,
     limit: int,
     queue: bool = True,
     environ: Mapping[str, str] | None = None,
 ) -> str:
-    """Start the run of a draft and return its id; when this returns, the runner may work and its owner is on disk.
+    """Start the run of a draft, whose steps use `agents`, and return its id.
+
+    When this returns, the runner may work and its owner is on disk.
 
     Beyond `limit` live runs it is queued with the supervisor and started in its turn, or refused if `queue` is False.
 
@@ -55,7 +58,7 @@ def begin(
         created_at=utc_now(),
     )
     try:
-        writer = create_run(home, plan, _recovery(plan, agent))
+        writer = create_run(home, plan, _recovery(plan, agents))
     except BaseException:
         if place is not None:
             os.close(place)
@@ -124,16 +127,19 @@ def first_status(
         started_at=plan.created_at,
         updated_at=now,
         timeout_s=plan.timeout_s,
-        steps=tuple(StepStatus(index=s.index, agent=s.agent, model=s.model.label) for s in plan.steps),
+        steps=tuple(first_step(step) for step in plan.steps),
+        stages=tuple(stage_of(item, plan.steps) for item in plan.items),
         notes=plan.notes,
     )
 
 
-def _recovery(plan: LaunchPlan, agent: AgentDefinition) -> RecoveryRecord:
+def _recovery(plan: LaunchPlan, agents: Mapping[str, AgentDefinition]) -> RecoveryRecord:
+    dumped = {name: agent.model_dump(mode="json") for name, agent in agents.items()}
     deadline = datetime.now(UTC) + timedelta(seconds=plan.timeout_s) if plan.timeout_s else None
     return RecoveryRecord(
         run_id=plan.run_id,
         digest=plan.digest,
-        agent=agent.model_dump(mode="json"),
+        agent={} if plan.is_flow else dumped[plan.steps[0].agent],
+        agents=dumped if plan.is_flow else {},
         deadline_at=deadline.isoformat(timespec="seconds").replace("+00:00", "Z") if deadline else None,
     )

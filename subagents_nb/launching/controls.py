@@ -30,15 +30,17 @@ class Controls:
         self._home = home
         self._output_type = output_type
 
-    def stop(self, reason: str = "", *, asked_by: str = _PYTHON) -> None:
-        """Ask the run to stop; returns at once. It takes effect within a second, whatever the model does.
+    def stop(self, reason: str = "", *, step: int | None = None, asked_by: str = _PYTHON) -> None:
+        """Ask the run, or one step of a chain alone, to stop; returns at once.
+
+        It takes effect within a second, whatever the model does.
 
         A stopped run is over for good; to go on later, interrupt it instead.
 
         Raises:
             RequestError: it has ended already.
         """
-        self._ask("stop", asked_by=asked_by, wait_s=0.0, reason=reason)
+        self._ask("stop", asked_by=asked_by, wait_s=0.0, reason=reason, step=step)
 
     def interrupt(self, reason: str = "", *, asked_by: str = _PYTHON) -> None:
         """Ask the run to pause: its work ends now, its session is kept, and `resume` goes on from it.
@@ -48,16 +50,19 @@ class Controls:
         """
         self._ask("interrupt", asked_by=asked_by, wait_s=0.0, reason=reason)
 
-    def steer(self, text: str, *, follow_up: bool = False, asked_by: str = _PYTHON) -> ControlAnswer | None:
+    def steer(
+        self, text: str, *, follow_up: bool = False, step: int | None = None, asked_by: str = _PYTHON
+    ) -> ControlAnswer | None:
         """Say something to the agent while it works: before its next request, or as a follow-up when its turn is over.
 
         Waits up to three seconds for the receipt. Its outcome is `delivered` only once the model was given the text;
-        `queued` or None: it waits for that; `too-late`: the run ended first.
+        `queued` or None: it waits for that; `too-late`: the run ended first. In a chain, `step` says who is meant where
+        several are at work.
 
         Raises:
             RequestError: the run has ended, or the text is empty or too long.
         """
-        return self._ask("steer", asked_by=asked_by, text=text, mode="follow-up" if follow_up else "steer")
+        return self._ask("steer", asked_by=asked_by, text=text, mode="follow-up" if follow_up else "steer", step=step)
 
     def drain(self, *, asked_by: str = _PYTHON) -> None:
         """Let finish what runs and start nothing new."""
@@ -69,6 +74,9 @@ class Controls:
         timeout: float | str | None = None,
         max_requests: int | None = None,
         tool_timeout: float | str | None = None,
+        concurrency: int | None = None,
+        tokens: float | None = None,
+        cost_usd: float | None = None,
         asked_by: str = _PYTHON,
     ) -> None:
         """Change the limits of the live run; the change is recorded beside its contract, with who and when.
@@ -81,6 +89,9 @@ class Controls:
                 timeout_s=None if timeout is None else parse_duration(timeout),
                 max_requests=max_requests,
                 tool_timeout_s=None if tool_timeout is None else parse_duration(tool_timeout),
+                concurrency=concurrency,
+                tokens=tokens,
+                cost_usd=cost_usd,
             )
         except ValueError as error:
             raise RequestError(str(error).splitlines()[0]) from error
@@ -111,12 +122,15 @@ class Controls:
         self,
         text: str,
         *,
+        step: int | None = None,
         name: str | None = None,
         timeout: float | str | None = None,
         max_requests: int | None = None,
         origin: Origin | None = None,
     ) -> Self:
         """Start a new run that goes on from this one's session with `text`, and return its handle.
+
+        Of a chain, `step` says whose session that is.
 
         Agent, model, tools and schema are this run's; limits are what is left of its own unless new ones are given.
 
@@ -128,6 +142,7 @@ class Controls:
             self._home,
             self.id,
             text,
+            step=step,
             name=name,
             timeout=timeout,
             max_requests=max_requests,

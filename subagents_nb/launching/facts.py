@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from subagents_nb import local_model
@@ -17,8 +17,10 @@ from subagents_nb.planning import Facts
 _EXTRA_MODULES = {"anthropic": "anthropic", "google": "google.genai", "groq": "groq", "mistral": "mistralai"}
 
 
-def gather_facts(cwd: str | os.PathLike[str] | None, *, environ: Mapping[str, str], model: str | None) -> Facts:
-    """Return the facts of a launch from `cwd`. `model` is only a hint which costly questions may be asked.
+def gather_facts(
+    cwd: str | os.PathLike[str] | None, *, environ: Mapping[str, str], models: Sequence[str | None] = ()
+) -> Facts:
+    """Return the facts of a launch from `cwd`. `models` are those it names, for what is to be looked up of each.
 
     Never raises: what can't be looked up is a fact too.
     """
@@ -36,7 +38,7 @@ def gather_facts(cwd: str | os.PathLike[str] | None, *, environ: Mapping[str, st
         environ_names=frozenset(name for name, value in environ.items() if value.strip()),
         local_problem=local_model.available(),
         missing_extras=frozenset(extra for extra, module in _EXTRA_MODULES.items() if not _installed(module)),
-        scripts=_scripts(absolute, model) if problem is None else BUILTIN_SCRIPTS,
+        scripts=_scripts(absolute, models) if problem is None else BUILTIN_SCRIPTS,
         project_context=project_context(project_root(absolute)) if problem is None else "",
     )
 
@@ -73,10 +75,11 @@ def _installed(module: str) -> bool:
     return module in _FOUND
 
 
-def _scripts(cwd: Path, model: str | None) -> frozenset[str]:
+def _scripts(cwd: Path, models: Sequence[str | None]) -> frozenset[str]:
     own = {path.stem for path in (cwd / SCRIPT_FOLDER).glob("*.json")} if (cwd / SCRIPT_FOLDER).is_dir() else set()
-    named = (model or "").removeprefix("scripted:")
-    with contextlib.suppress(OSError):  # a name too long for a file
-        if named.endswith(".json") and not Path(named).is_absolute() and (cwd / named).is_file():
-            own.add(named)
+    for model in models:
+        named = (model or "").removeprefix("scripted:")
+        with contextlib.suppress(OSError):  # a name too long for a file
+            if named.endswith(".json") and not Path(named).is_absolute() and (cwd / named).is_file():
+                own.add(named)
     return BUILTIN_SCRIPTS | own

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,16 @@ from pydantic import ValidationError
 
 from subagents_nb.catalog import discover, load_settings, registered_agents, resolve
 from subagents_nb.domain.agent import AgentCatalog
+from subagents_nb.domain.flow import Attached, Step
 from subagents_nb.domain.models import PROVIDER_NAMES
-from subagents_nb.domain.plan import Draft, LaunchRequest, Origin
+from subagents_nb.domain.plan import Draft, LaunchRequest, Origin, agents_of
 from subagents_nb.domain.settings import Settings
 from subagents_nb.domain.states import RunState
 from subagents_nb.domain.words import parse_duration
 from subagents_nb.errors import LaunchRefused, RequestError
 from subagents_nb.launching.begin import begin
 from subagents_nb.launching.facts import gather_facts
+from subagents_nb.launching.flows import FlowLike, as_chain, models_of, types_of
 from subagents_nb.launching.handle import Run
 from subagents_nb.launching.listing import Runs, list_runs
 from subagents_nb.launching.schemas import OutputType, output_type
@@ -47,7 +49,7 @@ class Preflight:
 
 
 def launch(
-    agent: str | None = None,
+    agent: str | FlowLike | None = None,
     task: str | None = None,
     *,
     model: str | None = None,
@@ -58,6 +60,17 @@ def launch(
     name: str | None = None,
     timeout: float | str | None = None,
     tool_timeout: float | str | None = None,
+    max_requests: int | None = None,
+    reads: Sequence[str] | None = None,
+    output: str | bool | None = None,
+    output_mode: str | None = None,
+    progress: bool | None = None,
+    acceptance: Any = None,
+    gate: str | None = None,
+    tool_budget: Any = None,
+    usage_budget: Any = None,
+    worktree: Any = None,
+    max_children: int | None = None,
     tags: Sequence[str] = (),
     queue: bool = True,
     wait: bool = False,
@@ -66,16 +79,28 @@ def launch(
     """Start a detached run of `agent` on `task` and return its handle as soon as its process may work.
 
     Args:
-        agent: an agent's name; the default of the settings (`delegate`) if None.
-        task: what is to be done, verbatim.
+        agent: an agent's name (the default of the settings, `delegate`, if None), or what `step`, `parallel` and
+            `chain` compose.
+        task: what is to be done, verbatim. Of a chain: what `{task}` stands for.
         model: `provider:model`, `provider/model:thinking`, `local:smollm2`, `scripted:NAME` or `ENDPOINT:model`.
         thinking: off, minimal, low, medium, high, xhigh, max.
         schema: a pydantic model, dataclass, TypedDict or JSON Schema of an object; the output is validated against it.
         schema_name: how to call the schema, if it has no name.
         cwd: the directory the agent works in and is confined to; the current one if None.
         name: a name to find the run by; made from the agent's if None.
-        timeout: seconds, or `90s`, `30m`, `1.5h`.
+        timeout: seconds, or `90s`, `30m`, `1.5h`. A chain has no deadline of its own unless one is given.
         tool_timeout: how long one tool call may take; the agent's own, else the settings', if None.
+        max_requests: how many requests a step may make of its model.
+        reads: files the agent is told to read first, relative to `cwd`.
+        output: a file of the workspace in which the answer is kept; False: none, even if the agent names one.
+        output_mode: `inline` (the answer comes back too) or `file-only` (a line that names the file does).
+        progress: whether the agent keeps a progress file.
+        acceptance: when the work counts as done: `attested`, `checked`, or a mapping with level, criteria, verify …
+        gate: a command that must succeed in the workspace when the work is done.
+        tool_budget: a number of tool calls, or a mapping with soft, hard and block.
+        usage_budget: tokens, an amount like `$0.50`, or a mapping with tokens, cost_usd and stop_running.
+        worktree: work in a git worktree of its own: True, or a mapping with base_ref, branch_prefix, setup_hook.
+        max_children: how many steps a chain may ever start; 64 if None and the settings say nothing.
         tags: words to find runs by.
         queue: wait for a free place when too many runs are live; False refuses instead.
         wait: block until it has ended.
@@ -86,40 +111,47 @@ def launch(
         LaunchError: its process could not be started; nothing is left.
         StoreError: the run store can't be used.
     """
-    request, kind = _request(
-        agent, task, model, thinking, schema, schema_name, cwd, name, timeout, tool_timeout, tags, origin
+    asked = _Asked.of(
+        agent,
+        task,
+        model=model,
+        thinking=thinking,
+        schema=schema,
+        schema_name=schema_name,
+        cwd=cwd,
+        name=name,
+        timeout=timeout,
+        tool_timeout=tool_timeout,
+        max_requests=max_requests,
+        reads=reads,
+        output=output,
+        output_mode=output_mode,
+        progress=progress,
+        acceptance=acceptance,
+        gate=gate,
+        tool_budget=tool_budget,
+        usage_budget=usage_budget,
+        worktree=worktree,
+        max_children=max_children,
+        tags=tags,
+        origin=origin,
     )
-    draft, catalog, effective = _plan(request)
+    draft, catalog, effective = _plan(asked.request)
     home = open_home()
-    chosen = resolve(draft.steps[0].agent, catalog)
+    chosen = {name: resolve(name, catalog) for name in agents_of(draft.steps, draft.items)}
     run_id = begin(draft, chosen, home=home, limit=effective.max_live_runs, queue=queue)
-    run = Run(home, run_id, output_type=kind)
+    run = Run(home, run_id, output_type=asked.output_type, output_types=asked.output_types)
     if wait:
         run.wait()
     return run
 
 
-def preflight(
-    agent: str | None = None,
-    task: str | None = None,
-    *,
-    model: str | None = None,
-    thinking: str | None = None,
-    schema: Any = None,
-    schema_name: str | None = None,
-    cwd: str | os.PathLike[str] | None = None,
-    name: str | None = None,
-    timeout: float | str | None = None,
-    tool_timeout: float | str | None = None,
-    tags: Sequence[str] = (),
-    origin: Origin | None = None,
-) -> Preflight:
+def preflight(agent: str | FlowLike | None = None, task: str | None = None, **options: Any) -> Preflight:
     """Say what `launch` with the same arguments would do, without doing it."""
+    for name in ("queue", "wait"):
+        options.pop(name, None)
     try:
-        request, _ = _request(
-            agent, task, model, thinking, schema, schema_name, cwd, name, timeout, tool_timeout, tags, origin
-        )
-        return Preflight(_plan(request)[0], ())
+        return Preflight(_plan(_Asked.of(agent, task, **options).request)[0], ())
     except LaunchRefused as refused:
         return Preflight(None, refused.reasons)
 
@@ -173,48 +205,68 @@ def settings(cwd: str | os.PathLike[str] | None = None) -> Settings:
     return load_settings(path, environ=os.environ, reserved=PROVIDER_NAMES)
 
 
-def _request(
-    agent: str | None,
-    task: str | None,
-    model: str | None,
-    thinking: str | None,
-    schema: Any,
-    schema_name: str | None,
-    cwd: str | os.PathLike[str] | None,
-    name: str | None,
-    timeout: float | str | None,
-    tool_timeout: float | str | None,
-    tags: Sequence[str],
-    origin: Origin | None,
-) -> tuple[LaunchRequest, OutputType | None]:
-    kind = None
-    if schema is not None:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A launch as it was asked for, and the types its outputs are to come back as."""
+
+    request: LaunchRequest
+    output_type: OutputType | None
+    output_types: Mapping[str | int, OutputType]
+
+    @classmethod
+    def of(
+        cls,
+        agent: str | FlowLike | None,
+        task: str | None,
+        *,
+        schema: Any = None,
+        schema_name: str | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        reads: Sequence[str] | None = None,
+        tags: Sequence[str] = (),
+        origin: Origin | None = None,
+        **others: Any,
+    ) -> _Asked:
+        kind = None
+        if schema is not None:
+            try:
+                kind = output_type(schema, name=schema_name)
+            except RequestError as error:
+                raise LaunchRefused([str(error)]) from error
+        if any(isinstance(others.get(name), bool) for name in ("timeout", "tool_timeout")):
+            raise LaunchRefused(["a timeout is a number of seconds, not true or false"])
+        for name, given in (("tags", tags), ("reads", reads)):
+            if isinstance(given, str):
+                raise LaunchRefused([f"{name} is a list of words: write {name}=[{given!r}]"])
+        flow = None
+        if agent is not None and not isinstance(agent, str):
+            flow, agent = as_chain(agent, task), None
+            if len(flow.items) == 1 and isinstance(flow.items[0], Step) and flow.items[0].count == 1:
+                return cls._single(flow.items[0], task, schema=schema, cwd=cwd, tags=tags, origin=origin, **others)
         try:
-            kind = output_type(schema, name=schema_name)
-        except RequestError as error:
-            raise LaunchRefused([str(error)]) from error
-    if isinstance(timeout, bool) or isinstance(tool_timeout, bool):
-        raise LaunchRefused(["a timeout is a number of seconds, not true or false"])
-    if isinstance(tags, str):
-        raise LaunchRefused([f"tags is a list of words: write tags=[{tags!r}]"])
-    try:
-        request = LaunchRequest(
-            agent=agent,
-            task="" if task is None else task,
-            model=model,
-            thinking=thinking,
-            output_schema=kind.schema_ if kind else None,
-            schema_name=kind.name if kind else None,
-            cwd=os.fspath(cwd) if cwd is not None else None,
-            name=name,
-            timeout=timeout,
-            tool_timeout=tool_timeout,
-            tags=tuple(tags),
-            origin=origin or Origin(),
-        )
-    except (ValidationError, TypeError) as error:
-        raise LaunchRefused(_wrong_types(error)) from error
-    return request, kind
+            request = LaunchRequest(
+                agent=agent,
+                task="" if task is None else task,
+                output_schema=kind.schema_ if kind else None,
+                schema_name=kind.name if kind else None,
+                cwd=os.fspath(cwd) if cwd is not None else None,
+                reads=None if reads is None else tuple(reads),
+                tags=tuple(tags),
+                origin=origin or Origin(),
+                flow=flow,
+                **others,
+            )
+        except (ValidationError, TypeError) as error:
+            raise LaunchRefused(_wrong_types(error)) from error
+        return cls(request, kind, {} if flow is None else types_of(flow))
+
+    @classmethod
+    def _single(cls, step: Step, task: str | None, **options: Any) -> _Asked:
+        """One step by itself is a plain run: what the step leaves open comes from the launch."""
+        fields = step.model_dump(exclude={"as_", "label", "count", "output_schema", "agent", "task"}, exclude_none=True)
+        schema = step.output_type if step.output_type is not None else step.output_schema
+        given = {name: value for name, value in options.items() if value is not None}
+        return cls.of(step.agent, step.task if step.task is not None else task, **{"schema": schema, **given, **fields})
 
 
 def _wrong_types(error: ValidationError | TypeError) -> list[str]:
@@ -227,7 +279,9 @@ def _wrong_types(error: ValidationError | TypeError) -> list[str]:
 
 
 def _plan(request: LaunchRequest) -> tuple[Draft, AgentCatalog, Settings]:
-    facts = gather_facts(request.cwd, environ=os.environ, model=request.model)
+    request, attached = _attach(request)
+    facts = gather_facts(request.cwd, environ=os.environ, models=models_of(request))
+    facts = facts.model_copy(update={"attached_schema": attached})
     base = Path(facts.cwd) if facts.cwd_problem is None else _somewhere()
     try:
         effective = settings(base)
@@ -235,6 +289,23 @@ def _plan(request: LaunchRequest) -> tuple[Draft, AgentCatalog, Settings]:
         raise LaunchRefused(getattr(error, "reasons", (str(error),))) from error
     catalog = agents(base)
     return plan_draft(request, catalog=catalog, settings=effective, facts=facts), catalog, effective
+
+
+def _attach(request: LaunchRequest) -> tuple[LaunchRequest, dict[str, Any] | None]:
+    """Find the run that a chain begins with by its name; return the request with its id, and its answer's schema."""
+    flow = request.flow
+    first = flow.items[0] if flow is not None and flow.items else None
+    if flow is None or not isinstance(first, Attached):
+        return request, None
+    reader = FileRuns(open_home(create=False))
+    try:
+        run_id = find_run(first.run, reader)
+    except RequestError as error:
+        raise LaunchRefused([f"step 1 (attached run): {error}"]) from error
+    plan = reader.snapshot(run_id, whole=True).plan
+    schema = plan.steps[-1].output_schema if plan is not None and plan.steps and not plan.is_flow else None
+    items = (first.model_copy(update={"run": run_id}), *flow.items[1:])
+    return request.model_copy(update={"flow": flow.model_copy(update={"items": items})}), schema
 
 
 def _somewhere() -> Path:

@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator
 from typing import Any
 
 from subagents_nb.domain.plan import LaunchPlan
-from subagents_nb.domain.records import Refusal, Usage
+from subagents_nb.domain.records import NamedOutput, Refusal, StepResult, Usage
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import RunState
 from subagents_nb.errors import (
@@ -22,6 +22,7 @@ from subagents_nb.errors import (
 from subagents_nb.launching.controls import Controls
 from subagents_nb.launching.outcome import failure
 from subagents_nb.launching.schemas import OutputType
+from subagents_nb.launching.steps import NamedOutputs, RunSteps, Types, whole_step, whole_text
 from subagents_nb.launching.waiting import WaitCancelled, WaitInterrupted, goes_on, until_ended, wait_all
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.disk import DISK
@@ -32,8 +33,16 @@ from subagents_nb.supervisor.sweeping import sweep
 class Run(Controls):
     """A launched run: look at it, wait for it, stop it. It goes on without this object, the cell and the kernel."""
 
-    def __init__(self, home: StoreHome, run_id: str, *, output_type: OutputType | None = None) -> None:
+    def __init__(
+        self,
+        home: StoreHome,
+        run_id: str,
+        *,
+        output_type: OutputType | None = None,
+        output_types: Types | None = None,
+    ) -> None:
         super().__init__(home, run_id, output_type=output_type)
+        self._output_types: Types = output_types or {}
         self._last: Snapshot | None = None
 
     @property
@@ -92,6 +101,21 @@ class Run(Controls):
             why = next((d.message for d in snapshot.damage if d.document == "plan.json"), "it is not there")
             raise StoreError(f"The plan of run {self.id} can't be read: {why}.")
         return snapshot.plan
+
+    @property
+    def steps(self) -> RunSteps:
+        """Return the steps: `run.steps[0].output`, `.text`, `.state`, `.stop()`."""
+        snapshot = self.status
+        document = snapshot.result if snapshot.result is not None else snapshot.status
+        return RunSteps(self, [step.index for step in document.steps] if document is not None else [], self._types())
+
+    @property
+    def outputs(self) -> NamedOutputs:
+        """Return the outputs that have names (`as`), typed where a type was given: `run.outputs["found"]`."""
+        return NamedOutputs(self, self._types())
+
+    def _types(self) -> Types:
+        return self._output_types or ({0: self._output_type} if self._output_type is not None else {})
 
     @property
     def refusals(self) -> tuple[Refusal, ...]:
@@ -187,22 +211,25 @@ class Run(Controls):
 
     def _output(self, snapshot: Snapshot) -> Any:
         if snapshot.state in (RunState.COMPLETE, RunState.PARTIAL) and snapshot.result is not None:
-            if snapshot.has_value:
-                return self._output_type.typed(snapshot.value) if self._output_type else snapshot.value
-            return self._whole_text(snapshot)
+            answer = self._answer(snapshot)
+            if answer is None or not answer.has_value:
+                return self._whole_text(snapshot)
+            kind = self._output_type
+            if isinstance(answer, StepResult) and snapshot.stages:
+                kind = self._output_types.get(answer.index)
+            return kind.typed(answer.value) if kind else answer.value
         if not snapshot.ended:
             raise RequestError(f"Run {snapshot.name} is still {snapshot.state}; await it, or use .result().")
         raise failure(snapshot)
 
+    def _answer(self, snapshot: Snapshot) -> StepResult | NamedOutput | None:
+        answer = snapshot.answer
+        if isinstance(answer, StepResult) and answer.cut:
+            return whole_step(self, answer.index)
+        return answer
+
     def _whole_text(self, snapshot: Snapshot) -> str:
-        if snapshot.result is None or not snapshot.result.steps:
-            return ""
-        step = snapshot.result.steps[-1]
-        if step.text_file is None:
-            return step.text
-        try:
-            path = self._home.run(self.id).step(step.index) / "output.txt"
-            with open(DISK.open_reading(path), encoding="utf-8") as whole:
-                return whole.read()
-        except (OSError, Unreadable):
-            return step.text
+        answer = self._answer(snapshot)
+        if isinstance(answer, StepResult):
+            return whole_text(self, answer)
+        return answer.text if answer is not None else ""

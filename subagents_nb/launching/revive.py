@@ -9,13 +9,13 @@ from typing import Any
 from pydantic import ConfigDict, ValidationError
 
 from subagents_nb.domain.agent import AgentDefinition
-from subagents_nb.domain.plan import Draft, LaunchPlan, Origin
+from subagents_nb.domain.plan import Draft, LaunchPlan, Origin, StepPlan
 from subagents_nb.domain.records import RecoveryRecord
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.errors import LaunchRefused, StoreError, Unreadable
 from subagents_nb.launching.begin import begin
 from subagents_nb.launching.facts import gather_facts
-from subagents_nb.planning.revival import Revival, draft_revival, same_agent
+from subagents_nb.planning.revival import Revival, draft_revival, same_agents
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.reader import read_document
 
@@ -31,13 +31,14 @@ def resume(
     run_id: str,
     text: str,
     *,
+    step: int | None = None,
     name: str | None = None,
     timeout: float | str | None = None,
     max_requests: int | None = None,
     origin: Origin | None = None,
     limit: int,
 ) -> str:
-    """Start a new run that goes on from the session of an ended one; return its id.
+    """Start a new run that goes on from the session of an ended one, or of one step of an ended chain; return its id.
 
     Raises:
         LaunchRefused: with every reason found; nothing was started.
@@ -45,11 +46,13 @@ def resume(
     """
     snapshot = FileRuns(home).snapshot(run_id, whole=True)
     plan = _plan_of(snapshot)
-    agent = _recorded_agent(home, plan)
-    facts = gather_facts(plan.cwd, environ=os.environ, model=plan.steps[-1].model.requested)
+    chosen = _chosen_step(plan, step)
+    agent = _recorded_agents(home, plan)[chosen.agent]
+    facts = gather_facts(plan.cwd, environ=os.environ, models=(chosen.model.requested,))
     revival = Revival(text=text, name=name, timeout=timeout, max_requests=max_requests, origin=origin or Origin())
-    draft = draft_revival(revival, plan, snapshot, facts=facts, has_session=_has_session(home, run_id))
-    return begin(draft, agent, home=home, limit=limit)
+    has_session = _has_session(home, run_id, chosen.index)
+    draft = draft_revival(revival, plan, chosen, snapshot, facts=facts, has_session=has_session)
+    return begin(draft, {agent.name: agent}, home=home, limit=limit)
 
 
 def launch_again(home: StoreHome, run_id: str, *, limit: int) -> str:
@@ -61,11 +64,25 @@ def launch_again(home: StoreHome, run_id: str, *, limit: int) -> str:
     """
     snapshot = FileRuns(home).snapshot(run_id, whole=True)
     plan = _plan_of(snapshot)
-    facts = gather_facts(plan.cwd, environ=os.environ, model=None)
+    facts = gather_facts(plan.cwd, environ=os.environ)
     if facts.cwd_problem:
         raise LaunchRefused([facts.cwd_problem])
     kept = {name: getattr(plan, name) for name in Draft.model_fields if name in LaunchPlan.model_fields}
-    return begin(Draft.model_validate(kept), _recorded_agent(home, plan), home=home, limit=limit)
+    return begin(Draft.model_validate(kept), _recorded_agents(home, plan), home=home, limit=limit)
+
+
+def _chosen_step(plan: LaunchPlan, step: int | None) -> StepPlan:
+    """Return the step whose session is gone on from. Those that a fan-out added stand in no plan."""
+    if not plan.is_flow:
+        if step not in (None, 0):
+            raise LaunchRefused([f"{plan.name} has only one step, so there is no step {step}"])
+        return plan.steps[0]
+    numbers = ", ".join(f"{one.index} ({one.title or one.agent})" for one in plan.steps)
+    found = next((one for one in plan.steps if one.index == step), None)
+    if found is None:
+        what = "say which step to go on from" if step is None else f"there is no step {step} to go on from"
+        raise LaunchRefused([f"{plan.name} is a chain: {what}: {numbers}"])
+    return found
 
 
 def _plan_of(snapshot: Snapshot) -> LaunchPlan:
@@ -75,18 +92,19 @@ def _plan_of(snapshot: Snapshot) -> LaunchPlan:
     return snapshot.plan
 
 
-def _recorded_agent(home: StoreHome, plan: LaunchPlan) -> AgentDefinition:
+def _recorded_agents(home: StoreHome, plan: LaunchPlan) -> dict[str, AgentDefinition]:
     path = home.run(plan.run_id).recovery
     try:
         record = read_document(path, _StrictRecovery, plan.run_id)
-        agent = AgentDefinition.model_validate(record.agent)
+        dumped = record.agents.values() if plan.is_flow else (record.agent,)
+        agents = [AgentDefinition.model_validate(agent) for agent in dumped]
     except (Unreadable, ValidationError) as error:
         raise LaunchRefused([f"the recovery record of {plan.name} can't be used: {_fault(error)}"]) from error
     if record.digest != plan.digest:
         raise LaunchRefused([f"the recovery record of {plan.name} belongs to another contract (digest)"])
-    if not same_agent(agent, plan):
+    if not same_agents(agents, plan):
         raise LaunchRefused([f"the recovery record of {plan.name} names another agent (agent)"])
-    return agent
+    return {agent.name: agent for agent in agents}
 
 
 def _fault(error: Any) -> str:
@@ -96,9 +114,9 @@ def _fault(error: Any) -> str:
     return str(error)
 
 
-def _has_session(home: StoreHome, run_id: str) -> bool:
+def _has_session(home: StoreHome, run_id: str, step: int) -> bool:
     try:
-        info = (home.run(run_id).step(0) / "session.json").lstat()
+        info = (home.run(run_id).step(step) / "session.json").lstat()
     except OSError:
         return False
     return stat.S_ISREG(info.st_mode) and info.st_size > 0

@@ -43,6 +43,8 @@ def output_type(schema: Any, *, name: str | None = None) -> OutputType:
     Raises:
         RequestError: it is none of these, or pydantic can't make a schema of it.
     """
+    if isinstance(schema, OutputType):
+        return schema if name is None else schema.model_copy(update={"name": name})
     if isinstance(schema, Mapping):
         plain = {str(key): value for key, value in schema.items()}
         title = plain.get("title")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from subagents_nb.domain.base import Value
 
 
@@ -15,3 +17,4 @@ class Facts(Value):
     missing_extras: frozenset[str] = frozenset()  # extras whose client is not installed
     scripts: frozenset[str] = frozenset()  # names that `scripted:` may take, files of the workspace included
     project_context: str = ""
+    attached_schema: dict[str, Any] | None = None  # of the answer of a run that a chain begins with

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from subagents_nb.domain.agent import AgentDefinition
 from subagents_nb.domain.base import Value
 from subagents_nb.domain.ids import is_run_name
-from subagents_nb.domain.plan import Draft, LaunchPlan, Origin, Resumes, label_of
+from subagents_nb.domain.plan import Draft, LaunchPlan, Origin, Resumes, StepPlan, label_of
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import RunState
+from subagents_nb.domain.usage import Usage
 from subagents_nb.domain.words import duration, parse_duration
 from subagents_nb.errors import LaunchRefused
-from subagents_nb.planning.draft import check_task, model_problem
 from subagents_nb.planning.facts import Facts
+from subagents_nb.planning.steps import check_task, model_problem
 
 
 class Revival(Value):
@@ -24,8 +27,10 @@ class Revival(Value):
     origin: Origin = Origin()
 
 
-def draft_revival(revival: Revival, plan: LaunchPlan, snapshot: Snapshot, *, facts: Facts, has_session: bool) -> Draft:
-    """Return the plan of a new run that goes on from an ended one, with the same agent, model, tools and schema.
+def draft_revival(
+    revival: Revival, plan: LaunchPlan, step: StepPlan, snapshot: Snapshot, *, facts: Facts, has_session: bool
+) -> Draft:
+    """Return the plan of a new run that goes on from a step of an ended one, with its agent, model, tools and schema.
 
     Limits are inherited as what is left of them, in working time and requests, unless new ones are given.
 
@@ -33,7 +38,6 @@ def draft_revival(revival: Revival, plan: LaunchPlan, snapshot: Snapshot, *, fac
         LaunchRefused: with every reason found.
     """
     reasons: list[str] = []
-    step = plan.steps[-1]
     if snapshot.state is not None and snapshot.state.live:
         reasons.append(f"{plan.name} is still {snapshot.state}; steer it instead: run.steer(text)")
     if snapshot.state is RunState.STOPPED:
@@ -47,13 +51,15 @@ def draft_revival(revival: Revival, plan: LaunchPlan, snapshot: Snapshot, *, fac
         reasons.append(facts.cwd_problem)
     if (problem := model_problem(step.model, facts)) is not None:
         reasons.append(problem)
-    timeout = _time_left(revival, plan, snapshot, reasons)
-    requests = revival.max_requests or step.max_requests - snapshot.usage.requests
+    timeout = _time_left(revival, plan, step, snapshot, reasons)
+    requests = revival.max_requests or step.max_requests - _used(snapshot, step).requests
     if requests <= 0:
         reasons.append(f"all {step.max_requests} requests of {plan.name} are used; give it more with max_requests")
     if reasons:
         raise LaunchRefused(reasons)
-    going_on = step.model_copy(update={"task": revival.text, "label": label_of(revival.text), "max_requests": requests})
+    asked = {"task": revival.text, "label": label_of(revival.text), "max_requests": requests}
+    # Whoever reads the answer now is a person: it is kept in no file and judged by no gate.
+    going_on = step.model_copy(update={**asked, "index": 0, "timeout_s": None, "output_name": None, "output": None})
     return Draft(
         name=revival.name,
         cwd=plan.cwd,
@@ -63,13 +69,20 @@ def draft_revival(revival: Revival, plan: LaunchPlan, snapshot: Snapshot, *, fac
         notes=plan.notes,
         tags=plan.tags,
         origin=revival.origin,
-        resumes=Resumes(run_id=plan.run_id, digest=plan.digest),
+        resumes=Resumes(run_id=plan.run_id, digest=plan.digest, step=step.index),
         notify_command=plan.notify_command,
         checkpoint_s=plan.checkpoint_s,
     )
 
 
-def _time_left(revival: Revival, plan: LaunchPlan, snapshot: Snapshot, reasons: list[str]) -> float | None:
+def _used(snapshot: Snapshot, step: StepPlan) -> Usage:
+    steps = snapshot.result.steps if snapshot.result is not None else snapshot.status.steps if snapshot.status else ()
+    return next((one.usage for one in steps if one.index == step.index), Usage())
+
+
+def _time_left(
+    revival: Revival, plan: LaunchPlan, step: StepPlan, snapshot: Snapshot, reasons: list[str]
+) -> float | None:
     if revival.timeout is not None:
         try:
             return parse_duration(revival.timeout)
@@ -77,7 +90,7 @@ def _time_left(revival: Revival, plan: LaunchPlan, snapshot: Snapshot, reasons: 
             reasons.append(str(error))
             return None
     if plan.timeout_s is None:
-        return None
+        return step.timeout_s
     left = plan.timeout_s - snapshot.elapsed_s
     if left <= 0:
         reasons.append(f"the {duration(plan.timeout_s)} of {plan.name} are used up; give it more with --timeout")
@@ -85,7 +98,7 @@ def _time_left(revival: Revival, plan: LaunchPlan, snapshot: Snapshot, reasons: 
     return left
 
 
-def same_agent(recorded: AgentDefinition, plan: LaunchPlan) -> bool:
-    """Say whether a recovery record and a plan speak of the same agent."""
-    step = plan.steps[-1]
-    return recorded.name == step.agent and recorded.digest() == step.agent_digest
+def same_agents(recorded: Sequence[AgentDefinition], plan: LaunchPlan) -> bool:
+    """Say whether a recovery record and a plan speak of the same agents."""
+    known = {agent.name: agent.digest() for agent in recorded}
+    return all(known.get(step.agent) == step.agent_digest for step in plan.steps)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from subagents_nb.domain.events import (
     EngineEvent,
     FileChanged,
@@ -12,8 +14,13 @@ from subagents_nb.domain.events import (
     fold,
 )
 from subagents_nb.domain.records import Refusal, StepResult, StepStatus, ToolRow
-from subagents_nb.domain.states import StepState
+from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.store.codec import lenient_json
 
+_CROWD = 8  # beyond so many steps each shows a shorter tail
+_SHORT_TAIL = 1000
+_BRIEF_TEXT = 16 * 1024
+_BRIEF_VALUE = 64 * 1024
 _KEPT_ROWS = 50
 _KEPT_FILES = 500
 _EDITS = ("write", "edit")
@@ -28,6 +35,7 @@ class StepAccount:
         self.changed_files: list[str] = []
         self.failed_edits: list[float] = []
         self.last_event_s = 0.0
+        self.result: StepResult | None = None
         self._open: dict[str, tuple[str, str, float]] = {}
         self._rows: list[ToolRow] = []
         self._streams: dict[str, list[str]] = {"thinking": [], "text": []}
@@ -84,7 +92,37 @@ class StepAccount:
             usage=status.usage,
             refusals=tuple(self.refusals),
             tools=tuple(self._rows[-_KEPT_ROWS:]),
+            label=status.label,
+            output_name=status.output_name,
         )
+
+    def end(self, result: StepResult) -> None:
+        """Take in how the step ended; its tail is in its result from here on."""
+        self.result = result
+        ended = {"state": result.state, "ended_s": result.ended_s, "error": result.error, "activity": ""}
+        self.status = self.status.model_copy(update={**ended, "usage": result.usage, "stopping": False})
+
+    def settle(self, run: RunState, unfinished: Callable[[StepResult], StepResult] | None, now_s: float) -> None:
+        """Give the step the result that the end of its run leaves it, if it has none."""
+        if self.result is not None:
+            return
+        draft = self.draft()
+        if self.status.state is StepState.RUNNING and unfinished is not None:
+            times = {"started_s": self.status.started_s, "ended_s": now_s}
+            self.end(unfinished(draft).model_copy(update=times))
+        else:
+            # A paused run can be gone on from, so what did not begin still waits.
+            state = StepState.PENDING if run is RunState.PAUSED else StepState.SKIPPED
+            self.end(draft.model_copy(update={"state": state}))
+
+    def shown(self, *, crowd: int) -> StepStatus:
+        """Return the step as status shows it: in a crowd with less of what it streams."""
+        if crowd <= _CROWD:
+            return self.status
+        status = self.status
+        rows = status.tools[-1:] if status.state is StepState.RUNNING else ()
+        tail = status.tail[-_SHORT_TAIL:] if status.state is StepState.RUNNING else ""
+        return status.model_copy(update={"tail": tail, "tools": rows})
 
     def _tool_ended(self, event: ToolEnded, now_s: float) -> None:
         name, args, _ = self._open.pop(event.call_id, ("", "", now_s))
@@ -95,3 +133,13 @@ class StepAccount:
         state = "refused" if event.refused is not None else "complete" if event.ok else "failed"
         row = {"call_id": event.call_id, "name": name, "args": args[:160], "state": state}
         self._rows.append(ToolRow.model_validate({**row, "seconds": round(event.seconds, 3)}))
+
+
+def brief(result: StepResult) -> StepResult:
+    """Return a step of a chain as the run's result holds it: whole if it is small; all of it is in its own record."""
+    update: dict[str, object] = {"recorded": True}
+    if len(result.text) > _BRIEF_TEXT:
+        update |= {"text": result.text[:_BRIEF_TEXT], "cut": True}
+    if result.has_value and len(lenient_json(result.value)) > _BRIEF_VALUE:
+        update |= {"value": None, "cut": True}
+    return result.model_copy(update=update)

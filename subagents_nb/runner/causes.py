@@ -22,9 +22,10 @@ class Cause:
     message: str
 
 
-def stopped_by(request: ControlRequest) -> Cause:
-    """Return the cause that a stop request makes."""
-    return Cause(RunState.STOPPED, "stopped", "person", f"Stopped on request{_from(request)}.")
+def stopped_by(request: ControlRequest, *, step: bool = False) -> Cause:
+    """Return the cause that a stop request makes: of the run, or of one step."""
+    what = "The step was stopped" if step else "Stopped"
+    return Cause(RunState.STOPPED, "stopped", "person", f"{what} on request{_from(request)}.")
 
 
 def interrupted_by(request: ControlRequest) -> Cause:
@@ -33,14 +34,15 @@ def interrupted_by(request: ControlRequest) -> Cause:
     return Cause(RunState.PAUSED, "interrupted", "person", text)
 
 
-def past_deadline(timeout_s: float, activity: str) -> Cause:
-    """Return the cause that a passed deadline makes."""
+def past_deadline(timeout_s: float, activity: str, *, step: bool = False) -> Cause:
+    """Return the cause that a passed deadline makes: the run's, or one step's own."""
     doing = ""
     if activity in _STATES_OF_MIND:
         doing = f" while it was {activity}"
     elif activity:
         doing = f" while the tool {activity} was at work"
-    text = f"The run passed its deadline of {duration(timeout_s)}{doing}. Give it more with --timeout."
+    what, how = ("step", "with its timeout") if step else ("run", "with --timeout")
+    text = f"The {what} passed its deadline of {duration(timeout_s)}{doing}. Give it more {how}."
     return Cause(RunState.FAILED, "timeout", "deadline", text)
 
 
@@ -53,6 +55,15 @@ def past_disk_cap(used: int) -> Cause:
 SIGNALLED = Cause(RunState.STOPPED, "signal", "outside", "A signal from outside (SIGTERM) ended the run.")
 
 GONE = Cause(RunState.STOPPED, "vanished", "outside", "The run's directory was deleted while it worked.")
+
+
+FROM_WITHIN = Cause(RunState.FAILED, "internal", "self", "The work was cancelled from within.")
+
+
+def past_budget(used: str) -> Cause:
+    """Return the cause that a used-up usage budget makes."""
+    text = f"The usage budget is used up: {used}. Give it more with --usage-budget."
+    return Cause(RunState.FAILED, "budget", "budget", text)
 
 
 def _from(request: ControlRequest) -> str:

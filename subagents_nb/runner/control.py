@@ -18,7 +18,8 @@ from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.states import RunState
 from subagents_nb.domain.words import duration
 from subagents_nb.runner.causes import GONE, Cause, interrupted_by, past_deadline, past_disk_cap, stopped_by
-from subagents_nb.runner.inbox import RunInbox
+from subagents_nb.runner.crew import Crew
+from subagents_nb.runner.flow import Appended, Flow, names_of
 from subagents_nb.runner.journal import Journal
 from subagents_nb.runner.limits import LiveLimits
 from subagents_nb.runner.stdio import cap
@@ -39,8 +40,6 @@ _CHECKPOINT = (
 class Levers:
     """What the control thread can move in the runner. Each returns at once and may be called from any thread."""
 
-    cancel_work: Callable[[], None]
-    cancel_tool: Callable[[str], bool]
     force_end: Callable[[Cause], None]
     tell: Callable[[str], None]
 
@@ -53,17 +52,19 @@ class Control:
         writer: RunWriter,
         plan: LaunchPlan,
         journal: Journal,
-        inbox: RunInbox,
+        crew: Crew,
+        flow: Flow,
         limits: LiveLimits,
         levers: Levers,
     ) -> None:
         self._writer = writer
         self._plan = plan
         self._journal = journal
-        self._inbox = inbox
+        self._crew = crew
+        self._flow = flow
         self._limits = limits
         self._levers = levers
-        self._thresholds = Thresholds().scaled(plan.steps[0].thinking)
+        self._thresholds = _thresholds(plan)
         self._seen: set[str] = set()
         self._over = threading.Event()
         self._guard = threading.Lock()
@@ -80,7 +81,8 @@ class Control:
     def close(self) -> None:
         """The work is over: force nothing any more."""
         self._over.set()
-        self._inbox.close()
+        for work in self._crew.all:
+            work.inbox.close()
 
     def end(self, cause: Cause) -> bool:
         """End the work for this cause; False if it is being ended for another already."""
@@ -91,7 +93,7 @@ class Control:
             self._since = time.monotonic()
         if cause.state is RunState.STOPPED:
             self._journal.stopping()
-        self._levers.cancel_work()
+        self._flow.end(cause)
         return True
 
     def note(self, cause: Cause) -> None:
@@ -115,6 +117,7 @@ class Control:
             self.end(GONE)
         cap()
         self._keep_time()
+        self._keep_budget()
         self._keep_size()
         self._hear()
         self._journal.flush()
@@ -134,13 +137,20 @@ class Control:
                 self.end(past_deadline(timeout, self._journal.activity))
             elif self._plan.checkpoint_s and not self._reminded and timeout - elapsed <= self._plan.checkpoint_s:
                 self._reminded = True
-                self._inbox.remind(_CHECKPOINT.format(left=duration(round(timeout - elapsed))))
+                for work in self._crew.at_work:
+                    work.inbox.remind(_CHECKPOINT.format(left=duration(round(timeout - elapsed))))
+        self._crew.keep_time()
         now = time.monotonic()
         if now - self._considered >= _CONSIDER_S:
             self._considered = now
             found = self._journal.consider(self._thresholds)
             if found is not None and found.kind != "question":
                 self._levers.tell(f"may need a look: {found.text}")
+
+    def _keep_budget(self) -> None:
+        state = self._limits.spent()
+        if state is not None:
+            self._journal.budget(None if state == "within" else state)
 
     def _hear(self) -> None:
         for request in self._writer.requests(self._seen):
@@ -154,28 +164,63 @@ class Control:
 
     def _carry_out(self, request: ControlRequest) -> tuple[str, str]:
         """Return the outcome and what is said about it; an empty outcome means that somebody else answers."""
-        if request.step is not None and request.step not in {step.index for step in self._plan.steps}:
+        if request.step is not None and self._crew.find(request.step) is None:
             return "refused", f"the run has no step {request.step}"
         if self.cause is not None and request.verb != "stop":
             return "too-late", "the run is already ending"
         match request.verb:
+            case "stop" if request.step is not None and self._plan.is_flow:
+                return self._stop_step(request.step, request)
             case "stop":
                 return self._end(stopped_by(request))
+            case "interrupt" if request.step is not None and self._plan.is_flow:
+                return "refused", "one step can't be paused by itself; interrupt the run, or stop the step"
             case "interrupt":
                 return self._end(interrupted_by(request))
             case "steer":
-                return ("", "") if self._inbox.put(request) else ("too-late", "the run is already ending")
+                return self._steer(request)
             case "drain":
+                self._flow.drain()
                 self._journal.draining()
                 return "accepted", "what runs is finished, nothing new is started"
             case "retune":
                 return self._retune(request)
+            case "append":
+                return self._append(request)
             case "cancel-tool":
-                if self._levers.cancel_tool(request.call_id or ""):
+                if self._crew.cancel_tool(request.call_id or ""):
                     return "accepted", ""
                 return "refused", f"no tool call {request.call_id} is open"
             case _:
                 assert_never(request.verb)
+
+    def _stop_step(self, index: int, request: ControlRequest) -> tuple[str, str]:
+        work = self._crew.work(index)
+        if not work.end(stopped_by(request, step=True)):
+            return "too-late", f"step {index} has ended already"
+        self._journal.step_stopping(index)
+        return "accepted", ""
+
+    def _steer(self, request: ControlRequest) -> tuple[str, str]:
+        if request.step is not None:
+            work = self._crew.work(request.step)
+            return ("", "") if work.inbox.put(request) else ("too-late", f"step {request.step} has ended already")
+        live = self._crew.at_work or ([] if self._plan.is_flow else self._crew.all)
+        if len(live) > 1:
+            numbers = ", ".join(str(work.step.index) for work in live)
+            return "refused", f"steps {numbers} are at work; say which one is meant"
+        if not live:
+            return "refused", "no step is at work now; say which one is meant"
+        return ("", "") if live[0].inbox.put(request) else ("too-late", "the run is already ending")
+
+    def _append(self, request: ControlRequest) -> tuple[str, str]:
+        more = request.append
+        if more is None or not self._plan.is_flow:
+            return "refused", "only a chain can be appended to; this run has one step"
+        why = self._flow.append(Appended(more.items, more.steps, names_of(more.items, more.steps)))
+        if why is not None:
+            return ("too-late" if "end" in why else "refused"), why
+        return "accepted", f"{len(more.items)} appended"
 
     def _end(self, cause: Cause) -> tuple[str, str]:
         if self.end(cause) or (self.cause is not None and self.cause.state is cause.state):
@@ -189,6 +234,7 @@ class Control:
         if change.timeout_s is not None and change.timeout_s <= self._journal.elapsed_s:
             return "refused", f"the run has worked for {duration(round(self._journal.elapsed_s))} already"
         self._limits.retune(change)
+        self._flow.retuned()
         self._reminded = False
         self._journal.retuned(
             Retuned(at=utc_now(), by=request.asked_by, changes=change.changes), self._limits.timeout_s
@@ -201,3 +247,10 @@ class Control:
             self._writer.answer(ControlAnswer.model_validate({**answer, "outcome": outcome, "text": text}))
         except OSError:
             return  # nobody may be waiting; the run's state says it as well
+
+
+def _thresholds(plan: LaunchPlan) -> Thresholds:
+    """Return how long silence is fine: as long as for the step that thinks hardest."""
+    return max(
+        (Thresholds().scaled(step.thinking) for step in plan.steps), key=lambda t: t.idle_s, default=Thresholds()
+    )

@@ -6,19 +6,30 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from subagents_nb.domain.attention import Attention, Pulse, Thresholds, attention
 from subagents_nb.domain.control import KEPT_RECEIPTS, Retuned, SteerReceipt
 from subagents_nb.domain.events import EngineEvent
-from subagents_nb.domain.plan import LaunchPlan
+from subagents_nb.domain.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.questions import OpenQuestion
-from subagents_nb.domain.records import Actor, Reason, RunResult, RunStatus, StepResult, Usage
+from subagents_nb.domain.records import (
+    Actor,
+    NamedOutput,
+    Reason,
+    RunResult,
+    RunStatus,
+    StepRecord,
+    StepResult,
+    Usage,
+    first_step,
+)
 from subagents_nb.domain.states import RunState, StepState, advance, event_to
-from subagents_nb.runner.account import StepAccount
+from subagents_nb.runner.account import StepAccount, brief
 from subagents_nb.runner.clock import WorkClock
 from subagents_nb.runner.lines import event_line
+from subagents_nb.runner.stages import Stages
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.writer import RunWriter
 
@@ -43,6 +54,7 @@ class Journal:
         self._refused = False  # the disk took no status the last time
         self._status = first
         self._accounts = {step.index: StepAccount(step) for step in first.steps}
+        self._stages = Stages(first.stages)
 
     @property
     def elapsed_s(self) -> float:
@@ -62,6 +74,40 @@ class Journal:
             self._write(milestone=True)
             self._writer.reserve()
 
+    def activity_of(self, index: int) -> str:
+        """Return what a step is busy with, in a word."""
+        return self._accounts[index].status.activity
+
+    def changed_files(self, index: int) -> tuple[str, ...]:
+        """Return the files that a step's own tools changed so far."""
+        return tuple(self._accounts[index].changed_files)
+
+    @property
+    def usage(self) -> Usage:
+        """Return what all steps used so far."""
+        with self._guard:
+            return _sum(account.status.usage for account in self._accounts.values())
+
+    def result_of(self, index: int) -> StepResult | None:
+        """Return what a step came to, once it has ended."""
+        return self._accounts[index].result
+
+    def add_steps(self, steps: Sequence[StepPlan], labels: Sequence[str] = ()) -> None:
+        """Take in steps that a fan-out or an append adds."""
+        with self._guard:
+            for number, step in enumerate(steps):
+                label = labels[number] if labels else step.title
+                self._writer.add_step(step.index)
+                self._accounts[step.index] = StepAccount(first_step(step, label=label))
+            self._dirty = True
+
+    def stages(self, change: Callable[[Stages], None], **update: Any) -> None:
+        """Change how the stages of a chain are shown."""
+        with self._guard:
+            change(self._stages)
+            self._update(**update)
+            self._dirty = True
+
     def step_began(self, index: int) -> None:
         """Say that a step is at work."""
         with self._guard:
@@ -70,7 +116,26 @@ class Journal:
                 update={"state": StepState.RUNNING, "started_s": round(self.elapsed_s, 3)}
             )
             account.last_event_s = self.elapsed_s
+            if self._plan.is_flow:
+                self._line("step-started", {"agent": account.status.agent}, keep=True, step=index)
             self._dirty = True
+
+    def step_ended(self, result: StepResult) -> None:
+        """Record how a step ended while its run may go on; what it came to is on disk from here on."""
+        with self._guard:
+            account = self._accounts[result.index]
+            if self._finished or account.result is not None:
+                return
+            now = round(self.elapsed_s, 3)
+            ended = result.model_copy(update={"started_s": account.status.started_s, "ended_s": now})
+            account.end(ended)
+            self._dirty = True
+            if not self._plan.is_flow:
+                return
+            self._flush_streams()
+            with contextlib.suppress(OSError):  # the run's own result holds it too
+                self._writer.step_result(StepRecord(run_id=self._plan.run_id, result=ended))
+            self._line("step-ended", {"state": ended.state, "reason": ended.reason}, keep=True, step=result.index)
 
     def report(self, index: int, event: EngineEvent) -> None:
         """Take one event of a step's engine; never raises for a disk that refuses progress."""
@@ -96,6 +161,19 @@ class Journal:
     def stopping(self) -> None:
         """Show that a stop was asked for and is being carried out."""
         self._milestone("stop-requested", {}, stopping=True)
+
+    def step_stopping(self, index: int) -> None:
+        """Show that one step was asked to stop."""
+        with self._guard:
+            account = self._accounts[index]
+            account.status = account.status.model_copy(update={"stopping": True})
+            self._line("step-stop-requested", {}, keep=True, step=index)
+            self._dirty = True
+
+    def budget(self, state: str | None) -> None:
+        """Show how far the usage has come against its budget."""
+        if state != self._status.budget:
+            self._milestone("budget", {"state": state}, budget=state)
 
     def draining(self) -> None:
         """Show that nothing new is started any more."""
@@ -142,16 +220,19 @@ class Journal:
 
     def finish(
         self,
-        steps: tuple[StepResult, ...],
         *,
         state: RunState,
         reason: Reason | None = None,
         actor: Actor = "self",
         error: str | None = None,
+        unfinished: Callable[[StepResult], StepResult] | None = None,
+        answer: NamedOutput | None = None,
+        outputs: Mapping[str, NamedOutput] | None = None,
     ) -> bool:
         """Write the result, then the last status. The first caller wins; False means somebody was first.
 
-        A disk that refuses is asked again, for minutes: this is the one record that must not be lost.
+        `unfinished` says how a step that is still at work ended. A disk that refuses is asked again, for minutes: this
+        is the one record that must not be lost.
         """
         with self._guard:
             if self._finished:
@@ -159,22 +240,20 @@ class Journal:
             self._finished = True
             advance(RunState.RUNNING, event_to(state))
             self._flush_streams()
-            result = self._result(steps, state=state, reason=reason, actor=actor, error=error)
-            self._insist(lambda: self._writer.result(result))
-            for step in steps:
-                account = self._accounts[step.index]
-                ended = {"state": step.state, "ended_s": result.elapsed_s, "error": step.error, "activity": ""}
-                account.status = account.status.model_copy(update={**ended, "usage": step.usage})
+            for account in self._accounts.values():
+                account.settle(state, unfinished, round(self.elapsed_s, 3))
+            result = self._result(state=state, reason=reason, actor=actor, error=error)
+            whole = result.model_copy(update={"answer": answer, "outputs": dict(outputs or {})})
+            self._insist(lambda: self._writer.result(whole))
             self._line("run-ended", {"state": state, "reason": reason}, keep=True)
             self._update(state=state, attention=None, questions=())
             self._write(milestone=True)
             return True
 
-    def _result(
-        self, steps: tuple[StepResult, ...], *, state: RunState, reason: Reason | None, actor: Actor, error: str | None
-    ) -> RunResult:
+    def _result(self, *, state: RunState, reason: Reason | None, actor: Actor, error: str | None) -> RunResult:
         plan, now = self._plan, self.elapsed_s
         well = state is RunState.COMPLETE
+        steps = tuple(account.result for account in self._accounts.values() if account.result is not None)
         return RunResult(
             run_id=plan.run_id,
             state=state,
@@ -190,7 +269,8 @@ class Journal:
             waited_s=round(self._clock.waited_s, 3),
             timeout_s=self._status.timeout_s,
             usage=_sum(step.usage for step in steps),
-            steps=steps,
+            steps=tuple(brief(step) for step in steps) if plan.is_flow else steps,
+            stages=self._stages.shown(self._states()),
             retunes=self._status.retunes,
             resumed_from=plan.resumes.run_id if plan.resumes else None,
             changed_files=tuple(dict.fromkeys(f for a in self._accounts.values() for f in a.changed_files)),
@@ -198,6 +278,9 @@ class Journal:
             tail="" if well else next((a.status.tail for a in self._accounts.values() if a.status.tail), ""),
             notes=plan.notes,
         )
+
+    def _states(self) -> dict[int, StepState]:
+        return {index: account.status.state for index, account in self._accounts.items()}
 
     def _milestone(self, kind: str, fields: Mapping[str, Any], **update: Any) -> None:
         with self._guard:
@@ -226,7 +309,7 @@ class Journal:
     def _write(self, *, milestone: bool) -> None:
         self._written = time.monotonic()
         self._dirty = False
-        steps = tuple(account.status for account in self._accounts.values())
+        steps = tuple(account.shown(crowd=len(self._accounts)) for account in self._accounts.values())
         self._update(
             seq=self._status.seq + 1,
             updated_at=utc_now(),
@@ -234,6 +317,7 @@ class Journal:
             waited_s=round(self._clock.waited_s, 3),
             usage=_sum(step.usage for step in steps),
             steps=steps,
+            stages=self._stages.shown(self._states()),
         )
         try:
             self._writer.status(self._status, milestone=milestone)

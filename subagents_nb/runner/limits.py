@@ -3,40 +3,100 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
+from subagents_nb.domain.budgets import Amount, BudgetState, UsageBudget
 from subagents_nb.domain.control import Retune
+from subagents_nb.domain.plan import LaunchPlan, StepPlan
+from subagents_nb.domain.usage import Usage
 
 
 class LiveLimits:
-    """Limits that may change while the run works; read by the engine and by the control thread."""
+    """The limits of a run, which may change while it works. What was retuned holds for all its steps."""
 
-    def __init__(self, *, timeout_s: float | None, max_requests: int, tool_timeout_s: float | None) -> None:
+    def __init__(self, plan: LaunchPlan, usage: Callable[[], Usage]) -> None:
+        self._plan = plan
+        self._usage = usage
         self._guard = threading.Lock()
-        self._timeout_s = timeout_s
-        self._max_requests = max_requests
-        self._tool_timeout_s = tool_timeout_s
+        self._retuned = Retune()
 
     @property
     def timeout_s(self) -> float | None:
-        """Return the deadline in seconds of working time."""
-        with self._guard:
-            return self._timeout_s
+        """Return the run's deadline in seconds of working time."""
+        return self.retuned.timeout_s or self._plan.timeout_s
 
     @property
-    def max_requests(self) -> int:
-        """Return how many requests a step may make."""
+    def retuned(self) -> Retune:
+        """Return what was changed, all changes together."""
         with self._guard:
-            return self._max_requests
-
-    @property
-    def tool_timeout_s(self) -> float | None:
-        """Return how long one tool call may take."""
-        with self._guard:
-            return self._tool_timeout_s
+            return self._retuned
 
     def retune(self, change: Retune) -> None:
         """Put new limits into force."""
         with self._guard:
-            self._timeout_s = change.timeout_s if change.timeout_s is not None else self._timeout_s
-            self._max_requests = change.max_requests if change.max_requests is not None else self._max_requests
-            self._tool_timeout_s = change.tool_timeout_s if change.tool_timeout_s is not None else self._tool_timeout_s
+            self._retuned = self._retuned.model_copy(update=change.model_dump(exclude_none=True))
+
+    @property
+    def max_parallel(self) -> int:
+        """Return how many steps may be at work at a time."""
+        return self.retuned.concurrency or self._plan.max_parallel
+
+    def seats(self, planned: int) -> int:
+        """Return how many steps of a group with this concurrency may be at work at a time."""
+        return self.retuned.concurrency or planned
+
+    # --- the usage budget ---
+
+    @property
+    def budget(self) -> UsageBudget | None:
+        """Return the usage budget in force."""
+        retuned, planned = self.retuned, self._plan.usage_budget
+        given = {
+            name: Amount(hard=hard)
+            for name, hard in (("tokens", retuned.tokens), ("cost_usd", retuned.cost_usd))
+            if hard is not None
+        }
+        if planned is None:
+            return UsageBudget(**given, stop_running=True) if given else None
+        return planned.model_copy(update=given)
+
+    def spent(self) -> BudgetState | None:
+        """Return how far the usage has come; None without a budget."""
+        budget = self.budget
+        return None if budget is None else budget.judge(self._usage())
+
+    def may_start(self) -> bool:
+        """Say whether another step may start."""
+        return self.spent() != "hard-reached"
+
+    def may_spend(self) -> bool:
+        """Say whether a step that is at work may make another request."""
+        budget = self.budget
+        return budget is None or not budget.stop_running or budget.judge(self._usage()) != "hard-reached"
+
+    def words(self) -> str:
+        """Say what was used of the budget."""
+        budget = self.budget
+        return "" if budget is None else budget.words(self._usage())
+
+
+class StepLimits:
+    """The limits of one step, by its plan and by what was retuned since."""
+
+    def __init__(self, run: LiveLimits, step: StepPlan) -> None:
+        self._run = run
+        self._step = step
+
+    @property
+    def max_requests(self) -> int:
+        """Return how many requests the step may make."""
+        return self._run.retuned.max_requests or self._step.max_requests
+
+    @property
+    def tool_timeout_s(self) -> float | None:
+        """Return how long one tool call may take."""
+        return self._run.retuned.tool_timeout_s or self._step.tool_timeout_s
+
+    def over_budget(self) -> str | None:
+        """Return what was used of the run's usage budget, if that allows no further request; else None."""
+        return None if self._run.may_spend() else self._run.words()

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 
+from subagents_nb.runner.children import CHILDREN
+
 
 def notify(command: Sequence[str], *, environ: Mapping[str, str], run_id: str, name: str, text: str) -> None:
     """Start the command and go on; it gets one JSON object on its input and sees no key. A failure is only noted."""
@@ -21,6 +23,7 @@ def notify(command: Sequence[str], *, environ: Mapping[str, str], run_id: str, n
             env=dict(environ),
             start_new_session=True,
         )
+        CHILDREN.began(process.pid, what="notice", poll=process.poll)
         if process.stdin is not None:
             process.stdin.write(json.dumps({"run_id": run_id, "name": name, "text": text}).encode())
             process.stdin.close()

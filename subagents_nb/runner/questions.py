@@ -9,7 +9,6 @@ from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.questions import OpenQuestion, Question, Reply
 from subagents_nb.domain.words import one_line, plain
 from subagents_nb.errors import Unreadable
-from subagents_nb.runner.clock import WorkClock
 from subagents_nb.runner.journal import Journal
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.reader import read_document
@@ -21,15 +20,12 @@ _CHOICES = 12
 
 
 class Questions:
-    """Asks and waits. Several questions may be open at once; no deadline counts the wait."""
+    """Asks and waits. Several questions may be open at once."""
 
-    def __init__(
-        self, writer: RunWriter, plan: LaunchPlan, journal: Journal, clock: WorkClock, tell: Callable[[str], None]
-    ) -> None:
+    def __init__(self, writer: RunWriter, plan: LaunchPlan, journal: Journal, tell: Callable[[str], None]) -> None:
         self._writer = writer
         self._plan = plan
         self._journal = journal
-        self._clock = clock
         self._tell = tell  # somebody who is away
         self._open: dict[str, OpenQuestion] = {}
         self._asked = 0
@@ -51,8 +47,7 @@ class Questions:
         self._journal.questions(tuple(self._open.values()), "question-asked")
         self._tell(f"asks: {one_line(question.text)}")
         try:
-            with self._clock.waiting():
-                return await self._reply(question.question_id)
+            return await self._reply(question.question_id)
         finally:
             self._open.pop(question.question_id, None)
             self._journal.questions(tuple(self._open.values()), "question-closed")

@@ -43,6 +43,10 @@ class RunPaths:
         return self.root / "process.json"
 
     @property
+    def candidate(self) -> Path:
+        return self.root / "candidate.json"
+
+    @property
     def verdict(self) -> Path:
         return self.root / "verdict.json"
 

@@ -15,10 +15,12 @@ from subagents_nb.domain.control import ControlAnswer, ControlRequest
 from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.questions import Question, Reply
 from subagents_nb.domain.records import (
+    Candidate,
     ProcessRecord,
     RecoveryRecord,
     RunResult,
     RunStatus,
+    StepRecord,
     Verdict,
 )
 from subagents_nb.errors import StoreError, Unreadable
@@ -85,10 +87,24 @@ class RunWriter:
         """Replace the process record: the process that started the runner, nobody else."""
         self._disk.replace(self.paths.process, encode(record), durable=record.state != "pending")
 
+    def candidate(self, candidate: Candidate) -> bool:
+        """Create the account of the run's processes: the runner, before its result, which brings it to the device."""
+        return self._disk.create_once(self.paths.candidate, encode(candidate), durable=False, entry=False)
+
     def result(self, result: RunResult) -> bool:
         """Create the result: the runner. Return False if there was one."""
         self._release_reserve()
         return self._disk.create_once(self.paths.result, encode(result))
+
+    def add_step(self, index: int) -> None:
+        """Make the directory of a step that the plan does not have: the runner."""
+        with contextlib.suppress(FileExistsError):
+            self._disk.make_dir(self.paths.step(index))
+
+    def step_result(self, record: StepRecord) -> bool:
+        """Create the record of a step that ended while its run goes on: the runner. Return False if there was one."""
+        path = self.paths.step(record.result.index) / "result.json"
+        return self._disk.create_once(path, encode(record), entry=False)
 
     def verdict(self, verdict: Verdict) -> bool:
         """Create the verdict: whoever proved the runner dead first. Return False if there was one."""

@@ -34,7 +34,7 @@ from subagents_nb.supervisor.start import connect, start_runner
 def planned(model: str) -> LaunchPlan:
     cwd = Path.cwd()
     request = LaunchRequest(agent="scout", task="say something", model=model)
-    facts = gather_facts(None, environ=os.environ, model=model)
+    facts = gather_facts(None, environ=os.environ, models=(model,))
     settings = load_settings(cwd, environ=os.environ, reserved=frozenset())
     made = draft(request, catalog=discover(cwd, registered=()), settings=settings, facts=facts)
     resolve("scout", discover(cwd, registered=()))

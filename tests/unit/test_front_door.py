@@ -27,12 +27,16 @@ FRONT_DOOR = {
     "Runs",
     "agents",
     "attach",
+    "chain",
+    "expand",
     "launch",
     "load_ipython_extension",
+    "parallel",
     "preflight",
     "register_agent",
     "runs",
     "settings",
+    "step",
     "unload_ipython_extension",
 }
 HEAVY = ("IPython", "anywidget", "ipywidgets", "openai", "psutil", "pydantic", "pydantic_ai", "watchfiles", "asyncio")

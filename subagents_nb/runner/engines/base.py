@@ -43,6 +43,10 @@ class Limits(Protocol):
         """Return how long one tool call may take; None leaves it to the tool."""
         ...
 
+    def over_budget(self) -> str | None:
+        """Return what was used of the run's usage budget, if that allows no further request; else None."""
+        ...
+
 
 class Ask(Protocol):
     """Put a question to the person."""
@@ -76,6 +80,11 @@ class FixedLimits:
 
     max_requests: int = 50
     tool_timeout_s: float | None = None
+    spent: str | None = None
+
+    def over_budget(self) -> str | None:
+        """Return what is said to be used of the budget."""
+        return self.spent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from subagents_nb.domain.agent import ASK_TOOLS
 from subagents_nb.domain.events import StepFailed
 from subagents_nb.domain.words import duration
+from subagents_nb.runner.engines.base import Limits
 
 FILE_SECONDS = 300.0
 
@@ -32,3 +33,11 @@ def out_of_requests(limit: int) -> StepFailed:
         f"The step used up its limit of {limit} model requests without an answer. "
         "Raise max_requests in the agent file or in the settings.",
     )
+
+
+def may_not_ask(limits: Limits) -> StepFailed:
+    """Return the failure of a step that may make no further request: of its own limit, or of the run's budget."""
+    spent = limits.over_budget()
+    if spent is None:
+        return out_of_requests(limits.max_requests)
+    return StepFailed("budget", f"The usage budget is used up: {spent}. Give it more with --usage-budget.")

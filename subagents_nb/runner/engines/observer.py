@@ -41,7 +41,7 @@ from subagents_nb.domain.records import Usage
 from subagents_nb.runner.engines.base import Limits
 from subagents_nb.runner.engines.calls import ToolNotes
 from subagents_nb.runner.engines.failures import BROKE_OFF
-from subagents_nb.runner.engines.limits import out_of_requests
+from subagents_nb.runner.engines.limits import may_not_ask
 from subagents_nb.runner.engines.redaction import one_line
 from subagents_nb.runner.engines.tools import Bench, args_preview
 
@@ -81,14 +81,14 @@ class Observer(AbstractCapability[Bench]):
 
     def may_ask(self) -> bool:
         """Say whether a request is left, by the limit that is in force now."""
-        return self.usage.requests < self.limits.max_requests
+        return self.usage.requests < self.limits.max_requests and self.limits.over_budget() is None
 
     async def before_model_request(
         self, ctx: RunContext[Bench], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         """Count the request; by now the results of the last turn's tools are in the history."""
         if not self.may_ask():
-            raise out_of_requests(self.limits.max_requests)
+            raise may_not_ask(self.limits)
         self.usage = self.usage.model_copy(update={"requests": self.usage.requests + 1})
         if self.usage.requests > 1:
             self.save(ctx.messages)

@@ -14,7 +14,7 @@ from subagents_nb.domain.plan import StepPlan
 from subagents_nb.domain.records import Usage
 from subagents_nb.runner.engines.base import Desk
 from subagents_nb.runner.engines.instances import minimal_instance
-from subagents_nb.runner.engines.limits import out_of_requests
+from subagents_nb.runner.engines.limits import may_not_ask
 from subagents_nb.runner.engines.pretended import PretendedCalls
 from subagents_nb.runner.engines.redaction import one_line
 from subagents_nb.runner.engines.transcript import Transcript
@@ -45,7 +45,8 @@ class Player:
     @property
     def may_ask(self) -> bool:
         """Say whether a request is left, by the limit that is in force now."""
-        return self._counted.requests < self.desk.limits.max_requests
+        limits = self.desk.limits
+        return self._counted.requests < limits.max_requests and limits.over_budget() is None
 
     def begin(self) -> None:
         """Report what a model's first request would."""
@@ -65,7 +66,7 @@ class Player:
         """Wait until somebody steers, and return what was said."""
         while not (said := self.steers()):
             if not self.may_ask:
-                raise out_of_requests(self.desk.limits.max_requests)
+                raise may_not_ask(self.desk.limits)
             await asyncio.sleep(_LOOK_S)
         return "\n".join(said)
 

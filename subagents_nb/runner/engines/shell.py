@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from subagents_nb.runner.children import CHILDREN
+
 _DRAIN_S = 0.5  # how long a background child may hold the output open after the shell ended
 _GRACE_S = 2.0  # between asking the group to end and ending it
 _LOOK_S = 0.02
@@ -112,12 +114,18 @@ async def _start(
             start_new_session=True,
         )
     )
+    starting.add_done_callback(_note_start)
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
         # A start that is cancelled half-way would leave a process that nobody knows.
         await _finish(*await starting)
         raise
+
+
+def _note_start(starting: asyncio.Future[tuple[asyncio.SubprocessTransport, Command]]) -> None:
+    if not starting.cancelled() and starting.exception() is None:
+        CHILDREN.began(starting.result()[0].get_pid(), what="tool")
 
 
 async def _finish(transport: asyncio.SubprocessTransport, running: Command) -> None:
@@ -130,6 +138,7 @@ async def _finish(transport: asyncio.SubprocessTransport, running: Command) -> N
     finally:
         if not running.exited.is_set():  # a second cancellation cut the wait
             _signal_group(group, signal.SIGKILL)
+        CHILDREN.ended(group, transport.get_returncode(), group_empty=not _is_anyone_left(group))
         transport.close()
 
 

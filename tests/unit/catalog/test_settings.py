@@ -107,8 +107,8 @@ U = "~/.subagents/settings.toml"
         ("default-model = 'x'", f"{U}: unknown key `default-model`; did you mean `default_model`?"),
         ("endpoint = 1", f"{U}: unknown key `endpoint`; did you mean `endpoints`?"),
         ("zzz = 1", f"{U}: unknown key `zzz` (known: checkpoint, checkpoint_s, default_agent, "
-         "default_model, default_thinking, endpoints, keep_days, max_live_runs, max_requests, notify_command, "
-         "timeout, timeout_s, tool_env, tool_timeout, tool_timeout_s)"),
+         "default_model, default_thinking, endpoints, group_concurrency, keep_days, max_children, max_live_runs, "
+         "max_parallel, max_requests, notify_command, timeout, timeout_s, tool_env, tool_timeout, tool_timeout_s)"),
         ("model = 'x'", f"{U}: unknown key `model`; did you mean `default_model`?"),
         ("origins = {}", f"{U}: unknown key `origins`; did you mean `endpoints`?"),
         ("a = 1\nb = [\n", f"{U}: not TOML: Invalid value (at end of document)"),

@@ -7,6 +7,7 @@ import json
 import shutil
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import make_plan, make_recovery, make_status, run_id
@@ -71,6 +72,11 @@ def journal(home: StoreHome, disk: Refusing) -> Journal:
     return made
 
 
+def finish(journal: Journal, step: StepResult, **end: Any) -> bool:
+    journal.step_ended(step)
+    return journal.finish(**end)
+
+
 def done(journal: Journal, text: str = "done") -> StepResult:
     return journal.draft(0).model_copy(update={"state": StepState.COMPLETE, "text": text})
 
@@ -85,9 +91,9 @@ def test_a_run_is_running_on_disk_before_it_works(home: StoreHome, journal: Jour
 
 
 def test_the_first_end_is_the_only_one(home: StoreHome, journal: Journal) -> None:
-    assert journal.finish((done(journal),), state=RunState.COMPLETE) is True
+    assert finish(journal, done(journal), state=RunState.COMPLETE) is True
     late = journal.draft(0).model_copy(update={"state": StepState.STOPPED})
-    assert journal.finish((late,), state=RunState.STOPPED, reason="stopped", error="late") is False
+    assert finish(journal, late, state=RunState.STOPPED, reason="stopped", error="late") is False
     before = home.run(run_id()).status.read_bytes()
     journal.report(0, TextStreamed("after the end"))
     journal.flush()
@@ -104,7 +110,7 @@ def test_of_many_threads_that_end_a_run_one_does(home: StoreHome, journal: Journ
 
     def end() -> None:
         start.wait()
-        won.append(journal.finish((step,), state=RunState.COMPLETE))
+        won.append(finish(journal, step, state=RunState.COMPLETE))
 
     threads = [threading.Thread(target=end) for _ in range(8)]
     for thread in threads:
@@ -121,7 +127,7 @@ def test_a_full_disk_stops_progress_and_not_the_work(home: StoreHome, journal: J
         journal.flush()
     assert FileRuns(home).snapshot(run_id()).damage == ()
     disk.replaces, disk.links = 0, 2
-    assert journal.finish((done(journal),), state=RunState.COMPLETE)
+    assert finish(journal, done(journal), state=RunState.COMPLETE)
     assert FileRuns(home).snapshot(run_id()).text == "done"
     assert not list(home.run(run_id()).root.glob("*.tmp")) + list(home.run(run_id()).root.glob(".*.tmp"))
 
@@ -130,7 +136,7 @@ def test_a_run_whose_directory_is_gone_ends_without_making_it_anew(home: StoreHo
     shutil.rmtree(home.run(run_id()).root)
     journal.report(0, TextStreamed("x"))
     journal.flush()
-    assert journal.finish((done(journal),), state=RunState.COMPLETE)
+    assert finish(journal, done(journal), state=RunState.COMPLETE)
     assert not home.run(run_id()).root.exists()
 
 
@@ -154,7 +160,7 @@ def test_half_a_character_from_a_model_costs_neither_events_nor_status_nor_resul
     journal.flush()
     snapshot = FileRuns(home).snapshot(run_id())
     assert snapshot.damage == () and snapshot.state is RunState.RUNNING
-    assert journal.finish((done(journal, f"b{HALF}"),), state=RunState.FAILED, reason="model", error=f"no {HALF}")
+    assert finish(journal, done(journal, f"b{HALF}"), state=RunState.FAILED, reason="model", error=f"no {HALF}")
     snapshot = FileRuns(home).snapshot(run_id())
     assert (snapshot.state, snapshot.text[:1]) == (RunState.FAILED, "b")
     lines = events(home)
@@ -165,7 +171,7 @@ def test_half_a_character_from_a_model_costs_neither_events_nor_status_nor_resul
 @pytest.mark.parametrize("char", ["x", "é", "漢", "🙂", "\0", "\n", '"'], ids=ascii)
 def test_streamed_text_is_whole_in_lines_that_are_written_whole(home: StoreHome, journal: Journal, char: str) -> None:
     journal.report(0, TextStreamed(char * 5000))
-    journal.finish((done(journal),), state=RunState.COMPLETE)
+    finish(journal, done(journal), state=RunState.COMPLETE)
     raw = home.run(run_id()).events.read_bytes().splitlines(keepends=True)
     assert all(len(line) <= 4096 for line in raw)
     assert "".join(str(e["text"]) for e in events(home) if e["type"] == "text") == char * 5000

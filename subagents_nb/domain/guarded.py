@@ -28,4 +28,13 @@ NEVER_WRITTEN: tuple[str, ...] = (*NEVER_READ, "**/.git", "**/.git/*", "**/.suba
 
 def is_secret(path: str) -> bool:
     """Say whether a path, relative to the workspace, is one that must not be read."""
-    return any(fnmatch.fnmatchcase(path, p) or fnmatch.fnmatchcase(path, p.removeprefix("**/")) for p in NEVER_READ)
+    return _matches(path, NEVER_READ)
+
+
+def is_protected(path: str) -> bool:
+    """Say whether a path, relative to the workspace, is one that must not be written."""
+    return _matches(path, NEVER_WRITTEN)
+
+
+def _matches(path: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch.fnmatchcase(path, p) or fnmatch.fnmatchcase(path, p.removeprefix("**/")) for p in patterns)

@@ -1,0 +1,102 @@
+"""When a step counts as done: what it must show, what the host checks, who reviews it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from subagents_nb.domain.base import Value
+
+Level = Literal["none", "attested", "checked", "verified"]
+LEVELS: tuple[Level, ...] = ("none", "attested", "checked", "verified")
+VERIFY_SECONDS = 120.0
+
+
+class Criterion(Value):
+    """One thing that must hold."""
+
+    id: str
+    must: str
+    evidence: tuple[str, ...] = ()
+    severity: Literal["required", "recommended"] = "required"
+
+
+class Verify(Value):
+    """A command that the runner itself runs in the workspace; exit code 0 is yes."""
+
+    id: str
+    command: str
+    timeout_s: float = Field(default=VERIFY_SECONDS, gt=0)
+    cwd: str | None = None  # relative to the workspace
+    env: dict[str, str] = Field(default_factory=dict)
+    allow_failure: bool = False
+
+
+class Review(Value):
+    """A reviewer who reads what the step did and accepts or rejects it."""
+
+    agent: str = "reviewer"
+    focus: str | None = None
+    required: bool = True
+
+
+class Acceptance(Value):
+    """What was asked for, or inferred from the agent's declared role and tools; wording is never judged.
+
+    A rejection of what was asked for explicitly fails the step; one that was only inferred is shown.
+    """
+
+    level: Level
+    explicit: bool
+    criteria: tuple[Criterion, ...] = ()
+    evidence: tuple[str, ...] = ()
+    verify: tuple[Verify, ...] = ()
+    review: Review | None = None
+    reason: str | None = None  # why nothing is asked for, with level none
+    report: Literal["off", "optional", "required"] = "optional"
+    # Whether a rejection keeps the chain from going on; under an agent contract only the acceptance says so.
+    gate_on: Literal["execution", "acceptance"] = "execution"
+    contract: bool = False
+
+
+class VerifyRun(Value):
+    """How one verify command went. Outputs are cut and redacted."""
+
+    id: str
+    command: str
+    passed: bool
+    exit_code: int | None = None  # None: it was ended, or could not be started
+    seconds: float = 0.0
+    output: str = ""
+    memoised: bool = False
+    allow_failure: bool = False
+
+
+class Finding(Value):
+    """One check of the runner or one criterion of the step, and what came of it."""
+
+    id: str
+    ok: bool
+    text: str = ""
+    required: bool = True
+
+
+class Ledger(Value):
+    """What came of a step's acceptance."""
+
+    level: Level
+    explicit: bool
+    status: Literal["not-asked", "claimed", "attested", "checked", "verified", "reviewed", "rejected", "skipped"]
+    reason: str = ""
+    criteria: tuple[Finding, ...] = ()
+    checks: tuple[Finding, ...] = ()
+    verify_runs: tuple[VerifyRun, ...] = ()
+    report: dict[str, Any] | None = None
+    report_problem: str | None = None
+    review: Finding | None = None
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the step was not accepted."""
+        return self.status == "rejected"

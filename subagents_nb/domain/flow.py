@@ -1,0 +1,107 @@
+"""What a person composes: steps, parallel groups, fan-outs and the chain they stand in. Values without any effect.
+
+The shapes are those of the origin system (reference: chains of steps, static groups, expand and collect). A `Chain` is
+only ever carried out after planning has resolved and checked it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import ConfigDict, Field
+
+from subagents_nb.domain.base import Value
+
+DEFAULT_CONCURRENCY = 4
+MAX_CONCURRENCY = 64
+OnFailure = Literal["stop", "continue"]
+
+
+class _Composed(Value):
+    """Keys as people write them: `as` and `from` are words of Python, so the fields are `as_` and `from_`."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", protected_namespaces=(), populate_by_name=True, arbitrary_types_allowed=True
+    )
+
+
+class Step(_Composed):
+    """One agent on one task. What is None comes from the launch, then from the agent, then from the settings."""
+
+    agent: str | None = None
+    task: str | None = None  # None: `{task}` in the first place of a chain, `{previous}` in any later one
+    as_: str | None = Field(default=None, alias="as")  # name its output, for `{outputs.name}`
+    label: str | None = None
+    model: str | None = None
+    thinking: str | None = None
+    output_schema: dict[str, Any] | None = None
+    schema_name: str | None = None
+    timeout: float | str | None = None
+    tool_timeout: float | str | None = None
+    max_requests: int | None = None
+    output: str | bool | None = None  # a file for the answer; False: none, even if the agent names one
+    output_mode: Literal["inline", "file-only"] | None = None
+    reads: tuple[str, ...] | Literal[False] | None = None
+    progress: bool | None = None
+    count: int = 1  # in a parallel group: so many copies
+    acceptance: Any = None
+    gate: str | None = None
+    tool_budget: Any = None
+    worktree: Any = None
+    # The Python type the structured output comes back as; never written down.
+    output_type: Any = Field(default=None, exclude=True, repr=False)
+
+
+class Parallel(_Composed):
+    """Steps that are at work at the same time."""
+
+    steps: tuple[Step, ...]
+    concurrency: int | None = None
+    fail_fast: bool = False  # after the first failure start no further sibling
+    on_failure: OnFailure = "stop"  # what a failed child means for the rest of the chain
+    as_: str | None = Field(default=None, alias="as")
+    label: str | None = None
+    worktree: Any = None
+
+
+class Source(_Composed):
+    """Where the items of a fan-out come from: an array inside an earlier step's structured output."""
+
+    output: str
+    path: str = ""  # a JSON Pointer (RFC 6901); empty: the whole value
+
+
+class Expand(_Composed):
+    """One step for each item of an array that an earlier step found."""
+
+    from_: Source = Field(alias="from")
+    each: Step
+    max_items: int | None = None
+    item: str = "item"
+    key: str | None = None  # a JSON Pointer inside the item; None: its number
+    on_empty: Literal["skip", "fail"] = "skip"
+    as_: str | None = Field(default=None, alias="as")
+    collect_schema: dict[str, Any] | None = None
+    concurrency: int | None = None
+    fail_fast: bool = False
+    on_failure: OnFailure = "stop"
+    label: str | None = None
+    worktree: Any = None
+
+
+class Attached(_Composed):
+    """Another run, finished or at work, whose output the next item goes on from."""
+
+    run: str  # id or name; planning turns it into an id
+    as_: str | None = Field(default=None, alias="as")
+    label: str | None = None
+
+
+FlowItem: TypeAlias = Annotated[Step | Parallel | Expand | Attached, Field(union_mode="left_to_right")]
+
+
+class Chain(_Composed):
+    """Items in order. `task` is what `{task}` stands for; None: the first step's own task."""
+
+    items: tuple[Step | Parallel | Expand | Attached, ...]
+    task: str | None = None

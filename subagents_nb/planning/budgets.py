@@ -1,0 +1,94 @@
+"""Read budgets as people write them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from subagents_nb.domain.agent import KNOWN_TOOLS, AgentDefinition
+from subagents_nb.domain.budgets import Amount, ToolBudget, UsageBudget
+
+
+def plan_tool_budget(asked: Any, agent: AgentDefinition, reasons: list[str]) -> ToolBudget | None:
+    """Return the tool budget of a step: what was asked for, else the agent's. A number alone is the hard limit."""
+    given = asked if asked is not None else agent.tool_budget
+    if given is None or given is False:
+        return None
+    if isinstance(given, ToolBudget):
+        return given
+    fields: Any = {"hard": given} if isinstance(given, int) and not isinstance(given, bool) else given
+    if not isinstance(fields, Mapping):
+        reasons.append(f"tool_budget is a number of calls, or a mapping with hard, soft and block, not {given!r}")
+        return None
+    fields = dict(fields)
+    if isinstance(fields.get("block"), str):
+        fields["block"] = [fields["block"]]
+    unknown = [name for name in fields.get("block") or () if name != "*" and name not in KNOWN_TOOLS]
+    if unknown:
+        reasons.append(
+            f"tool_budget.block names no tool with {', '.join(map(str, unknown))}; the tools are "
+            f"{', '.join(KNOWN_TOOLS)}, or * for all"
+        )
+    try:
+        return ToolBudget.model_validate(fields)
+    except ValidationError as error:
+        reasons.extend(_faults("tool_budget", error))
+        return None
+
+
+def plan_usage_budget(asked: Any, reasons: list[str], *, single: bool) -> UsageBudget | None:
+    """Return the usage budget of a run. A number alone is a hard amount of tokens, `$2` or `2 USD` one of money.
+
+    In a run of one step nothing comes later, so that its budget holds at all, it keeps that step from going on.
+    """
+    if asked is None or asked is False:
+        return None
+    if isinstance(asked, UsageBudget):
+        return asked
+    fields = _short_form(asked)
+    if not isinstance(fields, Mapping):
+        reasons.append(
+            "usage_budget is a number of tokens, an amount like $0.50, or a mapping with tokens and cost_usd, "
+            f"not {asked!r}"
+        )
+        return None
+    fields = {"stop_running": single, **{str(key).replace("-", "_"): value for key, value in fields.items()}}
+    if "costUsd" in fields:
+        fields["cost_usd"] = fields.pop("costUsd")
+    for key in ("tokens", "cost_usd"):
+        if key in fields and not isinstance(fields[key], Mapping | Amount):
+            fields[key] = {"hard": fields[key]}
+    try:
+        return UsageBudget.model_validate(fields)
+    except ValidationError as error:
+        reasons.extend(_faults("usage_budget", error))
+        return None
+
+
+def _short_form(asked: Any) -> Any:
+    if isinstance(asked, bool):
+        return asked
+    if isinstance(asked, int | float):
+        return {"tokens": asked}
+    if isinstance(asked, str):
+        text = asked.strip().replace(",", "").replace("_", "")
+        money = text.startswith("$") or text.upper().endswith("USD")
+        number = text.strip("$").upper().removesuffix("USD").strip()
+        scale = {"K": 1e3, "M": 1e6}.get(number[-1:], 1.0)
+        try:
+            amount = float(number[:-1] if scale > 1 else number) * scale
+        except ValueError:
+            return asked
+        return {"cost_usd": amount} if money else {"tokens": amount}
+    return asked
+
+
+def _faults(name: str, error: ValidationError) -> list[str]:
+    found = []
+    for fault in error.errors(include_url=False):
+        where = ".".join((name, *(str(part) for part in fault["loc"])))
+        what = "unknown key" if fault["type"] == "extra_forbidden" else fault["msg"].removeprefix("Value error, ")
+        found.append(f"{where}: {what[:1].lower()}{what[1:]}")
+    return found

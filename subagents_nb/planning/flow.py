@@ -1,0 +1,253 @@
+"""Plan a chain: number its steps, resolve each, and refuse before the start whatever can be known to go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import jsonschema_rs
+
+from subagents_nb.domain.flow import MAX_CONCURRENCY, Attached, Chain, Expand, Parallel, Step
+from subagents_nb.domain.ids import is_run_id
+from subagents_nb.domain.plan import (
+    CHILD_TIMEOUT_S,
+    AttachedItem,
+    FanOutItem,
+    GroupItem,
+    Mode,
+    PlanItem,
+    StepItem,
+    StepPlan,
+)
+from subagents_nb.planning.references import Names, check_key, check_template, source_problem
+from subagents_nb.planning.steps import Ground, plan_step
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFlow:
+    """The steps by their numbers and the items that put them in order."""
+
+    mode: Mode
+    steps: tuple[StepPlan, ...]
+    items: tuple[PlanItem, ...]
+
+
+def plan_flow(
+    flow: Chain, ground: Ground, reasons: list[str], *, limit: int, names: Names | None = None, first_index: int = 0
+) -> PlannedFlow:
+    """Return the plan of a chain; what is wrong with it is added to the reasons, each with the place it is at.
+
+    With `names` it continues a chain that already has those outputs: it is appended, so nothing in it comes first.
+    `limit` is how many steps it may start in all.
+    """
+    planner = _Planner(ground, reasons, names or Names(), appended=names is not None, next_index=first_index)
+    planner.task = flow.task
+    items = [item for place, asked in enumerate(flow.items, start=1) if (item := planner.item(place, asked))]
+    if not flow.items:
+        reasons.append("the chain has no steps")
+    started = len(planner.steps)
+    if started > limit:
+        reasons.append(f"the chain starts {started} steps, more than the {limit} a run may start (max_children)")
+    only_group = len(flow.items) == 1 and isinstance(flow.items[0], Parallel) and not planner.appended
+    return PlannedFlow("parallel" if only_group else "chain", tuple(planner.steps), tuple(items))
+
+
+@dataclass(slots=True)
+class _Planner:
+    ground: Ground
+    reasons: list[str]
+    names: Names
+    appended: bool
+    next_index: int
+    task: str | None = None
+    steps: list[StepPlan] = field(default_factory=list)
+
+    def item(self, place: int, asked: Step | Parallel | Expand | Attached) -> PlanItem | None:
+        """Plan one item of the chain; `place` counts from 1."""
+        first = place == 1 and not self.appended
+        match asked:
+            case Step():
+                return self._single(place, asked, first)
+            case Parallel():
+                return self._group(place, asked, first)
+            case Expand():
+                return self._fan_out(place, asked, first)
+            case Attached():
+                return self._attached(place, asked, first)
+
+    def _single(self, place: int, asked: Step, first: bool) -> PlanItem | None:
+        where = _where(place, asked)
+        if asked.count != 1:
+            self._refuse(where, f"count is {asked.count!r}; only the steps of a parallel group have copies")
+        step = self._step(where, asked, first)
+        self.names.add(where, asked.as_, self.reasons, schema=step.output_schema if step else asked.output_schema)
+        return StepItem(step=step.index) if step else None
+
+    def _group(self, place: int, asked: Parallel, first: bool) -> PlanItem | None:
+        where = f"step {place} (parallel group)"
+        if not asked.steps:
+            self._refuse(where, "the group is empty")
+        planned: list[tuple[str, Step, StepPlan]] = []
+        made: list[tuple[str, str | None, Any]] = []
+        for number, (given, copies) in enumerate(self._copies(where, asked.steps), start=1):
+            one = _with_worktree(given, asked.worktree)
+            inner = f"step {place}.{number}" + (f" ({one.agent})" if one.agent else "")
+            folder = f"parallel-{place}/{number}-{one.agent or 'agent'}"
+            step = self._step(inner, one, first, namespace=folder)
+            if copies > 1 and one.as_:
+                self._refuse(inner, f"{copies} copies can't all be named {one.as_!r}")
+            if step is not None:
+                planned.append((inner, one, step))
+            if copies == 1:
+                made.append((inner, one.as_, step.output_schema if step else one.output_schema))
+        # Siblings can't see each other's outputs: the names exist from here on.
+        for inner, name, schema in made:
+            self.names.add(inner, name, self.reasons, schema=schema)
+        self.names.add(where, asked.as_, self.reasons, schema=None)
+        self._same_outputs(planned)
+        steps = tuple(step.index for _, _, step in planned)
+        if not steps:
+            return None
+        return GroupItem(
+            steps=steps,
+            concurrency=self._concurrency(where, asked.concurrency),
+            fail_fast=asked.fail_fast,
+            on_failure=asked.on_failure,
+            output_name=asked.as_,
+            title=asked.label or "",
+        )
+
+    def _copies(self, where: str, steps: tuple[Step, ...]) -> Iterator[tuple[Step, int]]:
+        for step in steps:
+            if step.count < 1:
+                self._refuse(where, f"count is {step.count}; it is a whole number from 1")
+            for _ in range(min(max(step.count, 1), 1000)):
+                yield step, step.count
+
+    def _fan_out(self, place: int, asked: Expand, first: bool) -> PlanItem | None:
+        where = f"step {place} (fan-out)"
+        source, each = asked.from_, asked.each
+        if first:
+            self._refuse(where, "a chain can't begin with a fan-out: there is no earlier output to expand")
+        else:
+            problem = source_problem(source.output, source.path, self.names)
+            if problem:
+                self._refuse(where, problem)
+        if asked.max_items is None:
+            self._refuse(where, "max_items is missing: say how many items it may expand to at most")
+        elif asked.max_items < 0:
+            self._refuse(where, f"max_items is {asked.max_items}; it is a whole number from 0")
+        for problem in check_key(asked.item, asked.key):
+            self._refuse(where, problem)
+        for name, given in (("as", each.as_), ("worktree", each.worktree), ("count", each.count != 1 or None)):
+            if given is not None:
+                self._refuse(where, f"{name} is for the fan-out itself, not for the step it repeats")
+        if asked.collect_schema is not None and (problem := _collect_problem(asked.collect_schema)):
+            self._refuse(where, problem)
+        each = _with_worktree(each, asked.worktree)
+        template = self._step(where, each, first=False, item=asked.item, template=True)
+        self.names.add(where, asked.as_, self.reasons, schema=COLLECTED)
+        if template is None or asked.max_items is None or asked.max_items < 0:
+            return None
+        return FanOutItem(
+            template=template,
+            source=source.output,
+            path=source.path,
+            item=asked.item,
+            key=asked.key,
+            max_items=asked.max_items,
+            on_empty=asked.on_empty,
+            concurrency=self._concurrency(where, asked.concurrency),
+            fail_fast=asked.fail_fast,
+            on_failure=asked.on_failure,
+            output_name=asked.as_,
+            collect_schema=asked.collect_schema,
+            title=asked.label or "",
+        )
+
+    def _attached(self, place: int, asked: Attached, first: bool) -> PlanItem | None:
+        where = f"step {place} (attached run)"
+        if not first:
+            self._refuse(where, "only the beginning of a chain can be another run")
+        if not is_run_id(asked.run):
+            self._refuse(where, f"there is no run {asked.run!r} to attach to")
+            return None
+        self.names.add(where, asked.as_, self.reasons, schema=self.ground.facts.attached_schema)
+        return AttachedItem(attached_run=asked.run, output_name=asked.as_, title=asked.label or "")
+
+    def _step(
+        self,
+        where: str,
+        asked: Step,
+        first: bool,
+        *,
+        namespace: str | None = None,
+        item: str | None = None,
+        template: bool = False,
+    ) -> StepPlan | None:
+        found: list[str] = []
+        task = asked.task
+        if task is None:
+            task = "{previous}" if not first else "{task}" if self.task else None
+        if task is None:
+            found.append("the first step needs a task")
+            task = "-"
+        found.extend(check_template(task, self.names, first=first, item=item, has_task=bool(self.task) or not first))
+        step = plan_step(
+            asked.model_copy(update={"task": task}),
+            self.ground,
+            found,
+            index=-1 if template else self.next_index,
+            namespace=namespace,
+        )
+        self.reasons.extend(f"{where}: {reason}" for reason in found)
+        if step is None or found:
+            return None
+        timeout = step.timeout_s or min(CHILD_TIMEOUT_S, self.ground.settings.timeout_s)
+        step = step.model_copy(update={"timeout_s": timeout})
+        if not template:
+            self.steps.append(step)
+            self.next_index += 1
+        return step
+
+    def _concurrency(self, where: str, asked: int | None) -> int:
+        given = self.ground.settings.group_concurrency if asked is None else asked
+        if not 1 <= given <= MAX_CONCURRENCY:
+            self._refuse(where, f"concurrency is {given}; it is a whole number from 1 to {MAX_CONCURRENCY}")
+            return 1
+        return given
+
+    def _same_outputs(self, planned: list[tuple[str, Step, StepPlan]]) -> None:
+        seen: dict[str, str] = {}
+        for where, _, step in planned:
+            if step.output is None or step.worktree is not None:
+                continue
+            other = seen.setdefault(step.output.path, where)
+            if other != where:
+                self.reasons.append(f"{other} and {where} would both write {step.output.path!r}; give each its own")
+
+    def _refuse(self, where: str, reason: str) -> None:
+        self.reasons.append(f"{where}: {reason}")
+
+
+# What a fan-out collects, one entry an item, in the order of the items.
+COLLECTED: dict[str, Any] = {"type": "array", "items": {"type": "object"}}
+
+
+def _where(place: int, asked: Step) -> str:
+    return f"step {place}" + (f" ({asked.agent})" if asked.agent else "")
+
+
+def _with_worktree(step: Step, of_group: Any) -> Step:
+    return step if step.worktree is not None or not of_group else step.model_copy(update={"worktree": of_group})
+
+
+def _collect_problem(schema: dict[str, Any]) -> str | None:
+    if schema.get("type", "array") != "array":
+        return f"the schema of what is collected is for an array, not for {schema.get('type')!r}"
+    try:
+        jsonschema_rs.validator_for(schema)
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+        return f"the schema of what is collected is no valid JSON Schema: {str(error).splitlines()[0]}"
+    return None

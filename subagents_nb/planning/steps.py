@@ -1,0 +1,227 @@
+"""Resolve one step. What it leaves open comes from the launch, then from its agent, then from the settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from subagents_nb.catalog import AmbiguousAgent, BrokenAgent, UnknownAgent, resolve
+from subagents_nb.domain.agent import THINKING_LEVELS, AgentCatalog, AgentDefinition, Thinking
+from subagents_nb.domain.flow import Step
+from subagents_nb.domain.models import ModelChoice, UnknownModel, choose_model, extra_for
+from subagents_nb.domain.plan import LaunchRequest, StepPlan, label_of
+from subagents_nb.domain.settings import Settings
+from subagents_nb.domain.words import parse_duration
+from subagents_nb.planning.acceptance import plan_acceptance
+from subagents_nb.planning.budgets import plan_tool_budget
+from subagents_nb.planning.facts import Facts
+from subagents_nb.planning.outputs import plan_output, plan_progress, plan_reads
+from subagents_nb.planning.prompt import system_prompt
+from subagents_nb.planning.schema import schema_problem
+from subagents_nb.planning.worktrees import plan_worktree
+
+MAX_TASK_BYTES = 256 * 1024
+# Fields of the origin's agent files that would change what an agent does and that are not carried out here.
+_IGNORED = ("permission", "permissions", "memory", "runner")
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What the steps of one launch are planned on; notes gather here, each once."""
+
+    request: LaunchRequest
+    catalog: AgentCatalog
+    settings: Settings
+    facts: Facts
+    notes: dict[str, None] = field(default_factory=dict)
+
+    def note(self, text: str) -> None:
+        """Add a quiet remark."""
+        self.notes[text] = None
+
+
+def plan_step(
+    asked: Step, ground: Ground, reasons: list[str], *, index: int = 0, namespace: str | None = None
+) -> StepPlan | None:
+    """Return a step resolved, or None after adding what is wrong with it to the reasons.
+
+    `namespace` is the folder that an agent's own relative output gets inside a group, so that siblings do not meet.
+    """
+    before = len(reasons)
+    request, settings, facts = ground.request, ground.settings, ground.facts
+    check_task(asked.task or "", reasons)
+    agent = _agent(asked.agent or settings.default_agent, ground.catalog, reasons)
+    wanted = asked.thinking or request.thinking
+    thinking = _thinking(wanted, agent, settings, reasons)
+    model = _model(asked.model or request.model, wanted is not None, agent, ground, thinking, reasons)
+    timeout = asked_time(asked.timeout, reasons)
+    tool_timeout = asked_time(asked.tool_timeout if asked.tool_timeout is not None else request.tool_timeout, reasons)
+    schema = asked.output_schema if asked.output_schema is not None else (agent.output_schema if agent else None)
+    if schema is not None and (problem := schema_problem(dict(schema), asked.schema_name)):
+        reasons.append(problem)
+    requests = asked.max_requests if asked.max_requests is not None else request.max_requests
+    if requests is not None and requests < 1:
+        reasons.append(f"max_requests is {requests}; a step needs at least 1")
+    if agent is None or model is None:
+        return None
+    tool_budget = plan_tool_budget(
+        asked.tool_budget if asked.tool_budget is not None else request.tool_budget, agent, reasons
+    )
+    output = plan_output(asked, agent, facts, reasons, namespace=namespace)
+    acceptance = plan_acceptance(asked, agent, reasons)
+    worktree = plan_worktree(asked.worktree, facts, reasons)
+    reads = plan_reads(asked, agent, facts, reasons)
+    progress = plan_progress(asked, agent, reasons)
+    if len(reasons) > before:
+        return None
+    for text in agent_notes(agent):
+        ground.note(text)
+    return StepPlan(
+        index=index,
+        agent=agent.name,
+        agent_source=agent.source,
+        agent_where=agent.where,
+        agent_digest=agent.digest(),
+        label=label_of(asked.task or ""),
+        title=asked.label or "",
+        task=asked.task or "",
+        system_prompt=system_prompt(agent, project_context=facts.project_context),
+        prompt_mode=agent.prompt_mode,
+        model=model,
+        thinking=model.thinking,
+        tools=_tools(agent, model, ground),
+        output_schema=dict(schema) if schema is not None else None,
+        schema_name=asked.schema_name,
+        timeout_s=timeout or agent.timeout_s,
+        tool_timeout_s=tool_timeout or agent.tool_timeout_s or settings.tool_timeout_s,
+        max_requests=requests or agent.max_requests or settings.max_requests,
+        output_name=asked.as_,
+        output=output,
+        reads=reads,
+        progress=progress,
+        acceptance=acceptance,
+        reviewer=_reviewer(acceptance.review.agent, ground, reasons) if acceptance and acceptance.review else None,
+        tool_budget=tool_budget,
+        worktree=worktree,
+    )
+
+
+def _reviewer(agent: str, ground: Ground, reasons: list[str]) -> StepPlan | None:
+    # Its task is written by the runner, when there is something to review.
+    return plan_step(Step(agent=agent, task="{review}", acceptance=False, output=False), ground, reasons)
+
+
+def check_task(task: str, reasons: list[str]) -> None:
+    """Add what is wrong with a task to the reasons."""
+    if not task.strip():
+        reasons.append("the task is empty; write what is to be done")
+    size = len(task.encode("utf-8", "replace"))
+    if any("\ud800" <= char <= "\udfff" for char in task):
+        reasons.append("the task holds half a character (a lone surrogate), which no model can be sent")
+    if size > MAX_TASK_BYTES:
+        reasons.append(
+            f"the task has {size:,} bytes, more than {MAX_TASK_BYTES // 1024} KiB; put the data into a file and name it"
+        )
+
+
+def _agent(name: str, catalog: AgentCatalog, reasons: list[str]) -> AgentDefinition | None:
+    try:
+        return resolve(name, catalog)
+    except (UnknownAgent, AmbiguousAgent, BrokenAgent) as error:
+        reasons.append(str(error))
+        return None
+
+
+def _thinking(
+    asked: str | None, agent: AgentDefinition | None, settings: Settings, reasons: list[str]
+) -> Thinking | None:
+    if asked is None:
+        return agent.thinking if agent and agent.thinking else settings.default_thinking
+    for level in THINKING_LEVELS:
+        if level == asked:
+            return level
+    reasons.append(f"there is no thinking level {asked!r}; the levels are {', '.join(THINKING_LEVELS)}")
+    return None
+
+
+def _model(
+    asked: str | None,
+    thinking_asked: bool,
+    agent: AgentDefinition | None,
+    ground: Ground,
+    thinking: Thinking | None,
+    reasons: list[str],
+) -> ModelChoice | None:
+    facts = ground.facts
+    try:
+        choice = choose_model(
+            call=asked,
+            agent=agent.model if agent else None,
+            settings=ground.settings,
+            environ_names=facts.environ_names,
+            # A level asked for by name wins over one in the model string; an agent's or the settings' own does not.
+            thinking=thinking if thinking_asked else None,
+        )
+    except UnknownModel as error:
+        reasons.append(str(error))
+        return None
+    if choice.thinking is None and thinking is not None:
+        choice = choice.model_copy(update={"thinking": thinking})
+    if (problem := model_problem(choice, facts)) is not None:
+        reasons.append(problem)
+    if choice.origin == "environment":
+        ground.note(f"Model {choice.label}: nobody named one, and {_named(choice, facts)} is set.")
+    elif choice.origin == "embedded":
+        ground.note(f"Model {choice.label}, the small embedded one: nobody named a model and no provider key is set.")
+    return choice
+
+
+def model_problem(choice: ModelChoice, facts: Facts) -> str | None:
+    """Return why this model can't be used here and now, or None."""
+    if choice.kind == "local":
+        return facts.local_problem
+    if choice.kind == "scripted":
+        if choice.name in facts.scripts:
+            return None
+        return f"there is no script {choice.name!r}; there are {', '.join(sorted(facts.scripts))}"
+    extra = extra_for(choice)
+    if extra in facts.missing_extras:
+        return f'the client for {choice.provider} is not installed; run: pip install "subagents-nb[{extra}]"'
+    if choice.key_env and not facts.environ_names.intersection(choice.key_env):
+        names = " or ".join(choice.key_env)
+        return f"the model {choice.label} needs a key, and {names} is not set; set it in the environment of the kernel"
+    return None
+
+
+def _named(choice: ModelChoice, facts: Facts) -> str:
+    return next((name for name in choice.key_env if name in facts.environ_names), "a key")
+
+
+def asked_time(asked: float | str | None, reasons: list[str]) -> float | None:
+    if asked is None:
+        return None
+    try:
+        return parse_duration(asked)
+    except ValueError as error:
+        reasons.append(str(error))
+        return None
+
+
+def _tools(agent: AgentDefinition, model: ModelChoice, ground: Ground) -> tuple[str, ...]:
+    tools = agent.effective_tools
+    if model.kind == "local" and tools:
+        ground.note("The embedded model can't call tools; it answers from the task alone.")
+        return ()
+    return tools
+
+
+def agent_notes(agent: AgentDefinition) -> list[str]:
+    notes = []
+    unsupported = agent.extra.get("unsupported_tools")
+    if isinstance(unsupported, list) and unsupported:
+        notes.append(f"Agent {agent.name} asks for tools that are not there: {', '.join(map(str, unsupported))}.")
+    if agent.skills:
+        notes.append(f"Agent {agent.name} names skills, which are not loaded: {', '.join(agent.skills)}.")
+    ignored = sorted(key for key in agent.extra if key in _IGNORED)
+    if ignored:
+        notes.append(f"Agent {agent.name} sets fields that are not carried out: {', '.join(ignored)}.")
+    return notes

@@ -1,0 +1,76 @@
+"""All steps of one run, those that wait and those at work, by their numbers: found, ended, told."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from subagents_nb.domain.plan import StepPlan
+from subagents_nb.runner.causes import Cause
+from subagents_nb.runner.work import StepWork, Workshop
+
+
+class Crew:
+    """The steps of a run. Its methods may be called from the control thread."""
+
+    def __init__(self, shop: Workshop, *, history: Callable[[int], Path | None] = lambda _: None) -> None:
+        self._shop = shop
+        self._history = history
+        self._guard = threading.Lock()
+        self._works: dict[int, StepWork] = {}
+        self._cause: Cause | None = None
+        self.next_index = 0
+        self.add(shop.plan.steps)
+
+    def add(self, steps: tuple[StepPlan, ...]) -> None:
+        """Take steps in; those of the plan come first, each later one has the next number."""
+        for step in steps:
+            work = StepWork(step, self._shop, history=self._history(step.index))
+            with self._guard:
+                self._works[step.index] = work
+                self.next_index = max(self.next_index, step.index + 1)
+                cause = self._cause
+            if cause is not None:
+                work.end(cause)
+
+    def work(self, index: int) -> StepWork:
+        """Return one step."""
+        with self._guard:
+            return self._works[index]
+
+    def find(self, index: int) -> StepWork | None:
+        """Return one step, or None if the run has no such step."""
+        with self._guard:
+            return self._works.get(index)
+
+    @property
+    def at_work(self) -> list[StepWork]:
+        """Return the steps that are at work."""
+        with self._guard:
+            return [work for work in self._works.values() if work.at_work]
+
+    @property
+    def all(self) -> list[StepWork]:
+        """Return all steps, in the order of their numbers."""
+        with self._guard:
+            return list(self._works.values())
+
+    def end_all(self, cause: Cause) -> None:
+        """End every step that has not ended, and every one that is still added."""
+        with self._guard:
+            self._cause = cause
+            works = list(self._works.values())
+        for work in works:
+            work.end(cause)
+
+    def keep_time(self) -> None:
+        """End the steps that are past their own deadlines."""
+        for work in self.at_work:
+            cause = work.overdue()
+            if cause is not None:
+                work.end(cause)
+
+    def cancel_tool(self, call_id: str) -> bool:
+        """End one open tool call, whichever step made it."""
+        return any(work.cancel_tool(call_id) for work in self.at_work)

@@ -1,0 +1,67 @@
+"""How one step's work becomes its result."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from subagents_nb.domain.events import StepFailed, StepOutcome
+from subagents_nb.domain.records import StepResult
+from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.runner.causes import Cause
+from subagents_nb.store.codec import lenient_json
+
+TEXT_CHARS = 200 * 1024
+VALUE_BYTES = 2 * 1024 * 1024
+_STEP_STATES = {
+    RunState.STOPPED: StepState.STOPPED,
+    RunState.FAILED: StepState.FAILED,
+    RunState.PAUSED: StepState.PAUSED,
+}
+
+
+def ended_well(draft: StepResult, outcome: StepOutcome, keep: Callable[[str], Path | None]) -> StepResult:
+    """Return the result of a step that came to something; `keep` stores a text too long for a result."""
+    size = len(lenient_json(outcome.value)) if outcome.has_value else 0
+    if size > VALUE_BYTES:
+        text = f"The structured output has {size:,} bytes, more than the {VALUE_BYTES:,} that a result can hold."
+        return _failed(draft, "output-limit", text).model_copy(update={"usage": outcome.usage})
+    text, text_file = outcome.text, None
+    if len(text) > TEXT_CHARS:
+        try:
+            kept = keep(text)
+            text_file = str(kept) if kept is not None else None
+        except OSError as error:  # no room for the whole is no reason to lose the head
+            print(f"the whole answer was not stored: {error}", file=sys.stderr, flush=True)  # noqa: T201
+        text = text[:TEXT_CHARS]
+    return draft.model_copy(
+        update={
+            "state": StepState.COMPLETE,
+            "text": text,
+            "text_file": text_file,
+            "has_value": outcome.has_value,
+            "value": outcome.value,
+            "usage": outcome.usage,
+            "model": outcome.model or draft.model,
+        }
+    )
+
+
+def ended_for(draft: StepResult, cause: Cause) -> StepResult:
+    """Return the result of a step that was ended before its work was done."""
+    return draft.model_copy(update={"state": _STEP_STATES[cause.state], "reason": cause.reason, "error": cause.message})
+
+
+def ended_with(draft: StepResult, error: BaseException) -> StepResult:
+    """Return the result of a step whose work raised."""
+    if isinstance(error, StepFailed):
+        return _failed(draft, error.reason, error.message).model_copy(update={"usage": error.usage or draft.usage})
+    traceback.print_exception(error)
+    text = f"A fault of the runner itself: {type(error).__name__}: {error}. Its traceback is in runner.err."
+    return _failed(draft, "internal", text)
+
+
+def _failed(draft: StepResult, reason: str, text: str) -> StepResult:
+    return draft.model_copy(update={"state": StepState.FAILED, "reason": reason, "error": text})

@@ -1,0 +1,211 @@
+"""One step at work: its desk, its deadline, its end. A step is ended by itself; its run goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from subagents_nb.domain.environment import tool_environ
+from subagents_nb.domain.events import StepOutcome
+from subagents_nb.domain.plan import LaunchPlan, StepPlan
+from subagents_nb.domain.records import StepResult
+from subagents_nb.domain.states import StepState
+from subagents_nb.runner.accepting import accept
+from subagents_nb.runner.causes import FROM_WITHIN, Cause, past_deadline
+from subagents_nb.runner.clock import WorkClock
+from subagents_nb.runner.endings import ended_for, ended_well, ended_with
+from subagents_nb.runner.engines.base import CancelTool, Desk
+from subagents_nb.runner.engines.choose import engine_for
+from subagents_nb.runner.inbox import RunInbox
+from subagents_nb.runner.journal import Journal
+from subagents_nb.runner.limits import LiveLimits, StepLimits
+from subagents_nb.runner.outputs import OutputFile
+from subagents_nb.runner.questions import Questions
+from subagents_nb.runner.worktrees import Worktrees
+from subagents_nb.store.disk import Disk
+from subagents_nb.store.writer import RunWriter
+
+LET_GO_S = 3.0  # how long an ended step may take to let go before the run goes on without it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workshop:
+    """What the steps of one run share."""
+
+    plan: LaunchPlan
+    writer: RunWriter
+    disk: Disk
+    journal: Journal
+    clock: WorkClock
+    limits: LiveLimits
+    questions: Questions
+    worktrees: Worktrees
+
+
+class StepWork:
+    """One step, from its plan to its result."""
+
+    def __init__(self, step: StepPlan, shop: Workshop, *, history: Path | None = None) -> None:
+        self.step = step
+        self.inbox = RunInbox(shop.writer, shop.journal)
+        self.cause: Cause | None = None
+        self._shop = shop
+        self._history = history
+        self._open_tools: dict[str, CancelTool] = {}
+        self._guard = threading.Lock()
+        self._loop = asyncio.get_running_loop()
+        self._ending = asyncio.Event()
+        self._clock: WorkClock | None = None
+        self._began = self._ended = False
+
+    @property
+    def at_work(self) -> bool:
+        """Whether it has begun and not ended."""
+        return self._began and not self._ended
+
+    def end(self, cause: Cause) -> bool:
+        """End the step for this cause, now or when its turn comes; False if it has ended or is being ended already."""
+        with self._guard:
+            if self.cause is not None or self._ended:
+                return False
+            self.cause = cause
+        self._loop.call_soon_threadsafe(self._ending.set)
+        return True
+
+    def overdue(self) -> Cause | None:
+        """Return the cause of its end if it is past its own deadline."""
+        limit, clock = self.step.timeout_s, self._clock
+        if limit is None or clock is None or self._ended or clock.worked_s < limit:
+            return None
+        return past_deadline(limit, self._shop.journal.activity_of(self.step.index), step=True)
+
+    def cancel_tool(self, call_id: str) -> bool:
+        """End one open tool call."""
+        cancel = self._open_tools.get(call_id)
+        if cancel is None:
+            return False
+        self._loop.call_soon_threadsafe(cancel)
+        return True
+
+    async def carry_out(self, task: str) -> StepResult:
+        """Do the work on this task and return what came of it; a step that goes wrong is a result too."""
+        journal, index = self._shop.journal, self.step.index
+        self._began = True
+        if self.cause is not None:
+            return self._done(ended_for(journal.draft(index), self.cause))
+        journal.step_began(index)
+        with self._shop.clock.part() as clock:
+            self._clock = clock
+            result = await self._guarded(self._work(task, clock))
+        return self._done(result)
+
+    async def _guarded(self, work: Awaitable[StepResult]) -> StepResult:
+        journal, index = self._shop.journal, self.step.index
+        task = asyncio.ensure_future(work)
+        ending = asyncio.ensure_future(self._ending.wait())
+        try:
+            await asyncio.wait({task, ending}, return_when=asyncio.FIRST_COMPLETED)
+            if self.cause is not None and not task.done():
+                task.cancel()
+                await asyncio.wait({task}, timeout=LET_GO_S)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        finally:
+            ending.cancel()
+        with self._guard:
+            self._ended = True
+        self.inbox.close()
+        if not task.done():
+            print(f"step {index} did not let go; the run goes on without it", file=sys.stderr, flush=True)  # noqa: T201
+            return ended_for(journal.draft(index), self.cause or FROM_WITHIN)
+        if task.cancelled():
+            return ended_for(journal.draft(index), self.cause or FROM_WITHIN)
+        error = task.exception()
+        if error is None:
+            return task.result()
+        return ended_for(journal.draft(index), self.cause) if self.cause else ended_with(journal.draft(index), error)
+
+    async def _work(self, task: str, clock: WorkClock) -> StepResult:
+        step, shop = self.step, self._shop
+        cwd = Path(shop.plan.cwd)
+        if step.worktree is not None:
+            cwd = await shop.worktrees.prepare(step, label=step.title)
+        try:
+            result = await self._converse(task, cwd, clock)
+        finally:
+            record = await shop.worktrees.capture(step) if step.worktree is not None else None
+        return result if record is None else result.model_copy(update={"worktree": record})
+
+    async def _converse(self, task: str, cwd: Path, clock: WorkClock) -> StepResult:
+        step, journal = self.step, self._shop.journal
+        output = OutputFile(step, cwd)
+        desk = self._desk(cwd, clock)
+        whole = "\n\n".join(part for part in (task, output.instructions()) if part)
+        outcome: StepOutcome = await engine_for(step).run(step.model_copy(update={"task": whole}), desk)
+        result = ended_well(journal.draft(step.index), outcome, self._keep_text)
+        if result.state is not StepState.COMPLETE:
+            return result
+        ledger, text = await accept(
+            step,
+            result,
+            desk,
+            changed_files=journal.changed_files(step.index),
+            run_dir=self._shop.writer.paths.root,
+            review=self._review,
+        )
+        saved, text = output.keep(text)
+        result = result.model_copy(update={"text": text, "saved": saved, "acceptance": ledger})
+        if ledger is not None and ledger.rejected and ledger.explicit and not _only_reported(step):
+            why = f"The step was not accepted: {ledger.reason}"
+            return result.model_copy(update={"state": StepState.REJECTED, "reason": "rejected", "error": why})
+        return result
+
+    async def _review(self, task: str) -> StepResult:
+        reviewer = self.step.reviewer
+        if reviewer is None:
+            raise ValueError("the step has no reviewer")
+        raise NotImplementedError(task)
+
+    def _desk(self, cwd: Path, clock: WorkClock) -> Desk:
+        step, shop = self.step, self._shop
+
+        async def ask(text: str, choices: Sequence[str] = (), *, call_id: str = "") -> str:
+            with clock.waiting():
+                return await shop.questions.ask(text, choices, call_id=call_id)
+
+        return Desk(
+            report=lambda event: shop.journal.report(step.index, event),
+            cwd=cwd,
+            step_dir=shop.writer.paths.step(step.index),
+            store_home=shop.writer.paths.root.parents[1],
+            environ=os.environ,
+            tool_environ=tool_environ(os.environ, allowed=shop.plan.tool_env),
+            history=self._history,
+            inbox=self.inbox,
+            limits=StepLimits(shop.limits, step),
+            ask=ask,
+            waiting=clock.waiting,
+            open_tools=self._open_tools,
+        )
+
+    def _keep_text(self, text: str) -> Path:
+        path = self._shop.writer.paths.step(self.step.index) / "output.txt"
+        self._shop.disk.replace(path, text.encode("utf-8", "replace"), durable=True)
+        return path.relative_to(self._shop.writer.paths.root)
+
+    def _done(self, result: StepResult) -> StepResult:
+        with self._guard:
+            self._ended = True
+        self.inbox.close()
+        self._shop.journal.step_ended(result)
+        return result
+
+
+def _only_reported(step: StepPlan) -> bool:
+    return step.acceptance is not None and step.acceptance.contract and step.acceptance.gate_on == "execution"
