@@ -19,7 +19,7 @@ from subagents_nb.domain.states import RunState, StepState
 from subagents_nb.errors import RequestError, StoreError
 from subagents_nb.runner.attached import AttachedFailed, attached_output
 from subagents_nb.runner.bindings import Bindings
-from subagents_nb.runner.causes import Cause
+from subagents_nb.runner.causes import FROM_WITHIN, Cause
 from subagents_nb.runner.collecting import CollectProblem, aggregate, collected
 from subagents_nb.runner.crew import Crew
 from subagents_nb.runner.fanning import fan_out
@@ -127,7 +127,9 @@ class Flow:
         except ChainBroken as broken:
             self._close()
             return broken.end
-        if self.draining and self._items_left():
+        if self._ending.is_set() and (self._items or not self._all_complete()):
+            return FlowEnd(RunState.FAILED, "internal", FROM_WITHIN.message)  # whoever ended it says why
+        if self.draining and self._items:
             return FlowEnd(RunState.PARTIAL, "drained", "Drained on request: what was at work is done.", "person")
         if self._fell_short:
             return FlowEnd(RunState.PARTIAL, "child", self._shortfall())
@@ -143,8 +145,9 @@ class Flow:
             return None
         return self._items.popleft()
 
-    def _items_left(self) -> bool:
-        return bool(self._items)
+    def _all_complete(self) -> bool:
+        results = (self._shop.journal.result_of(work.step.index) for work in self._crew.all)
+        return all(result is not None and result.state is StepState.COMPLETE for result in results)
 
     def _close(self) -> None:
         with self._guard:
