@@ -47,7 +47,7 @@ def flows(draw: st.DrawFn) -> Chain:
         return step("scout", " ".join(parts), **fields)
 
     items: list[Any] = []
-    for place in range(draw(st.integers(1, 5))):
+    for place in range(draw(st.integers(1, 4))):
         kind = draw(st.sampled_from(["step", "step", "group", *(["fan"] if arrays else [])]))
         made: list[Any] = []
         keeps = draw(st.sampled_from(["stop", "continue"]))
@@ -55,7 +55,7 @@ def flows(draw: st.DrawFn) -> Chain:
             items.append(one(first=place == 0))
             made = [items[-1]]
         elif kind == "group":
-            steps = [one(first=place == 0) for _ in range(draw(st.integers(1, 4)))]
+            steps = [one(first=place == 0) for _ in range(draw(st.integers(1, 3)))]
             concurrency = draw(st.integers(1, 4))
             items.append(parallel(*steps, concurrency=concurrency, fail_fast=draw(st.booleans()), on_failure=keeps))
             made = steps
@@ -81,7 +81,7 @@ def carried_out(flow: Chain, root: Path) -> tuple[Carried, RunResult]:
     return carried, carried.carry_out()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(flow=flows())
 def test_any_chain_keeps_its_promises(flow: Chain) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -130,9 +130,8 @@ def expect_agreement(carried: Carried, result: RunResult, steps: dict[int, StepR
     assert len(ended) == len(set(ended))
     states = {one.state for one in steps.values()}
     assert states <= {StepState.COMPLETE, StepState.FAILED, StepState.SKIPPED}
-    assert (result.state is RunState.COMPLETE) == (states <= {StepState.COMPLETE})
-    if StepState.FAILED not in states and result.reason != "fan-out":
-        assert result.state is RunState.COMPLETE
+    went_well = states <= {StepState.COMPLETE} and result.reason != "fan-out"
+    assert (result.state is RunState.COMPLETE) == went_well
 
 
 def test_a_stopped_child_stops_alone_wherever_it_stands(tmp_path: Path) -> None:
