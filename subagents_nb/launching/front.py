@@ -22,6 +22,7 @@ from subagents_nb.errors import LaunchRefused, RequestError
 from subagents_nb.launching.begin import begin
 from subagents_nb.launching.facts import gather_facts
 from subagents_nb.launching.flows import FlowLike, as_chain, models_of, types_of
+from subagents_nb.launching.gitfacts import worktrees_of
 from subagents_nb.launching.handle import Run
 from subagents_nb.launching.listing import Runs, list_runs
 from subagents_nb.launching.schemas import OutputType, output_type
@@ -240,9 +241,9 @@ class _Asked:
                 raise LaunchRefused([f"{name} is a list of words: write {name}=[{given!r}]"])
         flow = None
         if agent is not None and not isinstance(agent, str):
+            if isinstance(agent, Step) and agent.count == 1:
+                return cls._single(agent, task, schema=schema, cwd=cwd, tags=tags, origin=origin, **others)
             flow, agent = as_chain(agent, task), None
-            if len(flow.items) == 1 and isinstance(flow.items[0], Step) and flow.items[0].count == 1:
-                return cls._single(flow.items[0], task, schema=schema, cwd=cwd, tags=tags, origin=origin, **others)
         try:
             request = LaunchRequest(
                 agent=agent,
@@ -280,7 +281,7 @@ def _wrong_types(error: ValidationError | TypeError) -> list[str]:
 
 def _plan(request: LaunchRequest) -> tuple[Draft, AgentCatalog, Settings]:
     request, attached = _attach(request)
-    facts = gather_facts(request.cwd, environ=os.environ, models=models_of(request))
+    facts = gather_facts(request.cwd, environ=os.environ, models=models_of(request), worktrees=worktrees_of(request))
     facts = facts.model_copy(update={"attached_schema": attached})
     base = Path(facts.cwd) if facts.cwd_problem is None else _somewhere()
     try:
