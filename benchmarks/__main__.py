@@ -41,6 +41,7 @@ def _measure(model: Model, quick: bool) -> list[Figure]:
     figures += measured(lambda: measures.single_runs(model, "cold", max(2, times // 3)))
     figures += measured(lambda: measures.private_memory("warm", 2 if quick else 8))
     figures += measured(lambda: measures.private_memory("cold", 2 if quick else 3))
+    figures += measured(lambda: measures.groups(32, 8, 2 if quick else 10))
     figures += measured(lambda: measures.burst(model, 32, 8, 1 if quick else 3))
     figures += measured(lambda: measures.burst(model, 32, 32, 1 if quick else 3))
     figures += measured(lambda: crowd(model, 200, 2, 16))

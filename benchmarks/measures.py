@@ -89,8 +89,27 @@ def burst(model: Model, number: int, limit: int, times: int) -> Figure:
             run.wait(60)
         samples.append(time.perf_counter() - begin)
     model.allow()
-    name = f"{number} single runs at once, {limit} live, zero-latency model (no chain: those don't exist yet)"
-    return Figure(name, "s", None, tuple(samples))
+    return Figure(f"{number} single runs at once, {limit} live, zero-latency model", "s", None, tuple(samples))
+
+
+def one_group(number: int, concurrency: int) -> float:
+    """Launch one run of a parallel group; return the seconds until it is complete."""
+    mark = secrets.token_hex(6)
+    steps = [subagents_nb.step("scout", f"say {index} {mark}") for index in range(number)]
+    group = subagents_nb.parallel(*steps, concurrency=concurrency)
+    begin = time.perf_counter()
+    run = subagents_nb.launch(group, model="loop:m")
+    run.wait(60)
+    took = time.perf_counter() - begin
+    assert [str(step.state) for step in run.steps] == ["complete"] * number, run.error
+    return took
+
+
+def groups(number: int, concurrency: int, times: int) -> Figure:
+    """Measure many tasks of one run against a model that answers at once."""
+    os.environ["SUBAGENTS_NB_SPAWN"] = "warm"
+    samples = [one_group(number, concurrency) for _ in range(times)]
+    return Figure(f"{number} tasks in one run, concurrency {concurrency}, zero-latency model", "s", 1.5, tuple(samples))
 
 
 def listing(store: Path, number: int, goal: float) -> Figure:

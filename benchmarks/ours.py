@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 
 from benchmarks.figures import calib_ms
-from benchmarks.measures import launched, runner_of
+from benchmarks.measures import launched, one_group, runner_of
 from benchmarks.places import Model, sitting
 from benchmarks.writes import Writes
 
@@ -24,7 +24,7 @@ _SETTLE_S = 0.5
 
 
 def main() -> None:
-    """Measure single runs, their memory, and eight at once; write what was found as JSON."""
+    """Measure single runs, their memory, 32 steps of one run, and eight runs at once; write what was found as JSON."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.ours", description=__doc__)
     parser.add_argument("--reps", type=int, default=6)
     parser.add_argument("--out", type=Path, required=True)
@@ -34,6 +34,7 @@ def main() -> None:
         launched("warm", "wake the supervisor")[0].wait(60)
         found["launch"] = [_one(model, "auto") for _ in range(options.reps - 1)]
         found["memory"] = [_memory() for _ in range(3)]
+        found["group"] = [one_group(32, 8) for _ in range(max(1, options.reps // 3))]
         found["burst"] = [_burst(8) for _ in range(max(1, options.reps // 3))]
     options.out.write_text(json.dumps(found, indent=1))
 

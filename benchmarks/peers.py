@@ -26,7 +26,7 @@ from benchmarks.results import put_section, where
 
 _SECTION = "Beside dm and pi"
 _LIMIT_S = 420.0
-_SCENARIOS = ("launch", "memory1", "burst8")
+_SCENARIOS = ("launch", "memory1", "burst8", "par32")
 # Nothing of the person's environment, keys above all, reaches the peers.
 _KEPT = ("PATH", "LANG", "LC_ALL", "TZ")
 
@@ -146,6 +146,7 @@ def _of_ours(found: Mapping[str, Any]) -> dict[str, list[float]]:
         "shared uss": [one["shared_uss"] for one in memory if "shared_uss" in one],
         "shared pss": [one["shared_pss"] for one in memory if "shared_pss" in one],
         "burst": list(found["burst"]),
+        "group": list(found["group"]),
     }
 
 
@@ -172,6 +173,8 @@ def _of_a_peer(found: Mapping[str, Any]) -> dict[str, list[float]]:
         ]
     bursts = [run for run in found["burst8"] if run.get("ok") and run.get("last_complete_ms")]
     samples["burst"] = [run["last_complete_ms"] / 1000 for run in bursts]
+    groups = [run for run in found.get("par32", ()) if run.get("ok") and run.get("last_complete_ms")]
+    samples["group"] = [run["last_complete_ms"] / 1000 for run in groups]
     return samples
 
 

@@ -29,12 +29,12 @@ _ROWS: Sequence[tuple[str, str, str]] = (
     ("memory of one run, private (USS)", "uss", "MiB"),
     ("memory of one run, proportional (PSS)", "pss", "MiB"),
     ("8 single runs at once → the last complete", "burst", "s"),
+    ("32 tasks in one run or workflow, concurrency 8 → complete", "group", "s"),
     ("first call of a fresh parent → handle; tool result", "first handle", "ms"),
     ("first call of a fresh parent → first model request", "first request", "ms"),
     ("one supervisor for all runs, beside them (USS)", "shared uss", "MiB"),
     ("one supervisor for all runs, beside them (PSS)", "shared pss", "MiB"),
 )
-_NO_CHAINS = "| 32-task chain, concurrency 8 | not measured: there are no chains yet | | | | |"
 _PACKAGES: Mapping[str, str] = {
     "dm": "dm/node_modules/@duckmind/dm-linux-x64",
     "pi": "pi/node_modules/@earendil-works/pi-coding-agent",
@@ -57,7 +57,6 @@ def text(parties: Sequence[Party], cache: Path, *, rounds: int, reps: int) -> st
     """Return what is told of the sitting, in Markdown."""
     head = "| what | ours | dm | pi | dm ÷ ours | pi ÷ ours |\n| --- | ---: | ---: | ---: | ---: | ---: |"
     rows = [_row(parties, *row) for row in _ROWS]
-    rows.insert(7, _NO_CHAINS)
     calib = " | ".join(_cell(party.calib, "ms") for party in parties)
     rows.append(f"| calib | {calib} | | |")
     versions = ", ".join(f"{name} {_version(cache / place)}" for name, place in _PACKAGES.items())
