@@ -11,7 +11,10 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from subagents_nb.domain.agent import THINKING_LEVELS, Thinking
+from pydantic import ValidationError
+
+from subagents_nb.domain.agent import KNOWN_TOOLS, THINKING_LEVELS, Thinking
+from subagents_nb.domain.budgets import ToolBudget
 
 AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 
@@ -31,6 +34,10 @@ TOOL_SPELLINGS: dict[str, str] = {
     "ask": "ask",
     "askuserquestion": "ask",
 }
+
+# What the origin calls its agents says which of the two they are.
+_READERS = ("reader", "read-only", "readonly", "reviewer", "oracle", "scout", "researcher", "analyst")
+_WRITERS = ("writer", "worker")
 
 _UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|)\Z", re.ASCII)
@@ -140,6 +147,60 @@ def flag(value: object) -> bool:
     if value is None or isinstance(value, bool):
         return bool(value)
     raise FieldError(f"must be true or false, not {shown(value)}")
+
+
+def output_file(value: object) -> str | None:
+    """Accept a path; nothing and `false` mean no file. Whether it may be written is for planning to say."""
+    return None if value is None or value is False else plain_text(value) or None
+
+
+def output_mode(value: object) -> Literal["inline", "file-only"] | None:
+    """Accept `inline` or `file-only`; nothing means no answer."""
+    if value is None or value == "inline" or value == "file-only":
+        return value
+    raise FieldError(f"must be inline or file-only, not {shown(value)}")
+
+
+def tool_budget(value: object) -> dict[str, object] | int | None:
+    """Accept a number of calls, or a mapping with hard, soft and block; tools may be spelled as elsewhere."""
+    if value is None or value is False:
+        return None
+    if not isinstance(value, dict):
+        return whole_number(value)
+    budget = dict(value)
+    if "block" in budget:
+        budget["block"] = [TOOL_SPELLINGS.get(name.lower(), name) for name in text_list(budget["block"])]
+        unknown = [name for name in budget["block"] if name != "*" and name not in KNOWN_TOOLS]
+        if unknown:
+            raise FieldError(f"can't block {shown(unknown[0])}: the tools are {', '.join(KNOWN_TOOLS)}, or * for all")
+    try:
+        ToolBudget.model_validate(budget)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise FieldError(f"has a fault: {where + ': ' if where else ''}{first['msg']}") from error
+    return budget
+
+
+def acceptance(value: object) -> dict[str, object] | str | bool | None:
+    """Accept a word, `false` or a mapping; what it asks for is for planning to read."""
+    if value is None or value is False or isinstance(value, dict):
+        return value
+    if isinstance(value, str) and value.strip():
+        return value.strip()
+    raise FieldError(f"must be attested, checked, false or a mapping, not {shown(value)}")
+
+
+def acceptance_role(value: object) -> Literal["reader", "writer"] | None:
+    """Accept what the agent is: one who reads, or one who changes things. Nothing means no answer."""
+    if value is None:
+        return None
+    word = plain_text(value).lower().replace("_", "-").replace(" ", "-")
+    if word in _READERS:
+        return "reader"
+    if word in _WRITERS:
+        return "writer"
+    raise FieldError(f"must be reader or writer, not {shown(value)}")
 
 
 def duration(value: object) -> float | None:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from subagents_nb.catalog import fields
 from subagents_nb.catalog.places import Place, project_root, settings_files
-from subagents_nb.domain.settings import Endpoint, Settings
+from subagents_nb.domain.settings import REUSE_POLICIES, Endpoint, Settings
 from subagents_nb.errors import RequestError
 
 MAX_FILE_BYTES = 1024 * 1024
@@ -178,6 +178,12 @@ def _command(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _reuse(value: object) -> str:
+    if value not in REUSE_POLICIES:
+        raise fields.FieldError(f"must be one of {', '.join(REUSE_POLICIES)}, not {fields.shown(value)}")
+    return str(value)
+
+
 # Key in a file -> field of Settings and how it is read.
 _READERS: Mapping[str, tuple[str, Callable[[object], object]]] = {
     "default_model": ("default_model", _some_text),
@@ -197,10 +203,12 @@ _READERS: Mapping[str, tuple[str, Callable[[object], object]]] = {
     "keep_days": ("keep_days", fields.whole_number),
     "notify_command": ("notify_command", _command),
     "tool_env": ("tool_env", _variables),
+    "reuse": ("reuse", _reuse),
 }
 _ENVIRONMENT: Mapping[str, str] = {
     "SUBAGENTS_NB_MODEL": "default_model",
     "SUBAGENTS_NB_TIMEOUT": "timeout",
     "SUBAGENTS_NB_THINKING": "default_thinking",
     "SUBAGENTS_NB_TOOL_TIMEOUT": "tool_timeout",
+    "SUBAGENTS_NB_REUSE": "reuse",
 }

@@ -7,10 +7,33 @@ from typing import Any, Literal
 from pydantic import Field
 
 from subagents_nb.domain.base import Value
+from subagents_nb.domain.usage import Usage
 
 Level = Literal["none", "attested", "checked", "verified"]
 LEVELS: tuple[Level, ...] = ("none", "attested", "checked", "verified")
 VERIFY_SECONDS = 120.0
+
+Evidence = Literal[
+    "changed-files", "tests-added", "commands-run", "validation-output", "residual-risks", "no-staged-files",
+    "diff-summary", "review-findings", "manual-notes",
+]  # fmt: skip
+EVIDENCE: tuple[Evidence, ...] = (
+    "changed-files", "tests-added", "commands-run", "validation-output", "residual-risks", "no-staged-files",
+    "diff-summary", "review-findings", "manual-notes",
+)  # fmt: skip
+# What the runner sees by itself; all other evidence can only stand in a report.
+SEEN_BY_RUNNER: frozenset[Evidence] = frozenset({"no-staged-files"})
+_CHECKED: tuple[Evidence, ...] = ("changed-files", "tests-added", "commands-run", "residual-risks", "no-staged-files")
+EVIDENCE_OF: dict[Level, tuple[Evidence, ...]] = {
+    "none": (),
+    "attested": ("manual-notes", "residual-risks"),
+    "checked": _CHECKED,
+    "verified": (*_CHECKED, "validation-output"),
+}
+
+Status = Literal[
+    "not-asked", "claimed", "attested", "checked", "verified", "review-required", "reviewed", "rejected", "skipped"
+]
 
 
 class Criterion(Value):
@@ -18,7 +41,7 @@ class Criterion(Value):
 
     id: str
     must: str
-    evidence: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
     severity: Literal["required", "recommended"] = "required"
 
 
@@ -50,9 +73,10 @@ class Acceptance(Value):
     level: Level
     explicit: bool
     criteria: tuple[Criterion, ...] = ()
-    evidence: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
     verify: tuple[Verify, ...] = ()
     review: Review | None = None
+    stop_rules: tuple[str, ...] = ()  # when the agent is to stop and say so instead of going on
     reason: str | None = None  # why nothing is asked for, with level none
     report: Literal["off", "optional", "required"] = "optional"
     # Whether a rejection keeps the chain from going on; under an agent contract only the acceptance says so.
@@ -82,12 +106,21 @@ class Finding(Value):
     required: bool = True
 
 
+class Judgement(Value):
+    """What a reviewer said. `accepted` is None when it gave no usable answer."""
+
+    agent: str
+    accepted: bool | None
+    reasons: tuple[str, ...] = ()
+    usage: Usage = Usage()
+
+
 class Ledger(Value):
     """What came of a step's acceptance."""
 
     level: Level
     explicit: bool
-    status: Literal["not-asked", "claimed", "attested", "checked", "verified", "reviewed", "rejected", "skipped"]
+    status: Status
     reason: str = ""
     criteria: tuple[Finding, ...] = ()
     checks: tuple[Finding, ...] = ()
@@ -95,6 +128,7 @@ class Ledger(Value):
     report: dict[str, Any] | None = None
     report_problem: str | None = None
     review: Finding | None = None
+    review_usage: Usage | None = None  # already part of the step's usage
 
     @property
     def rejected(self) -> bool:

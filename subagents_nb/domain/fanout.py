@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Any
 
 from subagents_nb.domain.base import Value
@@ -10,6 +11,7 @@ from subagents_nb.domain.pointer import PointerError, resolve_pointer
 
 KEY_CHARS = 200
 _SLUG_CHARS = 80
+_SLUG_BYTES = 200  # with the item's number in front it is one name of a file
 
 
 class FanOutProblem(ValueError):
@@ -51,8 +53,10 @@ def items_of(value: Any, path: str, *, key: str | None, max_items: int) -> tuple
 
 
 def slug(key: str) -> str:
-    """Return a key as it stands in names of files: lower-case letters, digits and dashes, at most 80."""
-    return re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")[:_SLUG_CHARS] or "item"
+    """Return a key as it stands in names of files: letters of any script in lower case, digits, dashes, at most 80."""
+    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", key).casefold())
+    head = re.sub(r"[\W_]+", "-", plain).strip("-")[:_SLUG_CHARS].encode("utf-8", "replace")[:_SLUG_BYTES]
+    return head.decode("utf-8", "ignore").strip("-") or "item"
 
 
 def _key(value: Any, number: int, pointer: str | None) -> str:

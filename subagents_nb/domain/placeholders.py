@@ -15,6 +15,7 @@ from typing import Any
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 RESERVED = frozenset({"task", "previous", "chain_dir", "outputs"})
 _TOKEN = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)((?:\.[A-Za-z0-9_-]+)*)\}")
+_INDEX_DIGITS = 18
 _SIMPLE = ("task", "previous", "chain_dir")
 
 
@@ -96,7 +97,7 @@ def _token(match: re.Match[str], item: str | None) -> Placeholder | None:
 
 def _field(value: Any, token: Placeholder) -> Any:
     for depth, part in enumerate(token.path):
-        if isinstance(value, list) and part.isdigit() and int(part) < len(value):
+        if isinstance(value, list) and _is_index(part) and int(part) < len(value):
             value = value[int(part)]
         elif isinstance(value, dict) and part in value:
             value = value[part]
@@ -104,6 +105,10 @@ def _field(value: Any, token: Placeholder) -> Any:
             where = Placeholder(token.word, token.path[:depth])
             raise MissingField(f"{token} names a field that {where} does not have: it is {_described(value)}")
     return value
+
+
+def _is_index(part: str) -> bool:
+    return part.isdigit() and len(part) <= _INDEX_DIGITS
 
 
 def _described(value: Any) -> str:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
+
+_LONE_TILDE = re.compile(r"~(?![01])")
+_INDEX = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)  # longer ones are past the end of every array
 
 
 class PointerError(ValueError):
@@ -21,7 +25,7 @@ def parse_pointer(text: str) -> tuple[str, ...]:
         raise PointerError(f"{text!r} is no JSON Pointer: it is empty or begins with a slash, as in '/files'")
     parts = []
     for part in text[1:].split("/"):
-        if "~" in part.replace("~0", "").replace("~1", ""):
+        if _LONE_TILDE.search(part):
             raise PointerError(f"{text!r} is no JSON Pointer: a ~ stands only as ~0 (for ~) or ~1 (for /)")
         parts.append(part.replace("~1", "/").replace("~0", "~"))
     return tuple(parts)
@@ -36,7 +40,7 @@ def resolve_pointer(value: Any, text: str) -> Any:
     for part in parse_pointer(text):
         if isinstance(value, dict) and part in value:
             value = value[part]
-        elif isinstance(value, list) and part.isascii() and part.isdigit() and (part == "0" or part[0] != "0"):
+        elif isinstance(value, list) and _INDEX.fullmatch(part):
             if int(part) >= len(value):
                 raise PointerError(f"{text!r} leads nowhere: the array has {len(value)} items")
             value = value[int(part)]

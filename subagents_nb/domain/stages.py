@@ -76,6 +76,8 @@ def state_of(states: Iterable[StepState]) -> StepState:
             return StepState.PARTIAL if others and state in (StepState.STOPPED, StepState.FAILED) else state
     if all(state is StepState.SKIPPED for state in found):
         return StepState.SKIPPED
+    if StepState.SKIPPED in found and StepState.COMPLETE in found:
+        return StepState.PARTIAL
     return StepState.COMPLETE if StepState.COMPLETE in found else found[0]
 
 

@@ -10,6 +10,8 @@ from pydantic import ValidationError
 from subagents_nb.domain.agent import KNOWN_TOOLS, AgentDefinition
 from subagents_nb.domain.budgets import Amount, ToolBudget, UsageBudget
 
+_SPELLINGS = {"costUsd": "cost_usd", "cost-usd": "cost_usd", "stop-running": "stop_running"}
+
 
 def plan_tool_budget(asked: Any, agent: AgentDefinition, reasons: list[str]) -> ToolBudget | None:
     """Return the tool budget of a step: what was asked for, else the agent's. A number alone is the hard limit."""
@@ -22,10 +24,12 @@ def plan_tool_budget(asked: Any, agent: AgentDefinition, reasons: list[str]) -> 
     if not isinstance(fields, Mapping):
         reasons.append(f"tool_budget is a number of calls, or a mapping with hard, soft and block, not {given!r}")
         return None
-    fields = dict(fields)
+    fields = {key: value for key, value in fields.items() if value is not None}
     if isinstance(fields.get("block"), str):
         fields["block"] = [fields["block"]]
-    unknown = [name for name in fields.get("block") or () if name != "*" and name not in KNOWN_TOOLS]
+    block = fields.get("block")
+    named = block if isinstance(block, list | tuple | set | frozenset) else ()  # what else it may be is a fault below
+    unknown = [name for name in named if name != "*" and name not in KNOWN_TOOLS]
     if unknown:
         reasons.append(
             f"tool_budget.block names no tool with {', '.join(map(str, unknown))}; the tools are "
@@ -54,10 +58,12 @@ def plan_usage_budget(asked: Any, reasons: list[str], *, single: bool) -> UsageB
             f"not {asked!r}"
         )
         return None
-    fields = {"stop_running": single, **{str(key).replace("-", "_"): value for key, value in fields.items()}}
-    if "costUsd" in fields:
-        fields["cost_usd"] = fields.pop("costUsd")
+    given = {_SPELLINGS.get(str(key), str(key)): value for key, value in fields.items() if value is not None}
+    fields = {"stop_running": single, **given}
     for key in ("tokens", "cost_usd"):
+        if isinstance(fields.get(key), bool):
+            reasons.append(f"usage_budget.{key} is an amount, not {fields[key]}")
+            return None
         if key in fields and not isinstance(fields[key], Mapping | Amount):
             fields[key] = {"hard": fields[key]}
     try:

@@ -4,7 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import Field
+
 from subagents_nb.domain.base import Value
+
+
+class GitPlace(Value):
+    """A file or directory that a worktree was asked for with: where it really is, or why it can't be used."""
+
+    path: str = ""  # absolute; of a hook inside the repository: relative to its root
+    problem: str | None = None
+
+
+class GitFacts(Value):
+    """The repository around the working directory; looked up only if a step asks for a worktree."""
+
+    problem: str | None = None  # why there can be no worktree at all
+    root: str = ""  # absolute
+    subdir: str = ""  # the working directory, relative to the root
+    busy: str | None = None  # what is going on in it: "a rebase", "a merge"
+    dirt: tuple[str, ...] = ()  # paths that are changed or not tracked
+    commits: dict[str, str] = Field(default_factory=dict)  # by the names that were asked for; unknown ones are left out
+    checkouts: tuple[str, ...] = ()  # of the same repository, this one included
+    hooks: dict[str, GitPlace] = Field(default_factory=dict)  # by what was asked for
+    roots: dict[str, GitPlace] = Field(default_factory=dict)  # by what was asked for; "" stands for the place beside
 
 
 class Facts(Value):
@@ -18,3 +41,4 @@ class Facts(Value):
     scripts: frozenset[str] = frozenset()  # names that `scripted:` may take, files of the workspace included
     project_context: str = ""
     attached_schema: dict[str, Any] | None = None  # of the answer of a run that a chain begins with
+    git: GitFacts | None = None  # None: no step asks for a worktree

@@ -59,7 +59,9 @@ def plan_reads(asked: Step, agent: AgentDefinition, facts: Facts, reasons: list[
     what = "reads" if explicit else f"reads of agent {agent.name}"
     if not set(_READERS).intersection(agent.effective_tools):
         if explicit:
-            reasons.append(f"reads names files, and agent {agent.name} has no tool to read them with; put it in the task")
+            reasons.append(
+                f"reads names files, and agent {agent.name} has no tool to read them with; put their text in the task"
+            )
         return ()
     found: dict[str, None] = {}
     for name in given:

@@ -20,6 +20,7 @@ from subagents_nb.planning.schema import schema_problem
 from subagents_nb.planning.worktrees import plan_worktree
 
 MAX_TASK_BYTES = 256 * 1024
+_HOTTEST = 2.0
 # Fields of the origin's agent files that would change what an agent does and that are not carried out here.
 _IGNORED = ("permission", "permissions", "memory", "runner")
 
@@ -58,6 +59,7 @@ def plan_step(
     schema = asked.output_schema if asked.output_schema is not None else (agent.output_schema if agent else None)
     if schema is not None and (problem := schema_problem(dict(schema), asked.schema_name)):
         reasons.append(problem)
+    temperature = _temperature(asked.temperature if asked.temperature is not None else request.temperature, reasons)
     requests = asked.max_requests if asked.max_requests is not None else request.max_requests
     if requests is not None and requests < 1:
         reasons.append(f"max_requests is {requests}; a step needs at least 1")
@@ -88,6 +90,7 @@ def plan_step(
         prompt_mode=agent.prompt_mode,
         model=model,
         thinking=model.thinking,
+        temperature=temperature,
         tools=_tools(agent, model, ground),
         output_schema=dict(schema) if schema is not None else None,
         schema_name=asked.schema_name,
@@ -107,7 +110,10 @@ def plan_step(
 
 def _reviewer(agent: str, ground: Ground, reasons: list[str]) -> StepPlan | None:
     # Its task is written by the runner, when there is something to review.
-    return plan_step(Step(agent=agent, task="{review}", acceptance=False, output=False), ground, reasons)
+    found: list[str] = []
+    planned = plan_step(Step(agent=agent, task="{review}", acceptance=False, output=False), ground, found)
+    reasons.extend(f"acceptance.review.agent: {reason}" for reason in found)
+    return planned
 
 
 def check_task(task: str, reasons: list[str]) -> None:
@@ -141,6 +147,12 @@ def _thinking(
             return level
     reasons.append(f"there is no thinking level {asked!r}; the levels are {', '.join(THINKING_LEVELS)}")
     return None
+
+
+def _temperature(asked: float | None, reasons: list[str]) -> float | None:
+    if asked is not None and not 0 <= asked <= _HOTTEST:
+        reasons.append(f"the temperature is {asked:g}; models take 0 to {_HOTTEST:g}")
+    return asked
 
 
 def _model(

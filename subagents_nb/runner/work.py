@@ -10,12 +10,14 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from subagents_nb.domain.acceptance import Judgement
 from subagents_nb.domain.environment import tool_environ
 from subagents_nb.domain.events import StepOutcome
 from subagents_nb.domain.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.records import StepResult
 from subagents_nb.domain.states import StepState
-from subagents_nb.runner.accepting import accept
+from subagents_nb.domain.usage import Usage
+from subagents_nb.runner.accepting import Accepting
 from subagents_nb.runner.causes import FROM_WITHIN, Cause, past_deadline
 from subagents_nb.runner.clock import WorkClock
 from subagents_nb.runner.endings import ended_for, ended_well, ended_with
@@ -26,6 +28,7 @@ from subagents_nb.runner.journal import Journal
 from subagents_nb.runner.limits import LiveLimits, StepLimits
 from subagents_nb.runner.outputs import OutputFile
 from subagents_nb.runner.questions import Questions
+from subagents_nb.runner.reviewing import review
 from subagents_nb.runner.worktrees import Worktrees
 from subagents_nb.store.disk import Disk
 from subagents_nb.store.writer import RunWriter
@@ -62,6 +65,7 @@ class StepWork:
         self._ending = asyncio.Event()
         self._clock: WorkClock | None = None
         self._began = self._ended = False
+        self._at_rest = True
 
     @property
     def at_work(self) -> bool:
@@ -102,6 +106,9 @@ class StepWork:
         with self._shop.clock.part() as clock:
             self._clock = clock
             result = await self._guarded(self._work(task, clock))
+            if self.step.worktree is not None:
+                record = await self._shop.worktrees.capture(self.step, at_rest=self._at_rest)
+                result = result.model_copy(update={"worktree": record})
         return self._done(result)
 
     async def _guarded(self, work: Awaitable[StepResult]) -> StepResult:
@@ -122,6 +129,7 @@ class StepWork:
             self._ended = True
         self.inbox.close()
         if not task.done():
+            self._at_rest = False
             print(f"step {index} did not let go; the run goes on without it", file=sys.stderr, flush=True)  # noqa: T201
             return ended_for(journal.draft(index), self.cause or FROM_WITHIN)
         if task.cancelled():
@@ -136,41 +144,42 @@ class StepWork:
         cwd = Path(shop.plan.cwd)
         if step.worktree is not None:
             cwd = await shop.worktrees.prepare(step, label=step.title)
-        try:
-            result = await self._converse(task, cwd, clock)
-        finally:
-            record = await shop.worktrees.capture(step) if step.worktree is not None else None
-        return result if record is None else result.model_copy(update={"worktree": record})
+        return await self._converse(task, cwd, clock)
 
     async def _converse(self, task: str, cwd: Path, clock: WorkClock) -> StepResult:
         step, journal = self.step, self._shop.journal
-        output = OutputFile(step, cwd)
         desk = self._desk(cwd, clock)
-        whole = "\n\n".join(part for part in (task, output.instructions()) if part)
+        output = OutputFile(step, cwd, report=desk.report)
+        accepting = Accepting(step.model_copy(update={"task": task}), desk)
+        await accepting.begin()
+        whole = "\n\n".join(part for part in (task, output.instructions(), accepting.instructions()) if part)
         outcome: StepOutcome = await engine_for(step).run(step.model_copy(update={"task": whole}), desk)
+        outcome = accepting.take_report(outcome)
         result = ended_well(journal.draft(step.index), outcome, self._keep_text)
         if result.state is not StepState.COMPLETE:
             return result
-        ledger, text = await accept(
-            step,
+        ledger = await accepting.judge(
             result,
-            desk,
             changed_files=journal.changed_files(step.index),
             run_dir=self._shop.writer.paths.root,
-            review=self._review,
+            review=lambda about: self._review(about, desk, result.usage),
         )
-        saved, text = output.keep(text)
+        if ledger is not None and ledger.review_usage is not None:
+            result = result.model_copy(update={"usage": result.usage.plus(ledger.review_usage)})
+        saved, text = output.keep(result.text, whole=outcome.text if result.text_file else None)
         result = result.model_copy(update={"text": text, "saved": saved, "acceptance": ledger})
+        if saved is not None and saved.error is None:
+            result = result.model_copy(update={"text_file": None})  # the whole is in the output file
         if ledger is not None and ledger.rejected and ledger.explicit and not _only_reported(step):
             why = f"The step was not accepted: {ledger.reason}"
             return result.model_copy(update={"state": StepState.REJECTED, "reason": "rejected", "error": why})
         return result
 
-    async def _review(self, task: str) -> StepResult:
+    async def _review(self, task: str, desk: Desk, so_far: Usage) -> Judgement:
         reviewer = self.step.reviewer
         if reviewer is None:
-            raise ValueError("the step has no reviewer")
-        raise NotImplementedError(task)
+            return Judgement(agent="reviewer", accepted=None, reasons=("the plan names no reviewer",))
+        return await review(reviewer, task, desk, StepLimits(self._shop.limits, reviewer), so_far=so_far)
 
     def _desk(self, cwd: Path, clock: WorkClock) -> Desk:
         step, shop = self.step, self._shop

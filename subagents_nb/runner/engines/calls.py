@@ -14,6 +14,7 @@ from pydantic_ai.toolsets import FunctionToolset, ToolsetTool, WrapperToolset
 from subagents_nb.domain.agent import KNOWN_TOOLS
 from subagents_nb.domain.events import ToolEnded
 from subagents_nb.runner.engines.limits import limit_of, past_limit
+from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.opencalls import CANCELLED, CallCancelled, CallTimedOut, OpenCalls
 from subagents_nb.runner.engines.tools import Bench, tool_named
 
@@ -23,6 +24,7 @@ class ToolNotes:
     """What is known of calls by their id: which are open, and what the event stream has no place for."""
 
     open: OpenCalls
+    meter: ToolMeter
     refused: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -47,6 +49,10 @@ class GuardedToolset(WrapperToolset[Bench]):
         """
         call_id, desk = ctx.tool_call_id or "", ctx.deps.desk
         started = time.monotonic()
+        spent = self.notes.meter.refusal(call_id, name)
+        if spent is not None:
+            self.notes.refused[call_id] = spent
+            raise ToolFailed(f"Not allowed: {spent}")
         try:
             async with self.notes.open.at_work(call_id, limit_of(name, desk.limits.tool_timeout_s)):
                 return await super().call_tool(name, tool_args, ctx, tool)

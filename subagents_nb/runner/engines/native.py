@@ -25,6 +25,7 @@ from subagents_nb.runner.engines.base import Desk
 from subagents_nb.runner.engines.calls import ToolNotes, toolset_for
 from subagents_nb.runner.engines.failures import HIT_LIMIT, NO_ANSWER, failure_of
 from subagents_nb.runner.engines.history import read_history
+from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.models import LOCAL_MAX_TOKENS, address, open_model
 from subagents_nb.runner.engines.observer import Observer
 from subagents_nb.runner.engines.opencalls import OpenCalls
@@ -67,7 +68,7 @@ class NativeEngine:
         self, model: Model, step: StepPlan, desk: Desk, check: SchemaCheck | None, history: list[ModelMessage] | None
     ) -> StepOutcome:
         redact = Redactor(desk.environ, step.model.key_env)
-        notes = ToolNotes(OpenCalls(desk.open_tools))
+        notes = ToolNotes(OpenCalls(desk.open_tools), ToolMeter(step.tool_budget, desk.report))
         names = _tool_names(step, desk)
         observer = _observer(step, desk, redact, notes, names)
         toolset = toolset_for(names, notes)
@@ -82,7 +83,7 @@ class NativeEngine:
                     toolsets=[toolset] if toolset else None,
                     capabilities=[
                         observer,
-                        Steering(desk.inbox, observer.may_ask),
+                        Steering(desk.inbox, observer.may_ask, notes.meter.reminders),
                         Patient(self._patience, seed=str(desk.step_dir)),
                     ],
                     event_stream_handler=observer.watch,
@@ -102,8 +103,10 @@ class NativeEngine:
         settings = ModelSettings(timeout=self._timeout_s, first_event_timeout=self._timeout_s, max_retries=0)
         if step.model.kind == "local":
             settings["max_tokens"] = LOCAL_MAX_TOKENS
-            settings["temperature"] = 0.0
+            settings["temperature"] = step.temperature or 0.0
             return settings
+        if step.temperature is not None:
+            settings["temperature"] = step.temperature
         profile = model.profile
         if step.thinking and (profile.get("supports_thinking") or profile.get("thinking_always_enabled")):
             settings["thinking"] = False if step.thinking == "off" else step.thinking

@@ -189,12 +189,14 @@ class Observer(AbstractCapability[Bench]):
     def _tool_started(self, call: ToolCallPart) -> None:
         self.usage = self.usage.model_copy(update={"tool_calls": self.usage.tool_calls + 1})
         self.notes.open.announce(call.tool_call_id)
+        self.notes.meter.announce(call.tool_call_id)
         preview = args_preview(_args_of(call))
         self.report(ToolStarted(call.tool_call_id, one_line(call.tool_name, 80), self.redact(preview)))
 
     def _tool_ended(self, result: ToolReturnPart) -> None:
         call_id, name = result.tool_call_id, result.tool_name
         self.notes.open.forget(call_id)
+        self.notes.meter.forget(call_id)
         refused = self.notes.refused.pop(call_id, None)
         if refused is None and name not in self.tool_names:
             has = ", ".join(sorted(self.tool_names)) or "none"

@@ -15,6 +15,7 @@ from subagents_nb.domain.records import Usage
 from subagents_nb.runner.engines.base import Desk
 from subagents_nb.runner.engines.instances import minimal_instance
 from subagents_nb.runner.engines.limits import may_not_ask
+from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.pretended import PretendedCalls
 from subagents_nb.runner.engines.redaction import one_line
 from subagents_nb.runner.engines.transcript import Transcript
@@ -33,7 +34,7 @@ class Player:
         self._counted = Usage(cost_usd=0.0)
         self._length = 0
         self._text: list[str] = []
-        self.calls = PretendedCalls(desk, self.count)
+        self.calls = PretendedCalls(desk, self.count, ToolMeter(step.tool_budget, desk.report), self._remind)
         self.value: tuple[Any] | None = None  # the structured answer, in a box of its own: it may be None
 
     @property
@@ -95,6 +96,10 @@ class Player:
         """Add to the usage."""
         self._counted = self._counted.plus(more.model_copy(update={"cost_usd": more.cost_usd or 0.0}))
         self.desk.report(UsageChanged(self.usage))
+
+    def _remind(self, texts: Sequence[str]) -> None:
+        if texts and self.may_ask:
+            self._request(texts)
 
     def _request(self, said: Sequence[str]) -> None:
         for text in said:

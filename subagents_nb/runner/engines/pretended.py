@@ -11,6 +11,7 @@ from subagents_nb.domain.events import FileChanged, StepFailed, ToolEnded, ToolS
 from subagents_nb.domain.records import Usage
 from subagents_nb.runner.engines.base import Desk
 from subagents_nb.runner.engines.limits import limit_of, past_limit
+from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.opencalls import CANCELLED, CallCancelled, CallTimedOut, OpenCalls
 from subagents_nb.runner.engines.redaction import one_line
 
@@ -18,9 +19,13 @@ from subagents_nb.runner.engines.redaction import one_line
 class PretendedCalls:
     """Calls one tool after the other. Only a question is put in earnest."""
 
-    def __init__(self, desk: Desk, count: Callable[[Usage], None]) -> None:
+    def __init__(
+        self, desk: Desk, count: Callable[[Usage], None], meter: ToolMeter, remind: Callable[[Sequence[str]], None]
+    ) -> None:
         self._desk = desk
         self._count = count
+        self._meter = meter
+        self._remind = remind
         self._open = OpenCalls(desk.open_tools)
         self._number = 0
 
@@ -55,6 +60,10 @@ class PretendedCalls:
         preview = one_line("  ".join(str(v)[:160] for v in args.values() if isinstance(v, str)), 160)
         self._desk.report(ToolStarted(call_id, name, preview))
         began, result, failure = time.monotonic(), None, None
+        spent = self._meter.refusal(call_id, name)
+        if spent is not None:
+            self._over(ToolEnded(call_id, ok=False, seconds=0.0, preview=one_line(spent, 160), refused=spent))
+            return None
         try:
             async with self._open.at_work(call_id, limit_of(name, self._desk.limits.tool_timeout_s)):
                 result = await work(call_id)
@@ -65,8 +74,13 @@ class PretendedCalls:
         shown = one_line(failure.message if failure else CANCELLED if result is None else result, 160)
         seconds = round(time.monotonic() - began, 1)  # what takes no time takes the same each time
         ok = refused is None and result is not None
-        self._desk.report(ToolEnded(call_id, ok=ok, seconds=seconds, preview=shown, refused=refused))
-        self._count(Usage(tool_calls=1))
+        self._over(ToolEnded(call_id, ok=ok, seconds=seconds, preview=shown, refused=refused))
         if failure is not None:
             raise failure
         return result
+
+    def _over(self, end: ToolEnded) -> None:
+        self._desk.report(end)
+        self._count(Usage(tool_calls=1))
+        self._meter.forget(end.call_id)
+        self._remind(self._meter.reminders())

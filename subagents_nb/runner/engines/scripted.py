@@ -8,10 +8,10 @@ import signal
 import time
 
 from subagents_nb.domain.events import Noticed, StepFailed, StepOutcome
+from subagents_nb.domain.guarded import is_secret
 from subagents_nb.domain.plan import StepPlan
 from subagents_nb.domain.scripts import BUILTIN_SCRIPTS
 from subagents_nb.runner.engines.base import Desk
-from subagents_nb.domain.guarded import is_secret
 from subagents_nb.runner.engines.perform import perform
 from subagents_nb.runner.engines.player import Player
 from subagents_nb.runner.engines.script import read_script

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pydantic_ai import ModelRequestNode
@@ -20,11 +20,12 @@ class Steering(AbstractCapability[Bench]):
 
     inbox: Inbox
     may_ask: Callable[[], bool]
+    reminders: Callable[[], Sequence[str]] = tuple  # of our own; they never make a turn that is over go on
 
     async def before_node_run(self, ctx: RunContext[Bench], *, node: AgentNode[Bench]) -> AgentNode[Bench]:
         """Put what came before the request that is about to go out."""
         if isinstance(node, ModelRequestNode) and self.may_ask():
-            for text in self.inbox.steers():
+            for text in (*self.reminders(), *self.inbox.steers()):
                 ctx.enqueue(text)
         return node
 

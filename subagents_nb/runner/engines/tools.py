@@ -19,9 +19,9 @@ from pydantic_ai_harness.filesystem import FileSystemToolset
 
 from subagents_nb.domain.agent import WRITE_TOOLS
 from subagents_nb.domain.events import FileChanged
+from subagents_nb.domain.guarded import NEVER_READ, NEVER_WRITTEN
 from subagents_nb.runner.engines.aside import aside
 from subagents_nb.runner.engines.base import Desk
-from subagents_nb.domain.guarded import NEVER_READ, NEVER_WRITTEN
 from subagents_nb.runner.engines.shell import run_command
 
 OUTPUT_CHARS = 50_000

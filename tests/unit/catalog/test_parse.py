@@ -397,7 +397,56 @@ def test_an_agent_of_the_origin_is_read_as_it_is() -> None:
     )
     assert agent.tools == ("read", "grep", "find", "list", "bash", "write")
     assert agent.inherit_project_context
-    assert set(agent.extra) == {"inheritSkills", "output", "defaultProgress", "unsupported_tools"}
+    assert set(agent.extra) == {"inheritSkills", "unsupported_tools"}
+    assert (agent.output, agent.progress) == ("context.md", True)
+
+
+# --- output files and budgets -----------------------------------------------------------------------------------
+
+
+def test_the_files_of_an_agent_are_read_in_both_spellings() -> None:
+    agent = good("output: out/report.md", "outputMode: file-only", "defaultReads: a.md, b.md", "defaultProgress: true")
+    assert (agent.output, agent.output_mode) == ("out/report.md", "file-only")
+    assert (agent.reads, agent.progress) == (("a.md", "b.md"), True)
+    ours = good("output: out/report.md", "output_mode: file-only", "reads: [a.md, b.md]", "progress: true")
+    assert ours.model_copy(update={"content_sha256": ""}) == agent.model_copy(update={"content_sha256": ""})
+
+
+def test_no_output_and_nothing_said_are_the_same() -> None:
+    for line in ("output: false", "output:", "output: ''"):
+        assert good(line).output is None
+    assert (good().output_mode, good().reads, good().progress, good().tool_budget) == (None, None, None, None)
+
+
+def test_a_bad_output_mode_is_a_problem_of_the_file() -> None:
+    assert bad("outputMode: quiet") == "field `outputMode` must be inline or file-only, not 'quiet'"
+    assert bad("output: 7").startswith("field `output` must be text, not 7")
+    assert bad("reads: a.md", "defaultReads: b.md") == "fields `reads` and `defaultReads` mean the same: keep one"
+
+
+def test_a_tool_budget_is_a_number_or_a_mapping() -> None:
+    assert good("toolBudget: 12").tool_budget == 12
+    assert good("toolBudget: false").tool_budget is None
+    given = good('toolBudget: {"soft": 8, "hard": 12, "block": ["ls", "Grep"]}').tool_budget
+    assert given == {"soft": 8, "hard": 12, "block": ["list", "grep"]}
+    assert good("tool_budget: {hard: 3, block: '*'}").tool_budget == {"hard": 3, "block": ["*"]}
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("toolBudget: 0", "must be a whole number above zero, not 0"),
+        ("toolBudget: many", "must be a whole number above zero, not 'many'"),
+        ("toolBudget: {soft: 1}", "has a fault: hard: Field required"),
+        ("toolBudget: {hard: 0}", "has a fault: hard: Input should be greater than or equal to 1"),
+        ("toolBudget: {hard: 2, soft: 3}", "has a fault: Value error, soft (3) is larger than hard (2)"),
+        ("toolBudget: {hard: 2, later: 3}", "has a fault: later: Extra inputs are not permitted"),
+        ("toolBudget: {hard: 2, block: [mail]}", "can't block 'mail': the tools are read, list, find, grep, write"),
+        ("toolBudget: {hard: 2, block: {a: 1}}", "must be a list of texts or text with commas"),
+    ],
+)
+def test_a_faulty_tool_budget_is_a_problem_of_the_file(line: str, told: str) -> None:
+    assert bad(line).startswith(f"field `toolBudget` {told}")
 
 
 # --- properties -------------------------------------------------------------------------------------------------

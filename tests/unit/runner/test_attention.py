@@ -1,0 +1,135 @@
+"""When a run points at itself: its words stay fresh, and a question that finds no room waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support import WHEN, make_plan, make_recovery, make_status, run_id, until
+
+from subagents_nb.domain.attention import Attention, Thresholds
+from subagents_nb.domain.events import ToolStarted
+from subagents_nb.domain.questions import Reply
+from subagents_nb.domain.states import RunState
+from subagents_nb.runner.clock import WorkClock
+from subagents_nb.runner.journal import Journal
+from subagents_nb.runner.questions import Questions
+from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, open_home
+from subagents_nb.store.disk import Disk
+
+THRESHOLDS = Thresholds(tool_s=100.0)
+
+
+class Tight(Disk):
+    """Has no room for questions while it is told so."""
+
+    full: int | None = None
+    refused = 0
+
+    def link(self, temp: Path, path: Path) -> None:
+        if self.full is not None and path.parent.name == "questions":
+            self.refused += 1
+            raise OSError(self.full, os.strerror(self.full))
+        super().link(temp, path)
+
+
+class Life:
+    """A run with a clock of its own."""
+
+    def __init__(self, home: StoreHome) -> None:
+        self.now = 0.0
+        self.disk = Tight()
+        self.home = home
+        create_run(home, make_plan(), make_recovery())
+        self.writer = RunWriter(home.run(run_id()), disk=self.disk)
+        first = make_status(state=RunState.QUEUED)
+        self.writer.status(first, milestone=True)
+        self.journal = Journal(self.writer, make_plan(), first, WorkClock(lambda: self.now))
+        self.journal.step_began(0)
+        self.journal.begin()
+
+    def at(self, now: float) -> Attention | None:
+        self.now = now
+        found = self.journal.consider(THRESHOLDS)
+        self.journal.flush()
+        return found
+
+    def shown(self) -> Attention | None:
+        return FileRuns(self.home).snapshot(run_id()).attention
+
+
+@pytest.fixture
+def life(tmp_path: Path) -> Life:
+    return Life(open_home(tmp_path / "store"))
+
+
+def text_of(found: Attention | None) -> str:
+    return found.text if found is not None else ""
+
+
+def test_how_long_a_tool_works_is_told_anew_at_most_every_ten_seconds(life: Life) -> None:
+    life.journal.report(0, ToolStarted(call_id="c", name="bash", args="{}"))
+    assert "for 100 s" in text_of(life.at(100))
+    assert life.at(105) is None, "it is no news"
+    assert "for 100 s" in text_of(life.shown())
+    assert life.at(110) is None
+    assert "for 110 s" in text_of(life.shown())
+    life.at(119.9)
+    assert "for 110 s" in text_of(life.shown())
+    life.at(190)
+    assert "for 3 min" in text_of(life.shown())
+
+
+def test_a_question_that_finds_no_room_waits_for_it_and_the_run_says_so(life: Life) -> None:
+    told: list[str] = []
+    life.disk.full = errno.ENOSPC
+    questions = Questions(life.writer, make_plan(), life.journal, told.append)
+
+    async def ask() -> str:
+        asking = asyncio.ensure_future(questions.ask("which file?"))
+        await sees(lambda: life.disk.refused >= 2)
+        found = life.at(1)
+        assert found is not None and found.kind == "disk-full" and told == []
+        life.disk.full = None
+        await sees(lambda: bool(told))
+        assert (answer := life.at(2)) is not None and answer.kind == "question"
+        RunWriter(life.writer.paths).reply(
+            Reply(run_id=run_id(), question_id="q1", text="both", answered_at=WHEN, answered_by="Python")
+        )
+        return await asking
+
+    assert asyncio.run(ask()) == "both"
+    assert told == ["asks: which file?"]
+    until(lambda: life.at(3) is None and life.shown() is None, what="the end of the remark")
+
+
+async def sees(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+def test_a_question_that_can_never_be_stored_fails_at_once(life: Life) -> None:
+    life.disk.full = errno.EROFS
+    questions = Questions(life.writer, make_plan(), life.journal, lambda _: None)
+    with pytest.raises(OSError, match="Read-only"):
+        asyncio.run(questions.ask("which file?"))
+    assert not life.journal.disk_full
+
+
+def test_a_run_that_ends_while_its_question_waits_for_room_leaves_no_remark(life: Life) -> None:
+    life.disk.full = errno.EDQUOT
+    questions = Questions(life.writer, make_plan(), life.journal, lambda _: None)
+
+    async def leave() -> None:
+        asking = asyncio.ensure_future(questions.ask("which file?"))
+        await sees(lambda: life.disk.refused >= 1)
+        asking.cancel()
+        await asyncio.wait({asking})
+
+    asyncio.run(leave())
+    assert not life.journal.disk_full and life.disk.refused < 3

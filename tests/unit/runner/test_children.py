@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import until
+
+from subagents_nb.runner import children, notify
+from subagents_nb.runner.children import KEPT, Children
+from subagents_nb.runner.engines import shell
+
+
+@pytest.fixture
+def account(monkeypatch: pytest.MonkeyPatch) -> Children:
+    fresh = Children()
+    for module in (shell, notify):
+        monkeypatch.setattr(module, "CHILDREN", fresh)
+    return fresh
+
+
+def run(command: str, tmp_path: Path, *, seconds: float = 10.0) -> None:
+    asyncio.run(shell.run_command(command, cwd=tmp_path, environ=dict(os.environ), seconds=seconds, limit=1000))
+
+
+def test_a_runner_without_children_has_no_account(account: Children) -> None:
+    assert account.candidate("r-x", "t") is None
+
+
+def test_a_command_is_accounted_for_with_its_end_and_its_group(account: Children, tmp_path: Path) -> None:
+    run("exit 3", tmp_path)
+    run("sleep 300", tmp_path, seconds=0.05)
+    said = account.candidate("r-x", "t")
+    assert said is not None and said.pid == os.getpid() and said.group == os.getpgrp()
+    first, second = said.children
+    assert (first.how, first.code, first.seen_by, first.group_empty) == ("exited", 3, "runner", True)
+    assert (second.how, second.code, second.group_empty) == ("killed", -15, True)
+    assert first.group == first.pid and first.what == "tool"
+
+
+def test_a_child_that_still_runs_was_seen_to_end_by_nobody(account: Children) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        account.began(child.pid, what="tool")
+        said = account.candidate("r-x", "t")
+        assert said is not None
+        assert [(c.pid, c.how, c.seen_by) for c in said.children] == [(child.pid, "unknown", "nobody")]
+        assert said.children[0].start_ticks is not None
+        assert child.stdin is not None
+        child.stdin.close()
+
+
+def test_a_notice_is_told_apart_from_a_tool_and_asked_how_it_ended(account: Children, tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    notify.notify(["touch", str(done)], environ=dict(os.environ), run_id="r-x", name="n", text="t")
+    until(done.exists)
+
+    def ended() -> bool:
+        said = account.candidate("r-x", "t")
+        assert said is not None
+        return [(c.what, c.how, c.code) for c in said.children] == [("notice", "exited", 0)]
+
+    until(ended)
+
+
+def test_many_children_that_ended_are_only_counted(account: Children) -> None:
+    for pid in range(1, KEPT + 11):
+        account.began(pid, what="tool")
+        account.ended(pid, 0, group_empty=True)
+    said = account.candidate("r-x", "t")
+    assert said is not None and len(said.children) == KEPT and said.dropped == 10
+
+
+def test_whether_a_process_is_the_last_of_its_group_is_seen() -> None:
+    script = (
+        "import os, subprocess; os.setsid(); from subagents_nb.runner.children import _is_alone as a; print(a());"
+        "c = subprocess.Popen(['sleep', '300']); print(a()); c.kill(); c.wait(); print(a())"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert said == ["True", "False", "True"] and children._is_alone() is not None
