@@ -269,7 +269,8 @@ class Flow:
                 failed = failed or result.state in (StepState.FAILED, StepState.REJECTED)
                 return result
 
-        return list(await asyncio.gather(*(one(work) for work in works)))
+        async with self._shop.worktrees.group([work.step for work in works]):
+            return list(await asyncio.gather(*(one(work) for work in works)))
 
     def _why_not(self, work: StepWork, failed_fast: bool) -> tuple[Reason, str] | None:
         if work.cause is not None or self._ending.is_set():

@@ -14,6 +14,7 @@ from subagents_nb.domain.environment import RUN_MARK, tool_environ
 from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.records import RunStatus
 from subagents_nb.domain.states import RunState
+from subagents_nb.runner.artifacts import ArtifactKeeper
 from subagents_nb.runner.causes import FROM_WITHIN, SIGNALLED, Cause
 from subagents_nb.runner.children import CHILDREN
 from subagents_nb.runner.clock import WorkClock
@@ -27,6 +28,7 @@ from subagents_nb.runner.notify import notify
 from subagents_nb.runner.questions import Questions
 from subagents_nb.runner.startup import Channel, may_begin
 from subagents_nb.runner.stdio import forgive
+from subagents_nb.runner.tracking import ReadRecorder
 from subagents_nb.runner.work import Workshop
 from subagents_nb.runner.worktrees import Worktrees
 from subagents_nb.store.disk import DISK, Disk
@@ -72,7 +74,8 @@ class Runner:
         self._writer = RunWriter(paths, disk=disk)
         clock = WorkClock()
         first = read_document(paths.status, RunStatus, plan.run_id)
-        self._journal = Journal(self._writer, plan, first, clock)
+        reads = ReadRecorder(Path(plan.cwd), skip=_kept_by_others(plan, paths))
+        self._journal = Journal(self._writer, plan, first, clock, reads=reads.log)
         self._limits = LiveLimits(plan, lambda: self._journal.usage)
         self._shop = Workshop(
             plan=plan,
@@ -82,7 +85,9 @@ class Runner:
             clock=clock,
             limits=self._limits,
             questions=Questions(self._writer, plan, self._journal, self._tell),
-            worktrees=Worktrees(paths),
+            artifacts=ArtifactKeeper(paths.root, disk),
+            worktrees=Worktrees(paths, disk=disk),
+            reads=reads,
         )
 
     async def carry_out(self) -> None:
@@ -164,3 +169,12 @@ class Runner:
         )
         if flow is not None:
             self._tell("ended without a result")
+
+
+def _kept_by_others(plan: LaunchPlan, paths: RunPaths) -> list[str]:
+    """Return what lies in the workspace and is written all the time by others: the run store, and the notebook."""
+    found = [os.path.relpath(os.path.realpath(paths.root.parents[1]), os.path.realpath(plan.cwd))]
+    if plan.origin.notebook is not None:
+        folder, name = os.path.split(plan.origin.notebook)
+        found += [plan.origin.notebook, os.path.join(folder, f".~{name}")]  # a server saves by way of the second
+    return found

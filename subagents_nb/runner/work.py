@@ -7,28 +7,33 @@ import os
 import sys
 import threading
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from subagents_nb.domain.acceptance import Judgement
 from subagents_nb.domain.environment import tool_environ
-from subagents_nb.domain.events import StepOutcome
+from subagents_nb.domain.events import EngineEvent, FileChanged, StepOutcome
+from subagents_nb.domain.inputs import inputs_section
 from subagents_nb.domain.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.records import StepResult
 from subagents_nb.domain.states import StepState
 from subagents_nb.domain.usage import Usage
 from subagents_nb.runner.accepting import Accepting
+from subagents_nb.runner.artifacts import ArtifactKeeper
 from subagents_nb.runner.causes import FROM_WITHIN, Cause, past_deadline
 from subagents_nb.runner.clock import WorkClock
 from subagents_nb.runner.endings import ended_for, ended_well, ended_with
 from subagents_nb.runner.engines.base import CancelTool, Desk
 from subagents_nb.runner.engines.choose import engine_for
+from subagents_nb.runner.engines.kernel.tool import PythonTool, Surroundings
 from subagents_nb.runner.inbox import RunInbox
+from subagents_nb.runner.inputs import given_inputs, inputs_environ
 from subagents_nb.runner.journal import Journal
 from subagents_nb.runner.limits import LiveLimits, StepLimits
 from subagents_nb.runner.outputs import OutputFile
 from subagents_nb.runner.questions import Questions
 from subagents_nb.runner.reviewing import review
+from subagents_nb.runner.tracking import ReadRecorder
 from subagents_nb.runner.worktrees import Worktrees
 from subagents_nb.store.disk import Disk
 from subagents_nb.store.writer import RunWriter
@@ -48,6 +53,8 @@ class Workshop:
     limits: LiveLimits
     questions: Questions
     worktrees: Worktrees
+    reads: ReadRecorder = field(default_factory=ReadRecorder)
+    artifacts: ArtifactKeeper | None = None  # None: nothing is kept, and no step has a kernel
 
 
 class StepWork:
@@ -150,25 +157,33 @@ class StepWork:
         step, journal = self.step, self._shop.journal
         desk = self._desk(cwd, clock)
         output = OutputFile(step, cwd, report=desk.report)
+        self._declare(desk)
         accepting = Accepting(step.model_copy(update={"task": task}), desk)
         await accepting.begin()
-        whole = "\n\n".join(part for part in (task, output.instructions(), accepting.instructions()) if part)
-        outcome: StepOutcome = await engine_for(step).run(step.model_copy(update={"task": whole}), desk)
+        parts = (task, self._inputs(desk), output.instructions(), accepting.instructions())
+        whole = "\n\n".join(part for part in parts if part)
+        try:
+            outcome: StepOutcome = await engine_for(step).run(step.model_copy(update={"task": whole}), desk)
+        finally:
+            if desk.python is not None:
+                await desk.python.close()
         outcome = accepting.take_report(outcome)
         result = ended_well(journal.draft(step.index), outcome, self._keep_text)
         if result.state is not StepState.COMPLETE:
             return result
-        ledger = await accepting.judge(
-            result,
-            changed_files=journal.changed_files(step.index),
-            run_dir=self._shop.writer.paths.root,
-            review=lambda about: self._review(about, desk, result.usage),
-        )
+        async with desk.reads.watching(step.acceptance is not None and bool(step.acceptance.verify)):
+            ledger = await accepting.judge(
+                result,
+                changed_files=journal.changed_files(step.index),
+                run_dir=self._shop.writer.paths.root,
+                review=lambda about: self._review(about, desk, result.usage),
+            )
         if ledger is not None and ledger.review_usage is not None:
             result = result.model_copy(update={"usage": result.usage.plus(ledger.review_usage)})
         saved, text = output.keep(result.text, whole=outcome.text if result.text_file else None)
         result = result.model_copy(update={"text": text, "saved": saved, "acceptance": ledger})
         if saved is not None and saved.error is None:
+            desk.reads.keep(saved.path)
             result = result.model_copy(update={"text_file": None})  # the whole is in the output file
         if ledger is not None and ledger.rejected and ledger.explicit and not _only_reported(step):
             why = f"The step was not accepted: {ledger.reason}"
@@ -188,13 +203,38 @@ class StepWork:
             with clock.waiting():
                 return await shop.questions.ask(text, choices, call_id=call_id)
 
+        # In a worktree of its own a step sees and changes nothing of the workspace but what its contract binds.
+        reads = shop.reads if step.worktree is None else ReadRecorder()
+
+        def report(event: EngineEvent) -> None:
+            if isinstance(event, FileChanged):
+                reads.changed(event.path)
+            shop.journal.report(step.index, event)
+
+        inputs = given_inputs(shop.plan, shop.writer.paths, cwd)
+        tools = tool_environ(os.environ, allowed=shop.plan.tool_env) | inputs_environ(inputs)
+        python = None
+        if shop.artifacts is not None and "python" in step.tools:
+            around = Surroundings(
+                step=step.index,
+                cwd=cwd,
+                step_dir=shop.writer.paths.step(step.index),
+                environ=tools,
+                inputs=inputs,
+                memory_mb=shop.plan.python_memory_mb,
+                disk=shop.disk,
+            )
+            python = PythonTool(around, shop.artifacts, report, reads)
         return Desk(
-            report=lambda event: shop.journal.report(step.index, event),
+            report=report,
+            reads=reads,
+            inputs=inputs,
+            python=python,
             cwd=cwd,
             step_dir=shop.writer.paths.step(step.index),
             store_home=shop.writer.paths.root.parents[1],
             environ=os.environ,
-            tool_environ=tool_environ(os.environ, allowed=shop.plan.tool_env),
+            tool_environ=tools,
             history=self._history,
             inbox=self.inbox,
             limits=StepLimits(shop.limits, step),
@@ -202,6 +242,25 @@ class StepWork:
             waiting=clock.waiting,
             open_tools=self._open_tools,
         )
+
+    def _inputs(self, desk: Desk) -> str:
+        """Return what is added to the task about the values that the run was given."""
+        if desk.inputs is None:
+            return ""
+        records, folder = desk.inputs.records, desk.inputs.folder
+        return inputs_section(records, folder=folder, as_variables=desk.python is not None)
+
+    def _declare(self, desk: Desk) -> None:
+        """Say which files are the step's own, and which it was to read but were not there."""
+        step = self.step
+        folder = step.output.path.rpartition("/")[0] if step.output is not None else ""
+        if step.output is not None:
+            desk.reads.own(step.output.path)
+        if step.progress:
+            desk.reads.own(f"{folder}/progress.md" if folder else "progress.md")
+        for name in step.reads:
+            if not (desk.cwd / name).is_file():
+                desk.reads.file(name)
 
     def _keep_text(self, text: str) -> Path:
         path = self._shop.writer.paths.step(self.step.index) / "output.txt"

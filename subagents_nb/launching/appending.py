@@ -1,0 +1,125 @@
+"""Append to a live chain: plan the new items as its launch planned the first ones, and put them to its runner."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from subagents_nb.catalog import discover, load_settings, registered_agents
+from subagents_nb.domain.control import Appendix, ControlAnswer
+from subagents_nb.domain.flow import Chain
+from subagents_nb.domain.models import PROVIDER_NAMES
+from subagents_nb.domain.plan import AttachedItem, FanOutItem, GroupItem, LaunchPlan, LaunchRequest, StepItem
+from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.domain.stages import Stage
+from subagents_nb.errors import LaunchRefused, RequestError, StoreError
+from subagents_nb.launching import asking
+from subagents_nb.launching.facts import gather_facts
+from subagents_nb.launching.flows import models_of
+from subagents_nb.launching.gitfacts import worktrees_of
+from subagents_nb.planning.flow import COLLECTED, PlannedFlow, plan_flow
+from subagents_nb.planning.references import UNKNOWN, Names
+from subagents_nb.planning.steps import Ground
+from subagents_nb.store import FileRuns, StoreHome
+
+
+class AppendRefused(LaunchRefused):
+    """Items that were refused before anything was asked of the run; `reasons` holds all of them."""
+
+    def __init__(self, reasons: Sequence[str]) -> None:
+        super().__init__(reasons)
+        self.args = (str(self).replace("Not launched", "Not appended", 1),)
+
+
+def append(
+    home: StoreHome, run_id: str, flow: Chain, *, asked_by: str, wait_s: float = asking.RECEIPT_S
+) -> ControlAnswer | None:
+    """Plan items and have a live chain take them in behind its last one; return its answer, None if none came in time.
+
+    Raises:
+        AppendRefused: with every reason found; nothing was asked of the run.
+        RequestError: it is no chain, has ended, or refused.
+    """
+    snapshot = FileRuns(home).snapshot(run_id, whole=True)
+    if snapshot.ended:
+        raise RequestError(f"Run {snapshot.name} is {snapshot.state} already; there is nothing to append to.")
+    plan = snapshot.plan
+    if plan is None:
+        raise StoreError(f"The plan of run {run_id} can't be read, so nothing can be planned behind it.")
+    if not plan.is_flow:
+        raise RequestError(f"Run {plan.name} has one step; only a chain can be appended to.")
+    planned = plan_appendix(flow, plan, snapshot)
+    appendix = Appendix(items=planned.items, steps=planned.steps)
+    return asking.request(home, run_id, "append", asked_by=asked_by, wait_s=wait_s, append=appendix)
+
+
+def plan_appendix(flow: Chain, plan: LaunchPlan, snapshot: Snapshot) -> PlannedFlow:
+    """Return the plan of items behind those of a live chain; their steps are numbered from 0.
+
+    Raises:
+        AppendRefused: with every reason found.
+    """
+    # A chain whose launch named one model for all is gone on with that model.
+    asked = {step.model.requested for step in plan.steps if step.model.origin == "call" and step.model.requested}
+    request = LaunchRequest(task=plan.task, cwd=plan.cwd, model=asked.pop() if len(asked) == 1 else None, flow=flow)
+    facts = gather_facts(plan.cwd, environ=os.environ, models=models_of(request), worktrees=worktrees_of(request))
+    if facts.cwd_problem is not None:
+        raise AppendRefused([facts.cwd_problem])
+    cwd = Path(facts.cwd)
+    try:
+        settings = load_settings(cwd, environ=os.environ, reserved=PROVIDER_NAMES)
+    except RequestError as error:
+        raise AppendRefused(getattr(error, "reasons", (str(error),))) from error
+    reasons: list[str] = []
+    ground = Ground(request, discover(cwd, registered=registered_agents()), settings, facts)
+    if flow.task is not None and flow.task != plan.task:
+        reasons.append("the task of the chain was given at its launch; an appended item can't change it")
+    known = flow.model_copy(update={"task": plan.task or None})
+    left = max(0, plan.max_children - _started(snapshot))
+    planned = plan_flow(known, ground, reasons, limit=left, names=names_of(plan, snapshot))
+    if reasons:
+        raise AppendRefused(list(dict.fromkeys(reasons)))
+    return planned
+
+
+def names_of(plan: LaunchPlan, snapshot: Snapshot) -> Names:
+    """Return the outputs of a live chain that have names, those of what was appended before included."""
+    names = Names()
+    for item in plan.items:
+        match item:
+            case StepItem():
+                _know_steps(names, plan, (item.step,))
+            case GroupItem():
+                _know_steps(names, plan, item.steps)
+                _know(names, item.output_name, None)
+            case FanOutItem():
+                _know(names, item.output_name, COLLECTED)
+            case AttachedItem():
+                _know(names, item.output_name, UNKNOWN)
+    for stage in snapshot.stages:
+        _know(names, stage.output_name, _schema_of(stage))
+    for step in snapshot.status.steps if snapshot.status is not None else ():
+        _know(names, step.output_name, UNKNOWN)  # appended: only its runner has its schema
+    return names
+
+
+def _schema_of(stage: Stage) -> dict[str, object] | None:
+    return {"expand": COLLECTED, "parallel": None}.get(stage.kind, UNKNOWN)
+
+
+def _know_steps(names: Names, plan: LaunchPlan, numbers: Sequence[int]) -> None:
+    for step in plan.steps:
+        if step.index in numbers:
+            _know(names, step.output_name, step.output_schema)
+
+
+def _know(names: Names, name: str | None, schema: dict[str, object] | None) -> None:
+    if name is not None:
+        names.schemas.setdefault(name, schema)
+
+
+def _started(snapshot: Snapshot) -> int:
+    """Return how many steps the chain has, those that wait included."""
+    status = snapshot.status
+    return max(len(status.steps), status.fan_out_used) if status is not None else 0
