@@ -65,6 +65,7 @@ def sitting() -> Iterator[Model]:
         path = os.pathsep.join([str(before[1]), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
         os.environ.update(HOME=folder, IPYTHONDIR=str(root / "ipython"), PYTHONPATH=path)
         os.environ["SUBAGENTS_NB_HOME"] = str(model.store.root)
+        os.environ["SUBAGENTS_NB_REUSE"] = "never"  # each launch that is measured is one
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.chdir(model.work)
         try:

@@ -18,6 +18,8 @@ from subagents_nb.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from subagents_nb.catalog import register_agent
+    from subagents_nb.experiments import compare, diff, frame, retry, score, sweep
+    from subagents_nb.exporters import export
     from subagents_nb.launching import (
         Preflight,
         Run,
@@ -41,14 +43,21 @@ _HOMES = {
     "agents": "subagents_nb.launching",
     "attach": "subagents_nb.launching",
     "chain": "subagents_nb.launching",
+    "compare": "subagents_nb.experiments",
+    "diff": "subagents_nb.experiments",
     "expand": "subagents_nb.launching",
+    "export": "subagents_nb.exporters",
+    "frame": "subagents_nb.experiments",
     "launch": "subagents_nb.launching",
     "parallel": "subagents_nb.launching",
     "preflight": "subagents_nb.launching",
     "register_agent": "subagents_nb.catalog",
+    "retry": "subagents_nb.experiments",
     "runs": "subagents_nb.launching",
+    "score": "subagents_nb.experiments",
     "settings": "subagents_nb.launching",
     "step": "subagents_nb.launching",
+    "sweep": "subagents_nb.experiments",
 }
 
 __all__ = [
@@ -58,15 +67,22 @@ __all__ = [
     "agents",
     "attach",
     "chain",
+    "compare",
+    "diff",
     "expand",
+    "export",
+    "frame",
     "launch",
     "load_ipython_extension",
     "parallel",
     "preflight",
     "register_agent",
+    "retry",
     "runs",
+    "score",
     "settings",
     "step",
+    "sweep",
     "unload_ipython_extension",
 ]
 

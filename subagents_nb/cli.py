@@ -1,4 +1,4 @@
-"""The same verbs in a terminal: `subagents-nb list|status|wait|stop|steer|answer|resume|gc|…`; see `--help`."""
+"""The same verbs in a terminal: `subagents-nb list|status|chain|wait|stop|steer|append|resume|gc|…`; see `--help`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from subagents_nb import cli_chains
+from subagents_nb.cli_chains import ASKED_BY
 from subagents_nb.errors import SubagentsError
 from subagents_nb.version import __version__
 
 _DEMO_TASK = "Say in one short sentence why a program should write down what it is doing."
 
-_ASKED_BY = "a terminal"
 _RECEIPTS = {
     "delivered": "the agent was told.",
     "queued": "waiting; the agent is told before its next request, or when its turn is over.",
@@ -60,13 +61,32 @@ def _parser() -> argparse.ArgumentParser:
     for ending in (stop, interrupt):
         ending.add_argument("--reason", default="", help="why, for the record")
 
+    _add_step(stop, "stop this step of a chain alone; the others go on")
     steer = _of_run(commands, "steer", _steer, "say something to the agent while it works", text=True)
     steer.add_argument("--follow-up", action="store_true", help="when its turn is over, not before its next request")
+    _add_step(steer, "which step of a chain is meant, where several are at work")
     answer = _of_run(commands, "answer", _answer, "answer a question of a run", text=True)
     answer.add_argument("--question", metavar="ID", help="which one, if several are open")
     resume = _of_run(commands, "resume", _resume, "start a new run that goes on from an ended one", text=True)
     resume.add_argument("--timeout", metavar="TIME", help="its deadline, such as 30m; else what is left of the old one")
     resume.add_argument("--name", help="a name to find it by")
+    _add_step(resume, "of a chain: whose session to go on from")
+    retune = _of_run(commands, "retune", cli_chains.retune, "change the limits of a live run; the change is recorded")
+    retune.add_argument("--timeout", metavar="TIME", help="deadline, counted from when it began to work")
+    retune.add_argument("--tool-timeout", metavar="TIME", help="how long one tool call may take")
+    retune.add_argument("--max-requests", type=int, metavar="NUMBER", help="how often it may ask the model in all")
+    retune.add_argument("--concurrency", type=int, metavar="NUMBER", help="how many steps may be at work at a time")
+    retune.add_argument("--tokens", type=float, metavar="NUMBER", help="tokens that all steps together may use")
+    retune.add_argument("--cost", type=float, metavar="DOLLARS", help="what all steps together may cost")
+
+    chain = commands.add_parser("chain", help="launch a chain from a YAML file, as in a %%%%subagent_chain cell")
+    chain.add_argument("file", help="the file; - reads from standard input")
+    for flag, about in (("--model", "the model of all steps that name none"), ("--name", "a name to find it by")):
+        chain.add_argument(flag, help=about)
+    chain.add_argument("--timeout", metavar="TIME", help="its deadline, such as 30m; else it has none of its own")
+    chain.set_defaults(command=cli_chains.launch_chain)
+    append = _of_run(commands, "append", cli_chains.append, "append the items of a YAML file to a live chain")
+    append.add_argument("file", help="the file; - reads from standard input")
 
     gc = commands.add_parser("gc", help="delete old runs; they lie in the trash for a day")
     gc.add_argument("--dry-run", action="store_true", help="change nothing, list what would be deleted")
@@ -74,6 +94,31 @@ def _parser() -> argparse.ArgumentParser:
     gc.add_argument("--now", action="store_true", help="empty the trash at once")
     gc.set_defaults(command=_gc)
     _of_run(commands, "restore", _restore, "bring a run back from the trash")
+
+    export = commands.add_parser("export", help="write runs that have ended into a zip file")
+    export.add_argument("run", nargs="+", help="id, name, or at least 8 characters of the id")
+    export.add_argument("-o", "--output", required=True, metavar="FILE.zip", help="the new file")
+    export.set_defaults(command=_export)
+    import_ = commands.add_parser("import", help="take the runs of such a file in: to look at, and to be reused")
+    import_.add_argument("file")
+    import_.set_defaults(command=_import)
+    for carrying in (export, import_):
+        carrying.add_argument("--project", metavar="DIR", help="the project they belong to (the current directory)")
+
+    transcript = _of_run(commands, "transcript", _transcript, "write what was said as a notebook")
+    transcript.add_argument("--step", type=int, metavar="N", help="only this step")
+    transcript.add_argument("-o", "--output", metavar="FILE", help="where to; else it lies with the run")
+
+    send = commands.add_parser("send", help="send ended runs to MLflow, trackio, Inspect AI or OpenTelemetry")
+    send.add_argument("run", nargs="+", help="ids or names")
+    send.add_argument(
+        "--to", required=True, metavar="NAME", help="mlflow, trackio, inspect, otel, or what is installed"
+    )
+    send.add_argument("--prompts", action="store_true", help="send what was said too")
+    send.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="an option of the exporter, such as url=…"
+    )
+    send.set_defaults(command=_send)
 
     commands.add_parser("agents", help="list the agents that can be used from here").set_defaults(command=_agents)
     commands.add_parser("doctor", help="check that everything is in order").set_defaults(command=_doctor)
@@ -100,6 +145,10 @@ def _of_run(
     return parser
 
 
+def _add_step(parser: argparse.ArgumentParser, about: str) -> None:
+    parser.add_argument("--step", type=int, metavar="NUMBER", help=about)
+
+
 def _list(options: argparse.Namespace) -> int:
     from subagents_nb import launching
     from subagents_nb.notebook.lists import runs_text
@@ -112,11 +161,13 @@ def _status(options: argparse.Namespace) -> int:
     from subagents_nb import launching
     from subagents_nb.domain.retention import size
     from subagents_nb.notebook.card import card_text
+    from subagents_nb.notebook.graph import stages_text
     from subagents_nb.store.usage import DISK_CAP_BYTES, disk_use
 
     run = launching.attach(options.run)
     snapshot, paths = run.status, run.home.run(run.id)
-    print(card_text(snapshot))
+    stages, figures = stages_text(snapshot), stages_text(snapshot, figures=True)
+    print(card_text(snapshot).replace(stages, figures, 1) if stages else card_text(snapshot))
     print(f"\n{run.id}  {paths.root}  {size(disk_use(paths))} of at most {size(DISK_CAP_BYTES)}")
     return 0 if snapshot.error is None else 1
 
@@ -134,7 +185,10 @@ def _stop(options: argparse.Namespace) -> int:
     from subagents_nb.notebook.view import text_line
 
     run = launching.attach(options.run)
-    run.stop(options.reason, asked_by=_ASKED_BY)
+    run.stop(options.reason, step=options.step, asked_by=ASKED_BY)
+    if options.step is not None:
+        print(f"{run.name}: step {options.step} is asked to stop; the others go on.")
+        return 0
     ended = run.wait(10.0)
     print(text_line(run.status))
     return 0 if ended else 1
@@ -144,7 +198,7 @@ def _steer(options: argparse.Namespace) -> int:
     from subagents_nb import launching
 
     run = launching.attach(options.run)
-    receipt = run.steer(options.text, follow_up=options.follow_up, asked_by=_ASKED_BY)
+    receipt = run.steer(options.text, follow_up=options.follow_up, step=options.step, asked_by=ASKED_BY)
     outcome = receipt.outcome if receipt is not None else "queued"
     print(f"{run.name}: {_RECEIPTS.get(outcome, outcome)}")
     return int(outcome == "too-late")
@@ -155,7 +209,7 @@ def _answer(options: argparse.Namespace) -> int:
     from subagents_nb.domain.words import one_line
 
     run = launching.attach(options.run)
-    asked = run.answer(options.text, question=options.question, asked_by=_ASKED_BY).text
+    asked = run.answer(options.text, question=options.question, asked_by=ASKED_BY).text
     print(f"{run.name}: answered: {one_line(asked)}")
     return 0
 
@@ -165,7 +219,7 @@ def _interrupt(options: argparse.Namespace) -> int:
     from subagents_nb.notebook.view import text_line
 
     run = launching.attach(options.run)
-    run.interrupt(options.reason, asked_by=_ASKED_BY)
+    run.interrupt(options.reason, asked_by=ASKED_BY)
     ended = run.wait(10.0)
     print(text_line(run.status))
     return 0 if ended else 1
@@ -176,7 +230,8 @@ def _resume(options: argparse.Namespace) -> int:
     from subagents_nb.domain.plan import Origin
 
     source = launching.attach(options.run)
-    run = source.resume(options.text, name=options.name, timeout=options.timeout, origin=Origin(surface="cli"))
+    how = {"step": options.step, "name": options.name, "timeout": options.timeout}
+    run = source.resume(options.text, **how, origin=Origin(surface="cli"))
     print(f"{run.name} goes on from {source.name}. See it: subagents-nb status {run.id}")
     return 0
 
@@ -193,6 +248,44 @@ def _restore(options: argparse.Namespace) -> int:
 
     run = restore(options.run)
     print(f"{run.name} is back: {run.id}")
+    return 0
+
+
+def _transcript(options: argparse.Namespace) -> int:
+    from subagents_nb import launching
+
+    print(launching.attach(options.run).transcript(options.step, to=options.output))
+    return 0
+
+
+def _send(options: argparse.Namespace) -> int:
+    from subagents_nb.errors import RequestError
+    from subagents_nb.exporters import export
+
+    chosen: dict[str, str | bool] = {"prompts": True} if options.prompts else {}
+    for pair in options.set:
+        name, equals, value = pair.partition("=")
+        if not name or not equals:
+            raise RequestError(f"--set {pair} sets nothing; write --set NAME=VALUE.")
+        chosen[name] = value
+    print(report := export(options.run, options.to, **chosen))
+    return 1 if report.failed else 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    from subagents_nb.launching.archive import export_runs
+
+    written = export_runs(options.run, options.output, project=options.project)
+    print(f"{options.output}: {len(written)} run{'' if len(written) == 1 else 's'}, with tasks, prompts and answers")
+    return 0
+
+
+def _import(options: argparse.Namespace) -> int:
+    from subagents_nb.launching.archive import import_runs
+
+    taken, known = import_runs(options.file, project=options.project)
+    lines = [*(f"taken in: {run_id}" for run_id in taken), *(f"here already: {run_id}" for run_id in known)]
+    print("\n".join(lines) or "There are no runs in it.")
     return 0
 
 
@@ -215,7 +308,7 @@ def _demo(options: argparse.Namespace) -> int:
     from subagents_nb import launching, local_model
 
     model = options.model or ("scripted:echo" if local_model.available() else "local:smollm2")
-    run = launching.launch("delegate", _DEMO_TASK, model=model)
+    run = launching.launch("delegate", _DEMO_TASK, model=model, fresh=True)
     print(f"{run.name} works on {model}, in a process of its own: {run.id}\n")
     shown = 0
     while True:

@@ -12,6 +12,7 @@ SubagentsError                something this package reports in plain words
 ├── WaitTimedOut              the wait is over, the run goes on
 ├── StoreError                the run store can't be used safely
 │   └── Unreadable            one document can't be read, with the reason
+├── ExportError               a run did not arrive where it was to be exported
 └── LaunchError               a process could not be started
 """
 
@@ -97,6 +98,10 @@ class Unreadable(StoreError):
     def __init__(self, message: str, *, kind: str) -> None:
         super().__init__(message)
         self.kind = kind
+
+
+class ExportError(SubagentsError):
+    """A run did not arrive where it was to be exported; the run itself is as it was."""
 
 
 class LaunchError(SubagentsError):

@@ -49,6 +49,7 @@ def _settle(monkeypatch: pytest.MonkeyPatch, root: Path, user_home: Path, work: 
     monkeypatch.setenv("SUBAGENTS_NB_HOME", str(root))
     monkeypatch.setenv("HOME", str(user_home))
     monkeypatch.setenv("SUBAGENTS_NB_SPAWN", "cold")
+    monkeypatch.setenv("SUBAGENTS_NB_REUSE", "never")  # most tests launch the same work again and mean another run
     monkeypatch.chdir(work)
 
 

@@ -16,6 +16,8 @@ from subagents_nb.domain.ids import make_run_id
 from subagents_nb.domain.models import parse_model
 from subagents_nb.domain.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.records import (
+    Candidate,
+    ChildEnd,
     Identity,
     ProcessRecord,
     RecoveryRecord,
@@ -190,6 +192,11 @@ def make_verdict(number: int = 1, **more: Any) -> Verdict:
 
 def make_process(number: int = 1) -> ProcessRecord:
     return ProcessRecord(run_id=run_id(number), state="observed", spawn="cold", token="f" * 32, pid=4, exit_code=0)
+
+
+def make_candidate(number: int = 1) -> Candidate:
+    child = ChildEnd(pid=7, start_ticks=9, group=7, how="killed", code=-9, seen_by="runner", group_empty=True)
+    return Candidate(run_id=run_id(number), token="f" * 32, pid=4, group=4, group_empty=True, children=(child,))
 
 
 def make_request(number: int = 1) -> ControlRequest:

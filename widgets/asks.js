@@ -116,7 +116,7 @@ export class SteerPanel {
   sent = ""; // comes back into the field when it could not be delivered
   /** @param {(text: string) => void} send */
   constructor(send) {
-    this.show(false);
+    this.box.hidden = true;
     this.button.addEventListener("click", () => this.show(this.box.hidden));
     this.field.input.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || event.isComposing) return;

@@ -31,6 +31,8 @@ TOOL_SPELLINGS: dict[str, str] = {
     "multiedit": "edit",
     "bash": "bash",
     "shell": "bash",
+    "python": "python",
+    "notebook": "python",
     "ask": "ask",
     "askuserquestion": "ask",
 }

@@ -200,6 +200,7 @@ _READERS: Mapping[str, tuple[str, Callable[[object], object]]] = {
     "max_children": ("max_children", fields.whole_number),
     "max_parallel": ("max_parallel", fields.whole_number),
     "group_concurrency": ("group_concurrency", fields.whole_number),
+    "python_memory_mb": ("python_memory_mb", fields.whole_number),
     "keep_days": ("keep_days", fields.whole_number),
     "notify_command": ("notify_command", _command),
     "tool_env": ("tool_env", _variables),

@@ -13,7 +13,7 @@ Thinking = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
 THINKING_LEVELS: tuple[Thinking, ...] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 
 READ_TOOLS = ("read", "list", "find", "grep")
-WRITE_TOOLS = ("write", "edit", "bash")
+WRITE_TOOLS = ("write", "edit", "bash", "python")
 ASK_TOOLS = ("ask",)  # a question to the person
 KNOWN_TOOLS = READ_TOOLS + WRITE_TOOLS + ASK_TOOLS
 

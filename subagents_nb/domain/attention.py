@@ -7,7 +7,7 @@ from typing import Literal
 from subagents_nb.domain.agent import Thinking
 from subagents_nb.domain.base import Value
 
-Kind = Literal["question", "idle", "long-tool", "failing-edits"]
+Kind = Literal["question", "disk-full", "idle", "long-tool", "failing-edits"]
 
 _SCALE: dict[str, float] = {"medium": 2.0, "high": 5.0, "xhigh": 10.0, "max": 10.0}
 
@@ -39,12 +39,16 @@ class Pulse(Value):
     now_s: float
     last_event_s: float
     open_questions: int = 0
+    disk_full: bool = False  # it has to write something down and can't
     open_tools: tuple[tuple[str, float], ...] = ()  # name, started
     failed_edits: tuple[float, ...] = ()  # consecutive failures, when
 
 
 def attention(pulse: Pulse, thresholds: Thresholds) -> Attention | None:
-    """Decide whether to point at a run: a question first, then failing edits, a long tool, silence."""
+    """Decide whether to point at a run: a full disk first, a question, failing edits, a long tool, silence."""
+    if pulse.disk_full:
+        text = "The disk is full: it has a question and can't store it. It goes on when there is room."
+        return Attention(kind="disk-full", text=text, since_s=pulse.last_event_s)
     if pulse.open_questions:
         many = f"{pulse.open_questions} questions wait" if pulse.open_questions > 1 else "A question waits"
         return Attention(kind="question", text=f"{many} for you.", since_s=pulse.last_event_s)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from subagents_nb.domain.records import RECENT_TOOLS, TAIL_CHARS, Reason, StepStatus, ToolRow, Usage
+from subagents_nb.domain.records import RECENT_TOOLS, TAIL_CHARS, Artifact, Reason, StepStatus, ToolRow, Usage
 
 _ARGS_CHARS = 160
 
@@ -80,6 +80,13 @@ class FileChanged:
     path: str
 
 
+@dataclass(frozen=True, slots=True)
+class ArtifactMade:
+    """A figure, a table or a file was kept in the run's directory."""
+
+    artifact: Artifact
+
+
 EngineEvent: TypeAlias = (
     ModelAsked
     | TextStreamed
@@ -90,6 +97,7 @@ EngineEvent: TypeAlias = (
     | ModelNamed
     | Noticed
     | FileChanged
+    | ArtifactMade
 )
 
 
@@ -135,7 +143,7 @@ def fold(step: StepStatus, event: EngineEvent) -> StepStatus:
             return step.model_copy(update={"usage": usage})
         case ModelNamed(model):
             return step.model_copy(update={"model": model})
-        case Noticed() | FileChanged():
+        case Noticed() | FileChanged() | ArtifactMade():
             return step
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import Field
@@ -23,9 +25,13 @@ class Lineage(Value):
 
 
 class Cell(Value):
-    """A run's place in a sweep: which sweep, which combination of parameters, which repetition (from 0)."""
+    """A run's place in a sweep: which sweep, which combination of parameters, which repetition (from 0).
 
-    sweep: str  # digest of the flow and its grid: the same sweep has the same one
+    `sweep` is the digest of what is swept and of the names of its parameters. Their values are not in it, so that a
+    grid that grew finds the runs it has.
+    """
+
+    sweep: str
     place: int
     repeat: int = 0
     of: int = 1  # how many runs the whole sweep has
@@ -47,10 +53,32 @@ class Score(Document):
     kind: Literal["score"] = "score"
     score_id: str
     name: str
-    value: float | None  # None where it is not finite: `nonfinite` says which
+    value: float | None = None  # None where it is not finite: `nonfinite` says which
     nonfinite: Literal["nan", "inf", "-inf"] | None = None
     case: str | None = None  # what was judged, where a run is judged on several things
     step: int | None = None
     at: str
     by: str = ""  # the scorer, or the surface
     comment: str = ""
+
+    @property
+    def number(self) -> float:
+        """Return the value as it was given, NaN and the infinities too."""
+        if self.nonfinite is not None:
+            return float(self.nonfinite)
+        return math.nan if self.value is None else self.value
+
+
+def split_number(value: float) -> tuple[float | None, Literal["nan", "inf", "-inf"] | None]:
+    """Return how a number is written down: itself, or the word for what JSON can't say."""
+    if math.isfinite(value):
+        return value, None
+    if math.isnan(value):
+        return None, "nan"
+    return None, "inf" if value > 0 else "-inf"
+
+
+def latest(scores: Iterable[Score]) -> dict[tuple[str, str | None], Score]:
+    """Return of each name and case the latest score; of two of one moment the one with the later id."""
+    ordered = sorted(scores, key=lambda score: (score.at, score.score_id))
+    return {(score.name, score.case): score for score in ordered}

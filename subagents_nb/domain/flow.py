@@ -34,6 +34,7 @@ class Step(_Composed):
     label: str | None = None
     model: str | None = None
     thinking: str | None = None
+    temperature: float | None = None
     output_schema: dict[str, Any] | None = None
     schema_name: str | None = None
     timeout: float | str | None = None

@@ -11,8 +11,10 @@ from subagents_nb.domain.acceptance import Acceptance
 from subagents_nb.domain.agent import AgentDefinition, Thinking
 from subagents_nb.domain.base import Document, Value, sha256_text, stable_json
 from subagents_nb.domain.budgets import ToolBudget, UsageBudget
+from subagents_nb.domain.experiments import ExperimentPart
 from subagents_nb.domain.flow import Chain, OnFailure
 from subagents_nb.domain.ids import short_id
+from subagents_nb.domain.inputs import InputRecord
 from subagents_nb.domain.models import ModelChoice
 from subagents_nb.domain.worktree import WorktreePlan
 
@@ -21,6 +23,7 @@ Mode = Literal["single", "parallel", "chain"]
 DIGEST_PROJECTION = 1
 DEFAULT_CHILDREN = 64  # origin's bound on the runs of one tree
 DEFAULT_PARALLEL = 20  # origin's bound on what one run does at a time
+DEFAULT_PYTHON_MB = 2048
 CHILD_TIMEOUT_S = 1800.0  # for a step of a chain, which itself has no deadline
 _LABEL_CHARS = 160
 
@@ -32,6 +35,7 @@ class Origin(Value):
     session: str = ""  # one kernel, one value: who is told when the run ends
     notebook: str | None = None  # relative to the project
     cell_id: str | None = None
+    source_sha256: str | None = None  # of the cell
 
 
 class LaunchRequest(Value):
@@ -42,6 +46,7 @@ class LaunchRequest(Value):
     name: str | None = None
     model: str | None = None
     thinking: str | None = None
+    temperature: float | None = None
     output_schema: dict[str, Any] | None = None
     schema_name: str | None = None
     cwd: str | None = None
@@ -58,6 +63,8 @@ class LaunchRequest(Value):
     usage_budget: Any = None
     worktree: Any = None
     max_children: int | None = None  # the fan-out budget of the run
+    inputs: tuple[InputRecord, ...] = ()  # values of the notebook, made into files already
+    experiment: ExperimentPart = ExperimentPart()
     flow: Chain | None = None  # then `task` and the fields above are what its steps leave open
     tags: tuple[str, ...] = ()
     origin: Origin = Origin()
@@ -85,6 +92,7 @@ class StepPlan(Value):
     prompt_mode: Literal["replace", "append"] = "replace"
     model: ModelChoice
     thinking: Thinking | None = None
+    temperature: float | None = None
     tools: tuple[str, ...] = ()
     output_schema: dict[str, Any] | None = None
     schema_name: str | None = None
@@ -105,7 +113,7 @@ class StepPlan(Value):
     def contract(self) -> dict[str, Any]:
         """Return what the launch contract binds of this step; prompts enter as hashes."""
         model = self.model.model_dump(mode="json", exclude={"origin", "requested", "key_env", "thinking"})
-        bound = {
+        bound: dict[str, Any] = {
             "agent": self.agent_digest,
             "task": sha256_text(self.task),
             "model": model,
@@ -128,6 +136,8 @@ class StepPlan(Value):
             if self.worktree
             else None,
         }
+        if self.temperature is not None:
+            bound["temperature"] = self.temperature  # 0 is set too
         return bound | {key: value for key, value in added.items() if value}
 
 
@@ -206,6 +216,9 @@ class LaunchPlan(Document):
     usage_budget: UsageBudget | None = None
     max_children: int = DEFAULT_CHILDREN  # how many steps the run may ever start
     max_parallel: int = DEFAULT_PARALLEL  # how many of them at a time
+    inputs: tuple[InputRecord, ...] = ()
+    python_memory_mb: int = DEFAULT_PYTHON_MB  # of the python tool's kernel
+    experiment: ExperimentPart = ExperimentPart()
     timeout_s: float | None = None
     # Variables that tools may see although their names look secret.
     tool_env: tuple[str, ...] = ()
@@ -240,6 +253,9 @@ class Draft(Value):
     usage_budget: UsageBudget | None = None
     max_children: int = DEFAULT_CHILDREN
     max_parallel: int = DEFAULT_PARALLEL
+    inputs: tuple[InputRecord, ...] = ()
+    python_memory_mb: int = DEFAULT_PYTHON_MB
+    experiment: ExperimentPart = ExperimentPart()
     timeout_s: float | None = None
     tool_env: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -260,6 +276,8 @@ class Draft(Value):
         if self.items:
             bound["items"] = [_item_contract(item) for item in self.items]
             bound["task"] = sha256_text(self.task)
+        if self.inputs:
+            bound["inputs"] = [one.contract() for one in self.inputs]
         if self.resumes is not None:
             bound["resumes"] = self.resumes.run_id
         return sha256_text(stable_json(bound))
@@ -285,6 +303,9 @@ class Draft(Value):
             usage_budget=self.usage_budget,
             max_children=self.max_children,
             max_parallel=self.max_parallel,
+            inputs=self.inputs,
+            python_memory_mb=self.python_memory_mb,
+            experiment=self.experiment,
             timeout_s=self.timeout_s,
             tool_env=self.tool_env,
             notes=self.notes,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from subagents_nb.domain.base import Value
 
 
@@ -13,19 +15,26 @@ class FileRead(Value):
 
 
 class NamesRead(Value):
-    """A directory whose names were seen, below a pattern; `sha256` is over the sorted names."""
+    """Names that were seen: those in a directory that match a glob, and `include` if one is given.
+
+    `sha256` is over the sorted names.
+    """
 
     path: str
-    pattern: str = ""
+    pattern: str = "*"
+    include: str = ""  # as fnmatch knows it, over the whole path
     sha256: str
 
 
 class ReadLog(Value):
-    """All that was read, or why that is not known."""
+    """All that was read, or why that is not known; and what the run left in its workspace."""
 
     files: tuple[FileRead, ...] = ()
     names: tuple[NamesRead, ...] = ()
     untracked: tuple[str, ...] = ()  # what was done that nobody could watch; empty: everything is known
+    own: tuple[str, ...] = ()  # output and progress files: its own, so they count neither as read nor as seen
+    left: tuple[FileRead, ...] = ()  # those of them that it was asked for, as it left them
+    changed: tuple[str, ...] = Field(default=())  # what else it changed in the workspace; nothing of its worktrees
 
     @property
     def tracked(self) -> bool:

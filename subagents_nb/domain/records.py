@@ -15,6 +15,7 @@ from subagents_nb.domain.base import Document, Value
 from subagents_nb.domain.control import Retuned, SteerReceipt
 from subagents_nb.domain.plan import StepPlan
 from subagents_nb.domain.questions import OpenQuestion
+from subagents_nb.domain.reads import ReadLog
 from subagents_nb.domain.stages import Stage
 from subagents_nb.domain.states import RunState, StepState
 from subagents_nb.domain.usage import Usage as Usage
@@ -128,10 +129,15 @@ class RunStatus(Document):
 class Artifact(Value):
     """A file the run left, by its path inside the run directory."""
 
-    path: str
+    path: str  # empty: it was too large to be kept, and is where `workspace` says
     size: int
     sha256: str
     media_type: str = "application/octet-stream"
+    name: str = ""  # fig1, table1; of a file, its path in the workspace
+    step: int | None = None
+    kind: Literal["figure", "table", "file"] = "file"
+    shape: tuple[int, ...] | None = None  # rows and columns; of a figure, height and width in pixels
+    workspace: str | None = None  # where in the run's directory a file was made
 
 
 class SavedOutput(Value):
@@ -139,7 +145,7 @@ class SavedOutput(Value):
 
     path: str  # relative to the run's directory, or to its worktree's
     bytes: int
-    lines: int | None  # None: too many to count
+    lines: int | None  # None: no text, or too much of it to count
     written_by: Literal["step", "runner"]  # the step itself wrote the file, or its answer was put there
     mode: Literal["inline", "file-only"] = "inline"
     error: str | None = None  # why nothing was kept
@@ -219,6 +225,7 @@ class RunResult(Document):
     stages: tuple[Stage, ...] = ()
     answer: NamedOutput | None = None  # of a chain: what its last item came to
     outputs: dict[str, NamedOutput] = Field(default_factory=dict)  # by the names the steps gave
+    reads: ReadLog | None = None  # None: written by a version that did not look
 
 
 class ChildEnd(Value):

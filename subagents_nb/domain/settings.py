@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field, field_validator
 
 from subagents_nb.domain.agent import Thinking
 from subagents_nb.domain.base import Value
+
+ReusePolicy = Literal["never", "tracked", "complete"]
+REUSE_POLICIES: tuple[ReusePolicy, ...] = get_args(ReusePolicy)
 
 
 class Endpoint(Value):
@@ -43,7 +46,9 @@ class Settings(Value):
     max_children: int = Field(default=64, gt=0)  # steps that one run may ever start
     max_parallel: int = Field(default=20, gt=0)  # steps that one run works on at a time
     group_concurrency: int = Field(default=4, gt=0)  # of one parallel group or fan-out
+    python_memory_mb: int = Field(default=2048, gt=0)  # what the python tool's kernel may take
     keep_days: float = Field(default=30.0, gt=0)
+    reuse: ReusePolicy = "tracked"  # which runs of the same contract may stand in for a new one
     # A command that is told on standard input when a run waits for the person or has ended.
     notify_command: tuple[str, ...] = ()
     endpoints: dict[str, Endpoint] = Field(default_factory=dict)

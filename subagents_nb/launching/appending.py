@@ -51,7 +51,10 @@ def append(
         raise RequestError(f"Run {plan.name} has one step; only a chain can be appended to.")
     planned = plan_appendix(flow, plan, snapshot)
     appendix = Appendix(items=planned.items, steps=planned.steps)
-    return asking.request(home, run_id, "append", asked_by=asked_by, wait_s=wait_s, append=appendix)
+    answer = asking.request(home, run_id, "append", asked_by=asked_by, wait_s=wait_s, append=appendix)
+    if answer is not None and answer.outcome == "too-late":
+        raise RequestError(f"Nothing was appended to {plan.name}: {answer.text}.")
+    return answer
 
 
 def plan_appendix(flow: Chain, plan: LaunchPlan, snapshot: Snapshot) -> PlannedFlow:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from subagents_nb.domain.agent import AgentDefinition
@@ -16,9 +16,12 @@ from subagents_nb.domain.plan import Draft, LaunchPlan
 from subagents_nb.domain.records import Identity, RecoveryRecord, RunStatus, first_step
 from subagents_nb.domain.stages import stage_of
 from subagents_nb.errors import LaunchRefused
+from subagents_nb.launching.hearing import tell_launched
 from subagents_nb.store import RunWriter, StoreHome, create_run
 from subagents_nb.store.capacity import take_place
 from subagents_nb.store.clock import utc_now
+from subagents_nb.store.contracts import remember
+from subagents_nb.store.inputs import Content
 from subagents_nb.store.writer import discard_run
 from subagents_nb.supervisor.identity import boot_id, host_id, pid_namespace, start_ticks
 from subagents_nb.supervisor.leftovers import mark_of
@@ -31,6 +34,7 @@ def begin(
     *,
     home: StoreHome,
     limit: int,
+    inputs: Sequence[Content] = (),
     queue: bool = True,
     environ: Mapping[str, str] | None = None,
 ) -> str:
@@ -57,16 +61,21 @@ def begin(
         token=secrets.token_hex(16),
         created_at=utc_now(),
     )
+    remember(home, plan)
     try:
-        writer = create_run(home, plan, _recovery(plan, agents))
+        writer = create_run(home, plan, _recovery(plan, agents), inputs=inputs, launching=True)
     except BaseException:
         if place is not None:
             os.close(place)
         raise
-    if place is None:
-        _enqueue(home, writer, plan, limit, variables)
-    else:
-        _start(home, writer, plan, place, variables)
+    try:
+        if place is None:
+            _enqueue(home, writer, plan, limit, variables)
+        else:
+            _start(home, writer, plan, place, variables)
+    finally:
+        writer.launched()
+    tell_launched(home, plan.run_id)
     return plan.run_id
 
 

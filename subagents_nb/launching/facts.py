@@ -7,20 +7,28 @@ import importlib.util
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from subagents_nb import local_model
 from subagents_nb.catalog import project_context, project_root
 from subagents_nb.catalog.places import shown_folder
 from subagents_nb.domain.scripts import BUILTIN_SCRIPTS, SCRIPT_FOLDER
+from subagents_nb.launching.gitfacts import gather_git_facts
 from subagents_nb.planning import Facts
 
 _EXTRA_MODULES = {"anthropic": "anthropic", "google": "google.genai", "groq": "groq", "mistral": "mistralai"}
 
 
 def gather_facts(
-    cwd: str | os.PathLike[str] | None, *, environ: Mapping[str, str], models: Sequence[str | None] = ()
+    cwd: str | os.PathLike[str] | None,
+    *,
+    environ: Mapping[str, str],
+    models: Sequence[str | None] = (),
+    worktrees: Sequence[Any] = (),
 ) -> Facts:
     """Return the facts of a launch from `cwd`. `models` are those it names, for what is to be looked up of each.
+
+    `worktrees` is what it asks of worktrees; git is looked at only if it asks anything.
 
     Never raises: what can't be looked up is a fact too.
     """
@@ -40,6 +48,7 @@ def gather_facts(
         missing_extras=frozenset(extra for extra, module in _EXTRA_MODULES.items() if not _installed(module)),
         scripts=_scripts(absolute, models) if problem is None else BUILTIN_SCRIPTS,
         project_context=project_context(project_root(absolute)) if problem is None else "",
+        git=gather_git_facts(absolute, worktrees) if worktrees and problem is None else None,
     )
 
 

@@ -12,21 +12,23 @@ from pydantic import ValidationError
 
 from subagents_nb.catalog import discover, load_settings, registered_agents, resolve
 from subagents_nb.domain.agent import AgentCatalog
+from subagents_nb.domain.experiments import ExperimentPart
 from subagents_nb.domain.flow import Attached, Step
 from subagents_nb.domain.models import PROVIDER_NAMES
 from subagents_nb.domain.plan import Draft, LaunchRequest, Origin, agents_of
 from subagents_nb.domain.settings import Settings
 from subagents_nb.domain.states import RunState
-from subagents_nb.domain.words import parse_duration
 from subagents_nb.errors import LaunchRefused, RequestError
 from subagents_nb.launching.begin import begin
+from subagents_nb.launching.experiment import experiment_part
 from subagents_nb.launching.facts import gather_facts
 from subagents_nb.launching.flows import FlowLike, as_chain, models_of, types_of
 from subagents_nb.launching.gitfacts import worktrees_of
 from subagents_nb.launching.handle import Run
-from subagents_nb.launching.listing import Runs, list_runs
+from subagents_nb.launching.inputs import Given, gather
+from subagents_nb.launching.listing import Runs, about, list_runs
+from subagents_nb.launching.reuse import find, matching, policy_of
 from subagents_nb.launching.schemas import OutputType, output_type
-from subagents_nb.launching.waiting import WaitInterrupted, goes_on, wait_all
 from subagents_nb.planning import draft as plan_draft
 from subagents_nb.store import FileRuns, find_run, open_home
 
@@ -37,6 +39,8 @@ class Preflight:
 
     plan: Draft | None
     reasons: tuple[str, ...]
+    reuses: str | None = None  # the id of the run that would stand in for a new one
+    reuse_note: str = ""  # why no earlier run of the same contract would
 
     @property
     def digest(self) -> str | None:
@@ -55,6 +59,7 @@ def launch(
     *,
     model: str | None = None,
     thinking: str | None = None,
+    temperature: float | None = None,
     schema: Any = None,
     schema_name: str | None = None,
     cwd: str | os.PathLike[str] | None = None,
@@ -73,11 +78,22 @@ def launch(
     worktree: Any = None,
     max_children: int | None = None,
     tags: Sequence[str] = (),
+    experiment: str | ExperimentPart | None = None,
+    params: Mapping[str, Any] | None = None,
+    notes: str = "",
+    inputs: Mapping[str, Any] | None = None,
+    max_input_mb: float | None = None,
+    max_live: int | None = None,
+    reuse: str | None = None,
+    fresh: bool = False,
     queue: bool = True,
     wait: bool = False,
     origin: Origin | None = None,
 ) -> Run:
     """Start a detached run of `agent` on `task` and return its handle as soon as its process may work.
+
+    A run of the same contract that is at work, or that is complete and would see the same files, stands in for a new
+    one: then nothing is started, and `reused` of the handle is true.
 
     Args:
         agent: an agent's name (the default of the settings, `delegate`, if None), or what `step`, `parallel` and
@@ -85,6 +101,7 @@ def launch(
         task: what is to be done, verbatim. Of a chain: what `{task}` stands for.
         model: `provider:model`, `provider/model:thinking`, `local:smollm2`, `scripted:NAME` or `ENDPOINT:model`.
         thinking: off, minimal, low, medium, high, xhigh, max.
+        temperature: 0 to 2, for models that take one; the provider's own if None.
         schema: a pydantic model, dataclass, TypedDict or JSON Schema of an object; the output is validated against it.
         schema_name: how to call the schema, if it has no name.
         cwd: the directory the agent works in and is confined to; the current one if None.
@@ -103,6 +120,16 @@ def launch(
         worktree: work in a git worktree of its own: True, or a mapping with base_ref, branch_prefix, setup_hook.
         max_children: how many steps a chain may ever start; 64 if None and the settings say nothing.
         tags: words to find runs by.
+        experiment: what the run belongs to for later comparison; the one that `%subagent_experiment` set, if None.
+        params: single values by which runs are told apart later; they change nothing in what the run does.
+        notes: a text of yours about the run, kept with it.
+        inputs: values that the agent gets as files and, in its python tool, as variables of these names: tables,
+            arrays, text, bytes, JSON values, figures. They are copied now.
+        max_input_mb: how much they may take together, as stored; 100 if None.
+        max_live: begin only when fewer than so many runs are live; the settings' max_live_runs if None.
+        reuse: which runs may stand in: `tracked`, those of which all that they read is known and unchanged; `complete`,
+            those too of which it is not known; `never`. The settings' if None, which is `tracked`.
+        fresh: launch anew whatever there is.
         queue: wait for a free place when too many runs are live; False refuses instead.
         wait: block until it has ended.
         origin: where the launch was asked for; filled in by magics.
@@ -117,6 +144,7 @@ def launch(
         task,
         model=model,
         thinking=thinking,
+        temperature=temperature,
         schema=schema,
         schema_name=schema_name,
         cwd=cwd,
@@ -135,13 +163,22 @@ def launch(
         worktree=worktree,
         max_children=max_children,
         tags=tags,
+        experiment=experiment,
+        params=params,
+        notes=notes,
+        inputs=inputs,
+        max_input_mb=max_input_mb,
         origin=origin,
     )
     draft, catalog, effective = _plan(asked.request)
     home = open_home()
     chosen = {name: resolve(name, catalog) for name in agents_of(draft.steps, draft.items)}
-    run_id = begin(draft, chosen, home=home, limit=effective.max_live_runs, queue=queue)
-    run = Run(home, run_id, output_type=asked.output_type, output_types=asked.output_types)
+    limit = _fewer(effective.max_live_runs, max_live)
+    with matching(home, draft, policy_of(reuse, effective.reuse, fresh=fresh)) as match:
+        if match.run_id is None and match.note:
+            draft = draft.model_copy(update={"notes": (*draft.notes, match.note)})
+        run_id = match.run_id or begin(draft, chosen, home=home, limit=limit, inputs=asked.inputs, queue=queue)
+    run = Run(home, run_id, output_type=asked.output_type, output_types=asked.output_types, match=match)
     if wait:
         run.wait()
     return run
@@ -149,12 +186,15 @@ def launch(
 
 def preflight(agent: str | FlowLike | None = None, task: str | None = None, **options: Any) -> Preflight:
     """Say what `launch` with the same arguments would do, without doing it."""
-    for name in ("queue", "wait"):
+    for name in ("queue", "wait", "max_live"):
         options.pop(name, None)
+    reuse, fresh = options.pop("reuse", None), bool(options.pop("fresh", False))
     try:
-        return Preflight(_plan(_Asked.of(agent, task, **options).request)[0], ())
+        draft, _, effective = _plan(_Asked.of(agent, task, **options).request)
+        match = find(open_home(create=False), draft, policy_of(reuse, effective.reuse, fresh=fresh))
     except LaunchRefused as refused:
         return Preflight(None, refused.reasons)
+    return Preflight(draft, (), reuses=match.run_id, reuse_note=match.why_not)
 
 
 def attach(id_or_name: str, *, schema: Any = None) -> Run:
@@ -172,7 +212,14 @@ def attach(id_or_name: str, *, schema: Any = None) -> Run:
 
 
 def runs(
-    *, state: str | None = None, agent: str | None = None, name: str | None = None, limit: int | None = None
+    *,
+    state: str | None = None,
+    agent: str | None = None,
+    name: str | None = None,
+    experiment: str | None = None,
+    tag: str | None = None,
+    sweep: str | None = None,
+    limit: int | None = None,
 ) -> Runs:
     """List runs, newest first.
 
@@ -180,6 +227,9 @@ def runs(
         state: one state, or `live` for queued and running.
         agent: only runs of this agent.
         name: only runs of this name.
+        experiment: only runs of this experiment.
+        tag: only runs with this tag.
+        sweep: only runs of the sweep with this digest.
         limit: at most so many ended ones; live runs are always listed.
 
     Raises:
@@ -188,7 +238,9 @@ def runs(
     known = [*RunState, "live"]
     if state is not None and state not in known:
         raise RequestError(f"There is no state {state!r}; the states are {', '.join(known)}.")
-    return list_runs(open_home(create=False), state=state, agent=agent, name=name, limit=limit)
+    home = open_home(create=False)
+    only = about(home, experiment=experiment, tag=tag, sweep=sweep)
+    return list_runs(home, state=state, agent=agent, name=name, limit=limit, only=only)
 
 
 def agents(cwd: str | os.PathLike[str] | None = None) -> AgentCatalog:
@@ -213,6 +265,7 @@ class _Asked:
     request: LaunchRequest
     output_type: OutputType | None
     output_types: Mapping[str | int, OutputType]
+    inputs: tuple[Given, ...] = ()
 
     @classmethod
     def of(
@@ -225,6 +278,11 @@ class _Asked:
         cwd: str | os.PathLike[str] | None = None,
         reads: Sequence[str] | None = None,
         tags: Sequence[str] = (),
+        experiment: str | ExperimentPart | None = None,
+        params: Mapping[str, Any] | None = None,
+        notes: str = "",
+        inputs: Mapping[str, Any] | None = None,
+        max_input_mb: float | None = None,
         origin: Origin | None = None,
         **others: Any,
     ) -> _Asked:
@@ -242,8 +300,17 @@ class _Asked:
         flow = None
         if agent is not None and not isinstance(agent, str):
             if isinstance(agent, Step) and agent.count == 1:
-                return cls._single(agent, task, schema=schema, cwd=cwd, tags=tags, origin=origin, **others)
+                about: dict[str, Any] = {
+                    "experiment": experiment,
+                    "params": params,
+                    "notes": notes,
+                    "origin": origin,
+                    "tags": tags,
+                }
+                about |= {"inputs": inputs, "max_input_mb": max_input_mb}
+                return cls._single(agent, task, schema=schema, cwd=cwd, **about, **others)
             flow, agent = as_chain(agent, task), None
+        kept = gather(inputs, max_input_mb)
         try:
             request = LaunchRequest(
                 agent=agent,
@@ -253,13 +320,17 @@ class _Asked:
                 cwd=os.fspath(cwd) if cwd is not None else None,
                 reads=None if reads is None else tuple(reads),
                 tags=tuple(tags),
+                inputs=tuple(one.record for one in kept),
+                experiment=experiment_part(
+                    experiment, params, notes, origin=origin or Origin(), cwd=Path(cwd) if cwd else _somewhere()
+                ),
                 origin=origin or Origin(),
                 flow=flow,
                 **others,
             )
         except (ValidationError, TypeError) as error:
             raise LaunchRefused(_wrong_types(error)) from error
-        return cls(request, kind, {} if flow is None else types_of(flow))
+        return cls(request, kind, {} if flow is None else types_of(flow), kept)
 
     @classmethod
     def _single(cls, step: Step, task: str | None, **options: Any) -> _Asked:
@@ -309,32 +380,15 @@ def _attach(request: LaunchRequest) -> tuple[LaunchRequest, dict[str, Any] | Non
     return request.model_copy(update={"flow": flow.model_copy(update={"items": items})}), schema
 
 
+def _fewer(limit: int, asked: int | None) -> int:
+    if asked is not None and (isinstance(asked, bool) or not isinstance(asked, int) or asked < 1):
+        raise LaunchRefused([f"max_live is a number of 1 or more, not {asked!r}"])
+    return limit if asked is None else min(limit, asked)
+
+
 def _somewhere() -> Path:
     """Return a directory to look agents up from when the one asked for can't be used."""
     try:
         return Path.cwd()
     except OSError:
         return Path.home()
-
-
-def wait_for(ids: Sequence[str] = (), *, timeout: float | str | None = None) -> Runs:
-    """Wait for the named runs, or for all live ones, to end; return them as they stand. They go on after a timeout.
-
-    Raises:
-        UnknownRun, AmbiguousRun: a name does not fit one run.
-        RequestError: the timeout is none.
-        WaitInterrupted: somebody interrupted the wait; the runs go on.
-    """
-    home = open_home(create=False)
-    reader = FileRuns(home)
-    try:
-        seconds = None if timeout is None else parse_duration(timeout)
-    except ValueError as error:
-        raise RequestError(str(error)) from error
-    chosen = [find_run(text, reader) for text in ids] if ids else [run.id for run in runs(state="live")]
-    try:
-        wait_all(home, chosen, seconds)
-    except KeyboardInterrupt:
-        names = [(reader.snapshot(run_id).name, run_id) for run_id in chosen]
-        raise WaitInterrupted(goes_on(names)) from None
-    return Runs(home, [reader.snapshot(run_id) for run_id in chosen])

@@ -6,9 +6,12 @@ import asyncio
 import contextlib
 import importlib
 import json
-from collections.abc import Generator, Iterator
+import os
+from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+from subagents_nb.domain.control import ControlAnswer
 from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.records import NamedOutput, Refusal, StepResult, Usage
 from subagents_nb.domain.snapshot import Snapshot
@@ -19,10 +22,14 @@ from subagents_nb.errors import (
     Unreadable,
     WaitTimedOut,
 )
-from subagents_nb.launching.controls import Controls
+from subagents_nb.launching import appending, scoring
+from subagents_nb.launching.flows import FlowLike, chain, types_of
 from subagents_nb.launching.outcome import failure
+from subagents_nb.launching.reuse import NO_MATCH, Match
 from subagents_nb.launching.schemas import OutputType
+from subagents_nb.launching.showing import Showing
 from subagents_nb.launching.steps import NamedOutputs, RunSteps, Types, whole_step, whole_text
+from subagents_nb.launching.transcript import write_transcript
 from subagents_nb.launching.waiting import WaitCancelled, WaitInterrupted, goes_on, until_ended, wait_all
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.disk import DISK
@@ -30,7 +37,7 @@ from subagents_nb.store.usage import disk_use
 from subagents_nb.supervisor.sweeping import sweep
 
 
-class Run(Controls):
+class Run(Showing):
     """A launched run: look at it, wait for it, stop it. It goes on without this object, the cell and the kernel."""
 
     def __init__(
@@ -40,8 +47,10 @@ class Run(Controls):
         *,
         output_type: OutputType | None = None,
         output_types: Types | None = None,
+        match: Match = NO_MATCH,
     ) -> None:
         super().__init__(home, run_id, output_type=output_type)
+        self._match = match
         self._output_types: Types = output_types or {}
         self._last: Snapshot | None = None
 
@@ -49,6 +58,16 @@ class Run(Controls):
     def home(self) -> StoreHome:
         """Return the store that holds the run."""
         return self._home
+
+    @property
+    def reused(self) -> bool:
+        """Whether the launch that gave this handle found the run and started nothing."""
+        return self._match.run_id is not None
+
+    @property
+    def reuse_note(self) -> str:
+        """Return why no earlier run of the same contract stood in for this one; empty where there was none."""
+        return self._match.why_not
 
     @property
     def status(self) -> Snapshot:
@@ -83,6 +102,41 @@ class Run(Controls):
     def error(self) -> str | None:
         """Return what went wrong, in words; None while it runs and when it went well."""
         return self.status.error
+
+    @property
+    def scores(self) -> scoring.Scores:
+        """Return the latest scores by name; what a scorer of the launch has to say is asked for first."""
+        self._judge()
+        return scoring.scores_of(self._home, self.id)
+
+    def score(
+        self, name: str, value: Any, *, case: str | None = None, step: int | None = None, comment: str = ""
+    ) -> None:
+        """Keep a judgement with the run; the latest of a name (and case) counts.
+
+        Args:
+            name: what is judged, such as `accuracy`.
+            value: a number, or true or false as 1 or 0. NaN and the infinities are kept as such.
+            case: which of several things it is about, where the run is judged on more than one.
+            step: at which step or iteration.
+            comment: why.
+
+        Raises:
+            RequestError: one of these makes no sense.
+            StoreError: it can't be written.
+        """
+        scoring.keep_score(self._home, self.id, name, value, case=case, step=step, comment=comment, by="python")
+
+    def judge_with(self, scorers: Sequence[scoring.Scorer]) -> None:
+        """Have functions judge the run when somebody asks, in this process, what it came to; each once.
+
+        One whose score the run has already is not called.
+        """
+        known = self.scores
+        scoring.judge_later(self.id, [one for one in scorers if scoring.name_of(one) not in known])
+
+    def _judge(self) -> None:
+        scoring.judge_now(self, ended=self.status.ended)
 
     @property
     def disk_bytes(self) -> int:
@@ -164,6 +218,7 @@ class Run(Controls):
             ended = wait_all(self._home, [self.id], timeout)
         except KeyboardInterrupt:
             raise WaitInterrupted(goes_on([(self.name, self.id)])) from None
+        self._judge()
         return self.id in ended
 
     def __await__(self) -> Generator[Any, None, Any]:
@@ -176,6 +231,7 @@ class Run(Controls):
         except asyncio.CancelledError:
             # The kernel cancels the cell; the wait ends here, the run does not.
             raise WaitCancelled(goes_on([(self.name, self.id)])) from None
+        self._judge()
         return self._output(snapshot)
 
     def events(self) -> Iterator[dict[str, Any]]:
@@ -194,13 +250,36 @@ class Run(Controls):
                     if isinstance(record, dict):
                         yield record
 
-    def display(self) -> None:
-        """Show the run in the notebook: live while it runs, as a card when it has ended."""
-        self._ipython_display_()
+    def append(self, *items: FlowLike, asked_by: str = "python") -> ControlAnswer | None:
+        """Append items to a live chain, behind its last one: what `step`, `parallel`, `expand` and `chain` compose.
 
-    def _ipython_display_(self) -> None:
-        # The notebook face is known here by its entry point only: this room never imports it.
-        importlib.import_module("subagents_nb.notebook.show").show_run(self)
+        They are planned as the launch was, with the run's own directory. Waits up to three seconds for the receipt;
+        None: the run has not looked yet, and takes them in when it does.
+
+        Raises:
+            AppendRefused: with every reason found; nothing was asked of the run.
+            RequestError: it is no chain, has ended, or refused.
+        """
+        flow = chain(*items)
+        answer = appending.append(self._home, self.id, flow, asked_by=asked_by)
+        # Their numbers are the runner's to give; their names are known.
+        self._output_types = {**self._output_types, **{k: t for k, t in types_of(flow).items() if isinstance(k, str)}}
+        return answer
+
+    def transcript(self, step: int | None = None, to: str | os.PathLike[str] | None = None) -> Path:
+        """Write all that was said, or one step of it, as a notebook (.ipynb) and return its path.
+
+        It lies with the run unless `to` names a file. Call it again while the run works: it shows what there is so far.
+
+        Raises:
+            RequestError: there is no such step, or `to` can't be written.
+        """
+        return write_transcript(self, step, to)
+
+    def export_to(self, to: str, **options: Any) -> Any:
+        """Send the ended run to another tool, as `export(run, to=…)` does, and return the report."""
+        # Known here by its entry point only, as the notebook face is.
+        return importlib.import_module("subagents_nb.exporters").export(self, to=to, **options)
 
     def _current(self) -> Snapshot:
         return self.status

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import overload
+import importlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, overload
 
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.launching.handle import Run
 from subagents_nb.store import FileRuns, StoreHome
+from subagents_nb.store.reader import uncollected
+from subagents_nb.store.skim import skim
 from subagents_nb.supervisor.sweeping import sweep
 
 
@@ -18,6 +22,36 @@ class Runs(Sequence[Run]):
         self._home = home
         self.snapshots = tuple(snapshots)
         self.hidden = hidden
+
+    @property
+    def home(self) -> StoreHome:
+        """Return the store that holds them."""
+        return self._home
+
+    @property
+    def ids(self) -> list[str]:
+        """Return their ids."""
+        return [snapshot.run_id for snapshot in self.snapshots]
+
+    def to_pandas(self) -> Any:
+        """Return them as a pandas.DataFrame, with the columns of `frame`. Raises RequestError without pandas."""
+        return self._frame().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return them as a polars.DataFrame, likewise."""
+        return self._frame().to_polars()
+
+    def to_arrow(self) -> Any:
+        """Return them as a pyarrow.Table, likewise."""
+        return self._frame().to_arrow()
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write them as a parquet file, likewise."""
+        self._frame().to_parquet(path)
+
+    def _frame(self) -> Any:
+        # Known here by its entry point only: this room never imports it.
+        return importlib.import_module("subagents_nb.experiments.frames").frame(self)
 
     @overload
     def __getitem__(self, index: int) -> Run: ...
@@ -41,22 +75,67 @@ class Runs(Sequence[Run]):
         return f"<{len(self.snapshots)} runs: {names}{more}>" if self.snapshots else "<no runs>"
 
 
-def list_runs(home: StoreHome, *, state: str | None, agent: str | None, name: str | None, limit: int | None) -> Runs:
-    """List the runs of a store; live ones whose process is gone get their verdict first."""
+def list_runs(
+    home: StoreHome,
+    *,
+    state: str | None,
+    agent: str | None,
+    name: str | None,
+    limit: int | None,
+    only: Callable[[str], bool] | None = None,
+) -> Runs:
+    """List the runs of a store whose ids `only` lets in; live ones whose process is gone get their verdict first.
+
+    What is hidden, or asked for in vain, because it has ended is not even read.
+    """
     reader = FileRuns(home)
     found: list[Snapshot] = []
     hidden = 0
-    for snapshot in reader.all():
-        current = snapshot
-        if not current.ended and sweep(home, [current.run_id]):
-            current = reader.snapshot(current.run_id)
-        if not _fits(current, state, agent, name):
-            continue
-        if limit is not None and len(found) >= limit and current.ended:
-            hidden += 1
-            continue
-        found.append(current)
+    filtered = (state, agent, name) != (None, None, None)
+    with uncollected():
+        for run_id in reader.ids():
+            if only is not None and not only(run_id):
+                continue
+            over = limit is not None and len(found) >= limit
+            if ((over and not filtered) or state == "live") and reader.has_last_word(run_id):
+                hidden += over and state != "live"
+                continue
+            current = _judged(home, reader, run_id)
+            if not _fits(current, state, agent, name):
+                continue
+            if over and current.ended:
+                hidden += 1
+                continue
+            found.append(current)
     return Runs(home, found, hidden=hidden)
+
+
+def about(
+    home: StoreHome, *, experiment: str | None, tag: str | None, sweep: str | None
+) -> Callable[[str], bool] | None:
+    """Return what tells, of a run's id, whether its plan says these of it; None if nothing is asked."""
+    if experiment is None and tag is None and sweep is None:
+        return None
+
+    def fits(run_id: str) -> bool:
+        plan = skim(home, run_id, ("plan.json",))["plan.json"] or {}
+        part = plan.get("experiment")
+        part = part if isinstance(part, dict) else {}
+        cell = part.get("cell")
+        return (
+            (experiment is None or part.get("name") == experiment)
+            and (tag is None or tag in (plan.get("tags") or ()))
+            and (sweep is None or (isinstance(cell, dict) and cell.get("sweep") == sweep))
+        )
+
+    return fits
+
+
+def _judged(home: StoreHome, reader: FileRuns, run_id: str) -> Snapshot:
+    snapshot = reader.snapshot(run_id)
+    if (snapshot.state is None or not snapshot.ended) and sweep(home, [run_id]):
+        return reader.snapshot(run_id)
+    return snapshot
 
 
 def _fits(snapshot: Snapshot, state: str | None, agent: str | None, name: str | None) -> bool:

@@ -11,10 +11,12 @@ from pydantic import ConfigDict, ValidationError
 from subagents_nb.domain.agent import AgentDefinition
 from subagents_nb.domain.plan import Draft, LaunchPlan, Origin, StepPlan
 from subagents_nb.domain.records import RecoveryRecord
+from subagents_nb.domain.reuse import ANEW
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.errors import LaunchRefused, StoreError, Unreadable
 from subagents_nb.launching.begin import begin
 from subagents_nb.launching.facts import gather_facts
+from subagents_nb.launching.inputs import given_again
 from subagents_nb.planning.revival import Revival, draft_revival, same_agents
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.reader import read_document
@@ -52,7 +54,7 @@ def resume(
     revival = Revival(text=text, name=name, timeout=timeout, max_requests=max_requests, origin=origin or Origin())
     has_session = _has_session(home, run_id, chosen.index)
     draft = draft_revival(revival, plan, chosen, snapshot, facts=facts, has_session=has_session)
-    return begin(draft, {agent.name: agent}, home=home, limit=limit)
+    return begin(draft, {agent.name: agent}, home=home, limit=limit, inputs=given_again(home, plan))
 
 
 def launch_again(home: StoreHome, run_id: str, *, limit: int) -> str:
@@ -68,7 +70,9 @@ def launch_again(home: StoreHome, run_id: str, *, limit: int) -> str:
     if facts.cwd_problem:
         raise LaunchRefused([facts.cwd_problem])
     kept = {name: getattr(plan, name) for name in Draft.model_fields if name in LaunchPlan.model_fields}
-    return begin(Draft.model_validate(kept), _recorded_agents(home, plan), home=home, limit=limit)
+    kept["notes"] = tuple(note for note in plan.notes if not note.startswith(ANEW))
+    agents = _recorded_agents(home, plan)
+    return begin(Draft.model_validate(kept), agents, home=home, limit=limit, inputs=given_again(home, plan))
 
 
 def _chosen_step(plan: LaunchPlan, step: int | None) -> StepPlan:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.launching.hearing import tell_awaited
 from subagents_nb.launching.watch import WATCHER
 from subagents_nb.store import FileRuns, StoreHome
 
@@ -65,6 +66,7 @@ def wait_all(home: StoreHome, run_ids: Sequence[str], timeout: float | None) -> 
         snapshot = FileRuns(home).snapshot(run_id)
         if snapshot.ended:
             ended[run_id] = snapshot
+    tell_awaited(ended)
     return ended
 
 
@@ -86,6 +88,7 @@ async def until_ended(home: StoreHome, run_id: str) -> Snapshot:
         while not over.done():
             # A kernel whose loop sleeps hears an interrupt only when something else wakes the loop.
             await asyncio.wait((over,), timeout=_SLICE_S)
+        tell_awaited([run_id])
         return over.result()
     finally:
         stop()

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from subagents_nb.domain import words
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.notebook import endings
+from subagents_nb.notebook.graph import mode_of, so_far, stages_text, step_rows
+from subagents_nb.notebook.graph_card import stages_html
 from subagents_nb.notebook.html import (
     QUIET,
     SOFT,
@@ -29,6 +31,7 @@ from subagents_nb.notebook.html import (
     styled,
 )
 from subagents_nb.notebook.markdown import safe_markdown
+from subagents_nb.notebook.reused import anew_line
 from subagents_nb.notebook.shown import LOOKS, shown_name, shown_state, who
 from subagents_nb.notebook.tables import (
     MAX_COLUMNS,
@@ -56,6 +59,7 @@ class Beside(NamedTuple):
     has_session: bool | None = None  # whether it can be gone on from; None: nobody has looked
     changed_files: tuple[str, ...] = ()  # of a run that left no last word
     source: str = ""  # the name of the run from which it goes on
+    reused: str = ""  # what is said of a launch that found it
 
 
 NOTHING = Beside()
@@ -76,31 +80,36 @@ def card_html(snapshot: Snapshot, beside: Beside = NOTHING) -> Html:
 
 def card_text(snapshot: Snapshot, beside: Beside = NOTHING) -> str:
     """Return the plain twin: the run's one line, then the answer or its value as JSON, both bounded."""
+    said = beside.reused or anew_line(snapshot)
+    lead = "\n".join(filter(None, [text_line(snapshot), stages_text(snapshot), said]))
     if shown_state(snapshot) not in {"complete", "partial"} or not (snapshot.has_value or snapshot.text):
-        return text_line(snapshot)
+        return lead
     if snapshot.has_value:
         whole = json.dumps(pruned(snapshot.value, _DEPTH * 2, [400]), indent=2, ensure_ascii=False)
     else:
         whole = snapshot.text
     kept, left_out = cut(clean(whole).strip(), MAX_TEXT_CHARS)
     more = f"\n… cut: {left_out:,} more characters in {_output(beside)}" if left_out else ""
-    return f"{text_line(snapshot)}\n\n{kept}{more}"
+    return f"{lead}\n\n{kept}{more}"
 
 
 def _card(snapshot: Snapshot, beside: Beside, room: int) -> Html:
     state, name = shown_state(snapshot), shown_name(snapshot)
     body = [*_open(snapshot, room), *_ending(snapshot, state, beside, room), _refused(snapshot)]
+    body += stages_html(snapshot, room) if snapshot.stages else []
     body += [*_answer(snapshot, beside, room), _story(snapshot, beside), _notes(snapshot)]
+    body += [styled("p", QUIET, beside.reused)] if beside.reused else []
     return frame(f"Run {name}, {state}", _head(snapshot, state, name), body, _foot(snapshot, state, name, beside))
 
 
 def _head(snapshot: Snapshot, state: str, name: str) -> Html:
-    does = " · ".join(filter(None, who(snapshot)))
+    does = " · ".join(filter(None, mode_of(snapshot) if snapshot.stages else who(snapshot)))
     usage = snapshot.usage
     tokens = f"{words.tokens(usage)} tokens" if usage.input_tokens + usage.output_tokens else ""
     elapsed = words.elapsed(snapshot.elapsed_s) if snapshot.elapsed_s > 0 else ""
     waited = f"waited {words.elapsed(snapshot.waited_s)}" if snapshot.waited_s >= 1 else ""
-    facts = " · ".join(filter(None, [elapsed, waited, tokens, words.cost(usage.cost_usd)]))
+    far = so_far(step_rows(snapshot)) if snapshot.stages else ""
+    facts = " · ".join(filter(None, [elapsed, waited, far, tokens, words.cost(usage.cost_usd)]))
     by = styled("span", SOFT, does) if does else None
     title = safe(state_badge(state), " ", styled("strong", "margin:0 4px", name), " ", by)
     return bar(title, styled("span", "font-size:12px", facts) if facts else None)
@@ -128,7 +137,9 @@ def _ending(snapshot: Snapshot, state: str, beside: Beside, room: int) -> list[H
     files = _changed(snapshot.changed_files or beside.changed_files, _FILES if room else 2)
     left = [endings.at_work(snapshot.open_tools), files]
     said = say(LOOKS[state].tone, why, error + more if error else None, *left) if why else None
-    rows = clean(snapshot.tail).strip("\n").splitlines() if state != "partial" and room else []
+    # Of a chain the last lines stand with the steps, once it has a last word.
+    wanted = room and state != "partial" and not (snapshot.stages and snapshot.result is not None)
+    rows = clean(snapshot.tail).strip("\n").splitlines() if wanted else []
     last = [row if len(row) <= 160 else row[:159] + "…" for row in rows[-_TAIL_LINES:]]
     return [said, pre("\n".join(last)) if last else None]
 
@@ -182,6 +193,8 @@ def _output(beside: Beside) -> str:
 
 
 def _answer(snapshot: Snapshot, beside: Beside, room: int) -> list[Html | None]:
+    if snapshot.stages and shown_state(snapshot) not in {"complete", "partial"}:
+        return []  # a chain that broke off has none; its steps have theirs
     whole = safe("all of it: ", code(_output(beside)))
     if snapshot.has_value:
         if room:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,15 @@ class CellMagics(Magics):
         """Return the user's variables themselves: what is put in is bound."""
         shell: Any = self.shell
         return shell.user_ns  # type: ignore[no-any-return]
+
+    def _filler(self, wanted: bool | None) -> Callable[[str], str] | None:
+        """Return what fills the templates of a body in, or None if nobody asked for it."""
+        if not (wanted if wanted is not None else getattr(self, "template", False)):
+            return None
+        from subagents_nb.notebook.namespace import fill_template
+
+        variables = self._variables()
+        return lambda text: fill_template(text, variables)
 
     @staticmethod
     def _read(magic: str, line: str) -> Any:
@@ -77,7 +87,7 @@ def patience(parser: MagicParser, wait: str | None) -> str | float | None:
         parser.error(f"--wait: {error}")
 
 
-def number(parser: MagicParser, flag: str, given: str | None) -> int | None:
+def number(parser: MagicParser, flag: str, given: str | None, *, least: int = 1) -> int | None:
     """Return a flag's number.
 
     Raises:
@@ -85,9 +95,28 @@ def number(parser: MagicParser, flag: str, given: str | None) -> int | None:
     """
     if given is None:
         return None
-    if not given.isdecimal() or int(given) == 0:
-        parser.error(f"{flag}: {given!r} is no number of 1 or more")
+    if not given.isdecimal() or int(given) < least:
+        parser.error(f"{flag}: {given!r} is no number of {least} or more")
     return int(given)
+
+
+def amount(parser: MagicParser, flag: str, given: str | None) -> float | None:
+    """Return a flag's amount, as 200000, 200k, 1.5M or $2.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if given is None:
+        return None
+    text = given.strip().lstrip("$").replace(",", "").replace("_", "").upper()
+    scale = {"K": 1e3, "M": 1e6}.get(text[-1:], 1.0)
+    try:
+        found = float(text[:-1] if scale > 1 else text) * scale
+    except ValueError:
+        found = 0.0
+    if not 0 < found < float("inf"):
+        parser.error(f"{flag}: {given!r} is no amount above 0")
+    return found
 
 
 def raise_failure(run: Any) -> None:
@@ -104,7 +133,23 @@ def origin(shell: Any) -> Any:
     from subagents_nb.domain.plan import Origin
     from subagents_nb.notebook.show import cell_id
 
-    return Origin(surface="magic", session=_SESSION, notebook=_notebook(), cell_id=cell_id(shell))
+    return Origin(
+        surface="magic",
+        session=_SESSION,
+        notebook=_notebook(),
+        cell_id=cell_id(shell),
+        source_sha256=_source(shell),
+    )
+
+
+def _source(shell: Any) -> str | None:
+    """Return the hash of the cell that is being run; None if the front end does not tell."""
+    from subagents_nb.domain.base import sha256_text
+
+    parent: Any = shell.get_parent() if hasattr(shell, "get_parent") else None
+    content = parent.get("content") if isinstance(parent, dict) else None
+    code = content.get("code") if isinstance(content, dict) else None
+    return sha256_text(code) if isinstance(code, str) else None
 
 
 def _notebook() -> str | None:

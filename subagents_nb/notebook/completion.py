@@ -13,6 +13,10 @@ from subagents_nb.notebook.parsers import PARSERS
 _LINE = re.compile(r"\s*(?:\w+\s*=\s*)?%%?(subagent(?:_[a-z]+)?)\b(.*)\Z", re.DOTALL)
 _LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 
+_CHAIN_CELL = re.compile(r"\s*%%subagent_(?:chain|append)\b")
+# `agent: sc`, or the shorthand `- sc` at the beginning of an item.
+_AGENT_HERE = re.compile(r".*\bagent\s*:\s*([\w.-]*)\Z|\s*(?:-\s+)+([\w.-]*)\Z|\s*each\s*:\s*\{\s*([\w.-]*)\Z")
+
 Offer = tuple[str, str]  # a word and what it means
 
 
@@ -36,6 +40,16 @@ def candidates(text: str, variables: dict[str, Any]) -> tuple[str, list[Offer]] 
     if before and parser.takes_value(before[-1]):
         return token, _fitting(token, _values(before[-1], variables))
     return token, _fitting(token, _words(magic, parser, token, before, variables))
+
+
+def agents_in_body(line: str, variables: dict[str, Any]) -> tuple[str, list[Offer]] | None:
+    """Return the agents that may stand at the end of a line of a chain's YAML; None where no agent stands."""
+    match = _AGENT_HERE.match(line)
+    if match is None:
+        return None
+    token = next(part for part in match.groups() if part is not None)
+    found = _fitting(token, _agents(variables))
+    return (token, found) if found else None
 
 
 def _fitting(token: str, offers: Iterator[Offer]) -> list[Offer]:
@@ -153,6 +167,11 @@ def make_matcher(shell: Any) -> Any:
             try:
                 found = candidates(line[: context.cursor_position], shell.user_ns)
             except Exception:  # noqa: BLE001 - a fault while completing must never disturb typing
+                found = None
+        elif _CHAIN_CELL.match(lines[0]):
+            try:
+                found = agents_in_body(line[: context.cursor_position], shell.user_ns)
+            except Exception:  # noqa: BLE001 - likewise
                 found = None
         if found is None:
             return {"completions": [], "suppress": False}

@@ -36,6 +36,14 @@ _REASONS = {
     "vanished": "Its process went away without a word.",
     "output-limit": "It wrote more than it may, and that ended it.",
     "internal": "A fault inside subagents_nb ended it.",
+    "rejected": "A step's work was not accepted.",
+    "fan-out": "A fan-out could not be carried out.",
+    "placeholder": "A task refers to something that is not there.",
+    "child": "Not all of its steps completed.",
+    "attached": "The run that it goes on from gave no output.",
+    "worktree": "A git worktree could not be made or kept.",
+    "fail-fast": "It was not started, since a step beside it failed.",
+    "drained": "It was asked to start nothing new.",
 }
 # Said after the reason, unless the reason has said it.
 _ACTORS = {
@@ -55,7 +63,16 @@ _NAMED_BY = {
     "unknown": {"startup"},
     "provider": {"provider", "auth", "rate-limit", "connection", "truncated", "context", "no-answer", "model"},
 }
-_LIMITS = {"timeout_s": "timeout", "max_requests": "requests", "tool_timeout_s": "tool timeout"}
+# With these the run's own words say which step it was.
+_SAID_BY_THE_CHAIN = {"rejected", "fan-out", "placeholder", "child", "attached", "fail-fast", "drained"}
+_LIMITS = {
+    "timeout_s": "timeout",
+    "max_requests": "requests",
+    "tool_timeout_s": "tool timeout",
+    "concurrency": "steps at a time",
+    "tokens": "tokens",
+    "cost_usd": "cost in dollars",
+}
 
 
 def timeout_of(snapshot: Snapshot) -> float | None:
@@ -87,6 +104,8 @@ def ending(snapshot: Snapshot) -> str:
 def says_it_all(snapshot: Snapshot) -> bool:
     """Whether the run's own last word tells why it ended, so that the same in our words would only repeat it."""
     error = snapshot.error or ""
+    if error and snapshot.stages and snapshot.reason in _SAID_BY_THE_CHAIN:
+        return True
     return bool(error) and (snapshot.reason == "interrupted" or (snapshot.reason == "timeout" and "deadline" in error))
 
 
@@ -103,11 +122,29 @@ def go_on(snapshot: Snapshot, *, has_session: bool | None = None) -> tuple[str, 
         return "see it live:", command(snapshot, "attach")
     if state in {"complete", UNREADABLE}:
         return "look closer:", command(snapshot, "attach")
+    if snapshot.stages:
+        step = _step_to_go_on_from(snapshot)
+        if step is None or state in {"stopped", "rejected"}:
+            return "start over:", command(snapshot, "again")
+        return "go on from one step:", command(snapshot, "resume", f"--step {step}", "…")
     if has_session is None:
         has_session = snapshot.usage.requests > 0
     if state in {"stopped", "rejected"} or not has_session:
         return "start over:", command(snapshot, "again")
     return "go on from here:", command(snapshot, "resume", _more(snapshot), "…")
+
+
+def _step_to_go_on_from(snapshot: Snapshot) -> int | None:
+    """Return the first planned step of a chain that fell short and left a session; those of a fan-out are not planned.
+
+    The session of a step that the launch did not plan can't be gone on from.
+    """
+    planned = {number for stage in snapshot.stages if stage.kind in ("step", "parallel") for number in stage.steps}
+    if snapshot.plan is not None:
+        planned &= {step.index for step in snapshot.plan.steps}
+    steps = snapshot.result.steps if snapshot.result is not None else ()
+    short = (s.index for s in steps if s.session and s.state in ("failed", "paused", "partial") and s.index in planned)
+    return next(short, None)
 
 
 def _more(snapshot: Snapshot) -> str:
@@ -177,4 +214,4 @@ def _retuned(change: Retuned) -> str:
 
 
 def _amount(name: str, value: float) -> str:
-    return words.duration(value) if name.endswith("_s") else f"{value:g}"
+    return words.duration(value) if name.endswith("_s") else f"{value:,.12g}"

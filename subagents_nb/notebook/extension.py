@@ -9,11 +9,13 @@ from typing import Any
 
 _LOADED: dict[int, list[Callable[[], None]]] = {}  # by shell: how to take away what was added
 _SILENT = logging.NullHandler()
-_MAGICS = ("SubagentMagics", "RunMagics")
+_MAGICS = ("SubagentMagics", "RunMagics", "ExperimentMagics", "ExportMagics")
 
 
 def load(shell: Any) -> None:
     """Register magics, completion, notices and the formatters of our lists; doing it twice changes nothing."""
+    from subagents_nb.notebook.experiment_magics import ExperimentMagics
+    from subagents_nb.notebook.export_magics import ExportMagics
     from subagents_nb.notebook.magics import SubagentMagics
     from subagents_nb.notebook.run_magics import RunMagics
     from subagents_nb.notebook.telling import Telling
@@ -22,7 +24,7 @@ def load(shell: Any) -> None:
         return
     # What goes wrong on a thread of ours is for those who listen; the last resort would print into a stranger's cell.
     logging.getLogger("subagents_nb").addHandler(_SILENT)
-    shell.register_magics(SubagentMagics, RunMagics)
+    shell.register_magics(SubagentMagics, RunMagics, ExperimentMagics, ExportMagics)
     telling = Telling(shell)
     telling.install()
     _LOADED[id(shell)] = [_add_matcher(shell), _keep_question_marks(shell), telling.remove]

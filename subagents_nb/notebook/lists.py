@@ -6,6 +6,7 @@ from subagents_nb.domain.agent import AgentCatalog
 from subagents_nb.launching import Preflight, Runs
 from subagents_nb.notebook.html import element
 from subagents_nb.notebook.plan_card import plan_html, plan_text
+from subagents_nb.notebook.reused import would_find
 from subagents_nb.notebook.tables import agents_table_html, agents_table_text, runs_table_html, runs_table_text
 
 
@@ -32,7 +33,8 @@ def agents_text(catalog: AgentCatalog) -> str:
 def preflight_html(preflight: Preflight) -> str:
     """Return a plan, or the reasons against it, as HTML."""
     if preflight.plan is not None:
-        return plan_html(preflight.plan)
+        plan, said = plan_html(preflight.plan), would_find(preflight)
+        return element("div", None, plan, element("p", None, said)) if said else plan
     reasons = [element("li", None, reason) for reason in preflight.reasons]
     return element("div", None, element("p", None, "It would not be launched:"), element("ul", None, *reasons))
 
@@ -40,5 +42,5 @@ def preflight_html(preflight: Preflight) -> str:
 def preflight_text(preflight: Preflight) -> str:
     """Return a plan, or the reasons against it, as text."""
     if preflight.plan is not None:
-        return plan_text(preflight.plan)
+        return "\n".join(filter(None, [plan_text(preflight.plan), would_find(preflight)]))
     return "It would not be launched:\n" + "\n".join(f"  - {reason}" for reason in preflight.reasons)

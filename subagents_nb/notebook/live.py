@@ -10,12 +10,14 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.notebook.graph_feed import GraphFeed
 from subagents_nb.notebook.view import widget_state
 
 EVERY_S = 0.25
 _TAIL_TRAIT_S = 2.0
 _BEAT_S = 5.0
 _STREAMED = ("tail", "tail_end")
+_FED = "graph"  # has a feed of its own
 
 
 class Face(Protocol):
@@ -43,6 +45,7 @@ class LiveView:
         self._publish_end = publish_end
         self._sent = widget_state(first)
         self._streamed = int(self._sent["tail_end"])
+        self._graph = GraphFeed(face, self._sent[_FED], clock) if self._sent[_FED] else None
         self._latest = first
         self._waiting: Snapshot | None = None
         self._last = self._last_tail = self._last_beat = self._clock()
@@ -68,10 +71,17 @@ class LiveView:
         now = self._clock()
         if self._waiting is not None and now - self._last >= EVERY_S:
             self._show()
+        if self._graph is not None:
+            self._graph.renew()
         if now - self._last_beat >= _BEAT_S:
             self._last_beat = now
             self._beat += 1
             self._face.set_trait("beat", self._beat)
+
+    def watch(self, step: int | None, told: dict[str, Any] | None = None) -> None:
+        """Tell the page about one step of a chain from now on, beginning with what it was told; None: about none."""
+        if self._graph is not None:
+            self._graph.watch(step, told)
 
     def leave(self) -> None:
         """Put the card of the last reading in the view's place; nothing is shown afterwards."""
@@ -93,8 +103,10 @@ class LiveView:
         changed = {
             name: value
             for name, value in state.items()
-            if self._sent.get(name) != value and (with_tail or name not in _STREAMED)
+            if self._sent.get(name) != value and (with_tail or name not in _STREAMED) and name != _FED
         }
+        if self._graph is not None:
+            self._graph.show(snapshot)
         if not changed:
             return
         self._sent.update(changed)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import traitlets
 from IPython.core.error import UsageError
-from IPython.core.magic import line_cell_magic, line_magic, magics_class, no_var_expand
+from IPython.core.magic import cell_magic, line_cell_magic, line_magic, magics_class, no_var_expand
 
-from subagents_nb.notebook.cells import CellMagics, explain, number, origin, patience, raise_failure, split_line
+from subagents_nb.notebook.cells import CellMagics, amount, explain, number, origin, patience, raise_failure, split_line
+from subagents_nb.notebook.experiment_flags import about_run, scorers_of
+from subagents_nb.notebook.experiment_magics import launch_sweep
 from subagents_nb.notebook.options import FOREVER
 from subagents_nb.notebook.parsers import PARSERS
 
@@ -27,6 +31,9 @@ class SubagentMagics(CellMagics):
     wait = traitlets.Unicode("", help="`forever` or a time: every launch waits so long.").tag(config=True)
     queue = traitlets.Bool(True, help="Wait for a place when none is free; else refuse.").tag(config=True)
     quiet = traitlets.Bool(False, help="Show nothing at a launch.").tag(config=True)
+    reuse = traitlets.Enum(
+        ("", "tracked", "complete", "never"), "", help="Which runs like it may stand in for a new one."
+    ).tag(config=True)
     template = traitlets.Bool(False, help="Fill {{ name }} in every task.").tag(config=True)
     display = traitlets.Enum(
         ("auto", "widget", "html", "text"),
@@ -80,12 +87,63 @@ class SubagentMagics(CellMagics):
             "name": options.name,
             "timeout": options.timeout or self.timeout or None,
             "tool_timeout": options.tool_timeout or self.tool_timeout or None,
+            **self._inputs(options, "subagent"),
             "tags": tuple(options.tag),
+            "reuse": options.reuse or self.reuse or None,
+            "fresh": options.fresh,
             "origin": origin(self.shell),
+            **about_run(options, PARSERS["subagent"]()),
         }
         if options.dry_run:
             return launching.preflight(**asked)
-        return self._begun(launching.launch(**asked, queue=self.queue and not options.no_queue), options, how_long)
+        if options.sweep:
+            return launch_sweep(None, asked, options, variables, "subagent", how_long)
+        scorers = scorers_of(options, variables, PARSERS["subagent"]())
+        run = launching.launch(**asked, queue=self.queue and not options.no_queue)
+        return self._begun(run, options, how_long, scorers)
+
+    @no_var_expand
+    @cell_magic
+    def subagent_chain(self, line: str, cell: str) -> Any:
+        options = self._read("subagent_chain", line)
+        if options is None:
+            return None
+        from subagents_nb import launching
+        from subagents_nb.errors import LaunchRefused
+        from subagents_nb.notebook.chain_cell import parse
+
+        how_long = self._check(options, "subagent_chain")
+        parser = PARSERS["subagent_chain"]()
+        asked = {
+            "model": options.model or self.default_model or None,
+            "thinking": options.thinking or self.thinking or None,
+            "cwd": options.cwd or self.cwd or None,
+            "name": options.name,
+            "timeout": options.timeout or self.timeout or None,
+            "tool_timeout": options.tool_timeout or self.tool_timeout or None,
+            "max_requests": number(parser, "--max-requests", options.max_requests),
+            "max_children": number(parser, "--max-children", options.max_children),
+            "tool_budget": number(parser, "--tool-budget", options.tool_budget),
+            "usage_budget": options.usage_budget,
+            **self._inputs(options, "subagent_chain"),
+            "tags": tuple(options.tag),
+            "reuse": options.reuse or self.reuse or None,
+            "fresh": options.fresh,
+            "origin": origin(self.shell),
+            **about_run(options, parser),
+        }
+        parsed = parse(cell, self._variables(), agent=self.default_agent or None, fill=self._filler(options.template))
+        if options.dry_run:
+            found = launching.preflight(parsed.chain, **asked)
+            return dataclasses.replace(found, reasons=tuple(parsed.located(found.reasons)))
+        scorers = scorers_of(options, self._variables(), parser)
+        try:
+            if options.sweep:
+                return launch_sweep(parsed.chain, asked, options, self._variables(), "subagent_chain", how_long)
+            run = launching.launch(parsed.chain, **asked, queue=self.queue and not options.no_queue)
+        except LaunchRefused as refused:
+            raise LaunchRefused(parsed.located(refused.reasons)) from refused
+        return self._begun(run, options, how_long, scorers)
 
     @no_var_expand
     @line_cell_magic
@@ -96,6 +154,7 @@ class SubagentMagics(CellMagics):
         how_long = self._check(options, "subagent_resume")
         run = self._typed(self._run(options.run)).resume(
             text,
+            step=number(PARSERS["subagent_resume"](), "--step", options.step, least=0),
             name=options.name,
             timeout=options.timeout,
             max_requests=number(PARSERS["subagent_resume"](), "--max-requests", options.max_requests),
@@ -141,13 +200,28 @@ class SubagentMagics(CellMagics):
             check_bindable(options.bind, self._variables(), force=options.force)
         return patience(PARSERS[magic](), options.wait or self.wait or None)
 
-    def _begun(self, run: Any, options: Any, how_long: str | float | None) -> Any:
+    def _inputs(self, options: Any, magic: str) -> dict[str, Any]:
+        """Return the variables that go into the run. Names only: nothing is evaluated."""
+        if options.inputs is None:
+            return {}
+        from subagents_nb.notebook.namespace import lookup
+
+        variables = self._variables()
+        names = [name.strip() for name in options.inputs.split(",") if name.strip()]
+        limit = amount(PARSERS[magic](), "--max-input-mb", options.max_input_mb)
+        values = {name: lookup(name, variables, "--inputs") for name in names}
+        return {"inputs": values, "max_input_mb": limit}
+
+    def _begun(self, run: Any, options: Any, how_long: str | float | None, scorers: Sequence[Any] = ()) -> Any:
         """Bind the new run, see to it that its end is told, wait for it if asked to; return it to be shown once."""
         from subagents_nb.notebook.notices import NOTICES
         from subagents_nb.notebook.show import show_run
 
         NOTICES.enabled, NOTICES.hook = self.notices, self.on_end
-        NOTICES.expect(run)
+        if not (run.reused and run.status.ended):
+            NOTICES.expect(run)
+        if scorers:
+            run.judge_with(scorers)
         if options.bind is not None:
             self._variables()[options.bind] = run
         quiet = options.quiet if options.quiet is not None else self.quiet
@@ -168,6 +242,8 @@ class SubagentMagics(CellMagics):
         from subagents_nb.launching.schemas import output_type
 
         try:
+            if run.plan.is_flow:
+                return self._typed_chain(run)
             step = run.plan.steps[-1]
             candidate = self._variables().get(step.schema_name or "")
             if candidate is not None and output_type(candidate).schema_ == step.output_schema:
@@ -175,6 +251,20 @@ class SubagentMagics(CellMagics):
         except (RequestError, StoreError):
             return run
         return run
+
+    def _typed_chain(self, run: Any) -> Any:
+        """Do the same for the outputs of a chain, by the numbers and the names of its steps."""
+        from subagents_nb import launching
+        from subagents_nb.launching.schemas import OutputType, output_type
+
+        types: dict[str | int, OutputType] = {}
+        for step in run.plan.steps:
+            candidate = self._variables().get(step.schema_name or "")
+            if candidate is not None and output_type(candidate).schema_ == step.output_schema:
+                types[step.index] = output_type(candidate)
+                if step.output_name:
+                    types[step.output_name] = types[step.index]
+        return launching.Run(run.home, run.id, output_types=types)
 
 
 explain(SubagentMagics)

@@ -74,11 +74,24 @@ class Notices:
         self._to_hook: deque[tuple[Callable[[Run], object], Run]] = deque()
         self._hooking = False
 
+    def launched(self, home: StoreHome, run_id: str) -> None:
+        """This kernel launched a run, with a magic or from Python."""
+        self.expect(Run(home, run_id))
+
+    def awaited(self, run_id: str) -> None:
+        """Code of this kernel waited for a run's end and has it."""
+        self.asked_for(run_id)
+
     def expect(self, run: Run) -> None:
-        """Tell of this run when it ends or asks, unless the person sees it otherwise."""
-        expected = _Expected(run)
+        """Tell of this run when it ends or asks, unless the person sees it otherwise; told again, take this handle."""
         with self._guard:
-            self._runs[run.id] = expected
+            known = self._runs.get(run.id)
+            if known is not None:
+                known.run = run  # a magic knows the type of its output
+                return
+            if run.id in self.suppressed:
+                return
+            expected = self._runs[run.id] = _Expected(run)
         expected.unfollow = self._follow(run.home, run.id, self.hear)
 
     def shown(self, run_id: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import json
 import logging
 import re
 import threading
@@ -10,12 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from subagents_nb.errors import SubagentsError
+from subagents_nb.domain.records import StepResult
+from subagents_nb.errors import RequestError, SubagentsError
 from subagents_nb.launching import Run
+from subagents_nb.notebook.graph_feed import detail
 from subagents_nb.notebook.receipts import steered
 
 MAX_CHARS = 8_000
 _AT_ONCE = 4
+_LAST_STEP = 99_999
 _PAGE = "the notebook page"
 _QUESTION = re.compile(r"[a-z0-9-]{1,80}")
 _log = logging.getLogger(__name__)
@@ -27,27 +31,34 @@ Reply = Callable[[dict[str, Any]], None]
 class PageRequest:
     """Something the page asks for, checked."""
 
-    kind: Literal["stop", "steer", "answer"]
+    kind: Literal["stop", "steer", "answer", "open", "close"]
     text: str = ""
     question: str = ""
+    step: int | None = None  # one step of a chain; None: the run
 
     def ack(self, text: str, *, ok: bool = True, more: bool = False) -> dict[str, Any]:
         """Return what the page is told; `more` if another word follows."""
-        return {"kind": "ack", "to": self.kind, "question": self.question, "text": text, "ok": ok, "more": more}
+        told = {"kind": "ack", "to": self.kind, "question": self.question, "text": text, "ok": ok, "more": more}
+        return told if self.step is None else {**told, "step": self.step}
 
 
 def understood(content: object) -> PageRequest | None:
     """Return what a message from the page asks for; None if it is none that the page may send."""
     if not isinstance(content, dict):
         return None
-    if content.get("kind") == "stop":
-        return PageRequest("stop")
+    kind, step = content.get("kind"), content.get("step")
+    if step is not None and not (type(step) is int and 0 <= step <= _LAST_STEP):
+        return None  # what is meant for one step must never be widened to the run
+    if kind == "stop":
+        return PageRequest("stop", step=step)
+    if kind == "close" or (kind == "open" and step is not None):
+        return PageRequest(kind, step=step)
     text, question = content.get("text"), content.get("question")
     if not isinstance(text, str) or not text.strip() or len(text) > MAX_CHARS:
         return None
-    if content.get("kind") == "steer":
-        return PageRequest("steer", text)
-    if content.get("kind") == "answer" and isinstance(question, str) and _QUESTION.fullmatch(question):
+    if kind == "steer":
+        return PageRequest("steer", text, step=step)
+    if kind == "answer" and isinstance(question, str) and _QUESTION.fullmatch(question):
         return PageRequest("answer", text, question)
     return None
 
@@ -57,6 +68,7 @@ class PageRequests:
 
     def __init__(self, run: Run) -> None:
         self._run = run
+        self.on_watch: Callable[[int | None, dict[str, Any] | None], None] = lambda _step, _told: None
         self._places = threading.BoundedSemaphore(_AT_ONCE)
 
     def hear(self, content: object, reply: Reply) -> None:
@@ -83,13 +95,32 @@ class PageRequests:
             self._places.release()
 
     def _carry_out(self, asked: PageRequest, reply: Reply) -> dict[str, Any]:
+        if asked.kind == "close":
+            self.on_watch(None, None)
+            return asked.ack("")
+        if asked.kind == "open":
+            return self._open(asked.step or 0)
         if asked.kind == "stop":
-            self._run.stop(asked_by=_PAGE)
+            self._run.stop(step=asked.step, asked_by=_PAGE)
             return asked.ack("Stop requested.")
         if asked.kind == "answer":
             self._run.answer(asked.text, question=asked.question, asked_by=_PAGE)
             return asked.ack("Answered.")
         reply(asked.ack("Sent; waiting for the receipt.", more=True))
-        receipt = self._run.steer(asked.text, asked_by=_PAGE)
+        receipt = self._run.steer(asked.text, step=asked.step, asked_by=_PAGE)
         said = steered(self._run.status, receipt)
         return asked.ack(said.text, ok=said.outcome != "too-late")
+
+    def _open(self, number: int) -> dict[str, Any]:
+        """Return what the panel of a step shows. One that has not ended is told about from now on."""
+        step = self._run.steps[number] if number < len(self._run.steps) else None
+        if step is None:
+            raise RequestError(f"{self._run.name} has no step {number}.")
+        status = step.status
+        if isinstance(status, StepResult):
+            self.on_watch(None, None)
+            value = json.dumps(status.value, indent=2, ensure_ascii=False) if status.has_value else None
+            return detail(status, step.text if value is None else value)
+        told = detail(status)
+        self.on_watch(number, told)
+        return told

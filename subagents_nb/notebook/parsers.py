@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from subagents_nb.notebook.experiment_flags import add_experiment_flags
 from subagents_nb.notebook.options import FOREVER, MagicParser
 
 _RUN = "a variable that holds the run, its name, its id, or at least 8 characters of the id"
@@ -17,30 +18,64 @@ def subagent_parser() -> MagicParser:
         "survives the cell, the kernel and the notebook server. Returns the Run at once.",
         usage="[AGENT] [FLAGS]",
         epilog="As a line: %subagent scout -o found -- Which columns look wrong?\n"
-        "See also %subagent_status, _wait, _attach, _stop, _interrupt, _resume, _again, _steer, _answer,\n"
-        "_retune, _drain, _agents, _doctor.",
+        "See also %%subagent_chain for several steps, and %subagent_status, _wait, _attach, _stop,\n"
+        "_interrupt, _resume, _again, _steer, _answer, _append, _retune, _drain, _agents, _doctor.",
     )
-    add = parser.add_argument
-    add("agent", nargs="?", help="which agent; see %%subagent_agents")
+    parser.add_argument("agent", nargs="?", help="which agent; see %%subagent_agents")
     _add_binding(parser)
-    add("--name", help="a name to find the run by")
-    add("--model", help="provider:model, provider/model:thinking, local:smollm2, scripted:NAME or ENDPOINT:model")
-    add("--thinking", metavar="LEVEL", help="off, minimal, low, medium, high, xhigh or max")
-    add(
+    _add_models(parser)
+    parser.add_argument(
         "--schema",
         metavar="NAME",
         help="a pydantic model, dataclass, TypedDict or JSON Schema of yours; types the result",
     )
-    add("--cwd", metavar="DIR", help="where the agent works; it can't leave this directory")
-    add("--timeout", metavar="TIME", help="deadline of the run: seconds, or 90s, 30m, 1.5h")
-    add("--tool-timeout", metavar="TIME", help="how long one tool call may take")
-    _add_waiting(parser)
-    add(
-        "--no-queue", action="store_true", default=None, help="refuse when no place is free, instead of waiting for one"
+    _add_launching(parser)
+    parser.add_argument(
+        "--template", action="store_true", default=None, help="fill {{ name }} in the task from your variables"
     )
-    add("--tag", action="append", default=[], metavar="WORD", help="a word to find the run by; may be repeated")
-    add("--template", action="store_true", default=None, help="fill {{ name }} in the task from your variables")
-    add("--dry-run", action="store_true", help="show the whole plan and its digest; start nothing")
+    return parser
+
+
+def chain_parser() -> MagicParser:
+    """Return the parser of %%subagent_chain."""
+    parser = MagicParser(
+        "%%subagent_chain",
+        "Start a detached chain: the cell's body says in YAML which steps follow one another, which work side\n"
+        "by side, and which are repeated for every item that an earlier step found. Returns the Run at once.",
+        epilog="A body:\n"
+        "  - scout: Which files of data/ look wrong?\n"
+        "    as: found\n"
+        "    schema: Findings                 # a type of yours\n"
+        "  - expand: {from: {output: found, path: /files}, max_items: 20}\n"
+        '    each: {reviewer: "What is wrong with {item.path}?"}\n'
+        "    collect: {as: reviews}\n"
+        "  - parallel:\n"
+        '    - writer: "Sum up {outputs.reviews}"\n'
+        '    - worker: {task: "Mend them: {previous}", label: mending}\n'
+        "A mapping {task: ..., steps: [...], attach: RUN} says what {task} stands for, and which run it goes\n"
+        "on from.",
+    )
+    _add_binding(parser)
+    _add_models(parser)
+    _add_launching(parser)
+    add = parser.add_argument
+    add("--max-requests", metavar="NUMBER", help="how often each step may ask its model")
+    add("--max-children", metavar="NUMBER", help="how many steps the chain may ever start (64)")
+    add("--tool-budget", metavar="NUMBER", help="how many tool calls each step may make")
+    add("--usage-budget", metavar="AMOUNT", help="what all steps together may use: tokens, as 200k, or money, as '$2'")
+    add("--template", action="store_true", default=None, help="fill {{ name }} in its texts from your variables")
+    return parser
+
+
+def append_parser() -> MagicParser:
+    """Return the parser of %%subagent_append."""
+    parser = _run_parser(
+        "%%subagent_append",
+        "Append items to a live chain, behind its last one. The cell's body is YAML, as in %%subagent_chain.",
+    )
+    parser.add_argument(
+        "--template", action="store_true", default=None, help="fill {{ name }} in its texts from your variables"
+    )
     return parser
 
 
@@ -54,6 +89,7 @@ def resume_parser() -> MagicParser:
         "RUN [FLAGS] -- TEXT",
     )
     parser.add_argument("--name", help="a name to find the new run by")
+    _add_step(parser, "of a chain: whose session to go on from")
     parser.add_argument("--timeout", metavar="TIME", help="its deadline, such as 30m, instead of what is left")
     parser.add_argument("--max-requests", metavar="NUMBER", help="how often it may ask the model, likewise")
     _add_binding(parser)
@@ -104,6 +140,7 @@ def stop_parser() -> MagicParser:
         "use %subagent_interrupt instead.",
     )
     parser.add_argument("--reason", metavar="TEXT", help="why, for the record")
+    _add_step(parser, "stop this step of a chain alone; the others go on")
     return parser
 
 
@@ -126,6 +163,7 @@ def steer_parser() -> MagicParser:
         "RUN [FLAGS] -- TEXT",
     )
     parser.add_argument("--follow-up", action="store_true", help="when its turn is over, not before its next request")
+    _add_step(parser, "which step of a chain is meant, where several are at work")
     return parser
 
 
@@ -148,6 +186,9 @@ def retune_parser() -> MagicParser:
     parser.add_argument("--timeout", metavar="TIME", help="deadline, counted from when it began to work")
     parser.add_argument("--max-requests", metavar="NUMBER", help="how often it may ask the model in all")
     parser.add_argument("--tool-timeout", metavar="TIME", help="how long one tool call may take")
+    parser.add_argument("--concurrency", metavar="NUMBER", help="how many steps of a chain may be at work at a time")
+    parser.add_argument("--tokens", metavar="AMOUNT", help="tokens that all steps together may use, as 200k")
+    parser.add_argument("--cost", metavar="DOLLARS", help="what all steps together may cost")
     return parser
 
 
@@ -171,9 +212,75 @@ def doctor_parser() -> MagicParser:
     )
 
 
+def experiment_parser() -> MagicParser:
+    """Return the parser of %subagent_experiment."""
+    parser = MagicParser(
+        "%subagent_experiment",
+        "Let every later launch of this kernel belong to an experiment, or say which one it is.",
+        usage="[NAME] [FLAGS]",
+    )
+    parser.add_argument("name", nargs="?", help="what it is called; quote a name with spaces")
+    parser.add_argument("--off", action="store_true", help="let later launches belong to none")
+    return parser
+
+
+def compare_parser() -> MagicParser:
+    """Return the parser of %subagent_compare."""
+    parser = _run_parser(
+        "%subagent_compare",
+        "Compare runs by the parameters in which they differ: scores with spread and interval, cost,\n"
+        "time, and the paired difference to a baseline. Without runs: those of the current experiment.",
+        "[RUN ...] [FLAGS]",
+        nargs="*",
+    )
+    add = parser.add_argument
+    add("--experiment", metavar="NAME", help="the runs of this experiment")
+    add("--baseline", metavar="NAME=VALUE", help="what the others are held against, as model=a or model=a,style=x")
+    add("--by", action="append", default=[], metavar="NAME", help="a parameter that makes the groups; repeatable")
+    add("--metric", action="append", default=[], metavar="NAME", help="a score or figure to show; repeatable")
+    add("--lower", action="append", default=[], metavar="NAME", help="a score of which less is better; repeatable")
+    return parser
+
+
+def retry_parser() -> MagicParser:
+    """Return the parser of %subagent_retry."""
+    return _run_parser(
+        "%subagent_retry",
+        "Start a new run of the very plan of each run that failed, was lost or stopped, and of no other.\n"
+        "Of a sweep, cells without a run too.",
+        "RUN [RUN ...]",
+        nargs="+",
+    )
+
+
+def export_parser() -> MagicParser:
+    """Return the parser of %subagent_export."""
+    parser = _run_parser(
+        "%subagent_export",
+        "Send ended runs to another tool. What was sent before is brought up to date, never doubled.",
+        "RUN [RUN ...] --to NAME [FLAGS]",
+        nargs="+",
+    )
+    add = parser.add_argument
+    add("--to", metavar="NAME", help="mlflow, trackio, inspect, otel, or what another package adds")
+    add("--prompts", action="store_true", help="send what was said too; inspect always does")
+    add("--set", action="append", default=[], metavar="NAME=VALUE", help="an option of the exporter, such as url=…")
+    return parser
+
+
+def transcript_parser() -> MagicParser:
+    """Return the parser of %subagent_transcript."""
+    parser = _run_parser("%subagent_transcript", "Write what was said in a run as a notebook beside this one.")
+    _add_step(parser, "only this step")
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to; NAME-transcript.ipynb if not given")
+    return parser
+
+
 # By the magic's name.
 PARSERS: dict[str, Callable[[], MagicParser]] = {
     "subagent": subagent_parser,
+    "subagent_chain": chain_parser,
+    "subagent_append": append_parser,
     "subagent_resume": resume_parser,
     "subagent_again": again_parser,
     "subagent_attach": attach_parser,
@@ -187,6 +294,11 @@ PARSERS: dict[str, Callable[[], MagicParser]] = {
     "subagent_drain": drain_parser,
     "subagent_agents": agents_parser,
     "subagent_doctor": doctor_parser,
+    "subagent_experiment": experiment_parser,
+    "subagent_compare": compare_parser,
+    "subagent_retry": retry_parser,
+    "subagent_export": export_parser,
+    "subagent_transcript": transcript_parser,
 }
 
 
@@ -195,6 +307,35 @@ def _run_parser(magic: str, description: str, usage: str = "RUN [FLAGS]", *, nar
     parser = MagicParser(magic, description, usage=usage)
     parser.add_argument("run", nargs=nargs, help=_RUN)
     return parser
+
+
+def _add_step(parser: MagicParser, what: str) -> None:
+    parser.add_argument("--step", metavar="NUMBER", help=what)
+
+
+def _add_models(parser: MagicParser) -> None:
+    add = parser.add_argument
+    add("--name", help="a name to find the run by")
+    add("--model", help="provider:model, provider/model:thinking, local:smollm2, scripted:NAME or ENDPOINT:model")
+    add("--thinking", metavar="LEVEL", help="off, minimal, low, medium, high, xhigh or max")
+
+
+def _add_launching(parser: MagicParser) -> None:
+    add = parser.add_argument
+    add("--cwd", metavar="DIR", help="where the agent works; it can't leave this directory")
+    add("--inputs", metavar="NAMES", help="variables of yours that the agent gets copies of: df,config,fig")
+    add("--max-input-mb", metavar="NUMBER", help="how much they may take together (100)")
+    add("--timeout", metavar="TIME", help="deadline of the run: seconds, or 90s, 30m, 1.5h")
+    add("--tool-timeout", metavar="TIME", help="how long one tool call may take")
+    _add_waiting(parser)
+    add(
+        "--no-queue", action="store_true", default=None, help="refuse when no place is free, instead of waiting for one"
+    )
+    add("--tag", action="append", default=[], metavar="WORD", help="a word to find the run by; may be repeated")
+    add("--reuse", metavar="WHICH", help="which run like it may stand in: tracked (unchanged files), complete, never")
+    add("--fresh", action="store_true", help="start a new run even if there is one like it")
+    add("--dry-run", action="store_true", help="show the whole plan and its digest; start nothing")
+    add_experiment_flags(parser)
 
 
 def _add_binding(parser: MagicParser) -> None:

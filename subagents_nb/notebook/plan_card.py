@@ -9,6 +9,7 @@ from pathlib import Path
 
 from subagents_nb.catalog.places import shown_folder
 from subagents_nb.domain import words
+from subagents_nb.domain.budgets import UsageBudget
 from subagents_nb.domain.plan import Draft, StepPlan
 from subagents_nb.notebook.html import (
     QUIET,
@@ -28,7 +29,9 @@ from subagents_nb.notebook.html import (
     safe,
     styled,
 )
+from subagents_nb.notebook.plan_stages import stage_lines, steps_of, totals
 
+_MOST_STEPS, _FEW = 80, 4
 MAX_PROMPT_CHARS = 100_000
 _WHY = {
     "call": "asked for in this call",
@@ -46,12 +49,16 @@ def plan_html(draft: Draft) -> Html:
     """Show the whole plan of a launch that has not happened."""
     title = safe(element("strong", None, "Plan"), " ", styled("span", SOFT, f"{_title(draft)} · nothing was launched"))
     body: list[Child] = [pairs([(name, _shown(name, text)) for name, text in _facts(draft)])]
-    for step in draft.steps:
-        many = f"step {step.index + 1}: " if len(draft.steps) > 1 else ""
+    if draft.items:
+        body.append(pairs(stage_lines(draft), caption=f"Stages: {totals(draft)}"))
+    steps = steps_of(draft)
+    for called, step in steps[:_MOST_STEPS]:
+        many = f"{called}: " if len(steps) > 1 else ""
         if many:
             facts = [(name, _shown(name, text)) for name, text in _step_facts(step)]
-            body.append(pairs(facts, caption=f"Step {step.index + 1}"))
-        body += [_text(many + name, text, is_open=name == "task") for name, text in _texts(step)]
+            body.append(pairs(facts, caption=called))
+        is_open = "task" if len(steps) <= _FEW else ""
+        body += [_text(many.lower() + name, text, is_open=name == is_open) for name, text in _texts(step)]
     body += [styled("p", QUIET, line(note, 400)) for note in draft.notes]
     return frame("Plan of a launch", bar(title), body)
 
@@ -59,9 +66,12 @@ def plan_html(draft: Draft) -> Html:
 def plan_text(draft: Draft) -> str:
     """Return the whole plan as plain text."""
     lines = [f"Plan: {_title(draft)} (nothing was launched)", *_listed(_facts(draft))]
-    for step in draft.steps:
-        if len(draft.steps) > 1:
-            lines += ["", f"Step {step.index + 1}", *_listed(_step_facts(step))]
+    if draft.items:
+        lines += ["", f"Stages: {totals(draft)}", *_listed(stage_lines(draft))]
+    steps = steps_of(draft)
+    for called, step in steps[:_MOST_STEPS]:
+        if len(steps) > 1:
+            lines += ["", called, *_listed(_step_facts(step))]
         for name, text in _texts(step):
             kept, remark = _verbatim(text)
             lines += ["", f"{name}{remark}:", *(f"  {row}" for row in kept.split("\n"))]
@@ -74,17 +84,27 @@ def _title(draft: Draft) -> str:
 
 
 def _facts(draft: Draft) -> list[tuple[str, str]]:
-    single = list(_step_facts(draft.steps[0])) if len(draft.steps) == 1 else []
+    single = list(_step_facts(draft.steps[0])) if len(draft.steps) == 1 and len(steps_of(draft)) == 1 else []
     timeout = words.duration(draft.timeout_s) if draft.timeout_s else "none"
     facts = [
         ("digest", draft.digest),
         *single,
         ("cwd", _HOME.sub("~", line(shown_folder(Path(draft.cwd)), 400))),
         ("timeout", timeout),
+        ("budget", _budget(draft.usage_budget)),
+        ("may start", f"{plural(draft.max_children, 'step')}, {draft.max_parallel} at a time" if draft.items else ""),
         ("tools may see", ", ".join(draft.tool_env)),
         ("tags", ", ".join(draft.tags)),
     ]
     return [(name, line(text, 1_000)) for name, text in facts if text]
+
+
+def _budget(budget: UsageBudget | None) -> str:
+    if budget is None:
+        return ""
+    tokens = f"{budget.tokens.hard:,.0f} tokens" if budget.tokens is not None else ""
+    money = f"${budget.cost_usd.hard:g}" if budget.cost_usd is not None else ""
+    return f"at most {' and '.join(filter(None, [tokens, money]))}"
 
 
 def _step_facts(step: StepPlan) -> Iterator[tuple[str, str]]:

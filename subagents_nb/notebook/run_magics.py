@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from IPython.core.magic import line_cell_magic, line_magic, magics_class, no_var_expand
+from IPython.core.magic import cell_magic, line_cell_magic, line_magic, magics_class, no_var_expand
 
-from subagents_nb.notebook.cells import ASKED_BY, CellMagics, explain, number
+from subagents_nb.notebook.cells import ASKED_BY, CellMagics, amount, explain, number
 from subagents_nb.notebook.parsers import PARSERS
 
 _EFFECT_S = 5.0
@@ -52,8 +52,11 @@ class RunMagics(CellMagics):
         options = self._read("subagent_stop", line)
         if options is None:
             return None
+        step = number(PARSERS["subagent_stop"](), "--step", options.step, least=0)
         run = self._run(options.run)
-        run.stop(options.reason or "", asked_by=ASKED_BY)
+        run.stop(options.reason or "", step=step, asked_by=ASKED_BY)
+        if step is not None:
+            return self._said(run, "stop requested", f"step {step}; the others go on")
         return self._settled(run)
 
     @no_var_expand
@@ -74,8 +77,9 @@ class RunMagics(CellMagics):
             return None
         from subagents_nb.notebook.receipts import steered
 
+        step = number(PARSERS["subagent_steer"](), "--step", options.step, least=0)
         run = self._run(options.run)
-        receipt = run.steer(text, follow_up=options.follow_up, asked_by=ASKED_BY)
+        receipt = run.steer(text, follow_up=options.follow_up, step=step, asked_by=ASKED_BY)
         return steered(run.status, receipt, follow_up=options.follow_up)
 
     @no_var_expand
@@ -88,6 +92,30 @@ class RunMagics(CellMagics):
         return self._said(run, "answered", run.answer(text, question=options.question, asked_by=ASKED_BY).text)
 
     @no_var_expand
+    @cell_magic
+    def subagent_append(self, line: str, cell: str) -> Any:
+        options = self._read("subagent_append", line)
+        if options is None:
+            return None
+        from subagents_nb.errors import LaunchRefused
+        from subagents_nb.launching.appending import AppendRefused
+        from subagents_nb.notebook.chain_cell import parse
+
+        run = self._run(options.run)
+        try:
+            parsed = parse(cell, self._variables(), fill=self._filler(options.template))
+            answer = run.append(parsed.chain, asked_by=ASKED_BY)
+        except AppendRefused as refused:
+            raise AppendRefused(parsed.located(refused.reasons)) from refused
+        except LaunchRefused as refused:
+            raise AppendRefused(refused.reasons) from refused
+        count = len(parsed.chain.items)
+        what = f"{count} item{'' if count == 1 else 's'}"
+        if answer is None:
+            return self._said(run, "queued", f"{what}; the run is busy and takes them in later")
+        return self._said(run, "appended" if answer.outcome == "accepted" else answer.outcome, answer.text or what)
+
+    @no_var_expand
     @line_magic
     def subagent_retune(self, line: str) -> Any:
         options = self._read("subagent_retune", line)
@@ -98,12 +126,17 @@ class RunMagics(CellMagics):
             "timeout": options.timeout,
             "max_requests": number(parser, "--max-requests", options.max_requests),
             "tool_timeout": options.tool_timeout,
+            "concurrency": number(parser, "--concurrency", options.concurrency),
+            "tokens": amount(parser, "--tokens", options.tokens),
+            "cost_usd": amount(parser, "--cost", options.cost),
         }
         if not any(limits.values()):
-            parser.error("say what to change: --timeout, --max-requests or --tool-timeout")
+            parser.error(
+                "say what to change: --timeout, --max-requests, --tool-timeout, --concurrency, --tokens, --cost"
+            )
         run = self._run(options.run)
         run.retune(**limits, asked_by=ASKED_BY)
-        changed = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in limits.items() if value)
+        changed = ", ".join(f"{name.replace('_', ' ')} {_plain(value)}" for name, value in limits.items() if value)
         return self._said(run, "retuned", changed)
 
     @no_var_expand
@@ -148,6 +181,10 @@ class RunMagics(CellMagics):
         from subagents_nb.notebook.receipts import Said
 
         return Said.about(run.name, outcome, text)
+
+
+def _plain(value: Any) -> str:
+    return f"{value:,.12g}" if isinstance(value, float) else str(value)
 
 
 explain(RunMagics)

@@ -17,6 +17,7 @@ from subagents_nb.notebook.card import Beside, card_html, card_text
 from subagents_nb.notebook.live import CardView, LiveView
 from subagents_nb.notebook.notices import NOTICES
 from subagents_nb.notebook.page_requests import PageRequests
+from subagents_nb.notebook.reused import anew_line, reused_line
 from subagents_nb.notebook.view import text_line, widget_state
 from subagents_nb.store import FileRuns
 
@@ -47,7 +48,9 @@ def show_run(run: Run) -> bool:
     if snapshot.ended:
         NOTICES.asked_for(run.id)
     if mode == "text":
-        sys.stdout.write((card_text(snapshot) if snapshot.ended else text_line(snapshot)) + "\n")
+        found = reused_line(run, snapshot)
+        live = "\n".join(filter(None, [text_line(snapshot), found or anew_line(snapshot)]))
+        sys.stdout.write((card_text(snapshot, Beside(reused=found)) if snapshot.ended else live) + "\n")
         return snapshot.ended
     if snapshot.ended:
         _publish(shell, _card(run, shell))
@@ -105,14 +108,17 @@ class _Place:
 
 
 def _show_widget(place: _Place, snapshot: Snapshot) -> LiveView:
-    from subagents_nb.notebook.widget import RunWidget
+    from subagents_nb.notebook.widget import ChainWidget, RunWidget
 
-    run = place.run
-    widget = RunWidget(widget_state(snapshot), on_request=PageRequests(run).hear)
+    requests = PageRequests(place.run)
+    kind = ChainWidget if snapshot.stages else RunWidget
+    widget = kind(widget_state(snapshot), on_request=requests.hear)
     bundle: Any = widget._repr_mimebundle_() or {}
     data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
     place.show({**data, "text/plain": text_line(snapshot)}, metadata)
-    return LiveView(widget, snapshot, publish_end=place.replace)
+    view = LiveView(widget, snapshot, publish_end=place.replace)
+    requests.on_watch = view.watch
+    return view
 
 
 def _show_html(place: _Place, snapshot: Snapshot) -> CardView:
@@ -134,6 +140,7 @@ def _bundle(snapshot: Snapshot, run: Run, shell: Any) -> dict[str, str]:
         has_session=_has_session(run),
         changed_files=_changed_files(run) if left_no_word else (),
         source=FileRuns(run.home).snapshot(snapshot.resumed_from).name if snapshot.resumed_from else "",
+        reused=reused_line(run, snapshot),
     )
     return {"text/html": card_html(snapshot, beside), "text/plain": card_text(snapshot, beside)}
 

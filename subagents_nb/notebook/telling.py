@@ -31,21 +31,43 @@ class Telling:
         self._notices = notices or _notices
         self._takes_input = True
         self._broken = False
+        self._leave: Callable[[], None] | None = None
 
     def install(self) -> None:
         """Begin to tell."""
         self._shell.events.register("pre_run_cell", self.before_cell)
+        self._shell.events.register("post_run_cell", self.after_cell)
         atexit.register(self.at_exit)
 
     def remove(self) -> None:
         """Tell nothing any more."""
         self._shell.events.unregister("pre_run_cell", self.before_cell)
+        self._shell.events.unregister("post_run_cell", self.after_cell)
         atexit.unregister(self.at_exit)
+        if self._leave is not None:
+            self._leave()
+            self._leave = None
         if (notices := self._notices()) is not None:
             notices.close()
 
+    def after_cell(self, *_: Any) -> None:
+        """Begin to listen once this kernel has launched anything: before that nothing of it need be loaded."""
+        if self._leave is not None or "subagents_nb.launching.hearing" not in sys.modules:
+            return
+        try:
+            from subagents_nb.launching.hearing import observe
+            from subagents_nb.notebook.notices import NOTICES
+
+            if (magics := self._shell.magics_manager.registry.get("SubagentMagics")) is not None:
+                NOTICES.enabled, NOTICES.hook = magics.notices, magics.on_end
+            self._leave = observe(NOTICES)
+        except Exception:  # noqa: BLE001 - as in before_cell
+            self._leave = _nothing
+            _log.exception("launches of this kernel can't be heard of")
+
     def before_cell(self, info: Any = None) -> None:
         """Show what there is to tell in the cell that begins now, if it is one that the person runs."""
+        self.after_cell()
         try:
             self._takes_input = _takes_input(self._shell)
             if (show := sys.modules.get("subagents_nb.notebook.show")) is not None:
@@ -76,6 +98,10 @@ class Telling:
 
     def _has_person(self) -> bool:
         return self._takes_input and os.environ.get(NONINTERACTIVE_VARIABLE) != "1"
+
+
+def _nothing() -> None:
+    """Undo nothing."""
 
 
 def _notices() -> Any:

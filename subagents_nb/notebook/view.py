@@ -11,6 +11,8 @@ from subagents_nb.domain.records import RECENT_TOOLS, TAIL_CHARS, StepStatus, To
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import StepState
 from subagents_nb.notebook.endings import asked, ending, go_on, timeout_of
+from subagents_nb.notebook.graph import mode_of, so_far, step_rows
+from subagents_nb.notebook.graph_feed import drawn
 from subagents_nb.notebook.html import clean, cut, line, plural, scalar
 from subagents_nb.notebook.shown import ASKS, UNREADABLE, command, shown_name, shown_state, who
 
@@ -26,7 +28,7 @@ def value_summary(snapshot: Snapshot, limit: int = 160) -> str:
     if not snapshot.has_value:
         return plural(len(snapshot.text), "character") + " of text" if snapshot.text else ""
     value = snapshot.value
-    named = snapshot.plan.steps[-1].schema_name if snapshot.plan is not None else None
+    named = _schema_name(snapshot)
     if isinstance(value, list):
         return line(f"{named or 'list'}, {plural(len(value), 'item')}", limit)
     if isinstance(value, dict):
@@ -36,6 +38,14 @@ def value_summary(snapshot: Snapshot, limit: int = 160) -> str:
         shown = ", ".join(str(key) for key in list(value)[:6]) + (", …" if len(value) > 6 else "")
         return line(f"{named or 'object'} with {shown or 'no fields'}", limit)
     return scalar(value, limit)
+
+
+def _schema_name(snapshot: Snapshot) -> str | None:
+    steps = snapshot.plan.steps if snapshot.plan is not None else ()
+    if not snapshot.stages:
+        return steps[-1].schema_name if steps else None
+    answered = getattr(snapshot.answer, "index", None)
+    return next((step.schema_name for step in steps if step.index == answered), None)
 
 
 def now(snapshot: Snapshot, limit: int = 120) -> str:
@@ -57,6 +67,8 @@ def _doing(snapshot: Snapshot) -> str:
         return f"“{line(snapshot.questions[0].text, 118)}”"
     if snapshot.waits_for_place:
         return WAITS
+    if snapshot.stages:
+        return attention_line(snapshot) or so_far(step_rows(snapshot))
     step = _current(snapshot)
     running = [row.name for row in snapshot.open_tools]
     return attention_line(snapshot) or (running[-1] if running else step.activity if step is not None else "")
@@ -95,9 +107,10 @@ def text_line(snapshot: Snapshot) -> str:
 def widget_state(snapshot: Snapshot) -> dict[str, Any]:
     """Return exactly the traits that the page knows, all bounded. The page cleans the tail, whose length counts."""
     state, usage, step = shown_state(snapshot), snapshot.usage, _current(snapshot)
-    agent, model = who(snapshot)
-    tail = snapshot.tail[-TAIL_CHARS:].encode("utf-8", "replace").decode("utf-8")
-    streamed = step.tail_end if step is not None and step.tail == snapshot.tail else 0
+    chain = bool(snapshot.stages)
+    agent, model = mode_of(snapshot) if chain else who(snapshot)
+    tail = "" if chain else snapshot.tail[-TAIL_CHARS:].encode("utf-8", "replace").decode("utf-8")
+    streamed = step.tail_end if not chain and step is not None and step.tail == snapshot.tail else 0
     error, more = cut(clean(snapshot.error or "").strip(), _ERROR_CHARS)
     return {
         "run_id": line(snapshot.run_id, 80),
@@ -113,7 +126,7 @@ def widget_state(snapshot: Snapshot) -> dict[str, Any]:
         "tool_calls": usage.tool_calls,
         "tool_limit": None,
         "refusals": snapshot.refusals,
-        "tools": [_tool(row) for row in _tools(snapshot, step)[-RECENT_TOOLS:]],
+        "tools": [] if chain else [_tool(row) for row in _tools(snapshot, step)[-RECENT_TOOLS:]],
         "tail": tail,
         "tail_end": max(streamed, len(tail)),
         "note": line(snapshot.notes[0], 300) if snapshot.notes else "",
@@ -123,6 +136,7 @@ def widget_state(snapshot: Snapshot) -> dict[str, Any]:
         "waited_s": snapshot.waited_s,
         "questions": [_question(question) for question in snapshot.questions[:_QUESTIONS]],
         "stopping": bool(snapshot.status is not None and snapshot.status.stopping and not snapshot.ended),
+        "graph": drawn(snapshot),
     }
 
 

@@ -14,9 +14,9 @@ Reply = Callable[[dict[str, Any]], None]
 
 
 class RunWidget(anywidget.AnyWidget):
-    """One run on the page. The traits are the contract with widgets/run.js."""
+    """One run on the page. The traits are the contract with widgets/view.js."""
 
-    _esm = joined(asset("dom.js"), asset("asks.js"), asset("run.js"))
+    _esm = joined(asset("dom.js"), asset("asks.js"), asset("view.js"), asset("run.js"))
     _css = asset("run.css")
 
     run_id = traitlets.Unicode("").tag(sync=True)
@@ -43,6 +43,7 @@ class RunWidget(anywidget.AnyWidget):
     attention = traitlets.Unicode("").tag(sync=True)
     waited_s = traitlets.Float(0.0).tag(sync=True)
     beat = traitlets.Int(0).tag(sync=True)
+    graph = traitlets.Dict().tag(sync=True)  # of a chain; empty otherwise
 
     def __init__(self, state: dict[str, Any], *, on_request: Callable[[Any, Reply], None]) -> None:
         super().__init__(**state)
@@ -61,3 +62,10 @@ class RunWidget(anywidget.AnyWidget):
         if layout is not None:
             layout.close()
         self.close()
+
+
+class ChainWidget(RunWidget):
+    """A chain on the page: a run with its stages. Runs of one step never load what it needs besides."""
+
+    _esm = joined(*map(asset, ("dom.js", "asks.js", "graph.js", "step.js", "view.js", "chain.js")))
+    _css = "\n".join(map(asset, ("run.css", "chain.css")))

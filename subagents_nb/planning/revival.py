@@ -65,6 +65,8 @@ def draft_revival(
         cwd=plan.cwd,
         steps=(going_on,),
         timeout_s=timeout,
+        inputs=plan.inputs,
+        python_memory_mb=plan.python_memory_mb,
         tool_env=plan.tool_env,
         notes=plan.notes,
         tags=plan.tags,

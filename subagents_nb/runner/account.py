@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from subagents_nb.domain.events import (
+    ArtifactMade,
     EngineEvent,
     FileChanged,
     TextStreamed,
@@ -13,7 +14,7 @@ from subagents_nb.domain.events import (
     ToolStarted,
     fold,
 )
-from subagents_nb.domain.records import Refusal, StepResult, StepStatus, ToolRow
+from subagents_nb.domain.records import Artifact, Refusal, StepResult, StepStatus, ToolRow
 from subagents_nb.domain.states import RunState, StepState
 from subagents_nb.store.codec import lenient_json
 
@@ -33,6 +34,7 @@ class StepAccount:
         self.status = first
         self.refusals: list[Refusal] = []
         self.changed_files: list[str] = []
+        self.artifacts: list[Artifact] = []
         self.failed_edits: list[float] = []
         self.last_event_s = 0.0
         self.result: StepResult | None = None
@@ -58,6 +60,8 @@ class StepAccount:
             case FileChanged(path):
                 if path not in self.changed_files and len(self.changed_files) < _KEPT_FILES:
                     self.changed_files.append(path)
+            case ArtifactMade(artifact):
+                self.artifacts.append(artifact)
             case _:
                 pass
         return True

@@ -1,6 +1,6 @@
 """The processes that this runner started, and how each ended: its candidate for the proof that nothing is left of it.
 
-One account for the whole process. Only `engines.shell` and `notify` start any.
+One account for the whole process. Whoever starts a process tells it here, and how it ended once that was seen.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ class Children:
         self._open: dict[int, ChildEnd] = {}
         self._ended: list[ChildEnd] = []
         self._dropped = 0
-        self._asked: list[Callable[[], int | None]] = []
+        self._asked: dict[int, Callable[[], int | None]] = {}
 
     def began(self, pid: int, *, what: str, poll: Callable[[], int | None] | None = None) -> None:
         """Note a child that leads a session of its own. `poll`, without waiting, returns its exit code or None."""
         row = ChildEnd(pid=pid, start_ticks=_start_ticks(pid), group=pid, what=what)
         with self._guard:
             self._open[pid] = row
+            self._asked.pop(pid, None)  # the pid of a child that ended may be another's now
             if poll is not None:
-                self._asked.append(lambda: self._ask(pid, poll))
+                self._asked[pid] = poll
 
     def ended(self, pid: int, code: int | None, *, group_empty: bool | None) -> None:
         """Note how a child ended: a code below zero is a signal, None means that it was not seen."""
@@ -41,6 +42,7 @@ class Children:
             if row is None or (code is None and group_empty is None):
                 return
             del self._open[pid]
+            self._asked.pop(pid, None)
             how = "unknown" if code is None else "exited" if code >= 0 else "killed"
             seen = {"how": how, "code": code, "seen_by": "nobody" if code is None else "runner"}
             self._ended.append(ChildEnd.model_validate({**row.model_dump(), **seen, "group_empty": group_empty}))
@@ -50,8 +52,10 @@ class Children:
 
     def candidate(self, run_id: str, token: str) -> Candidate | None:
         """Return the account as it stands; None if there never was a child."""
-        for ask in list(self._asked):
-            ask()
+        for pid, poll in list(self._asked.items()):
+            code = poll()
+            if code is not None:
+                self.ended(pid, code, group_empty=None)
         with self._guard:
             rows = (*self._ended, *self._open.values())
             if not rows:
@@ -65,11 +69,6 @@ class Children:
                 children=rows,
                 dropped=self._dropped,
             )
-
-    def _ask(self, pid: int, poll: Callable[[], int | None]) -> None:
-        code = poll()
-        if code is not None:
-            self.ended(pid, code, group_empty=None)
 
 
 def _start_ticks(pid: int) -> int | None:

@@ -113,7 +113,7 @@ class Control:
     def _look_around(self) -> None:
         if self._noted is not None:
             self.end(self._noted)
-        if not self._writer.paths.lock.exists():
+        if self._writer.paths.root.is_symlink() or not self._writer.paths.lock.exists():
             self.end(GONE)
         cap()
         self._keep_time()
@@ -126,8 +126,10 @@ class Control:
         if time.monotonic() - self._measured < _MEASURE_S:
             return
         self._measured = time.monotonic()
-        used = disk_use(self._writer.paths, enough=DISK_CAP_BYTES)
-        if used > DISK_CAP_BYTES:
+        # What the person put in does not count.
+        allowed = DISK_CAP_BYTES + sum(one.bytes for one in self._plan.inputs)
+        used = disk_use(self._writer.paths, enough=allowed)
+        if used > allowed:
             self.end(past_disk_cap(used))
 
     def _keep_time(self) -> None:
@@ -219,7 +221,7 @@ class Control:
             return "refused", "only a chain can be appended to; this run has one step"
         why = self._flow.append(Appended(more.items, more.steps, names_of(more.items, more.steps)))
         if why is not None:
-            return ("too-late" if "end" in why else "refused"), why
+            return ("too-late" if "at its end" in why else "refused"), why
         return "accepted", f"{len(more.items)} appended"
 
     def _end(self, cause: Cause) -> tuple[str, str]:

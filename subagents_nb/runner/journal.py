@@ -14,6 +14,7 @@ from subagents_nb.domain.control import KEPT_RECEIPTS, Retuned, SteerReceipt
 from subagents_nb.domain.events import EngineEvent
 from subagents_nb.domain.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.questions import OpenQuestion
+from subagents_nb.domain.reads import ReadLog
 from subagents_nb.domain.records import (
     Actor,
     NamedOutput,
@@ -34,7 +35,9 @@ from subagents_nb.store.clock import utc_now
 from subagents_nb.store.writer import RunWriter
 
 STATUS_EVERY_S = 0.1
-HEARTBEAT_S = 5.0
+# Every write wakes whoever watches: a kernel with fifty silent runs would pay three times as much for one every 1.5 s.
+HEARTBEAT_S, TOOL_HEARTBEAT_S = 5.0, 1.0
+REWORD_S = 10.0  # how often "at work for 5 min" is counted anew
 _FIRST_RETRY_S, _LAST_RETRY_S, _GIVE_UP_S = 0.1, 5.0, 600.0
 _STREAM_LINE_CHARS = 600  # at six bytes a character still one line below what a single write carries whole
 
@@ -42,16 +45,27 @@ _STREAM_LINE_CHARS = 600  # at six bytes a character still one line below what a
 class Journal:
     """The one writer of a run's status, events and result. Its methods may be called from two threads."""
 
-    def __init__(self, writer: RunWriter, plan: LaunchPlan, first: RunStatus, clock: WorkClock) -> None:
+    def __init__(
+        self,
+        writer: RunWriter,
+        plan: LaunchPlan,
+        first: RunStatus,
+        clock: WorkClock,
+        *,
+        reads: Callable[[], ReadLog | None] = lambda: None,
+    ) -> None:
+        self._reads = reads
         self._writer = writer
         self._plan = plan
         self._clock = clock
         self._guard = threading.RLock()
         self._seq = 0
         self._written = 0.0
+        self._worded = 0.0  # when the text of the attention was last made
         self._dirty = False
         self._finished = False
         self._refused = False  # the disk took no status the last time
+        self.disk_full = False  # something that can't be left out waits for room
         self._status = first
         self._accounts = {step.index: StepAccount(step) for step in first.steps}
         self._stages = Stages(first.stages)
@@ -154,7 +168,8 @@ class Journal:
         """Write what came since the last write; called by the runner's tick."""
         with self._guard:
             idle = time.monotonic() - self._written
-            if not self._finished and (self._dirty or idle >= HEARTBEAT_S):
+            at_work = any(account.open_tools for account in self._accounts.values())
+            if not self._finished and (self._dirty or idle >= (TOOL_HEARTBEAT_S if at_work else HEARTBEAT_S)):
                 self._flush_streams()
                 self._write(milestone=False)
 
@@ -195,7 +210,7 @@ class Journal:
         self._milestone(what, {"open": len(questions)}, questions=questions)
 
     def consider(self, thresholds: Thresholds) -> Attention | None:
-        """Decide anew whether to point at this run; return why if that is news."""
+        """Decide anew whether to point at this run; return why if that is news. Words are at most ten seconds old."""
         with self._guard:
             accounts = [a for a in self._accounts.values() if a.status.state is StepState.RUNNING]
             if self._finished or not accounts:
@@ -204,12 +219,18 @@ class Journal:
                 now_s=self.elapsed_s,
                 last_event_s=max(a.last_event_s for a in accounts),
                 open_questions=len(self._status.questions),
+                disk_full=self.disk_full,
                 open_tools=tuple(tool for a in accounts for tool in a.open_tools),
                 failed_edits=tuple(sorted(at for a in accounts for at in a.failed_edits)),
             )
             found, before = attention(pulse, thresholds), self._status.attention
             if (found and found.kind) == (before and before.kind):
+                if found != before and pulse.now_s - self._worded >= REWORD_S:
+                    self._worded = pulse.now_s
+                    self._update(attention=found)
+                    self._dirty = True
                 return None
+            self._worded = pulse.now_s
             self._milestone("attention", {"kind": found.kind if found else None}, attention=found)
             return found
 
@@ -254,6 +275,7 @@ class Journal:
         plan, now = self._plan, self.elapsed_s
         well = state is RunState.COMPLETE
         steps = tuple(account.result for account in self._accounts.values() if account.result is not None)
+        artifacts = [artifact for account in self._accounts.values() for artifact in account.artifacts]
         return RunResult(
             run_id=plan.run_id,
             state=state,
@@ -277,7 +299,17 @@ class Journal:
             open_tools=() if well else tuple(row for a in self._accounts.values() for row in a.open_rows(now)),
             tail="" if well else next((a.status.tail for a in self._accounts.values() if a.status.tail), ""),
             notes=plan.notes,
+            artifacts=tuple(artifacts),
+            reads=self._read_log(),
         )
+
+    def _read_log(self) -> ReadLog | None:
+        """Return what was read; what a person added to the contract meanwhile counts as not known."""
+        log, status = self._reads(), self._status
+        steered = any(receipt.outcome == "delivered" for receipt in status.steering)
+        more = len(self._stages.shown(self._states())) > len(self._plan.items)
+        said = ["it was steered"] * steered + ["items were appended to it"] * more
+        return log if log is None else log.model_copy(update={"untracked": (*log.untracked, *said)})
 
     def _states(self) -> dict[int, StepState]:
         return {index: account.status.state for index, account in self._accounts.items()}
@@ -336,7 +368,7 @@ class Journal:
         while True:
             try:
                 write()
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 print("result not stored: the run's directory is gone", file=sys.stderr, flush=True)  # noqa: T201
                 return
             except OSError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 from subagents_nb.domain.events import (
+    ArtifactMade,
     EngineEvent,
     FileChanged,
     ModelAsked,
@@ -38,6 +39,8 @@ def event_line(event: EngineEvent) -> tuple[str, dict[str, Any]]:
             return "model-named", {"model": model}
         case FileChanged(path):
             return "file-changed", {"path": path}
+        case ArtifactMade(artifact):
+            return "artifact", artifact.model_dump(mode="json", exclude_none=True)
         case Noticed(code, text):
             return "notice", {"code": code, "text": text}
         case _:

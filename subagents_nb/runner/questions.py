@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Callable, Sequence
 
 from subagents_nb.domain.plan import LaunchPlan
@@ -17,6 +18,8 @@ from subagents_nb.store.writer import RunWriter
 _POLL_S = 0.1
 _TEXT_CHARS = 4000
 _CHOICES = 12
+_FIRST_RETRY_S, _LAST_RETRY_S = 0.1, 5.0
+_PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
 
 
 class Questions:
@@ -41,7 +44,7 @@ class Questions:
             choices=tuple(one_line(choice, 200) for choice in choices[:_CHOICES]),
             asked_at=utc_now(),
         )
-        self._writer.question(question)
+        await self._store(question)
         shown = question.model_dump(include={"question_id", "text", "choices", "asked_at"})
         self._open[question.question_id] = OpenQuestion.model_validate(shown)
         self._journal.questions(tuple(self._open.values()), "question-asked")
@@ -51,6 +54,23 @@ class Questions:
         finally:
             self._open.pop(question.question_id, None)
             self._journal.questions(tuple(self._open.values()), "question-closed")
+
+    async def _store(self, question: Question) -> None:
+        """Write the question down; while the disk is full, try again: it must not be lost, nor fail the work."""
+        wait = _FIRST_RETRY_S
+        try:
+            while True:
+                try:
+                    return self._writer.question(question)
+                except OSError as error:
+                    if error.errno not in _PASSING:
+                        raise
+                # The control thread sees it and tells the person.
+                self._journal.disk_full = True
+                await asyncio.sleep(wait)
+                wait = min(wait * 2, _LAST_RETRY_S)
+        finally:
+            self._journal.disk_full = False
 
     async def _reply(self, question_id: str) -> str:
         path = self._writer.paths.reply(question_id)

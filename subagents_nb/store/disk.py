@@ -7,9 +7,11 @@ import errno
 import os
 import secrets
 import stat
+import time
 from pathlib import Path
 
 from subagents_nb.errors import Unreadable
+from subagents_nb.store.inside import inside, open_parent
 
 PRIVATE_FILE = 0o600
 PRIVATE_DIR = 0o700
@@ -20,9 +22,17 @@ _NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # a pipe in place of a file must not h
 # These say nothing about the file: asked again later, the answer may be another.
 _PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EIO, errno.ESTALE})
 
+_HELD_S = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.25, 0.25, 0.25)
+
 
 class Disk:
-    """Replace, create once, append, read bounded. Every call names whole paths inside directories that are ours."""
+    """Replace, create once, append, read bounded. Every call names whole paths inside directories that are ours.
+
+    Below a run's directory, itself included, no link is followed: a call that would need to raises NotADirectoryError.
+    """
+
+    waits_for_readers = os.name == "nt"  # a file that is open can't be replaced there
+    pause = staticmethod(time.sleep)
 
     def make_dir(self, path: Path) -> None:
         """Create one private directory.
@@ -30,7 +40,28 @@ class Disk:
         Raises:
             FileExistsError: it is there already.
         """
-        path.mkdir(mode=PRIVATE_DIR)
+        with inside(path) as (folder, name):
+            os.mkdir(name, PRIVATE_DIR, dir_fd=folder)
+
+    def names(self, directory: str | Path) -> list[str]:
+        """Return what lies in a directory of ours.
+
+        Raises:
+            OSError: it is missing, or a link.
+        """
+        with inside(directory) as (folder, name):
+            if folder is None:
+                return os.listdir(directory)
+            handle = os.open(name, os.O_RDONLY | os.O_DIRECTORY | _NOFOLLOW | _CLOEXEC, dir_fd=folder)
+            try:
+                return os.listdir(handle)
+            finally:
+                os.close(handle)
+
+    def remove(self, path: Path) -> None:
+        """Remove a file of ours."""
+        with inside(path) as (folder, name):
+            os.unlink(name, dir_fd=folder)
 
     def replace(self, path: Path, data: bytes, *, durable: bool) -> None:
         """Put `data` in place of whatever `path` holds: readers see the old or the new, whole."""
@@ -63,7 +94,11 @@ class Disk:
     def link(self, temp: Path, path: Path) -> None:
         """Give a finished file its name, refusing to replace another."""
         try:
-            os.link(temp, path)
+            with inside(temp) as (source, old), inside(path) as (target, new):
+                if source is None or target is None:
+                    os.link(temp, path)
+                else:
+                    os.link(old, new, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
         except OSError as error:
             if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK):
                 raise
@@ -77,8 +112,22 @@ class Disk:
                 raise
 
     def rename(self, source: Path, target: Path) -> None:
-        """Rename over the target in one step."""
-        os.replace(source, target)
+        """Rename over the target in one step. On Windows whoever reads the target holds us up, for a second at most.
+
+        Raises:
+            OSError: it can't be done; the source is left where it is.
+        """
+        for pause in _HELD_S if self.waits_for_readers else ():
+            try:
+                return self._rename(source, target)
+            except PermissionError:
+                self.pause(pause)
+        return self._rename(source, target)
+
+    @staticmethod
+    def _rename(source: Path, target: Path) -> None:
+        with inside(source) as (here, old), inside(target) as (there, new):
+            os.replace(old, new, src_dir_fd=here, dst_dir_fd=there)
 
     def sync_dir(self, directory: Path) -> None:
         """Make a rename or link in `directory` survive a power cut, where the platform can."""
@@ -114,7 +163,7 @@ class Disk:
             Unreadable: it is missing, a link or something else than a file, or not permitted.
         """
         try:
-            handle = os.open(path, os.O_RDONLY | _NOFOLLOW | _CLOEXEC | _NONBLOCK)
+            handle = _open_for_reading(path)
         except FileNotFoundError as error:
             raise Unreadable("it is not there", kind="missing") from error
         except PermissionError as error:
@@ -144,7 +193,8 @@ class Disk:
 
     def open(self, path: Path, flags: int) -> int:
         """Open a file or directory of ours, never through a link and without waiting; what is made is private."""
-        return os.open(path, flags | _NOFOLLOW | _CLOEXEC | _NONBLOCK, PRIVATE_FILE)
+        with inside(path) as (folder, name):
+            return os.open(name, flags | _NOFOLLOW | _CLOEXEC | _NONBLOCK, PRIVATE_FILE, dir_fd=folder)
 
     def write(self, handle: int, data: bytes) -> None:
         """Write all of `data`."""
@@ -158,7 +208,19 @@ class Disk:
 
     def _discard(self, temp: Path) -> None:
         with contextlib.suppress(OSError):
-            temp.unlink()
+            self.remove(temp)
+
+
+def _open_for_reading(path: str | Path) -> int:
+    # What `inside` does, without a generator: lists come here thousands of times.
+    folder = open_parent(path)
+    if folder is None:
+        return os.open(path, os.O_RDONLY | _NOFOLLOW | _CLOEXEC | _NONBLOCK)
+    try:
+        name = os.fspath(path).rpartition(os.sep)[2]
+        return os.open(name, os.O_RDONLY | _NOFOLLOW | _CLOEXEC | _NONBLOCK, dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def _read_all(handle: int, size: int) -> bytes:

@@ -66,12 +66,21 @@ class RunPaths:
     def questions(self) -> Path:
         return self.root / "questions"
 
+    @property
+    def scores(self) -> Path:
+        return self.root / "scores"
+
     def reply(self, question_id: str) -> Path:
         return self.root / "questions" / f"{question_id}.reply.json"
 
     @property
     def lock(self) -> Path:
         return self.root / "lock"
+
+    @property
+    def launching(self) -> Path:
+        """The launcher's lock: held from before there is a plan until there is a status, then removed."""
+        return self.root / ".launching"
 
     @property
     def out(self) -> Path:
@@ -102,6 +111,10 @@ class StoreHome:
     @property
     def supervisor(self) -> Path:
         return self.root / "supervisor"
+
+    @property
+    def sweeps(self) -> Path:
+        return self.root / "sweeps"
 
     def run(self, run_id: str) -> RunPaths:
         """Return the paths of a run.

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -10,14 +13,29 @@ from typing import Protocol, TypeVar
 from subagents_nb.domain.base import Document
 from subagents_nb.domain.ids import is_run_id
 from subagents_nb.domain.plan import LaunchPlan
+from subagents_nb.domain.questions import OpenQuestion, Question
 from subagents_nb.domain.records import ProcessRecord, RunResult, RunStatus, Verdict
 from subagents_nb.domain.snapshot import Damage, Snapshot
+from subagents_nb.domain.states import RunState
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.codec import decode
 from subagents_nb.store.disk import DISK, Disk
 from subagents_nb.store.layout import StoreHome
 
 D = TypeVar("D", bound=Document)
+_BATCH = 500
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Pause the garbage collector, which would go through everything read so far again and again: half of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class RunReader(Protocol):
@@ -42,8 +60,7 @@ class FileRuns:
     def ids(self) -> list[str]:
         """Return all run ids, newest first. A missing store has none."""
         try:
-            with os.scandir(self.home.runs) as entries:
-                found = [entry.name for entry in entries if is_run_id(entry.name)]
+            found = [name for name in os.listdir(self.home.runs) if is_run_id(name)]
         except FileNotFoundError:
             return []
         found.sort(reverse=True)
@@ -62,6 +79,8 @@ class FileRuns:
         if result is None or whole:
             verdict = self._read(folder, "verdict.json", Verdict, run_id, damage)
             status = self._read(folder, "status.json", RunStatus, run_id, damage)
+            if status is not None and result is None and verdict is None and status.state is RunState.RUNNING:
+                status = self._with_questions(folder, status)
         if whole or (result is None and status is None):
             plan = self._read(folder, "plan.json", LaunchPlan, run_id, damage)
         if whole:
@@ -78,10 +97,22 @@ class FileRuns:
             damage=tuple(damage),
         )
 
+    def has_last_word(self, run_id: str) -> bool:
+        """Say, without reading, whether a run has a result or a verdict. False: only its documents can tell.
+
+        Raises:
+            UnknownRun: the text is no run id.
+        """
+        folder = self.home.run_folder(run_id)
+        return any(_is_filled(f"{folder}{os.sep}{name}") for name in ("result.json", "verdict.json"))
+
     def all(self) -> Iterator[Snapshot]:
         """Read every run, newest first."""
-        for run_id in self.ids():
-            yield self.snapshot(run_id)
+        ids = self.ids()
+        for start in range(0, len(ids), _BATCH):
+            with uncollected():
+                batch = [self.snapshot(run_id) for run_id in ids[start : start + _BATCH]]
+            yield from batch
 
     def _read(self, folder: str, name: str, kind: type[D], run_id: str, damage: list[Damage]) -> D | None:
         try:
@@ -91,11 +122,41 @@ class FileRuns:
                 damage.append(Damage(document=name, kind=error.kind, message=str(error)))
             return None
 
+    def _with_questions(self, folder: str, status: RunStatus) -> RunStatus:
+        """Return the status with the questions that wait by their files, which the runner's own word follows later."""
+        directory = f"{folder}{os.sep}questions"
+        try:
+            names = set(self._disk.names(directory))
+        except OSError:
+            return status
+        asked = {name.removesuffix(".json") for name in names if name.endswith(".json") and name[0] == "q"}
+        waiting = {one for one in asked if not one.endswith(".reply") and f"{one}.reply" not in asked}
+        shown = {question.question_id: question for question in status.questions}
+        if waiting == shown.keys():
+            return status
+        found = [question for one, question in shown.items() if one in waiting]
+        for one in waiting - shown.keys():
+            with contextlib.suppress(Unreadable):
+                path = f"{directory}{os.sep}{one}.json"
+                question = decode(self._disk.read(path), Question, status.run_id)
+                kept = question.model_dump(include=set(OpenQuestion.model_fields))
+                found.append(OpenQuestion.model_validate(kept))
+        found.sort(key=lambda question: question.asked_at)
+        return status.model_copy(update={"questions": tuple(found)})
+
     @staticmethod
     def _nothing(folder: str) -> Damage:
         there = os.path.isdir(folder)
         message = "the directory holds no document of a run" if there else "the run's directory is gone"
         return Damage(document="run", kind="missing", message=message)
+
+
+def _is_filled(path: str) -> bool:
+    try:
+        info = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(info.st_mode) and info.st_size > 0
 
 
 def read_document(path: Path, kind: type[D], run_id: str, *, disk: Disk = DISK) -> D:

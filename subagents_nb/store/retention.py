@@ -219,7 +219,7 @@ def _look_around(root: Path) -> tuple[bool, bool, float | None]:
 
 def _has_open_question(paths: RunPaths) -> bool:
     try:
-        names = {name for name in os.listdir(paths.questions) if name.startswith("q") and name.endswith(".json")}
+        names = {name for name in DISK.names(paths.questions) if name.startswith("q") and name.endswith(".json")}
     except FileNotFoundError:
         return False
     except OSError:

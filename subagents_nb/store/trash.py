@@ -194,6 +194,9 @@ class Trash:
     @staticmethod
     def _remove_folder(path: Path) -> list[tuple[str, str]]:
         try:
+            if path.is_symlink():
+                path.unlink()
+                return []
             try:
                 shutil.rmtree(path)
             except PermissionError:

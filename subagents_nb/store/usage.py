@@ -17,7 +17,8 @@ def disk_use(paths: RunPaths | Path, *, enough: int | None = None) -> int:
     The walk is bounded: it ends after 50,000 entries, or as soon as more than `enough` bytes are found: the answer
     is then what there is at least.
     """
-    pending = [os.fspath(paths.root if isinstance(paths, RunPaths) else paths)]
+    root = os.fspath(paths.root if isinstance(paths, RunPaths) else paths)
+    pending = [] if os.path.islink(root) else [root]
     total, left = 0, _MAX_ENTRIES
     while pending and left > 0:
         try:

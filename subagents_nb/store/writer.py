@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,9 @@ from subagents_nb.domain.records import (
 from subagents_nb.errors import StoreError, Unreadable
 from subagents_nb.store.codec import encode, lenient_json
 from subagents_nb.store.disk import DISK, Disk
+from subagents_nb.store.inputs import Content, write_inputs
 from subagents_nb.store.layout import RunPaths, StoreHome
+from subagents_nb.store.lock import hold
 from subagents_nb.store.reader import read_document
 
 EVENTS_CAP_BYTES = 50 * 1024 * 1024
@@ -34,31 +36,46 @@ _RESERVE_BYTES = 64 * 1024
 _LINE_BYTES = 4000
 
 
-def create_run(home: StoreHome, plan: LaunchPlan, recovery: RecoveryRecord, *, disk: Disk = DISK) -> RunWriter:
+def create_run(
+    home: StoreHome,
+    plan: LaunchPlan,
+    recovery: RecoveryRecord,
+    *,
+    inputs: Sequence[Content] = (),
+    disk: Disk = DISK,
+    launching: bool = False,
+) -> RunWriter:
     """Make the directory of a new run with its plan and recovery record; a failure leaves nothing behind.
+
+    With `launching`, hold the launcher's lock in it until `launched`: a plan without a status belongs to somebody.
 
     Raises:
         StoreError: the directory can't be made or written.
     """
     paths = home.run(plan.run_id)
+    writer = RunWriter(paths, disk=disk)
     try:
         disk.make_dir(paths.root)
         try:
+            if launching:
+                writer.begin_launch()
             disk.make_dir(paths.control)
             disk.make_dir(paths.answers)
             disk.make_dir(paths.questions)
             disk.make_dir(paths.root / "steps")
             for step in plan.steps:
                 disk.make_dir(paths.step(step.index))
+            write_inputs(paths, inputs, disk=disk)
             # The first status follows at once and makes these names durable with its own.
             disk.create_once(paths.plan, encode(plan), entry=False)
             disk.create_once(paths.recovery, encode(recovery), durable=False, entry=False)
         except BaseException:
+            writer.launched()
             discard_run(paths)
             raise
     except OSError as error:
         raise StoreError(f"The run could not be stored below {home.root}: {error.strerror}.") from error
-    return RunWriter(paths, disk=disk)
+    return writer
 
 
 def discard_run(paths: RunPaths) -> None:
@@ -75,9 +92,23 @@ class RunWriter:
     def __init__(self, paths: RunPaths, *, disk: Disk = DISK) -> None:
         self.paths = paths
         self._disk = disk
+        self._launching: int | None = None
         self._events: int | None = None
         self._events_size = 0
         self._events_whole = False  # known to end with a whole line
+
+    def begin_launch(self) -> None:
+        """Take the launcher's lock, before there is a plan: the launcher."""
+        self._launching = hold(self.paths.launching)
+
+    def launched(self) -> None:
+        """Let the launcher's lock go: a status says who owns the run, or the launch was rolled back."""
+        if self._launching is None:
+            return
+        with contextlib.suppress(OSError):
+            self._disk.remove(self.paths.launching)
+        os.close(self._launching)
+        self._launching = None
 
     def status(self, status: RunStatus, *, milestone: bool) -> None:
         """Replace the status: the launcher the first, the runner all others. Only milestones reach the device."""
@@ -107,8 +138,21 @@ class RunWriter:
         return self._disk.create_once(path, encode(record), entry=False)
 
     def verdict(self, verdict: Verdict) -> bool:
-        """Create the verdict: whoever proved the runner dead first. Return False if there was one."""
-        return self._disk.create_once(self.paths.verdict, encode(verdict))
+        """Create the verdict: whoever proved the runner dead first. Return False if there was one.
+
+        One that a power cut emptied counts for nothing; it is put aside.
+        """
+        if self._disk.create_once(self.paths.verdict, encode(verdict)):
+            return True
+        try:
+            read_document(self.paths.verdict, Verdict, verdict.run_id, disk=self._disk)
+        except Unreadable as error:
+            if error.kind != "empty":
+                return False
+            with contextlib.suppress(FileNotFoundError):
+                self._disk.rename(self.paths.verdict, self.paths.verdict.with_suffix(".bad"))
+            return self._disk.create_once(self.paths.verdict, encode(verdict))
+        return False
 
     def request(self, request: ControlRequest) -> None:
         """Ask something of a live run: any process of the user."""
@@ -133,7 +177,9 @@ class RunWriter:
         One that can't be read comes as its id and the reason, to be refused.
         """
         try:
-            names = sorted(n for n in os.listdir(self.paths.control) if n.endswith(".json") and not n.startswith("."))
+            names = sorted(
+                n for n in self._disk.names(self.paths.control) if n.endswith(".json") and not n.startswith(".")
+            )
         except OSError:
             return
         for name in names:
@@ -194,4 +240,4 @@ class RunWriter:
 
     def _release_reserve(self) -> None:
         with contextlib.suppress(OSError):
-            self._reserve_path.unlink()
+            self._disk.remove(self._reserve_path)

@@ -22,6 +22,7 @@ from subagents_nb.supervisor.ending import judge_run
 from subagents_nb.supervisor.identity import start_ticks
 from subagents_nb.supervisor.lastresort import LastResort
 from subagents_nb.supervisor.leftovers import end_leftovers, mark_of
+from subagents_nb.supervisor.proof import is_proved, prove, read_candidate
 
 _SCANNED = 500
 
@@ -91,14 +92,21 @@ class Adopted:
         snapshot = FileRuns(self._home).snapshot(run_id, whole=True)
         if snapshot.result is None and snapshot.verdict is None:
             judge_run(self._home, snapshot, ending=Ending(), judge="supervisor")
+        paths = self._home.run(run_id)
+        if is_proved(paths):
+            return
+        itself = snapshot.result is not None
+        said = read_candidate(paths)
+        proof = prove(began=True, ended_itself=itself, left=left, said=said, started=started)
         ended = {
-            "state": "unknown",
+            "state": "unknown",  # not our child: how it ended could not be seen
             "reason": "observer-unavailable",
+            "candidate": proof.candidate,
             "observed_at": utc_now(),
             "ended_with_it": left.ended,
             "group_empty": left.empty,
         }
-        RunWriter(self._home.run(run_id)).process(started.model_copy(update=ended))
+        RunWriter(paths).process(started.model_copy(update=ended))
 
 
 def _is_alive(pid: int | None) -> bool:

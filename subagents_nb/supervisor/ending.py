@@ -15,10 +15,12 @@ from subagents_nb.domain.states import RunState
 from subagents_nb.domain.words import one_line, plain
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.clock import utc_now
+from subagents_nb.store.disk import DISK
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.reader import FileRuns, read_document, read_tail
 from subagents_nb.store.writer import RunWriter
 from subagents_nb.supervisor.leftovers import Leftovers
+from subagents_nb.supervisor.proof import is_proved, prove, read_candidate
 
 Judge = Literal["supervisor", "shim", "sweep", "launcher"]
 _STDERR_CHARS = 4000
@@ -57,11 +59,15 @@ def record_end(
     if snapshot.result is None:
         ending = Ending(exit_code=exit_code, signal=signal, observed=True)
         judge_run(home, snapshot, ending=ending, judge=judge)
-    writer = RunWriter(home.run(run_id))
-    writer.process(
+    paths = home.run(run_id)
+    if is_proved(paths):
+        return
+    itself = snapshot.result is not None
+    proof = prove(began=began or itself, ended_itself=itself, left=left, said=read_candidate(paths), started=started)
+    RunWriter(paths).process(
         started.model_copy(
             update={
-                **_proof(began or snapshot.result is not None, left),
+                **proof._asdict(),
                 "observed_at": utc_now(),
                 "exit_code": exit_code,
                 "signal": signal,
@@ -70,15 +76,6 @@ def record_end(
             }
         )
     )
-
-
-def _proof(began: bool, left: Leftovers) -> dict[str, str | None]:
-    """Say what was proved: an end counts as observed only if nothing of the run is left behind."""
-    if not began:
-        return {"state": "not-started"}
-    if left.empty:
-        return {"state": "observed"}
-    return {"state": "unknown", "reason": "process-tree-unverified" if left.empty is False else "unsupported-platform"}
 
 
 def judge_run(home: StoreHome, snapshot: Snapshot, *, ending: Ending, judge: Judge) -> bool:
@@ -112,7 +109,10 @@ def judge_run(home: StoreHome, snapshot: Snapshot, *, ending: Ending, judge: Jud
 
 
 def _began(snapshot: Snapshot) -> bool:
-    return snapshot.status is not None and snapshot.status.state is not RunState.QUEUED
+    """Say whether its runner had taken it over; one whose status is cut had, for the first was on the device."""
+    if snapshot.status is None:
+        return any(damage.document == "status.json" for damage in snapshot.damage)
+    return snapshot.status.state is not RunState.QUEUED
 
 
 def _waits(snapshot: Snapshot) -> bool:
@@ -123,7 +123,7 @@ def _waits(snapshot: Snapshot) -> bool:
 def stop_request_of(control: Path) -> str | None:
     """Return the reason of a stop that was asked for, which may be empty; None if there is no readable request."""
     try:
-        names = sorted(name for name in os.listdir(control) if name.startswith("stop-"))
+        names = sorted(name for name in DISK.names(control) if name.startswith("stop-"))
     except OSError:
         return None
     for name in names:

@@ -1,8 +1,9 @@
 """The warm supervisor: one single-threaded process that has imported the model stack and forks runners.
 
 It listens on a private Unix socket, reaps its children and records how they ended, at once, with no kernel alive; runs
-that wait for a place wait here. It leaves after some idle time. Run as `python -m subagents_nb.supervisor.host HOME KEY
-warm|cold`; a cold one imports no model stack and starts fresh interpreters.
+that wait for a place wait here. It has a second socket for those, KEY.queue, which answers while the model stack is
+still being imported: what can't begin yet need not wait for that. It leaves after some idle time. Run as `python -m
+subagents_nb.supervisor.host HOME KEY warm|cold`; a cold one imports no model stack and starts fresh interpreters.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import selectors
 import signal
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,6 +43,7 @@ IDLE_VARIABLE = "SUBAGENTS_NB_SUPERVISOR_IDLE_S"
 _IDLE_S = 1800.0
 _TICK_S, _WATCH_TICK_S, _QUEUE_TICK_S = 5.0, 1.0, 0.1
 _SLOW_PEER_S = 5.0
+_GLANCE_S = 0.02
 _COLLECT_AFTER_S = 60.0
 
 
@@ -58,6 +61,7 @@ class Host:
     def __init__(self, home: StoreHome, key: str, *, forking: bool = True) -> None:
         self.home = home
         self.socket_path = home.supervisor / f"{key}.sock"
+        self._queue_path = wire.queue_path(home.supervisor, key)
         self._nursery = Nursery(home, forking=forking)
         self._queue = Queue(home, self._nursery)
         self._adopted = Adopted(home)
@@ -66,15 +70,49 @@ class Host:
         self._idle_s = float(os.environ.get(IDLE_VARIABLE, _IDLE_S))
         self._last_used = time.monotonic()
         self._leaving = False
+        self._warming = False
+
+    def prepare(self, warm_up: Callable[[], None]) -> None:
+        """Carry out `warm_up`, and take runs into the queue meanwhile; they begin afterwards.
+
+        An alarm interrupts the imports fifty times a second for a glance at the socket: a thread would make forking
+        unsafe.
+        """
+        self._listen(self._queue_path)
+        self._warming = True
+        busy = False
+
+        def glance(*_: object) -> None:
+            nonlocal busy
+            if busy:
+                return
+            busy = True
+            try:
+                self._hear_all(0)
+            except Exception as error:  # noqa: BLE001 - it would be raised in the middle of somebody's import
+                print(f"a request was not heard: {error}", file=sys.stderr, flush=True)  # noqa: T201
+            finally:
+                busy = False
+
+        signal.signal(signal.SIGALRM, glance)
+        signal.setitimer(signal.ITIMER_REAL, _GLANCE_S, _GLANCE_S)
+        try:
+            warm_up()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            self._warming = False
 
     def serve(self) -> None:
         """Listen until there has been nothing to do for the idle time."""
-        self._listen()
+        self._heed_signals()
+        self._listen(self.socket_path)
+        if not self._queue_path.exists():
+            self._listen(self._queue_path)
         for handle in self._adopted.find():
             self._selector.register(handle, selectors.EVENT_READ, self._adopted_ended)
         while not self._leaving:
-            for key, _ in self._selector.select(self._patience_s):
-                key.data(key.fileobj)
+            self._hear_all(self._patience_s)
             self._nursery.force()
             self._adopted.force()
             if self._nursery.reap():
@@ -86,8 +124,13 @@ class Host:
                 collect_daily(self.home, keep_days=_keep_days, judge=functools.partial(sweep, self.home))
             if not busy and (time.monotonic() - self._last_used > self._idle_s or not self.socket_path.exists()):
                 break  # idle for long, or its store was deleted
-        with contextlib.suppress(OSError):
-            self.socket_path.unlink()
+        for path in (self.socket_path, self._queue_path):
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+    def _hear_all(self, within_s: float) -> None:
+        for key, _ in self._selector.select(within_s):
+            key.data(key.fileobj)
 
     @property
     def _patience_s(self) -> float:
@@ -95,16 +138,16 @@ class Host:
             return _QUEUE_TICK_S
         return _WATCH_TICK_S if len(self._nursery) or len(self._adopted) else _TICK_S
 
-    def _listen(self) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            self.socket_path.unlink()  # we hold the lock of this key: whoever made it is gone
+    def _listen(self, path: Path) -> None:
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        with wire.SocketName(self.socket_path) as address:
+        with wire.SocketName(path) as address:
             listener.bind(address)
-        self.socket_path.chmod(0o600)
+        path.chmod(0o600)
         listener.listen(128)
         listener.setblocking(False)
         self._selector.register(listener, selectors.EVENT_READ, self._accept)
+
+    def _heed_signals(self) -> None:
         reading, writing = os.pipe()
         for handle in (reading, writing):
             os.set_blocking(handle, False)
@@ -191,6 +234,8 @@ class Host:
 
     def _reply(self, peer: _Peer, message: dict[str, Any]) -> dict[str, Any]:
         match message.get("op"):
+            case "launch" if self._warming:
+                return {"ok": False, "error": "it is not ready to start runs yet"}
             case "launch":
                 channel = peer.connection.fileno()
                 pid = self._nursery.start(_birth(message), channel=channel, place=peer.place)
@@ -228,15 +273,23 @@ def main(argv: list[str]) -> int:
     except BlockingIOError:
         return 0
     os.chdir("/")
+    host = Host(home, key, forking=mode == "warm")
+    for path in (host.socket_path, wire.queue_path(home.supervisor, key)):
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()  # we hold the lock of this key: whoever made it is gone
     if mode == "warm":
-        import importlib
-
-        importlib.import_module("subagents_nb.runner.main").warm_up()
+        host.prepare(_warm_up)
     gc.collect()
     gc.freeze()
     gc.enable()
-    Host(home, key, forking=mode == "warm").serve()
+    host.serve()
     return 0
+
+
+def _warm_up() -> None:
+    import importlib
+
+    importlib.import_module("subagents_nb.runner.main").warm_up()
 
 
 if __name__ == "__main__":

@@ -6,9 +6,9 @@ be ended from outside, and only by who holds proof of its identity: its parent, 
 
 from __future__ import annotations
 
-import os
 import time
 
+from subagents_nb.store.disk import DISK
 from subagents_nb.store.layout import RunPaths
 
 UNHEARD_S = 3.0
@@ -35,7 +35,7 @@ class LastResort:
 
 def _is_unheard(paths: RunPaths) -> bool:
     try:
-        stops = [name for name in os.listdir(paths.control) if name.startswith("stop-") and name.endswith(".json")]
+        stops = [name for name in DISK.names(paths.control) if name.startswith("stop-") and name.endswith(".json")]
     except OSError:
         return False
     return any(not (paths.answers / name.removeprefix("stop-")).exists() for name in stops)

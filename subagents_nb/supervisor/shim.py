@@ -23,6 +23,8 @@ def main(argv: list[str]) -> int:
     home_text, run_id, token, *place = argv
     handed = tuple(int(handle) for handle in place)
     root = os.path.join(home_text, "runs", run_id)
+    if os.path.islink(root):
+        sys.exit("the run's directory is a link")
     if POSIX:
         if os.fork():
             return 0  # the launcher reaps this one at once; the shim belongs to nobody's kernel

@@ -121,7 +121,8 @@ def connect_queue(home: StoreHome) -> Lines:
         LaunchError: none came up.
     """
     mode: Literal["warm", "cold"] = "cold" if spawn_mode() == "cold" else "warm"
-    connection = _connect(home, mode=mode, wait_s=_WARM_WAIT_S)
+    key = host_key(mode)
+    connection = _connect(home, key, wire.queue_path(home.supervisor, key), wait_s=_WARM_WAIT_S)
     if connection is None:
         raise LaunchError(f"No supervisor came up within {_WARM_WAIT_S:g} s; see {home.supervisor / 'host.log'}.")
     return Lines(connection)
@@ -136,15 +137,14 @@ def connect(home: StoreHome) -> Lines | None:
     mode = spawn_mode()
     if mode == "cold":
         return None
-    connection = _connect(home, wait_s=_WARM_WAIT_S if mode == "warm" else 0.0)
+    key = host_key("warm")
+    connection = _connect(home, key, home.supervisor / f"{key}.sock", wait_s=_WARM_WAIT_S if mode == "warm" else 0.0)
     if connection is None and mode == "warm":
         raise LaunchError(f"No supervisor came up within {_WARM_WAIT_S:g} s; see {home.supervisor / 'host.log'}.")
     return Lines(connection) if connection is not None else None
 
 
-def _connect(home: StoreHome, *, mode: Literal["warm", "cold"] = "warm", wait_s: float) -> socket.socket | None:
-    key = host_key(mode)
-    path = home.supervisor / f"{key}.sock"
+def _connect(home: StoreHome, key: str, path: Path, *, wait_s: float) -> socket.socket | None:
     deadline = time.monotonic() + wait_s
     while True:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -14,8 +14,9 @@ from subagents_nb.supervisor.ending import judge_run
 from subagents_nb.supervisor.leftovers import end_leftovers, mark_of
 from subagents_nb.supervisor.liveness import liveness_of
 
-# A launch takes milliseconds. A plan this old without any status belongs to a launcher that died in between.
+# Where the launcher's lock tells nothing: a launch takes milliseconds, and who needs a minute has died in between.
 _STARTUP_LIMIT_S = 60.0
+_CUT = ("empty", "torn")  # what a power cut makes of a status that was not on the device yet
 
 
 def sweep(home: StoreHome, run_ids: Iterable[str]) -> list[str]:
@@ -27,15 +28,11 @@ def sweep(home: StoreHome, run_ids: Iterable[str]) -> list[str]:
 def _sweep_one(home: StoreHome, runs: FileRuns, run_id: str) -> bool:
     if probe(home.run(run_id).lock) == "held":
         return False  # alive, and nothing else needs to be read
-    first = runs.snapshot(run_id)
-    state = first.state
-    if state is None or state.ended:
+    if not _is_gone(home, runs.snapshot(run_id)):
         return False
-    if not _is_gone(home, first):
-        return False
-    # The runner writes its result before it lets the lock go: read once more now that it is gone.
+    # The runner writes its result before it lets the lock go, and its launcher the status: read once more now.
     again = runs.snapshot(run_id, whole=True)
-    if again.state is None or again.state.ended:
+    if not _is_gone(home, again):
         return False
     try:
         judged = judge_run(home, again, ending=Ending(), judge="sweep")
@@ -48,12 +45,22 @@ def _sweep_one(home: StoreHome, runs: FileRuns, run_id: str) -> bool:
 
 
 def _is_gone(home: StoreHome, snapshot: Snapshot) -> bool:
+    """Say whether it is proved that nobody carries out, or will carry out, a run without a last word."""
     paths = home.run(snapshot.run_id)
+    if snapshot.state is None:
+        # Its status is cut, so nothing names its process: only the lock can tell, and only if it was ever held.
+        cut = any(damage.document == "status.json" and damage.kind in _CUT for damage in snapshot.damage)
+        return cut and probe(paths.lock) == "free" and probe(paths.launching) != "held"
+    if snapshot.state.ended:
+        return False
     status = snapshot.status
     # While a run waits for a place, its life is that of the supervisor that keeps its turn.
     identity = (status.runner or status.queue_keeper) if status is not None else None
     liveness = liveness_of(identity, paths)
     if liveness is not Liveness.UNKNOWN:
         return liveness is Liveness.DEAD
+    launcher = probe(paths.launching)
     unheld = probe(paths.lock) == "free" or not paths.lock.exists()
-    return identity is None and unheld and age_s(snapshot.started_at) > _STARTUP_LIMIT_S
+    if identity is not None or launcher == "held" or not unheld:
+        return False
+    return launcher == "free" or age_s(snapshot.started_at) > _STARTUP_LIMIT_S

@@ -36,6 +36,11 @@ def supervisor_key() -> str:
     return digest.hexdigest()[:12]
 
 
+def queue_path(directory: Path, key: str) -> Path:
+    """Return the socket on which a supervisor takes runs into its queue, from before it can start any."""
+    return directory / f"{key}.queue"
+
+
 def encode(message: dict[str, Any]) -> bytes:
     """Return a message as one line, without its end."""
     return json.dumps(message).encode()

@@ -119,4 +119,7 @@ def test_a_bad_tool_goes_with_its_run(
         assert run.state is RunState.STOPPED, run.error
         case()
     until(lambda: marked_processes(ids) == {}, 3, what="the end of the tools", pause=0.05)
+    for run in begun:
+        proof = until(lambda run=run: proof_of(run), 10, what="the proof of the end")
+        assert proof is not None and (proof.state, proof.candidate) == ("observed", "agrees")
     print(f"{kind} tool: {TIMES} ended in {time.monotonic() - asked:.1f} s on {os.cpu_count()} processors")

@@ -264,3 +264,52 @@ def test_a_queue_that_died_says_that_its_run_never_began_and_how_to_launch_it(
     first.stop()
     assert first.wait(10)
     assert waiting.launch_again().result(20) == "my turn"
+
+
+WARMING = """
+import os, sys, threading
+from pathlib import Path
+from support import ask_host, make_plan
+from subagents_nb.store import open_home
+from subagents_nb.supervisor.host import Host
+from subagents_nb.supervisor.wire import queue_path
+
+home = open_home(Path(sys.argv[1]))
+host, answers = Host(home, "k-warm"), []
+birth = {"run_id": make_plan().run_id, "token": "t", "cwd": "/", "environ": {}}
+
+def talk():
+    for message in ({"op": "ping"}, {"op": "queue", **birth, "limit": 1}, {"op": "launch", **birth}, {"op": "dance"}):
+        answers.append(ask_host(queue_path(home.supervisor, "k-warm"), message))
+
+def warm_up():
+    client = threading.Thread(target=talk)
+    client.start()
+    while client.is_alive():
+        pass
+
+host.prepare(warm_up)
+assert [answer["ok"] for answer in answers] == [True, True, False, False], answers
+assert (answers[0]["pid"], answers[1]["waiting"]) == (os.getpid(), 1), answers
+assert "not ready" in answers[2]["error"] and not host.socket_path.exists()
+"""
+
+
+def test_a_supervisor_takes_runs_into_its_queue_while_it_warms_up(store_home: StoreHome) -> None:
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    subprocess.run([sys.executable, "-c", WARMING, str(store_home.root)], check=True, env=environ, timeout=60)
+
+
+def test_the_first_run_that_waits_is_queued_before_the_supervisor_can_start_any(
+    store_home: StoreHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUBAGENTS_NB_SPAWN", "auto")
+    settings = Path.home() / ".subagents"
+    settings.mkdir()
+    (settings / "settings.toml").write_text("max_live_runs = 1\n")
+    first = launch(task="tick", model="scripted:slow")
+    waiting = launch(task="my turn", model="scripted:echo")
+    assert not (store_home.supervisor / f"{host_key('warm')}.sock").exists(), "it waited for the model stack"
+    assert waiting.status.waits_for_place
+    first.stop()
+    assert waiting.result(60) == "my turn"

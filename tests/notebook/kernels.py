@@ -82,6 +82,7 @@ class Kernel:
             "HOME": str(self.user_home),
             "IPYTHONDIR": str(root / "ipython"),
             "SUBAGENTS_NB_HOME": str(self.home.root),
+            "SUBAGENTS_NB_REUSE": "never",  # most tests launch the same work again and mean another run
         }
         self._manager.start_kernel(env=clean | ours | environ, cwd=str(self.work))
         self._client = self._manager.client()

@@ -86,6 +86,27 @@ def test_what_was_shown_or_waited_for_is_not_told_and_the_reason_is_kept(kernel:
     assert news_of(kernel) == ""
 
 
+PYTHON = "from subagents_nb import launch\n{name} = launch(task='x', model='scripted:{script}', name='{name}')"
+
+
+def test_what_python_launched_is_told_like_what_a_magic_did(kernel: Kernel) -> None:
+    kernel.ok(PYTHON.format(name="from_python", script="fail"))
+    assert "from_python (delegate) failed" in told(kernel, "from_python")
+    kernel.ok("again = from_python.launch_again()")
+    assert "from_python (delegate) failed" in told(kernel, "from_python")
+
+
+@pytest.mark.parametrize(("name", "wait"), [("aw", "await {name}"), ("wt", "{name}.wait()"), ("rs", "{name}.result()")])
+def test_what_code_waited_for_is_not_told_again(kernel: Kernel, name: str, wait: str) -> None:
+    launch(kernel, "echo", f"quiet-{name}")
+    kernel.ok("await work")
+    kernel.ok(PYTHON.format(name=name, script="echo") + f"\nheld = {wait.format(name=name)}")
+    kernel.drain(0.3)
+    assert news_of(kernel) == ""
+    ours = {kernel.run_id(f"quiet-{name}"), kernel.run_id(name)}
+    assert {run: why for run, why in kernel.value(WHY).items() if run in ours} == dict.fromkeys(ours, "asked-for")
+
+
 def test_a_quiet_run_that_asks_is_told_with_how_to_answer(kernel: Kernel) -> None:
     launch(kernel, "ask", "asks-unseen")
     assert told(kernel, "asks-unseen") == (

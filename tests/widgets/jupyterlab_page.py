@@ -62,6 +62,7 @@ class Lab:
             "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
         }  # fmt: skip
         environ = kept | {name: str(self.root / folder) for name, folder in places.items()}
+        environ["SUBAGENTS_NB_REUSE"] = "never"
         argv = [
             sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1",
             f"--ServerApp.port={self.address.rpartition(':')[2]}", "--ServerApp.port_retries=0",

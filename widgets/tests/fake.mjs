@@ -1,6 +1,7 @@
 // Just enough of a page, a model and a clock to test run.js without a browser. Ways to parse HTML throw.
 import { mock } from "node:test";
-import widget from "../run.js";
+import chain from "../chain.js";
+import run from "../run.js";
 
 class FakeNode {
   parentNode = null;
@@ -122,7 +123,7 @@ globalThis.document = {
 const DEFAULTS = {
   run_id: "r-06f3k2m9", name: "find-outliers", agent: "scout", model: "anthropic:claude-sonnet", state: "running",
   elapsed_s: 42, deadline_s: 1800, tokens_in: 12_400, tokens_out: 861, cost: "$0.051", tool_calls: 3, tool_limit: 40,
-  refusals: 0, tools: [], tail: "", tail_end: 0, note: "", error: "", reason: "", stopping: false, questions: [], attention: "", waited_s: 0, beat: 1,
+  refusals: 0, tools: [], tail: "", tail_end: 0, note: "", error: "", reason: "", stopping: false, questions: [], attention: "", waited_s: 0, beat: 1, graph: {},
 };
 
 export class FakeModel {
@@ -178,7 +179,7 @@ export function pass(seconds) {
 }
 
 /** Render a run and name the parts the tests look at. */
-export function show(over = {}) {
+export function show(over = {}, widget = run) {
   const model = new FakeModel(over);
   const el = new FakeElement("div");
   const abort = new AbortController();
@@ -194,4 +195,27 @@ export function show(over = {}) {
     bars: () => section.all().filter((node) => node.getAttribute("role") === "progressbar"),
     text: () => part("sa-tail").childNodes.filter((kid) => kid instanceof FakeText).map((kid) => kid.data).join(""),
   };
+}
+
+/** A chain: a scout, a fan-out of so many, a summary. @param {number} items @param {string[]} states of the steps */
+export function graphOf(items, states = []) {
+  const steps = Array.from({ length: items + 2 }, (_, n) => ({
+    n, name: n === 0 ? "map files" : n === 1 ? "synthesis" : `pkg/module_${n - 2}.py`, agent: "scout",
+    state: states[n] ?? (n === 0 ? "complete" : n === 1 ? "pending" : "running"), from: n === 1 ? null : n,
+    took: n === 0 ? 11 : null, doing: n > 1 ? "grep" : "", stopping: false,
+  }));
+  const stages = [
+    { title: "map files", kind: "step", state: "complete", aside: "", as: "found", error: "", steps: [0] },
+    { title: "review each", kind: "expand", state: "running", aside: "for each of found", as: "reviews", error: "", steps: steps.slice(2).map((row) => row.n) },
+    { title: "synthesis", kind: "step", state: "pending", aside: "", as: "", error: "", steps: [1] },
+  ];
+  return { seq: 0, stages, steps };
+}
+
+/** Render a chain. */
+export function showChain(graph, over = {}) {
+  const shown = show({ name: "review-release", agent: "chain", model: "3 stages", deadline_s: null, tool_limit: null, ...over, graph }, chain);
+  const cells = () => shown.section.all().filter((node) => node.className === "sa-step");
+  const cell = (name) => cells().find((node) => node.textContent.includes(name));
+  return { ...shown, cells, cell, panel: () => shown.section.all().find((node) => node.className === "sa-panel") };
 }

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Protocol
 
 from subagents_nb.domain.events import EngineEvent, StepOutcome
+from subagents_nb.domain.inputs import InputRecord
 from subagents_nb.domain.plan import StepPlan
+from subagents_nb.runner.tracking import ReadRecorder
 
 
 class Report(Protocol):
@@ -62,6 +64,35 @@ class Waiting(Protocol):
     def __call__(self) -> AbstractContextManager[None]: ...
 
 
+@dataclass(frozen=True, slots=True)
+class InputFiles:
+    """The inputs of the run as its tools see them; nobody writes there."""
+
+    root: Path
+    folder: str  # what the file tools call it
+    records: tuple[InputRecord, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PythonEnd:
+    """What came of one cell, as the model reads it; `ok` if it ended by itself and without an exception."""
+
+    text: str
+    ok: bool
+
+
+class Python(Protocol):
+    """A kernel of the step's own; it comes with the first cell."""
+
+    async def run(self, code: str, *, seconds: float | None = None) -> PythonEnd:
+        """Carry out a cell; interrupt it after so many seconds, 120 if None."""
+        ...
+
+    async def close(self) -> None:
+        """End the kernel and what it started."""
+        ...
+
+
 class EmptyInbox:
     """An inbox that never has anything."""
 
@@ -101,6 +132,9 @@ class Desk:
     inbox: Inbox = field(default_factory=EmptyInbox)
     limits: Limits = field(default_factory=FixedLimits)
     ask: Ask | None = None  # None: nobody can be asked
+    inputs: InputFiles | None = None
+    python: Python | None = None  # None: the step has no such tool
+    reads: ReadRecorder = field(default_factory=ReadRecorder)  # told of everything that is read of the workspace
     waiting: Waiting = nullcontext
     # Filled by the engine with a way to end one open tool call: cancel_tool["call-id"]().
     open_tools: dict[str, CancelTool] = field(default_factory=dict)

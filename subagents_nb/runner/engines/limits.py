@@ -8,6 +8,8 @@ from subagents_nb.domain.words import duration
 from subagents_nb.runner.engines.base import Limits
 
 FILE_SECONDS = 300.0
+CELL_SECONDS = 120.0
+LONGEST_CELL_S = 3600.0
 
 
 def limit_of(tool: str, given: float | None) -> float | None:
@@ -15,9 +17,15 @@ def limit_of(tool: str, given: float | None) -> float | None:
 
     A command's usual limit is its own affair, since it does not end the run; and a person may take any time to answer.
     """
-    if tool in ASK_TOOLS:
+    if tool in ASK_TOOLS or tool == "python":  # its cells are interrupted at the limit, and the run goes on
         return None
     return given if given is not None or tool == "bash" else FILE_SECONDS
+
+
+def cell_seconds(asked: float | None, given: float | None) -> float:
+    """Return when a cell of Python is interrupted: as the model asked, within what was given for all tools."""
+    longest = LONGEST_CELL_S if given is None else given
+    return max(0.1, min(asked if asked is not None else (CELL_SECONDS if given is None else given), longest))
 
 
 def past_limit(tool: str, seconds: float) -> StepFailed:

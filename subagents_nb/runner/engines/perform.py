@@ -41,6 +41,10 @@ async def _do(player: Player, item: ScriptStep) -> None:
             player.text(await player.steer())
         case "ask":
             player.text(await player.calls.ask(item.ask or "", item.choices) or "")
+        case "python":
+            said = await player.calls.python(item.python or "")
+            if item.say:
+                player.text(said)
         case "rate_limited":
             await _wait(player.desk, item.rate_limited or 0.0)
         case _:

@@ -9,15 +9,15 @@ from typing import Any
 
 from subagents_nb.domain.events import FileChanged, StepFailed, ToolEnded, ToolStarted
 from subagents_nb.domain.records import Usage
-from subagents_nb.runner.engines.base import Desk
-from subagents_nb.runner.engines.limits import limit_of, past_limit
+from subagents_nb.runner.engines.base import Desk, Python
+from subagents_nb.runner.engines.limits import cell_seconds, limit_of, past_limit
 from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.opencalls import CANCELLED, CallCancelled, CallTimedOut, OpenCalls
 from subagents_nb.runner.engines.redaction import one_line
 
 
 class PretendedCalls:
-    """Calls one tool after the other. Only a question is put in earnest."""
+    """Calls one tool after the other. Only a question is put, and Python run, in earnest."""
 
     def __init__(
         self, desk: Desk, count: Callable[[Usage], None], meter: ToolMeter, remind: Callable[[Sequence[str]], None]
@@ -45,6 +45,14 @@ class PretendedCalls:
         if name in ("write", "edit") and isinstance(path, str):
             self._desk.report(FileChanged(path))
 
+    async def python(self, code: str) -> str:
+        """Carry out a cell, really; return what a model would be told."""
+        python = self._desk.python
+        if python is None:
+            raise StepFailed("setup", "The script runs Python, and this agent has no such tool: give it `python`.")
+        seconds = cell_seconds(None, self._desk.limits.tool_timeout_s)
+        return await self._call("python", {"code": code}, lambda _: _cell(python, code, seconds)) or ""
+
     async def ask(self, question: str, choices: Sequence[str] = ()) -> str | None:
         """Ask the person; None when the question was cancelled."""
         ask = self._desk.ask
@@ -64,16 +72,19 @@ class PretendedCalls:
         if spent is not None:
             self._over(ToolEnded(call_id, ok=False, seconds=0.0, preview=one_line(spent, 160), refused=spent))
             return None
+        failed = False
         try:
             async with self._open.at_work(call_id, limit_of(name, self._desk.limits.tool_timeout_s)):
                 result = await work(call_id)
         except CallCancelled:
             pass
+        except _CellFailed as error:
+            result, failed = error.text, True
         except CallTimedOut as error:
             failure = past_limit(name, error.seconds)
         shown = one_line(failure.message if failure else CANCELLED if result is None else result, 160)
         seconds = round(time.monotonic() - began, 1)  # what takes no time takes the same each time
-        ok = refused is None and result is not None
+        ok = refused is None and result is not None and not failed
         self._over(ToolEnded(call_id, ok=ok, seconds=seconds, preview=shown, refused=refused))
         if failure is not None:
             raise failure
@@ -84,3 +95,18 @@ class PretendedCalls:
         self._count(Usage(tool_calls=1))
         self._meter.forget(end.call_id)
         self._remind(self._meter.reminders())
+
+
+class _CellFailed(Exception):
+    """A cell ended with an exception, or not by itself."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+async def _cell(python: Python, code: str, seconds: float) -> str:
+    end = await python.run(code, seconds=seconds)
+    if not end.ok:
+        raise _CellFailed(end.text)
+    return end.text

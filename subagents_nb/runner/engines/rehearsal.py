@@ -70,7 +70,7 @@ async def _run(place: Path, port: int, api: str, *, history: Path | None = None)
         task="-",
         system_prompt="-",
         model=ModelChoice(kind="endpoint", provider="rehearsal", name="m", origin="call", endpoint=endpoint),
-        tools=("read", "list", "find", "grep", "write", "edit", "bash", "ask"),
+        tools=("read", "list", "find", "grep", "write", "edit", "bash", "python", "ask"),
         output_schema=_SCHEMA,
     )
     desk = Desk(report=_forget, cwd=place, step_dir=place, store_home=place, environ={}, ask=_nobody, history=history)

@@ -14,8 +14,8 @@ from subagents_nb.domain.scripts import BUILTIN_SCRIPTS, script_paths
 from subagents_nb.runner.engines.redaction import one_line
 
 _MAX_BYTES = 1_000_000
-_VERBS = ("text", "think", "tool", "sleep", "value", "fail", "usage", "await_steer", "ask", "rate_limited")
-_BELONGS = {"tool": {"args", "result", "refused", "seconds"}, "ask": {"choices"}}
+_VERBS = ("text", "think", "tool", "sleep", "value", "fail", "usage", "await_steer", "ask", "rate_limited", "python")
+_BELONGS = {"tool": {"args", "result", "refused", "seconds"}, "ask": {"choices"}, "python": {"say"}}
 
 
 class ScriptedFailure(Value):
@@ -42,6 +42,8 @@ class ScriptStep(Value):
     await_steer: Literal[True] | None = None  # wait for somebody to steer, then say what was said
     ask: str | None = None  # ask the person, then say the answer
     choices: tuple[str, ...] = ()
+    python: str | None = None  # a cell that is run, really, in the step's kernel
+    say: bool = False  # say what came of it
     rate_limited: float | None = Field(default=None, ge=0, le=86_400)  # the provider asks to wait
 
     @model_validator(mode="after")

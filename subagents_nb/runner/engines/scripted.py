@@ -10,7 +10,7 @@ import time
 from subagents_nb.domain.events import Noticed, StepFailed, StepOutcome
 from subagents_nb.domain.guarded import is_secret
 from subagents_nb.domain.plan import StepPlan
-from subagents_nb.domain.scripts import BUILTIN_SCRIPTS
+from subagents_nb.domain.scripts import BUILTIN_SCRIPTS, script_paths
 from subagents_nb.runner.engines.base import Desk
 from subagents_nb.runner.engines.perform import perform
 from subagents_nb.runner.engines.player import Player
@@ -34,7 +34,9 @@ class ScriptedEngine:
             StepFailed: the script says so, or can't be used.
         """
         name = step.model.name
+        _note_script(name, desk)
         script = None if name in BUILTIN_SCRIPTS else read_script(name, desk.cwd)
+        _note_script(name, desk)  # again: were it another one by now, nobody could say which one was played
         player = Player(step, desk, await Transcript.after(desk.history))
         try:
             player.begin()
@@ -50,6 +52,11 @@ class ScriptedEngine:
             raise
         finally:
             _save(desk, player.transcript)
+
+
+def _note_script(name: str, desk: Desk) -> None:
+    for place in script_paths(name):
+        desk.reads.file(place)
 
 
 def _save(desk: Desk, transcript: Transcript) -> None:
@@ -86,14 +93,16 @@ async def _tools(player: Player) -> None:
     """List the workspace and read its first small text file, really."""
     root = player.desk.cwd.resolve()
     entries = sorted(entry.name + "/" * entry.is_dir() for entry in root.iterdir() if not entry.name.startswith("."))
-    await player.calls.tool("list", {"path": "."}, "\n".join(entries))
+    with player.desk.reads.listing("."):
+        await player.calls.tool("list", {"path": "."}, "\n".join(entries))
     await asyncio.sleep(0)
     for entry in entries:
         path = root / entry
         if path.is_symlink() or not path.is_file() or is_secret(entry) or path.stat().st_size > _SMALL_BYTES:
             continue
         try:
-            content = path.read_bytes().decode("utf-8")
+            with player.desk.reads.reading(entry):
+                content = path.read_bytes().decode("utf-8")
         except (OSError, UnicodeDecodeError):
             continue
         await player.calls.tool("read", {"path": entry}, content)

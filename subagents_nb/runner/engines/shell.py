@@ -137,8 +137,8 @@ async def _finish(transport: asyncio.SubprocessTransport, running: Command) -> N
         await _within(_DRAIN_S, running.silent)
     finally:
         if not running.exited.is_set():  # a second cancellation cut the wait
-            _signal_group(group, signal.SIGKILL)
-        CHILDREN.ended(group, transport.get_returncode(), group_empty=not _is_anyone_left(group))
+            signal_group(group, signal.SIGKILL)
+        CHILDREN.ended(group, transport.get_returncode(), group_empty=not is_anyone_left(group))
         transport.close()
 
 
@@ -153,20 +153,20 @@ async def _within(seconds: float, event: asyncio.Event) -> bool:
 
 async def _end_group(group: int) -> None:
     """Ask the group to end, then end it. Returns at once when nobody is left in it."""
-    if not _signal_group(group, signal.SIGTERM):
+    if not signal_group(group, signal.SIGTERM):
         return
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _GRACE_S
     while loop.time() < deadline:
         await asyncio.sleep(_LOOK_S)
-        if not _is_anyone_left(group):
+        if not is_anyone_left(group):
             return
-    _signal_group(group, signal.SIGKILL)
+    signal_group(group, signal.SIGKILL)
 
 
-def _is_anyone_left(group: int) -> bool:
+def is_anyone_left(group: int) -> bool:
     """Say whether the group has a member that still runs: a zombie, whose parent is slow to look, has ended."""
-    if not _signal_group(group, 0):
+    if not signal_group(group, 0):
         return False
     stats = [*Path("/proc").glob("[0-9]*/stat")]
     return not stats or any(_runs_in(stat, group) for stat in stats)
@@ -181,7 +181,8 @@ def _runs_in(stat: Path, group: int) -> bool:
     return its_group == str(group) and state not in "ZX"
 
 
-def _signal_group(group: int, number: int) -> bool:
+def signal_group(group: int, number: int) -> bool:
+    """Send a signal to a process group; False if there is none, or none of ours."""
     try:
         os.killpg(group, number)
     except (ProcessLookupError, PermissionError):

@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 from pydantic_ai.exceptions import ModelRetry
@@ -22,6 +23,7 @@ from subagents_nb.domain.events import FileChanged
 from subagents_nb.domain.guarded import NEVER_READ, NEVER_WRITTEN
 from subagents_nb.runner.engines.aside import aside
 from subagents_nb.runner.engines.base import Desk
+from subagents_nb.runner.engines.limits import cell_seconds
 from subagents_nb.runner.engines.shell import run_command
 
 OUTPUT_CHARS = 50_000
@@ -36,29 +38,57 @@ class Bench:
 
     desk: Desk
     files: FileSystemToolset[Any]
+    inputs: FileSystemToolset[Any] | None = None
 
     @classmethod
     def at(cls, desk: Desk) -> Bench:
         """Return the bench at a desk."""
-        files: FileSystemToolset[Any] = FileSystemToolset(
-            root_dir=desk.cwd,
-            allowed_patterns=(),
-            denied_patterns=NEVER_READ,
-            protected_patterns=NEVER_WRITTEN,
-            max_read_lines=2000,
-            max_read_chars=OUTPUT_CHARS,
-            max_list_results=1000,
-            max_search_results=300,
-            max_find_results=1000,
-            content_hashes=False,
-            tools=(),
-        )
-        return cls(desk, files)
+        inputs = _confined(desk.inputs.root) if desk.inputs is not None else None
+        return cls(desk, _confined(desk.cwd), inputs)
+
+    def input_path(self, path: str) -> str | None:
+        """Return the path below the inputs that a path of the model's means; None if it means the workspace."""
+        inputs = self.desk.inputs
+        if inputs is None:
+            return None
+        folder, _, inner = os.path.normpath(path).partition("/")
+        return (inner or ".") if folder == inputs.folder else None
+
+    def for_reading(
+        self, path: str, seen: Callable[[str], AbstractContextManager[None]]
+    ) -> tuple[FileSystemToolset[Any], str, AbstractContextManager[None]]:
+        """Return the files that a path lies in, the path there, and what notes the reading of it."""
+        inner = self.input_path(path)
+        if inner is None or self.inputs is None:
+            return self.files, path, seen(path)
+        return self.inputs, inner, nullcontext()  # what the run was given is bound by its contract
+
+    def for_writing(self, path: str) -> None:
+        """Refuse a path among the inputs."""
+        if self.input_path(path) is not None:
+            why = f"{path} is one of the inputs, which can't be written to; write into the workspace"
+            raise ModelRetry(why) from PermissionError(why)
 
     def changed(self, path: str) -> None:
         """Report a file that was written, by its place in the workspace."""
         root = self.desk.cwd.resolve()
         self.desk.report(FileChanged(os.path.relpath((root / path).resolve(), root)))
+
+
+def _confined(root: Path) -> FileSystemToolset[Any]:
+    return FileSystemToolset(
+        root_dir=root,
+        allowed_patterns=(),
+        denied_patterns=NEVER_READ,
+        protected_patterns=NEVER_WRITTEN,
+        max_read_lines=2000,
+        max_read_chars=OUTPUT_CHARS,
+        max_list_results=1000,
+        max_search_results=300,
+        max_find_results=1000,
+        content_hashes=False,
+        tools=(),
+    )
 
 
 @cache
@@ -71,7 +101,7 @@ def tool_named(name: str) -> Tool[Bench]:
 
 def args_preview(args: Mapping[str, Any], limit: int = 160) -> str:
     """Return what a person wants to see of a call's arguments: the command or path first, only texts, one line."""
-    ordered = [key for key in ("command", "path", "pattern", "include", "question") if key in args]
+    ordered = [key for key in ("command", "code", "path", "pattern", "include", "question") if key in args]
     rest = [key for key in args if key not in ordered and key not in ("content", "old_text", "new_text")]
     flat = "  ".join(
         " ".join(str(args[key])[:limit].split()) for key in [*ordered, *rest] if isinstance(args[key], str)
@@ -88,7 +118,9 @@ async def _read(ctx: RunContext[Bench], path: str, offset: int = 0, limit: int |
         offset: How many lines to skip.
         limit: How many lines to return at most (default 2000).
     """
-    return await ctx.deps.files.read_file(path, offset=max(0, offset), limit=limit)
+    files, path, seen = ctx.deps.for_reading(path, ctx.deps.desk.reads.reading)
+    with seen:
+        return await files.read_file(path, offset=max(0, offset), limit=limit)
 
 
 async def _list(ctx: RunContext[Bench], path: str = ".") -> str:
@@ -98,7 +130,9 @@ async def _list(ctx: RunContext[Bench], path: str = ".") -> str:
         ctx: The run.
         path: Directory path, relative to the workspace.
     """
-    return await ctx.deps.files.list_directory(path)
+    files, path, seen = ctx.deps.for_reading(path, ctx.deps.desk.reads.listing)
+    with seen:
+        return await files.list_directory(path)
 
 
 async def _find(ctx: RunContext[Bench], pattern: str, path: str = ".") -> str:
@@ -109,7 +143,9 @@ async def _find(ctx: RunContext[Bench], pattern: str, path: str = ".") -> str:
         pattern: Glob pattern, such as '*.csv' or '**/*.py'.
         path: Directory to look in, relative to the workspace.
     """
-    return _cap(await _walk(lambda: ctx.deps.files.find_files(pattern, path=path)))
+    reads = ctx.deps.desk.reads
+    files, path, seen = ctx.deps.for_reading(path, lambda path: reads.listing(path, pattern))
+    return _cap(await _walk(lambda: files.find_files(pattern, path=path), seen))
 
 
 async def _grep(ctx: RunContext[Bench], pattern: str, path: str = ".", include: str | None = None) -> str:
@@ -121,7 +157,9 @@ async def _grep(ctx: RunContext[Bench], pattern: str, path: str = ".", include: 
         path: Directory or file to search, relative to the workspace.
         include: Only files whose path matches this glob, such as '*.py'.
     """
-    found = await _walk(lambda: ctx.deps.files.search_files(pattern, path=path, include_glob=include))
+    reads = ctx.deps.desk.reads
+    files, path, seen = ctx.deps.for_reading(path, lambda path: reads.searching(path, include))
+    found = await _walk(lambda: files.search_files(pattern, path=path, include_glob=include), seen)
     return _cap("\n".join(line[:_LINE_CHARS] for line in found.splitlines()))
 
 
@@ -133,6 +171,7 @@ async def _write(ctx: RunContext[Bench], path: str, content: str) -> str:
         path: File path, relative to the workspace.
         content: The whole new content.
     """
+    ctx.deps.for_writing(path)
     parent = str(PurePath(path).parent)
     if parent != ".":
         await ctx.deps.files.create_directory(parent)
@@ -150,7 +189,9 @@ async def _edit(ctx: RunContext[Bench], path: str, old_text: str, new_text: str)
         old_text: The exact passage; it must occur once.
         new_text: What to put in its place.
     """
-    edited = await ctx.deps.files.edit_file(path, old_text, new_text)
+    ctx.deps.for_writing(path)
+    with ctx.deps.desk.reads.reading(path):
+        edited = await ctx.deps.files.edit_file(path, old_text, new_text)
     ctx.deps.changed(path)
     return edited
 
@@ -170,11 +211,33 @@ async def _bash(ctx: RunContext[Bench], command: str, timeout_seconds: float | N
         # A limit that was given for all tools stands in for ours.
         timeout_seconds = COMMAND_SECONDS if desk.limits.tool_timeout_s is None else _LONGEST_COMMAND_S
     seconds = min(max(0.1, timeout_seconds), _LONGEST_COMMAND_S)
-    end = await run_command(command, cwd=desk.cwd, environ=desk.tool_environ, seconds=seconds, limit=OUTPUT_CHARS)
+    async with desk.reads.watching() as changed:
+        end = await run_command(command, cwd=desk.cwd, environ=desk.tool_environ, seconds=seconds, limit=OUTPUT_CHARS)
+    for path in changed:
+        desk.report(FileChanged(path))
     output = end.output or "(no output)"
     if end.code is None:
         raise ModelRetry(f"{output}\n[ended after {seconds:g} seconds, its time limit]")
     return output if end.code == 0 else f"{output}\n[exit code: {end.code}]"
+
+
+async def _python(ctx: RunContext[Bench], code: str, timeout_seconds: float | None = None) -> str:
+    """Run Python code in a kernel of your own and return what it prints and shows.
+
+    The variables stay until your work is over. Figures and tables that a cell shows are kept, and named in the answer.
+
+    Args:
+        ctx: The run.
+        code: The code of one cell; the value of its last line is shown.
+        timeout_seconds: When to interrupt it (default 120).
+    """
+    desk = ctx.deps.desk
+    if desk.python is None:
+        raise ModelRetry("There is no Python here.")
+    end = await desk.python.run(code, seconds=cell_seconds(timeout_seconds, desk.limits.tool_timeout_s))
+    if not end.ok:
+        raise ModelRetry(end.text)
+    return end.text
 
 
 async def _ask(ctx: RunContext[Bench], question: str, choices: Sequence[str] = ()) -> str:
@@ -198,13 +261,18 @@ _FUNCTIONS: dict[str, Callable[..., Awaitable[str]]] = {
     "write": _write,
     "edit": _edit,
     "bash": _bash,
+    "python": _python,
     "ask": _ask,
 }
 
 
-async def _walk(search: Callable[[], Coroutine[Any, Any, str]]) -> str:
+async def _walk(search: Callable[[], Coroutine[Any, Any, str]], seen: AbstractContextManager[None]) -> str:
+    def work() -> str:
+        with seen:
+            return asyncio.run(search())
+
     # The harness walks trees without ever giving the loop a turn.
-    return await aside(lambda: asyncio.run(search()))
+    return await aside(work)
 
 
 def _cap(text: str) -> str:

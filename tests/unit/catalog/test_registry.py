@@ -57,7 +57,7 @@ def test_the_number_is_bounded_but_replacing_goes_on() -> None:
         ({"prompt": "x" * (1024 * 1024 + 1)}, "its prompt is larger than 1024 KiB"),
         (
             {"tools": ("read", "teleport")},
-            "unknown tools 'teleport' (known: read, list, find, grep, write, edit, bash, ask)",
+            "unknown tools 'teleport' (known: read, list, find, grep, write, edit, bash, python, ask)",
         ),
     ],
 )

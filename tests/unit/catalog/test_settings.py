@@ -108,7 +108,8 @@ U = "~/.subagents/settings.toml"
         ("endpoint = 1", f"{U}: unknown key `endpoint`; did you mean `endpoints`?"),
         ("zzz = 1", f"{U}: unknown key `zzz` (known: checkpoint, checkpoint_s, default_agent, "
          "default_model, default_thinking, endpoints, group_concurrency, keep_days, max_children, max_live_runs, "
-         "max_parallel, max_requests, notify_command, timeout, timeout_s, tool_env, tool_timeout, tool_timeout_s)"),
+         "max_parallel, max_requests, notify_command, python_memory_mb, reuse, timeout, timeout_s, tool_env, "
+         "tool_timeout, tool_timeout_s)"),
         ("model = 'x'", f"{U}: unknown key `model`; did you mean `default_model`?"),
         ("origins = {}", f"{U}: unknown key `origins`; did you mean `endpoints`?"),
         ("a = 1\nb = [\n", f"{U}: not TOML: Invalid value (at end of document)"),
@@ -122,6 +123,7 @@ U = "~/.subagents/settings.toml"
         ("timeout_s = nan", f"{U}: `timeout_s` must be above zero and finite, not nan"),
         ("timeout = 1\ntimeout_s = 1", f"{U}: `timeout` and `timeout_s` mean the same: keep one"),
         ("max_requests = true", f"{U}: `max_requests` must be a whole number above zero, not True"),
+        ("reuse = 'always'", f"{U}: `reuse` must be one of never, tracked, complete, not 'always'"),
         ("tool_env = 'X'", f"{U}: `tool_env` must be a list of variable names, not 'X'"),
         ("tool_env = ['A B']", f"{U}: `tool_env` must hold names of variables, not 'A B'"),
         ("endpoints = 1", f"{U}: `endpoints` must be a table: [endpoints.lab]"),

@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from subagents_nb.notebook.completion import candidates
+from subagents_nb.notebook.completion import agents_in_body, candidates
 
 
 class Findings(BaseModel):
@@ -80,11 +80,13 @@ def test_a_second_agent_is_not_offered() -> None:
         ("%%subagent_steer work --f", ["--follow-up"]),
         ("%subagent_answer work --q", ["--question"]),
         ("run = %subagent_resume work --max", ["--max-requests"]),
-        ("%subagent_retune work --to", ["--tool-timeout"]),
+        ("%subagent_retune work --to", ["--tokens", "--tool-timeout"]),
+        ("%subagent_stop work --s", ["--step"]),
+        ("%%subagent_chain --max-c", ["--max-children"]),
         ("%subagent_interrupt work --re", ["--reason"]),
         ("%subagent_again work --w", ["--wait"]),
         ("%subagent_drain work --h", ["--help"]),
-        ("%%subagent --no", ["--no-queue"]),
+        ("%%subagent --no-", ["--no-queue"]),
         ("%%subagent -o ", []),
         ("%%subagent --name ", []),
     ],
@@ -96,7 +98,7 @@ def test_what_fits_is_offered(text: str, offered: list[str]) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "subagent --", "x = 1", "%%bash --", "%subagents --", "%subagent_compare --", "# %subagent --", "%subagent",
+        "", "subagent --", "x = 1", "%%bash --", "%subagents --", "%subagent_comparison --", "# %subagent --", "%subagent",
         "%subagent scout -- the task --mo", "%subagent_steer work -- --fo", "print('%subagent --')",
     ],
 )  # fmt: skip
@@ -108,3 +110,25 @@ def test_every_offer_says_what_it_means() -> None:
     found = candidates("%%subagent ", VARIABLES)
     assert found is not None
     assert all(meaning for word, meaning in found[1])
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("- agent: sc", ["scout"]),
+        ("    agent: ", ["delegate", "reviewer", "scout", "worker"]),
+        ("- sc", ["scout"]),
+        ("  - rev", ["reviewer"]),
+        ("  each: {rev", ["reviewer"]),
+        ("- {label: x, agent: wo", ["worker"]),
+    ],
+)
+def test_agents_are_offered_in_the_body_of_a_chain(line: str, offered: list[str]) -> None:
+    found = agents_in_body(line, VARIABLES)
+    assert found is not None
+    assert [word for word, _ in found[1]] == offered
+
+
+@pytest.mark.parametrize("line", ["- scout: Look at sc", "  task: sc", "sc", "- agent: scout x", "- zzz"])
+def test_elsewhere_in_a_body_nothing_is_offered(line: str) -> None:
+    assert agents_in_body(line, VARIABLES) is None

@@ -205,3 +205,19 @@ def test_closing_forgets_everything(notices: Notices, expect: Expect) -> None:
     assert not notices.take()
     assert (notices.enabled, notices.hook, notices.suppressed) == (True, None, {})
     assert notices.drain(0.0) == []
+
+
+def test_a_run_that_was_launched_from_python_is_expected_once_and_waiting_for_it_is_asking(
+    notices: Notices, clock: Clock, tmp_path: Path
+) -> None:
+    notices.launched(StoreHome(tmp_path), RUN_ID)
+    typed = Run(StoreHome(tmp_path), RUN_ID)
+    notices.expect(typed)
+    assert [expected.run for expected in notices._runs.values()] == [typed]
+    notices.awaited(RUN_ID)
+    notices.hear(ended())
+    clock.now += 2
+    assert not notices.take()
+    assert notices.suppressed == {RUN_ID: "asked-for"}
+    notices.expect(typed)
+    assert not notices._runs, "what was told or asked for is not told anew"

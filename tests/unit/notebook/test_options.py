@@ -88,7 +88,12 @@ def test_a_magic_that_needs_a_run_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    "magic", [name for name in PARSERS if name not in {"subagent", "subagent_agents", "subagent_doctor"}]
+    "magic",
+    [
+        name
+        for name in PARSERS
+        if name not in {"subagent", "subagent_chain", "subagent_agents", "subagent_doctor", "subagent_experiment"}
+    ],
 )
 def test_a_magic_about_runs_knows_that_it_is(magic: str) -> None:
     assert PARSERS[magic]().is_about_runs

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import queue
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from card_samples import running
+from chain_samples import live, over
 from support import until
 
 from subagents_nb.domain.control import ControlAnswer
@@ -32,14 +34,14 @@ class Handle:
     def status(self) -> Snapshot:
         return running()
 
-    def stop(self, *, asked_by: str) -> None:
-        self._note("stop", asked_by)
+    def stop(self, *, step: int | None, asked_by: str) -> None:
+        self._note("stop", asked_by, *([] if step is None else [step]))
 
     def answer(self, text: str, *, question: str, asked_by: str) -> None:
         self._note("answer", text, question, asked_by)
 
-    def steer(self, text: str, *, asked_by: str) -> ControlAnswer:
-        self._note("steer", text, asked_by)
+    def steer(self, text: str, *, step: int | None, asked_by: str) -> ControlAnswer:
+        self._note("steer", text, asked_by, *([] if step is None else [step]))
         fields = {"run_id": "r", "request_id": "x", "outcome": self.outcome, "answered_at": "now"}
         return ControlAnswer.model_validate(fields)
 
@@ -57,6 +59,10 @@ class Handle:
         ({"kind": "stop", "text": 7, "code": "1/0"}, PageRequest("stop")),
         ({"kind": "steer", "text": " look "}, PageRequest("steer", " look ")),
         ({"kind": "answer", "question": "q1", "text": "yes"}, PageRequest("answer", "yes", "q1")),
+        ({"kind": "stop", "step": 3}, PageRequest("stop", step=3)),
+        ({"kind": "steer", "step": 0, "text": "x"}, PageRequest("steer", "x", step=0)),
+        ({"kind": "open", "step": 63}, PageRequest("open", step=63)),
+        ({"kind": "close"}, PageRequest("close")),
         ({"kind": "steer", "text": "x" * MAX_CHARS}, PageRequest("steer", "x" * MAX_CHARS)),
     ],
 )
@@ -74,6 +80,9 @@ def test_what_the_page_may_ask_for(content: dict[str, Any], found: PageRequest) 
         {"kind": "answer", "text": "yes", "question": "../q1"}, {"kind": "answer", "text": "yes", "question": "q1\n"},
         {"kind": "answer", "text": "yes", "question": 1}, {"kind": "answer", "text": "", "question": "q1"},
         {"kind": "answer", "text": "yes", "question": "q" * 81},
+        {"kind": "stop", "step": -1}, {"kind": "stop", "step": True}, {"kind": "stop", "step": "3"},
+        {"kind": "stop", "step": 1.0}, {"kind": "stop", "step": 10**9}, {"kind": "stop", "step": [1]},
+        {"kind": "steer", "step": "0", "text": "x"}, {"kind": "open"}, {"kind": "open", "step": None},
     ],
 )  # fmt: skip
 def test_anything_else_is_passed_over(content: object) -> None:
@@ -142,3 +151,46 @@ def test_the_kernel_is_not_held_up_and_not_flooded() -> None:
     )
     requests.hear({"kind": "stop"}, told.put)
     assert told.get(timeout=10)["ok"] is True
+
+
+class ChainHandle(Handle):
+    """A chain's handle: two steps, of which one has ended."""
+
+    name = "review-release"
+
+    @property
+    def steps(self) -> Any:
+        ended, working = over(0).result, live(1).status
+        assert ended is not None
+        assert working is not None
+        return [
+            SimpleNamespace(status=ended.steps[0], text="The whole text."),
+            SimpleNamespace(status=working.steps[2], text="so far"),
+        ]
+
+
+def test_what_is_meant_for_one_step_is_asked_of_that_step_and_acknowledged_for_it() -> None:
+    handle = Handle()
+    assert ask(handle, {"kind": "stop", "step": 3}).get(timeout=10)["step"] == 3
+    assert ask(handle, {"kind": "steer", "step": 0, "text": "look"}).get(timeout=10)["step"] == 0
+    until(lambda: len(handle.asked) == 2)
+    assert sorted(handle.asked) == [("steer", "look", "the notebook page", 0), ("stop", "the notebook page", 3)]
+
+
+def test_opening_a_step_tells_what_there_is_of_it_and_watches_one_that_works() -> None:
+    watched: list[Any] = []
+    for step, expected in ((0, None), (1, 1)):
+        told: Told = queue.SimpleQueue()
+        requests = PageRequests(ChainHandle())  # type: ignore[arg-type]
+        requests.on_watch = lambda number, _told: watched.append(number)
+        requests.hear({"kind": "open", "step": step}, told.put)
+        said = told.get(timeout=10)
+        assert said["kind"] == "step"
+        assert watched[-1] == expected
+        assert said.get("output") == ("The whole text." if step == 0 else None)
+        assert said.get("tail") == (None if step == 0 else "Looking at pkg/module_0.py.")
+
+
+def test_a_step_that_is_not_there_is_said() -> None:
+    said = ask(ChainHandle(), {"kind": "open", "step": 7}).get(timeout=10)
+    assert (said["ok"], said["step"], said["text"]) == (False, 7, "review-release has no step 7.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from card_page import Page
 from card_samples import draft
@@ -9,7 +11,10 @@ from card_samples import draft
 from subagents_nb.domain.models import EMBEDDED, parse_model
 from subagents_nb.domain.plan import Draft
 from subagents_nb.domain.settings import Endpoint
+from subagents_nb.launching import chain, expand, parallel, preflight, step
 from subagents_nb.notebook.plan_card import MAX_PROMPT_CHARS, plan_html, plan_text
+
+FILES = {"type": "object", "properties": {"files": {"type": "array"}}, "required": ["files"]}
 
 
 def both(plan: Draft) -> tuple[str, str]:
@@ -96,3 +101,26 @@ def test_the_steps_of_a_longer_plan_are_shown_one_after_the_other() -> None:
 def test_the_same_draft_gives_the_same_view() -> None:
     assert plan_html(draft()) == plan_html(draft())
     assert plan_text(draft()) == plan_text(draft())
+
+
+def test_the_stages_of_a_chain_and_what_their_placeholders_refer_to_are_shown(tmp_path: Path) -> None:
+    flow = chain(
+        step("scout", "Find in {task}", as_="found", schema=FILES, label="map files"),
+        expand("found", "/files", step("reviewer", "Look at {item.a} of {outputs.found}"), max_items=9, as_="all"),
+        parallel(step("worker", "a {previous}"), step("reviewer", "b"), fail_fast=True, on_failure="continue"),
+        task="the data",
+    )
+    plan = preflight(flow, model="scripted:echo", cwd=tmp_path).plan
+    assert plan is not None
+    for text in both(plan):
+        flat = " ".join(text.split())
+        for part in (
+            "Stages: 3 stages, 3 steps and up to 9 more",
+            "stage 1 step 0, map files (scout); {task} is “the data”; its output is called found",
+            "stage 2 reviewer for each of /files of found, at most 9, 4 at a time; {item} stands for one of them; "
+            "{outputs.found} is the value of step 0; its output is called all",
+            "stage 3 side by side, 4 at a time: 1 worker, 2 reviewer; after a failure no further one is started; "
+            "the chain goes on without those that fail; {previous} is what stage 2 comes to",
+            "Step 0 · map files (scout)", "Each of stage 2 · reviewer", "Look at {item.a}", "may start 64 steps",
+        ):  # fmt: skip
+            assert part in flat, part

@@ -17,7 +17,7 @@ from subagents_nb.notebook.view import now, text_line, widget_state
 TRAITS = {
     "run_id", "name", "state", "agent", "model", "elapsed_s", "deadline_s", "tokens_in", "tokens_out", "cost",
     "tool_calls", "tool_limit", "refusals", "tools", "tail", "tail_end", "note", "error", "reason", "stopping",
-    "questions", "attention", "waited_s",
+    "questions", "attention", "waited_s", "graph",
 }  # fmt: skip
 
 

@@ -180,4 +180,4 @@ def test_progress_is_the_steps_word_else_the_agents() -> None:
 
 def test_an_agent_that_can_not_write_keeps_no_progress_file() -> None:
     assert progress(progress=True, tools=("read",)) is False
-    assert "has no tool to write it with (write, edit, bash)" in progress(True, tools=("read",))[0]
+    assert "has no tool to write it with (write, edit, bash, python)" in progress(True, tools=("read",))[0]

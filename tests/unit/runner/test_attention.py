@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -82,6 +83,24 @@ def test_how_long_a_tool_works_is_told_anew_at_most_every_ten_seconds(life: Life
     assert "for 110 s" in text_of(life.shown())
     life.at(190)
     assert "for 3 min" in text_of(life.shown())
+
+
+def test_a_run_whose_tool_works_says_oftener_that_it_lives(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [time.monotonic()]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+
+    def written_after(seconds: float) -> bool:
+        life.journal.flush()
+        before = FileRuns(life.home).snapshot(run_id()).status
+        clock[0] += seconds
+        life.journal.flush()
+        return FileRuns(life.home).snapshot(run_id()).status != before
+
+    clock[0] += 60
+    assert not written_after(1.1) and not written_after(3.0)
+    assert written_after(5.1)
+    life.journal.report(0, ToolStarted(call_id="c", name="bash", args="{}"))
+    assert written_after(1.1) and not written_after(0.5)
 
 
 def test_a_question_that_finds_no_room_waits_for_it_and_the_run_says_so(life: Life) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from support import (
     make_answer,
+    make_candidate,
     make_identity,
     make_plan,
     make_process,
@@ -33,6 +34,7 @@ from subagents_nb.store.layout import RunPaths
 
 MAKERS: list[Callable[[], Document]] = [
     make_plan, make_status, make_result, make_verdict, make_process, make_recovery, make_request, make_answer,
+    make_candidate,
 ]  # fmt: skip
 KINDS = [(make(), make().kind) for make in MAKERS]
 LISTED = [(make(), f"{make().kind}.json") for make in (make_plan, make_status, make_result, make_verdict, make_process)]
@@ -186,3 +188,18 @@ def test_no_flipped_byte_comes_through_the_list_as_an_exception(home: StoreHome,
         (paths.root / name).write_bytes(flipped)
         list_runs(home, state=None, agent=None, name=None, limit=None)
     expect_listed(home)
+
+
+def test_what_is_not_as_this_version_writes_it_is_read_all_the_same(home: StoreHome) -> None:
+    result = make_result()
+    value = json.loads(encode(result))
+    for text in (json.dumps(value), json.dumps({**value, "of a later version": 1}), json.dumps(value, indent=7)):
+        assert decode(text.encode(), type(result), result.run_id) == result
+
+
+def test_a_key_that_stands_twice_is_seen_in_a_document_as_it_was_written() -> None:
+    data = encode(make_result()).replace(b' "name": "scout-1",', b' "name": "scout-1",\n "name": "scout-1",')
+    with pytest.raises(Unreadable, match="a key stands twice"):
+        decode(data, type(make_result()), run_id(1))
+    with pytest.raises(Unreadable, match="names another run"):
+        decode(encode(make_result()), type(make_result()), run_id(2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from subagents_nb.domain.records import Identity
 from subagents_nb.domain.states import RunState
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, open_home
 from subagents_nb.store.clock import utc_now
-from subagents_nb.store.lock import hold
+from subagents_nb.store.lock import hold, probe
 from subagents_nb.supervisor.identity import identify
 from subagents_nb.supervisor.sweeping import sweep
 
@@ -82,6 +83,43 @@ def test_a_plan_whose_launcher_and_runner_died_in_between_does_not_wait_for_ever
     if lock:
         writer.paths.lock.touch(mode=0o600)
     assert swept(home) is RunState.FAILED
+
+
+LAUNCHER = """
+import sys
+from pathlib import Path
+from support import make_plan, make_recovery
+from subagents_nb.store import create_run, open_home
+writer = create_run(open_home(Path(sys.argv[1])), make_plan(created_at=sys.argv[2]), make_recovery(), launching=True)
+print("stored", flush=True)
+sys.stdin.read()
+writer.launched()
+"""
+
+
+@pytest.mark.parametrize("created_at", ["2026-01-01T00:00:00.000Z", ""], ids=["an hour ago", "now"])
+def test_a_launcher_that_sleeps_is_waited_for_and_one_that_died_is_not(home: StoreHome, created_at: str) -> None:
+    command = [sys.executable, "-c", LAUNCHER, str(home.root), created_at or utc_now()]
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ) as launcher:
+        assert launcher.stdout is not None and launcher.stdout.readline() == b"stored\n"
+        launcher.send_signal(signal.SIGSTOP)
+        assert swept(home) is RunState.QUEUED
+        launcher.kill()
+        launcher.wait(10)
+        assert swept(home) is RunState.FAILED
+    verdict = FileRuns(home).snapshot(run_id(), whole=True).verdict
+    assert verdict is not None and verdict.reason == "startup"
+
+
+def test_a_launch_that_has_a_status_leaves_no_lock_behind(home: StoreHome) -> None:
+    writer = create_run(home, make_plan(created_at=utc_now()), make_recovery(), launching=True)
+    assert probe(writer.paths.launching) == "held"
+    writer.status(make_status(state=RunState.QUEUED, runner=identify(os.getpid(), "f" * 32)), milestone=True)
+    writer.launched()
+    writer.launched()
+    assert not writer.paths.launching.exists()
+    assert swept(home) is RunState.QUEUED
 
 
 def test_a_clock_that_was_set_back_judges_nobody(home: StoreHome) -> None:

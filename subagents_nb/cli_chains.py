@@ -1,0 +1,79 @@
+"""The verbs of the terminal about chains, and about what a live run may still use."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from subagents_nb.errors import LaunchRefused, RequestError
+
+ASKED_BY = "a terminal"
+
+
+def retune(options: argparse.Namespace) -> int:
+    """Change the limits of a live run."""
+    from subagents_nb import launching
+
+    run = launching.attach(options.run)
+    run.retune(
+        timeout=options.timeout,
+        tool_timeout=options.tool_timeout,
+        max_requests=options.max_requests,
+        concurrency=options.concurrency,
+        tokens=options.tokens,
+        cost_usd=options.cost,
+        asked_by=ASKED_BY,
+    )
+    _say(f"{run.name}: retuned.")
+    return 0
+
+
+def launch_chain(options: argparse.Namespace) -> int:
+    """Launch the chain of a YAML file."""
+    from subagents_nb import launching
+    from subagents_nb.domain.plan import Origin
+    from subagents_nb.notebook.chain_cell import parse
+
+    parsed = parse(_body(options.file), {}, lines_above=0)
+    how = {"model": options.model, "name": options.name, "timeout": options.timeout, "origin": Origin(surface="cli")}
+    try:
+        run = launching.launch(parsed.chain, **how)
+    except LaunchRefused as refused:
+        raise LaunchRefused(parsed.located(refused.reasons)) from refused
+    _say(f"{run.name} works in a process of its own. See it: subagents-nb status {run.id}")
+    return 0
+
+
+def append(options: argparse.Namespace) -> int:
+    """Append the items of a YAML file to a live chain."""
+    from subagents_nb import launching
+    from subagents_nb.launching.appending import AppendRefused
+    from subagents_nb.notebook.chain_cell import parse
+
+    run = launching.attach(options.run)
+    parsed = parse(_body(options.file), {}, lines_above=0)
+    try:
+        answer = run.append(parsed.chain, asked_by=ASKED_BY)
+    except AppendRefused as refused:
+        raise AppendRefused(parsed.located(refused.reasons)) from refused
+    _say(f"{run.name}: {answer.text if answer is not None else 'the run is busy and takes them in later'}")
+    return 0
+
+
+def _body(file: str) -> str:
+    """Return the text of a file that is named on the command line.
+
+    Raises:
+        RequestError: it can't be read.
+    """
+    try:
+        if file == "-":
+            return sys.stdin.read()
+        with open(file, encoding="utf-8") as opened:
+            return opened.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RequestError(f"{file} can't be read: {error}") from error
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")

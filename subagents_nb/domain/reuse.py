@@ -1,0 +1,49 @@
+"""Whether a run of the same contract may stand in for a new one, as far as its own documents say."""
+
+from __future__ import annotations
+
+from subagents_nb.domain.base import sha256_text, stable_json
+from subagents_nb.domain.plan import Draft, LaunchPlan
+from subagents_nb.domain.records import RunResult
+from subagents_nb.domain.settings import ReusePolicy
+from subagents_nb.domain.states import RunState
+
+ANEW = "Launched anew: "  # how the note of a run begins that says why no other run stood in for it
+
+
+def contract_key(plan: Draft | LaunchPlan) -> str | None:
+    """Return what runs have in common that may stand in for each other; None for a run that is one of a kind.
+
+    That is what goes on from another run's session: it is asked for to say something new.
+    """
+    if plan.resumes is not None:
+        return None
+    cell = plan.experiment.cell
+    return key_of(plan.digest, plan.cwd, cell.repeat if cell is not None else 0)
+
+
+def key_of(digest: str, cwd: str, repeat: int = 0) -> str:
+    """Return the key of a contract at work in a directory; each repetition in a sweep has one of its own."""
+    return sha256_text(stable_json({"digest": digest, "cwd": cwd, "repeat": repeat}))
+
+
+def why_not(result: RunResult, policy: ReusePolicy) -> str | None:
+    """Return why an ended run can't stand in for a new launch, None if only its files remain to be compared."""
+    name = result.name
+    if result.state is not RunState.COMPLETE:
+        return f"{name} is {result.state}"
+    reads = result.reads
+    changed = reads.changed if reads is not None else result.changed_files
+    if changed:
+        return f"{name} changed {_some(changed)}, so it is reused only when asked for by its id"
+    if policy == "complete":
+        return None
+    if reads is None:
+        return f"nobody noted what {name} read"
+    if reads.untracked:
+        return f"what {name} read is not known ({reads.untracked[0]})"
+    return None
+
+
+def _some(names: tuple[str, ...]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"

@@ -1,0 +1,26 @@
+"""Runs beside one another: sweeps over grids, comparison, tables, differences. What the front door offers is here."""
+
+from __future__ import annotations
+
+from subagents_nb.experiments.comparing import Comparison, compare
+from subagents_nb.experiments.diffs import Diff, diff
+from subagents_nb.experiments.frames import Frame, frame
+from subagents_nb.experiments.retrying import retry
+from subagents_nb.experiments.scoring import score
+from subagents_nb.experiments.sweeps import Sweep, sweep
+from subagents_nb.launching.experiment import current_experiment, set_experiment
+
+__all__ = [
+    "Comparison",
+    "Diff",
+    "Frame",
+    "Sweep",
+    "compare",
+    "current_experiment",
+    "diff",
+    "frame",
+    "retry",
+    "score",
+    "set_experiment",
+    "sweep",
+]

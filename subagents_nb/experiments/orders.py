@@ -1,0 +1,166 @@
+"""What a sweep was asked to do, checked: which cells there are, and how the run of each is launched."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from subagents_nb.domain.budgets import UsageBudget
+from subagents_nb.domain.experiments import Cell, ExperimentPart, Lineage
+from subagents_nb.domain.flow import Chain
+from subagents_nb.domain.grid import (
+    Axis,
+    Combination,
+    axes_of,
+    combinations,
+    fields_of,
+    filled,
+    filled_text,
+    sweep_digest,
+)
+from subagents_nb.domain.ids import is_run_name
+from subagents_nb.domain.plan import Origin
+from subagents_nb.domain.words import one_line
+from subagents_nb.errors import LaunchRefused
+from subagents_nb.launching import Run, launch, preflight
+from subagents_nb.launching.experiment import current_experiment, lineage_of
+from subagents_nb.launching.flows import as_chain
+from subagents_nb.planning.budgets import plan_usage_budget
+
+MAX_REPEAT = 1000
+_OURS = frozenset({
+    "task", "name", "tags", "experiment", "params", "notes", "max_live", "queue", "wait", "origin", "reuse", "fresh",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What a sweep was asked to do."""
+
+    what: str | Chain | None
+    task: str | None
+    axes: tuple[Axis, ...]
+    cells: tuple[Combination, ...]
+    digest: str
+    name: str | None
+    experiment: str | None
+    notes: str
+    tags: tuple[str, ...]
+    max_parallel: int | None
+    budget: UsageBudget | None
+    scorers: tuple[Callable[[Any], Any], ...]
+    origin: Origin
+    lineage: Lineage
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def launch(self, cell: Combination) -> Run:
+        """Launch the run of one cell."""
+        what, task, options = self._asked(cell)
+        part = ExperimentPart(
+            name=self.experiment,
+            params=cell.params,
+            notes=self.notes,
+            lineage=self.lineage,
+            cell=Cell(sweep=self.digest, place=cell.place, repeat=cell.repeat, of=len(self.cells)),
+        )
+        return launch(what, task, **options, name=self._name(cell), experiment=part, tags=self.tags, origin=self.origin,
+                      max_live=self.max_parallel, fresh=True)  # fmt: skip
+
+    def contract(self, cell: Combination) -> str | None:
+        """Return the digest of what would be launched for a cell.
+
+        Raises:
+            LaunchRefused: it would not be launched.
+        """
+        what, task, options = self._asked(cell)
+        found = preflight(what, task, **options)
+        if found.digest is None:
+            shown = ", ".join(f"{name}={one_line(str(value), 60)}" for name, value in cell.params.items())
+            raise LaunchRefused([f"{shown}: {reason}" for reason in found.reasons])
+        return found.digest
+
+    def _asked(self, cell: Combination) -> tuple[str | Chain | None, str | None, dict[str, Any]]:
+        known = swept_options()
+        options = {**self.options, **{name: value for name, value in cell.given.items() if name in known}}
+        task = None if self.task is None else filled_text(self.task, cell.params)
+        if isinstance(self.what, Chain):
+            return filled(self.what, cell.params), task, options
+        return options.pop("agent", self.what), task, options
+
+    def _name(self, cell: Combination) -> str | None:
+        if self.name is None:
+            return None
+        again = f".{cell.repeat + 1}" if any(other.repeat for other in self.cells) else ""
+        return f"{self.name}-{cell.place + 1}{again}"
+
+
+def swept_options() -> frozenset[str]:
+    """Return the options of a launch that may vary in a grid."""
+    return frozenset(inspect.signature(launch).parameters) - _OURS
+
+
+def make_order(
+    agent: Any,
+    task: str | None,
+    grid: Mapping[str, Any],
+    repeat: int,
+    *,
+    name: str | None,
+    experiment: str | None,
+    max_parallel: int | None,
+    budget: Any,
+    scorers: tuple[Callable[[Any], Any], ...],
+    notes: str,
+    tags: Sequence[str],
+    origin: Origin | None,
+    options: Mapping[str, Any],
+) -> Order:
+    """Check what was asked.
+
+    Raises:
+        LaunchRefused: with every reason found.
+    """
+    reasons: list[str] = []
+    what = agent if agent is None or isinstance(agent, str) else as_chain(agent, task)
+    axes = axes_of(grid, reasons)
+    known, fields = swept_options(), fields_of(what) if isinstance(what, Chain) else frozenset()
+    fields |= fields_of(task or "")
+    for axis in axes:
+        if axis.name not in known and axis.name not in fields:
+            reasons.append(f"{axis.name} is no option of launch, and {{{{{axis.name}}}}} does not stand in the task")
+        elif axis.name in options and axis.name in known:
+            reasons.append(f"{axis.name} is given twice: in the grid and for all runs")
+        elif axis.name == "agent" and agent is not None:
+            reasons.append("the agent is given twice: in the grid and for all runs")
+    reasons.extend(f"there is no option {one_line(option, 60)}" for option in options if option not in known)
+    if isinstance(repeat, bool) or not isinstance(repeat, int) or not 1 <= repeat <= MAX_REPEAT:
+        reasons.append(f"repeat is a number from 1 to {MAX_REPEAT}, not {repeat!r}")
+    if name is not None and (not is_run_name(name) or len(name) > 64):
+        reasons.append(f"{name!r} can't name a sweep: use 1 to 64 letters, digits, spaces and _ . -")
+    if not all(callable(scorer) for scorer in scorers):
+        reasons.append("score is a function of yours, or several")
+    spend = plan_usage_budget(budget, reasons, single=False)
+    if reasons:
+        raise LaunchRefused(reasons)
+    cwd = Path(options.get("cwd") or Path.cwd()).absolute()
+    where = origin or Origin()
+    return Order(
+        what=what,
+        task=task if isinstance(what, str) or what is None else None,
+        axes=axes,
+        cells=tuple(combinations(axes, repeat)),
+        digest=sweep_digest(what, task, axes, str(cwd)),
+        name=name,
+        experiment=experiment or current_experiment() or name,
+        notes=notes,
+        tags=tuple(tags),
+        max_parallel=max_parallel,
+        budget=spend,
+        scorers=scorers,
+        origin=where,
+        lineage=lineage_of(where, cwd),
+        options=dict(options),
+    )

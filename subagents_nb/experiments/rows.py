@@ -1,0 +1,183 @@
+"""Runs as rows: what tables and comparisons need of each, read fast and leniently. What can't be read is a row too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from subagents_nb.domain.base import sha256_text
+from subagents_nb.store import StoreHome
+from subagents_nb.store.reader import uncollected
+from subagents_nb.store.skim import skim
+
+_DOCUMENTS = ("result.json", "plan.json", "scores")
+_LATER = ("verdict.json", "status.json")
+_STEP_PARAMS = ("agent", "thinking", "temperature", "max_requests")
+_FIGURES = ("input_tokens", "output_tokens", "cache_read_tokens", "requests", "tool_calls", "cost_usd")
+Scalar = str | int | float | bool | None
+
+
+@dataclass(slots=True)
+class RunRow:
+    """One run. `scores` holds the latest of each name and case; `case` None is the run as a whole."""
+
+    run_id: str
+    name: str = ""
+    state: str = "unreadable"
+    reason: str | None = None
+    error: str | None = None
+    experiment: str | None = None
+    notes: str = ""
+    agent: str | None = None
+    model: str | None = None  # as the plan names it
+    task_sha256: str | None = None
+    sweep: str | None = None
+    place: int | None = None
+    repeat: int | None = None
+    start: str | None = None
+    end: str | None = None
+    seconds: float | None = None
+    params: dict[str, Scalar] = field(default_factory=dict)  # what the person named
+    resolved: dict[str, Scalar] = field(default_factory=dict)  # what the plan came to
+    tags: tuple[str, ...] = ()
+    lineage: dict[str, Any] = field(default_factory=dict)
+    usage: dict[str, int | float | None] = field(default_factory=dict)
+    scores: dict[tuple[str, str | None], float] = field(default_factory=dict)
+    steps: list[dict[str, Any]] = field(default_factory=list)
+
+    def metrics(self) -> dict[str, float]:
+        """Return the scores by name; of one that was given for single cases only, the mean over them."""
+        return score_means(self.scores)
+
+
+def read_rows(home: StoreHome, run_ids: Iterable[str]) -> list[RunRow]:
+    """Return a row for each run, in the order given."""
+    with uncollected():
+        return [read_row(home, run_id) for run_id in run_ids]
+
+
+def read_row(home: StoreHome, run_id: str) -> RunRow:
+    """Return one run as a row."""
+    found = skim(home, run_id, _DOCUMENTS)
+    row = RunRow(run_id)
+    result, plan = found["result.json"], found["plan.json"]
+    if plan is not None:
+        _from_plan(row, plan)
+    if result is None:
+        found |= skim(home, run_id, _LATER)
+        _from_status(row, found["status.json"], found["verdict.json"])
+    else:
+        _from_result(row, result)
+    for score in _ordered(found["scores"]):
+        row.scores[(score["name"], score.get("case"))] = _number(score)
+    return row
+
+
+def _from_plan(row: RunRow, plan: dict[str, Any]) -> None:
+    row.name, row.state, row.start = _text(plan.get("name")), "queued", _maybe(plan.get("created_at"))
+    row.tags = tuple(tag for tag in _list(plan.get("tags")) if isinstance(tag, str))
+    part = _dict(plan.get("experiment"))
+    row.experiment, row.notes = _maybe(part.get("name")), _text(part.get("notes"))
+    row.params = {name: value for name, value in _dict(part.get("params")).items() if _scalar(value)}
+    row.lineage, cell = _dict(part.get("lineage")), _dict(part.get("cell"))
+    row.sweep, row.place, row.repeat = _maybe(cell.get("sweep")), cell.get("place"), cell.get("repeat")
+    steps = [_dict(step) for step in _list(plan.get("steps"))]
+    first = steps[0] if steps else {}
+    model = _dict(first.get("model"))
+    if len(steps) == 1 and not plan.get("items"):
+        row.agent = _maybe(first.get("agent"))
+        row.resolved = {name: first[name] for name in _STEP_PARAMS if _scalar(first.get(name)) and name in first}
+    else:
+        row.agent = _maybe(plan.get("mode"))
+        row.resolved = {"agent": row.agent}
+    row.model = _label(model)
+    row.resolved["model"] = row.model
+    tasks = [_text(plan.get("task")), *(_text(step.get("task")) for step in steps)]
+    row.task_sha256 = sha256_text("\0".join(tasks))
+
+
+def _label(model: dict[str, Any]) -> str | None:
+    return f"{model.get('provider')}:{model['name']}" if isinstance(model.get("name"), str) else None
+
+
+def _from_result(row: RunRow, result: dict[str, Any]) -> None:
+    row.name, row.state = _text(result.get("name")) or row.name, _text(result.get("state")) or "unreadable"
+    row.reason, row.error = _maybe(result.get("reason")), _maybe(result.get("error"))
+    row.start, row.end = _maybe(result.get("started_at")) or row.start, _maybe(result.get("ended_at"))
+    _figures(row, result)
+    if row.agent is None and row.steps:
+        row.agent = _maybe(row.steps[0].get("agent"))
+        row.model = _maybe(row.steps[0].get("model"))
+
+
+def _from_status(row: RunRow, status: dict[str, Any] | None, verdict: dict[str, Any] | None) -> None:
+    if status is not None:
+        row.name, row.state = _text(status.get("name")) or row.name, _text(status.get("state")) or "unreadable"
+        row.start = _maybe(status.get("started_at")) or row.start
+        _figures(row, status)
+    if verdict is not None:
+        row.state, row.reason = _text(verdict.get("state")) or row.state, _maybe(verdict.get("reason"))
+        row.error, row.end = _maybe(verdict.get("message")), _maybe(verdict.get("judged_at"))
+
+
+def _figures(row: RunRow, document: dict[str, Any]) -> None:
+    seconds = document.get("elapsed_s")
+    row.seconds = float(seconds) if isinstance(seconds, int | float) else None
+    usage = _dict(document.get("usage"))
+    row.usage = {name: usage.get(name) for name in _FIGURES if isinstance(usage.get(name), int | float)}
+    row.steps = [_dict(step) for step in _list(document.get("steps"))]
+
+
+def _ordered(scores: dict[str, Any] | None) -> list[dict[str, Any]]:
+    documents = [one for one in (scores or {}).values() if isinstance(one, dict) and isinstance(one.get("name"), str)]
+    return sorted(documents, key=lambda one: (_text(one.get("at")), _text(one.get("score_id"))))
+
+
+def _number(score: dict[str, Any]) -> float:
+    word, value = score.get("nonfinite"), score.get("value")
+    if word in ("nan", "inf", "-inf"):
+        return float(word)
+    return float(value) if isinstance(value, int | float) else math.nan
+
+
+def score_means(scores: dict[tuple[str, str | None], float]) -> dict[str, float]:
+    """Return scores by name, as `RunRow.metrics` does."""
+    whole: dict[str, float] = {}
+    cases: dict[str, list[float]] = {}
+    for (name, case), value in scores.items():
+        if case is None:
+            whole[name] = value
+        else:
+            cases.setdefault(name, []).append(value)
+    return {name: sum(values) / len(values) for name, values in cases.items()} | whole
+
+
+def moment(text: str | None) -> datetime | None:
+    """Return when that was; None where nobody wrote it down."""
+    try:
+        return datetime.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _maybe(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else ()
+
+
+def _scalar(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float | bool)

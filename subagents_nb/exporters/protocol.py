@@ -1,0 +1,81 @@
+"""What an exporter is. One is found by its name in the entry point group `subagents_nb.exporters`."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from typing import Any, Protocol
+
+from subagents_nb.domain.base import Value
+from subagents_nb.domain.words import one_line
+from subagents_nb.errors import RequestError
+from subagents_nb.exporters.record import RunRecord
+
+GROUP = "subagents_nb.exporters"
+
+
+class Link(Value):
+    """Where an exported run lies."""
+
+    target: str  # the server, project or file; no credentials
+    remote_id: str
+    url: str | None = None
+    notes: tuple[str, ...] = ()  # what could not be taken along
+
+
+class Exporter(Protocol):
+    """One way to bring runs elsewhere. An object is made for each export, with the options of the call.
+
+    `contents` decides what is sent and does no IO but reading files of the run; secrets are taken out of it before
+    `send` gets it. `send` must be idempotent by the run's id: sent twice, a run is there once.
+    """
+
+    name: str
+
+    @property
+    def target(self) -> str:
+        """Return where runs go, without credentials."""
+        ...
+
+    def available(self) -> str | None:
+        """Return why it can't be used here and what to do about it; None: it can be used."""
+        ...
+
+    def contents(self, record: RunRecord) -> dict[str, Any]:
+        """Return everything that is sent of a run, as plain JSON data; of files their paths and digests."""
+        ...
+
+    def has(self, link: Link) -> bool:
+        """Return whether the run is still there, as far as that is cheap to tell."""
+        ...
+
+    def send(self, contents: dict[str, Any], record: RunRecord) -> Link:
+        """Send it, in place of what is there of the run already.
+
+        Raises:
+            ExportError: it did not arrive, or not whole.
+        """
+        ...
+
+
+def exporters() -> tuple[str, ...]:
+    """Return the names of the exporters there are."""
+    return tuple(sorted({point.name for point in metadata.entry_points(group=GROUP)}))
+
+
+def exporter(name: str, **options: Any) -> Exporter:
+    """Return the exporter of this name.
+
+    Raises:
+        RequestError: there is none, it can't be loaded, or it has no such option.
+    """
+    points = {point.name: point for point in metadata.entry_points(group=GROUP)}
+    if name not in points:
+        there = ", ".join(sorted(points)) or "none; install this package anew"
+        raise RequestError(f"There is no exporter {name!r}; there are: {there}.")
+    try:
+        made: Exporter = points[name].load()(**options)
+    except TypeError as error:
+        raise RequestError(f"The exporter {name} can't be used like that: {one_line(str(error), 200)}.") from error
+    except (ImportError, AttributeError) as error:
+        raise RequestError(f"The exporter {name} can't be loaded: {one_line(str(error), 200)}.") from error
+    return made

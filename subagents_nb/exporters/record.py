@@ -1,0 +1,133 @@
+"""Everything an exporter needs of one run, read once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from subagents_nb.domain.base import Value
+from subagents_nb.domain.experiments import ExperimentPart, ParamValue, Score
+from subagents_nb.domain.messages import Session
+from subagents_nb.domain.plan import LaunchPlan, StepPlan
+from subagents_nb.domain.records import Artifact, StepResult, Usage
+from subagents_nb.domain.states import RunState
+
+
+class Span(Value):
+    """One request of a model, or one call of a tool. Times are UTC in ISO 8601."""
+
+    start: str
+    end: str
+    name: str = ""  # the tool's
+    call_id: str = ""
+    ok: bool = True
+    refused: str | None = None
+
+
+class StepRecord(Value):
+    """One step: what was planned, how it ended, what was said, and when."""
+
+    result: StepResult
+    plan: StepPlan | None  # None: it was added while the run went on
+    text: str  # whole
+    session: Session
+    start: str
+    end: str
+    requests: tuple[Span, ...] = ()
+    tools: tuple[Span, ...] = ()
+
+
+class RunRecord(Value):
+    """One ended run."""
+
+    run_id: str
+    name: str
+    state: RunState
+    reason: str | None
+    error: str | None
+    mode: str
+    digest: str
+    start: str
+    end: str
+    elapsed_s: float
+    waited_s: float
+    usage: Usage
+    refusals: int
+    resumed_from: str | None
+    tags: tuple[str, ...]
+    experiment: ExperimentPart
+    plan: LaunchPlan | None
+    steps: tuple[StepRecord, ...]
+    text: str  # what the run came to
+    scores: tuple[Score, ...]  # of each name and case the latest
+    artifacts: tuple[Artifact, ...]
+    root: Path  # the run's directory
+
+    @property
+    def well(self) -> bool:
+        """Whether it has a result."""
+        return self.state in (RunState.COMPLETE, RunState.PARTIAL)
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Return its agents' names."""
+        return tuple(dict.fromkeys(step.result.agent for step in self.steps))
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Return the models that were asked, as they were planned."""
+        found = (s.plan.model.label if s.plan is not None else s.result.model for s in self.steps)
+        return tuple(dict.fromkeys(found))
+
+    def params(self) -> dict[str, ParamValue]:
+        """Return what it was launched with; a param that a person gave stands in the place of ours of the same name."""
+        plan = self.plan
+        ours: dict[str, ParamValue] = {
+            "agent": ", ".join(self.agents),
+            "model": ", ".join(self.models),
+            "mode": self.mode,
+            "timeout_s": plan.timeout_s if plan is not None else None,
+        }
+        if len(self.steps) == 1 and (step := self.steps[0].plan) is not None:
+            ours |= {
+                "thinking": step.thinking,
+                "temperature": step.temperature,
+                "max_requests": step.max_requests,
+                "tools": ", ".join(step.tools),
+                "schema": step.schema_name,
+            }
+        return {name: value for name, value in ours.items() if value not in (None, "")} | self.experiment.params
+
+    def metrics(self) -> dict[str, float]:
+        """Return what was measured of the run itself; a cost only if it is known."""
+        usage = self.usage
+        found: dict[str, float | None] = {
+            "elapsed_s": self.elapsed_s,
+            "waited_s": self.waited_s,
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "cache_read_tokens": usage.cache_read_tokens,
+            "requests": usage.requests,
+            "tool_calls": usage.tool_calls,
+            "cost_usd": usage.cost_usd,
+            "refusals": self.refusals,
+            "steps": len(self.steps),
+        }
+        return {name: float(value) for name, value in found.items() if value is not None}
+
+    def labels(self) -> dict[str, str]:
+        """Return what describes the run in single words, by names of ours."""
+        lineage, cell = self.experiment.lineage, self.experiment.cell
+        found = {
+            "run_id": self.run_id,
+            "state": str(self.state),
+            "reason": self.reason,
+            "error": self.error,
+            "digest": self.digest,
+            "resumed_from": self.resumed_from,
+            "tags": ", ".join(self.tags),
+            "sweep": cell.sweep if cell is not None else None,
+            "repeat": str(cell.repeat) if cell is not None else None,
+            "cell_id": lineage.cell_id if lineage is not None else None,
+            "source_sha256": lineage.source_sha256 if lineage is not None else None,
+        }
+        return {name: value for name, value in found.items() if value}

@@ -1,0 +1,45 @@
+"""What a run shows of itself, and what it made that a person may take over."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, cast
+
+from subagents_nb.launching.afterwards import Afterwards
+from subagents_nb.launching.artifacts import RunArtifacts
+
+if TYPE_CHECKING:
+    from subagents_nb.launching.handle import Run
+
+
+class Showing(Afterwards):
+    """The face of a run's handle. The notebook is known here by its entry points only: this room never imports it."""
+
+    @property
+    def artifacts(self) -> RunArtifacts:
+        """Return the figures, tables and files that the run made; those so far, while it works."""
+        return RunArtifacts(cast("Run", self))
+
+    def inject(self, *names: str, as_: str | None = None, force: bool = False) -> list[str]:
+        """Bind artifacts to variables of the notebook and return the names of the variables.
+
+        A table becomes a DataFrame, text a str, anything else bytes; a figure becomes the artifact, which shows itself.
+        Without names, all tables. `as_` names the variable of the one artifact that is named. `force` lets a variable
+        that is there already be replaced.
+
+        Raises:
+            RequestError: there is no such artifact, or no such name should be bound; then nothing is.
+            StoreError: an artifact is gone or was changed.
+        """
+        return list(
+            importlib.import_module("subagents_nb.notebook.injecting").inject(self, names, as_=as_, force=force)
+        )
+
+    def display(self, *, figures: bool = False) -> None:
+        """Show the run in the notebook: live while it runs, as a card when it has ended; its figures too if asked."""
+        self._ipython_display_()
+        if figures:
+            importlib.import_module("subagents_nb.notebook.injecting").show_figures(self)
+
+    def _ipython_display_(self) -> None:
+        importlib.import_module("subagents_nb.notebook.show").show_run(self)

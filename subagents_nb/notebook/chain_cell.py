@@ -1,0 +1,264 @@
+"""The body of a `%%subagent_chain` cell: strict YAML that says what `chain`, `step`, `parallel` and `expand` compose.
+
+Every fault is told with its line, those that planning finds too. Keys may be in kebab-case, snake_case or camelCase.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from subagents_nb.catalog.strict_yaml import YamlRefused, load_located
+from subagents_nb.domain.flow import Attached, Chain, Expand, Parallel, Step
+from subagents_nb.errors import LaunchRefused
+from subagents_nb.launching import Run
+from subagents_nb.launching.flows import chain, expand, parallel, step
+from subagents_nb.notebook.cell_fields import CellReader, Fields, Path, Refused, named, shown
+
+_STEP = (
+    "agent", "task", "as", "label", "model", "thinking", "temperature", "schema", "timeout", "tool_timeout",
+    "max_requests", "output", "output_mode", "reads", "progress", "acceptance", "gate", "tool_budget", "worktree",
+    "count",
+)  # fmt: skip
+_TOGETHER = ("concurrency", "fail_fast", "on_failure", "as", "label", "worktree")
+_GROUP = ("parallel", *_TOGETHER)
+_FAN_OUT = ("expand", "each", "parallel", "collect", *_TOGETHER)
+_SOURCE = ("from", "path", "item", "key", "max_items", "on_empty")
+_ATTACHED = ("attach", "as", "label")
+_WHOLE = ("task", "steps", "attach")
+
+_LINE = re.compile(r"\A(.*) \(line (\d+)\)\Z", re.DOTALL)
+_PLACE = re.compile(r"step (\d+)(\.\d+)?\b")
+_OF_THE_RUN = ("can't name a run", "working directory", "usage_budget", "max_children", "runs are live")
+_QUOTE = "put text that holds a colon, a # or braces in quotes, or behind | on lines of its own"
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A chain, and in which line of the cell each of its items and steps begins: `2` and `2.1` as planning counts."""
+
+    chain: Chain
+    lines: Mapping[str, int]
+
+    def located(self, reasons: Iterable[str]) -> list[str]:
+        """Return the reasons of planning, each with the line that it is about, in the order of the lines."""
+        found = [(self._line_of(reason), reason) for reason in reasons]
+        return [f"line {at}: {reason}" if at else reason for at, reason in sorted(found, key=lambda one: one[0])]
+
+    def _line_of(self, reason: str) -> int:
+        match = _PLACE.match(reason)
+        if match is not None:
+            return self.lines.get(match[1] + (match[2] or ""), self.lines.get(match[1], 0))
+        alone = len(self.chain.items) == 1 and isinstance(self.chain.items[0], Step)
+        return self.lines.get("1", 0) if alone and not any(text in reason for text in _OF_THE_RUN) else 0
+
+
+def parse(
+    body: str,
+    namespace: Mapping[str, Any],
+    *,
+    agent: str | None = None,
+    fill: Callable[[str], str] | None = None,
+    lines_above: int = 1,
+) -> Parsed:
+    """Read a chain from YAML.
+
+    Args:
+        body: the text below the magic's line.
+        namespace: the user's variables, in which schemas and runs to attach are looked up.
+        agent: whom a step means that names no agent; the default of the settings if None.
+        fill: what is done with every text, once the YAML was read: what it puts in can't become a key or a step.
+        lines_above: how many lines the cell has above the body.
+
+    Raises:
+        LaunchRefused: with all faults, each with its line.
+    """
+    try:
+        data, lines = load_located(body, lines_above=lines_above)
+    except YamlRefused as error:
+        found = _LINE.match(str(error))
+        text, at = (found[1], found[2]) if found else (str(error), str(lines_above + 1))
+        hint = f"; {_QUOTE}" if text.startswith("bad YAML") else ""
+        raise LaunchRefused([f"line {at}: {text}{hint}"]) from None
+    reader = _ChainReader(lines, fill, namespace=namespace, agent=agent)
+    made = reader.whole(data)
+    if reader.faults or made is None:
+        faults = sorted(reader.faults, key=lambda one: one[0])
+        raise LaunchRefused(list(dict.fromkeys(f"line {at}: {text}" for at, text in faults)))
+    return Parsed(made, reader.places)
+
+
+@dataclass(slots=True)
+class _ChainReader(CellReader):
+    namespace: Mapping[str, Any] = field(default_factory=dict)
+    agent: str | None = None
+    places: dict[str, int] = field(default_factory=dict)
+
+    def whole(self, data: object) -> Chain | None:
+        try:
+            return self._whole(data)
+        except Refused:
+            return None
+
+    def _whole(self, data: object) -> Chain:
+        task: str | None = None
+        items: Any = data
+        above: Path = ()
+        made: list[Any] = []
+        if isinstance(data, Mapping):
+            given = self.fields(data, (), _WHOLE, "a chain")
+            self.texts(given)
+            task, items, above = given.values.get("task"), given.values.get("steps"), given.at("steps")
+            if "attach" in given.values:
+                self.places["1"] = self.line_of(given.at("attach"))
+                made.append(self._attached(given.values["attach"], given.at("attach")))
+            if items is None and not made:
+                self.refuse((), "a chain has steps: a list of items, or such a list under steps:")
+        if items is None and not isinstance(data, Mapping):
+            self.refuse((), "the cell has no steps; write them as a YAML list: `- scout: what to do`")
+        if items is not None and not isinstance(items, list):
+            self.refuse(above, "steps is a list, each item behind a -")
+        for number, item in enumerate(items or ()):
+            place = len(made) + 1
+            self.places[str(place)] = self.line_of((*above, number))
+            try:
+                made.append(self._item(item, (*above, number), place))
+            except Refused:
+                made.append(None)
+        if None in made or self.faults:
+            raise Refused
+        return self.composed(lambda: chain(*made, task=task), Fields({}, {}, ()))
+
+    def _item(self, item: object, path: Path, place: int) -> Step | Parallel | Expand | Attached:
+        kinds = {named(key) for key in item if isinstance(key, str)} if isinstance(item, Mapping) else set()
+        if "expand" in kinds:
+            return self._fan_out(item, path)
+        if "parallel" in kinds:
+            return self._group(item, path, place)
+        if "attach" in kinds:
+            given = self.fields(item, path, _ATTACHED, "an attached run")
+            attached = self._attached(given.values["attach"], given.at("attach"))
+            more = {f"{name}_" if name == "as" else name: given.values.get(name) for name in ("as", "label")}
+            return attached.model_copy(update={name: value for name, value in more.items() if value is not None})
+        return self._step(item, path)
+
+    def _step(self, item: object, path: Path) -> Step:
+        if isinstance(item, str):
+            self.refuse(path, f"a step is `AGENT: task`, or a mapping with agent and task, not the text {shown(item)}")
+        if isinstance(item, Mapping):
+            item = self._spelt_out(item, path)
+        given = self.fields(item, path, _STEP, "a step")
+        self.texts(given)
+        options = dict(given.values)
+        options["as_"] = options.pop("as", None)
+        options.setdefault("agent", self.agent)
+        if isinstance(schema := options.get("schema"), str):
+            options |= {"schema": self._looked_up(schema, given.at("schema")), "schema_name": schema}
+        elif schema is not None and not isinstance(schema, Mapping):
+            self.refuse(given.at("schema"), "schema is the name of a type of yours, or a JSON Schema as a mapping")
+        if options.get("thinking") is False:
+            options["thinking"] = "off"  # which is how YAML reads an unquoted off
+        if isinstance(options.get("reads"), str):
+            options["reads"] = [options["reads"]]
+        return self.composed(lambda: step(**{k: v for k, v in options.items() if v is not None}), given)
+
+    def _spelt_out(self, item: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
+        """Return `scout: task` as agent and task; its other keys stay."""
+        first = next(iter(item), None)
+        keys = {named(key) for key in item}
+        if first is None or named(first) in _STEP or keys & {"agent", "task"}:
+            return item
+        task = item[first]
+        braces = isinstance(task, Mapping) and all(value is None for value in task.values())
+        if task is not None and not isinstance(task, str) and not braces:
+            return item  # no shorthand: the unknown key is told
+        where = self.lines.get((*path, first))
+        if where is not None:
+            self.lines |= {(*path, "agent"): where, (*path, "task"): where}
+        rest = {key: value for key, value in item.items() if key != first}
+        return {"agent": first, **({} if task is None else {"task": task}), **rest}
+
+    def _group(self, item: Any, path: Path, place: int) -> Parallel:
+        given = self.fields(item, path, _GROUP, "a parallel group")
+        self.texts(given)
+        children = given.values.pop("parallel")
+        if not isinstance(children, list):
+            self.refuse(given.at("parallel"), "parallel is a list of steps, each behind a -")
+        steps = []
+        number = 0
+        for index, child in enumerate(children):
+            inner = (*given.at("parallel"), index)
+            one = self.tried(lambda child=child, inner=inner: self._step(child, inner))  # type: ignore[misc]
+            for _ in range(max(1, min(one.count, 1000)) if one is not None else 1):
+                number += 1
+                self.places[f"{place}.{number}"] = self.line_of(inner)
+            steps.append(one)
+        if None in steps:
+            raise Refused
+        whole = [one for one in steps if one is not None]
+        return self.composed(lambda: parallel(*whole, **_options(given.values)), given)
+
+    def _fan_out(self, item: Any, path: Path) -> Expand:
+        given = self.fields(item, path, _FAN_OUT, "a fan-out")
+        self.texts(given)
+        options = dict(given.values)
+        source = self.fields(options.pop("expand"), given.at("expand"), _SOURCE, "expand")
+        self.texts(source)
+        output = self._source(source)
+        templates = [name for name in ("each", "parallel") if name in options]
+        if len(templates) != 1:
+            self.refuse(path, "a fan-out has one step under each: that is carried out for every item")
+        template, where = options.pop(templates[0]), given.at(templates[0])
+        if isinstance(template, list) and len(template) == 1:
+            template, where = template[0], (*where, 0)
+        each = self._step(template, where)
+        if "collect" in options:
+            collect = self.fields(options.pop("collect"), given.at("collect"), ("as", "schema"), "collect")
+            self.texts(collect)
+            if "as" in collect.values:
+                options["as"] = collect.values["as"]
+            schema = collect.values.get("schema")
+            if schema is not None and not isinstance(schema, Mapping):
+                self.refuse(collect.at("schema"), "the schema of what is collected is a JSON Schema as a mapping")
+            options["schema"] = schema
+        options |= source.values
+        given.keys |= source.keys
+        return self.composed(lambda: expand(*output, each, **_options(options)), given)
+
+    def _source(self, source: Fields) -> tuple[str, str]:
+        given, path = source.values.pop("from", None), source.values.pop("path", None)
+        if isinstance(given, Mapping):
+            inner = self.fields(given, source.at("from"), ("output", "path"), "from")
+            given, path = inner.values.get("output"), inner.values.get("path", path)
+        if not isinstance(given, str) or not (path is None or isinstance(path, str)):
+            self.refuse(
+                source.at("from"), "expand takes from: {output: NAME, path: /POINTER}, the array of an earlier output"
+            )
+        return given, path or ""
+
+    def _attached(self, given: object, path: Path) -> Attached:
+        which: Any = given
+        more: dict[str, Any] = {}
+        if isinstance(given, Mapping):
+            inner = self.fields(given, path, ("run", "as", "label"), "attach")
+            self.texts(inner)
+            which, more = inner.values.get("run"), inner.values
+        if not isinstance(which, str) or not which.strip():
+            self.refuse(path, "attach takes a variable that holds a run, or a run's name or id")
+        held = self.namespace.get(which)
+        run = held.id if isinstance(held, Run) else which
+        return Attached(run=run, as_=more.get("as"), label=more.get("label"))
+
+    def _looked_up(self, name: str, path: Path) -> Any:
+        from subagents_nb.notebook.namespace import lookup
+
+        try:
+            return lookup(name, self.namespace, "schema:")
+        except Exception as error:  # noqa: BLE001 - a UsageError of IPython's, which is not to be imported for it
+            self.refuse(path, str(error).rstrip("."))
+
+
+def _options(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {("as_" if name == "as" else name): value for name, value in values.items() if value is not None}

@@ -1,0 +1,124 @@
+"""The magics about many runs: name an experiment, compare, launch again what failed. And the sweeps of the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from IPython.core.magic import line_magic, magics_class, no_var_expand
+
+from subagents_nb.notebook.cells import CellMagics, explain, number
+from subagents_nb.notebook.experiment_flags import grid_of, scorers_of
+from subagents_nb.notebook.options import FOREVER
+from subagents_nb.notebook.parsers import PARSERS
+
+
+@magics_class
+class ExperimentMagics(CellMagics):
+    """Look at many runs beside one another."""
+
+    @no_var_expand
+    @line_magic
+    def subagent_experiment(self, line: str) -> Any:
+        options = self._read("subagent_experiment", line)
+        if options is None:
+            return None
+        from subagents_nb.launching.experiment import current_experiment, set_experiment
+        from subagents_nb.notebook.receipts import Said
+
+        if options.off:
+            set_experiment(None)
+            return Said.about("experiment", "off", "later launches belong to none")
+        if options.name is not None:
+            set_experiment(options.name)
+            return Said.about(options.name, "experiment", "later launches of this kernel belong to it")
+        current = current_experiment()
+        said = "later launches belong to it" if current else "name one: %subagent_experiment NAME"
+        return Said.about(current or "experiment", "current" if current else "none", said)
+
+    @no_var_expand
+    @line_magic
+    def subagent_compare(self, line: str) -> Any:
+        options = self._read("subagent_compare", line)
+        if options is None:
+            return None
+        from subagents_nb import launching
+        from subagents_nb.experiments import compare, current_experiment
+
+        named = options.experiment or (None if options.run else current_experiment())
+        chosen: list[Any] = [self._meant(word) for word in options.run]
+        if named is not None:
+            chosen.append(launching.runs(experiment=named))
+        if not chosen:
+            PARSERS["subagent_compare"]().error("say which runs: a sweep, runs, or --experiment NAME")
+        return compare(
+            chosen if len(chosen) > 1 else chosen[0],
+            baseline=options.baseline,
+            by=options.by or None,
+            metrics=options.metric or None,
+            lower=options.lower,
+        )
+
+    @no_var_expand
+    @line_magic
+    def subagent_retry(self, line: str) -> Any:
+        options = self._read("subagent_retry", line)
+        if options is None:
+            return None
+        from subagents_nb.experiments import retry
+        from subagents_nb.notebook.notices import NOTICES
+
+        chosen = [self._meant(word) for word in options.run]
+        fresh = retry(chosen if len(chosen) > 1 else chosen[0])
+        for run in fresh:
+            NOTICES.expect(run)
+        return fresh
+
+    def _meant(self, word: str) -> Any:
+        """Return what a word means: a variable that holds a run, several or a sweep, else an id or name."""
+        from subagents_nb import launching
+        from subagents_nb.experiments import Sweep
+
+        held = self._variables().get(word)
+        kinds = (launching.Run, launching.Runs, Sweep)
+        several = isinstance(held, list | tuple) and held and all(isinstance(one, kinds) for one in held)
+        return held if several or isinstance(held, kinds) else launching.attach(word)
+
+
+def launch_sweep(
+    what: Any, asked: dict[str, Any], options: Any, variables: dict[str, Any], magic: str, how_long: str | float | None
+) -> Any:
+    """Launch the sweep that a cell asks for, bind it, wait for it if asked to, and return it to be shown."""
+    from subagents_nb.experiments import sweep
+    from subagents_nb.experiments.orders import swept_options
+
+    parser = PARSERS[magic]()
+    known = swept_options()
+    grid = grid_of(options, variables, parser, known)
+    given = {name: value for name, value in asked.items() if name in known and value is not None and name not in grid}
+    if "schema" not in given:
+        given.pop("schema_name", None)
+    agent = given.pop("agent", None) if what is None else what
+    swept = sweep(
+        agent,
+        asked.get("task"),
+        grid=grid,
+        repeat=number(parser, "--repeat", options.repeat) or 1,
+        name=options.name,
+        experiment=options.experiment,
+        max_parallel=number(parser, "--max-parallel", options.max_parallel),
+        usage_budget=options.sweep_budget,
+        score=scorers_of(options, variables, parser),
+        notes=options.note or "",
+        tags=tuple(options.tag),
+        fresh=bool(options.fresh),
+        origin=asked["origin"],
+        **given,
+    )
+    if options.bind is not None:
+        variables[options.bind] = swept
+    if how_long is not None:
+        swept.wait(None if how_long == FOREVER else float(how_long))
+    return None if options.quiet else swept
+
+
+explain(ExperimentMagics)

@@ -1,0 +1,140 @@
+"""What steps made beside their answers, kept in the run's directory: figures, tables, new files of the workspace."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import mimetypes
+import os
+import re
+import struct
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from subagents_nb.domain.records import Artifact
+from subagents_nb.runner.confined import NotConfined, chunks, open_file
+from subagents_nb.store.disk import Disk
+
+FOLDER = "artifacts"
+PARQUET = "application/vnd.apache.parquet"
+MOST_FILE_BYTES = 20_000_000
+MOST_TABLE_BYTES = 50_000_000
+MOST_BYTES = 60_000_000  # of all together: a run may take 100 MB in all
+MOST = 200
+_TOLD_NAME = re.compile(r"[0-9]{1,4}\.parquet\Z")
+_ODD = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class ArtifactKeeper:
+    """Keeps the artifacts of one run and numbers them. What can't be kept is said once and left out."""
+
+    def __init__(self, root: Path, disk: Disk) -> None:
+        self._root = root
+        self._disk = disk
+        self._guard = threading.RLock()
+        self._counts: dict[str, int] = {}
+        self._bytes = 0
+        self._made = False
+
+    def figure(self, step: int, data: bytes) -> Artifact | None:
+        """Keep a PNG."""
+        width, height = struct.unpack(">II", data[16:24]) if len(data) >= 24 else (0, 0)
+        return self._keep(step, "figure", data, ".png", "image/png", shape=(height, width))
+
+    def table(self, step: int, folder: Path, told: Mapping[str, Any]) -> Artifact | None:
+        """Keep a table that the kernel says it wrote into `folder`. Its word is checked."""
+        name, shape = told.get("file"), told.get("shape")
+        if not isinstance(name, str) or not _TOLD_NAME.match(name):
+            return None
+        data = _content(folder, name, MOST_TABLE_BYTES)
+        with contextlib.suppress(OSError):
+            (folder / name).unlink()
+        if data is None or not (data.startswith(b"PAR1") and data.endswith(b"PAR1")):
+            return None
+        numbers = shape if isinstance(shape, list) and all(isinstance(n, int) for n in shape) else []
+        return self._keep(step, "table", data, ".parquet", PARQUET, shape=tuple(numbers[:2]) or None)
+
+    def file(self, step: int, cwd: Path, path: str) -> Artifact | None:
+        """Keep a file of the workspace; one that is too large is named only."""
+        media_type = mimetypes.guess_type(path)[0] or "application/octet-stream"
+        data = _content(cwd, path, MOST_FILE_BYTES)
+        if data is not None:
+            return self._keep(step, "file", data, f"-{_plain(path)}", media_type, workspace=path)
+        try:
+            with open_file(cwd, path) as handle:
+                size, digest = os.fstat(handle).st_size, hashlib.sha256()
+                for piece in chunks(handle):
+                    digest.update(piece)
+        except OSError:
+            return None
+        return Artifact(
+            path="", size=size, sha256=digest.hexdigest(), media_type=media_type, name=path, step=step, workspace=path
+        )
+
+    def _keep(
+        self,
+        step: int,
+        kind: Literal["figure", "table", "file"],
+        data: bytes,
+        ending: str,
+        media_type: str,
+        *,
+        shape: tuple[int, ...] | None = None,
+        workspace: str | None = None,
+    ) -> Artifact | None:
+        with self._guard:
+            if self._bytes + len(data) > MOST_BYTES or sum(self._counts.values()) >= MOST:
+                self._say(f"a {kind} was not kept: the run has as many artifacts as it may have")
+                return None
+            number = self._counts.get(kind, 0) + 1
+            short = {"figure": "fig", "table": "table", "file": "file"}[kind]
+            path = f"{FOLDER}/{step}-{short}-{number}{ending}"
+            try:
+                self._begin()
+                self._disk.replace(self._root / path, data, durable=False)
+            except OSError as error:
+                self._say(f"a {kind} was not kept: {error.strerror}")
+                return None
+            self._counts[kind] = number
+            self._bytes += len(data)
+        return Artifact(
+            path=path,
+            size=len(data),
+            sha256=hashlib.sha256(data).hexdigest(),
+            media_type=media_type,
+            name=workspace or f"{short}{number}",
+            step=step,
+            kind=kind,
+            shape=shape,
+            workspace=workspace,
+        )
+
+    def _begin(self) -> None:
+        if not self._made:
+            with contextlib.suppress(FileExistsError):
+                self._disk.make_dir(self._root / FOLDER)
+            self._made = True
+
+    @staticmethod
+    def _say(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _content(root: Path, path: str, most: int) -> bytes | None:
+    """Return what a plain file holds; None if it is larger than `most`, or can't be read without following a link."""
+    try:
+        with open_file(root, path) as handle:
+            if os.fstat(handle).st_size > most:
+                return None
+            data = b"".join(chunks(handle))
+    except (NotConfined, OSError):
+        return None
+    return data if len(data) <= most else None
+
+
+def _plain(path: str) -> str:
+    """Return a file's last name, reduced to what any disk takes."""
+    return _ODD.sub("_", path.rpartition("/")[2])[-80:].lstrip(".") or "file"

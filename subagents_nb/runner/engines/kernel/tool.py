@@ -1,0 +1,189 @@
+"""The python tool of one step: a kernel of its own, what it showed written down, what it made kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from subagents_nb.domain.events import ArtifactMade, EngineEvent, FileChanged
+from subagents_nb.domain.inputs import InputRecord
+from subagents_nb.domain.records import Artifact
+from subagents_nb.runner.artifacts import ArtifactKeeper
+from subagents_nb.runner.engines.aside import aside
+from subagents_nb.runner.engines.base import InputFiles, PythonEnd
+from subagents_nb.runner.engines.kernel.cells import Cell
+from subagents_nb.runner.engines.kernel.files import Stamp, look
+from subagents_nb.runner.engines.kernel.record import NOTEBOOK, Record
+from subagents_nb.runner.engines.limits import CELL_SECONDS
+from subagents_nb.runner.tracking import ReadRecorder
+from subagents_nb.store.disk import Disk
+
+if TYPE_CHECKING:
+    from subagents_nb.runner.engines.kernel.session import CellEnd, Session
+
+_PREPARE_S = 120.0
+_LOST = "all variables are gone, but for the inputs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """Where a kernel works and with what."""
+
+    step: int
+    cwd: Path
+    step_dir: Path
+    environ: Mapping[str, str]
+    inputs: InputFiles | None
+    memory_mb: int
+    disk: Disk
+
+
+class PythonTool:
+    """Runs code in the step's kernel, one cell at a time; the kernel comes with the first cell."""
+
+    def __init__(
+        self,
+        around: Surroundings,
+        keeper: ArtifactKeeper,
+        report: Callable[[EngineEvent], None],
+        reads: ReadRecorder,
+    ) -> None:
+        self._around = around
+        self._keeper = keeper
+        self._report = report
+        self._reads = reads
+        self._record = Record(around.step_dir / NOTEBOOK, around.disk)
+        self._session: Session | None = None
+        self._lost = False  # a kernel went with all that it knew
+        self._one_at_a_time = asyncio.Lock()
+
+    async def run(self, code: str, *, seconds: float | None = None) -> PythonEnd:
+        """Carry out one cell and return what the model is told.
+
+        The cell is interrupted after `seconds` (120 if None). A cell that does not let go takes its kernel along.
+        """
+        limit = CELL_SECONDS if seconds is None else seconds
+        async with self._one_at_a_time:
+            cell = Cell(code)
+            before = await aside(lambda: look(self._around.cwd))
+            async with self._reads.watching():
+                session = await self._ready(cell)
+                if session is None:
+                    return PythonEnd(text=cell.text(), ok=False)
+                end = await session.run(code, cell.hear, seconds=limit)
+                await self._after(end, cell, limit)
+            await self._keep(cell, before)
+            try:
+                self._record.add(cell)
+            except OSError as error:
+                print(f"{NOTEBOOK} not written: {error}", file=sys.stderr, flush=True)  # noqa: T201
+            return PythonEnd(text=cell.text(), ok=end == "done" and cell.error is None)
+
+    async def close(self) -> None:
+        """End the kernel, if there is one, and everything in its group."""
+        session, self._session = self._session, None
+        if session is not None:
+            try:
+                await session.end()
+            finally:
+                shutil.rmtree(self._around.step_dir / "kernel", ignore_errors=True)
+
+    async def _ready(self, cell: Cell) -> Session | None:
+        from subagents_nb.runner.engines.kernel.session import KernelProblem
+
+        if self._session is not None and not await self._session.settle():
+            await self._drop()
+        if self._session is None:
+            try:
+                self._session = await self._start(cell)
+            except KernelProblem as error:
+                cell.say(f"There is no Python here: the kernel can't be had, {error}")
+                return None
+        if self._lost:
+            self._lost = False
+            cell.say(f"The kernel was started anew: {_LOST}")
+        return self._session
+
+    async def _start(self, cell: Cell) -> Session:
+        from subagents_nb.runner.engines.kernel.session import KernelProblem, Session
+
+        around = self._around
+        folder = around.step_dir / "kernel"
+        tables = folder / "tables"
+        for directory in (folder, tables):
+            directory.mkdir(mode=0o700, exist_ok=True)
+        session = await Session.start(folder, cwd=around.cwd, environ=around.environ, memory_mb=around.memory_mb)
+        inputs = around.inputs
+        records = [one.model_dump(include={"name", "kind", "type", "file", "sha256"}) for one in _records(inputs)]
+        told = (str(inputs.root) if inputs is not None else "", json.dumps(records), str(tables))
+        prepare = (
+            "__import__('subagents_nb.runner.engines.kernel.preload', fromlist=['prepare'])"
+            f".prepare(get_ipython(), {', '.join(map(repr, told))})"
+        )
+        try:
+            said = Cell("")
+            end = await session.run(prepare, said.hear, seconds=_PREPARE_S, quiet=True)
+        except BaseException:
+            await session.end()
+            raise
+        if end != "done" or said.error is not None:
+            await session.end()
+            raise KernelProblem(f"its inputs could not be loaded: {said.text()[-500:]}")
+        if said.outputs:
+            cell.say(said.text())
+        return session
+
+    async def _after(self, end: CellEnd, cell: Cell, limit: float) -> None:
+        """Say what became of a cell that did not end by itself."""
+        if end == "interrupted":
+            cell.say(f"Interrupted after {limit:g} seconds, its time limit; the variables are as it left them")
+        elif end == "stuck":
+            cell.say(f"Ended after {limit:g} seconds, its time limit. It could not be interrupted, so {_LOST}")
+        elif end == "died":
+            cell.say(f"The kernel ended, perhaps for want of memory ({self._allowed()}): {_LOST}")
+        if end in ("stuck", "died"):
+            await self._drop()
+            self._lost = False  # just said
+        if cell.error is not None and "MemoryError" in cell.error:
+            cell.say(f"This kernel may use {self._allowed()}; work on less at a time, or delete what is not needed")
+
+    async def _drop(self) -> None:
+        self._lost = True
+        await self.close()
+
+    def _allowed(self) -> str:
+        return f"at most {self._around.memory_mb:,} MB, python_memory_mb in the settings"
+
+    async def _keep(self, cell: Cell, before: dict[str, Stamp] | None) -> None:
+        """Keep what the cell showed and made, and name it to the model."""
+        tables = self._around.step_dir / "kernel" / "tables"
+        made: list[Artifact | None] = [self._keeper.figure(self._around.step, data) for data in cell.figures]
+        made += [self._keeper.table(self._around.step, tables, told) for told in cell.tables]
+        for artifact in made:
+            if artifact is not None:
+                self._report(ArtifactMade(artifact))
+                cell.say(f"Kept as {artifact.name}: {artifact.kind}, {artifact.path}")
+        after = await aside(lambda: look(self._around.cwd)) if before is not None else None
+        if before is None or after is None:
+            return
+        written = sorted(path for path, stamp in after.items() if before.get(path) != stamp)
+        for path in written:
+            self._report(FileChanged(path))
+        await aside(lambda: self._keep_files([path for path in written if path not in before]))
+
+    def _keep_files(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            artifact = self._keeper.file(self._around.step, self._around.cwd, path)
+            if artifact is not None:
+                self._reads.keep(path)  # its own: as long as it lies there unchanged, the run can be reused
+                self._report(ArtifactMade(artifact))
+
+
+def _records(inputs: InputFiles | None) -> Sequence[InputRecord]:
+    return () if inputs is None else inputs.records

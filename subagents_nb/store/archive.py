@@ -1,0 +1,251 @@
+"""Runs as one zip file, and back. Reading follows no link and believes nothing that the archive says of itself."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import secrets
+import shutil
+import stat
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from subagents_nb.domain import archives
+from subagents_nb.domain.archives import MANIFEST, ArchivedFile, ArchivedRun, Imported, Manifest
+from subagents_nb.domain.base import Document
+from subagents_nb.domain.experiments import Score
+from subagents_nb.domain.plan import LaunchPlan
+from subagents_nb.domain.records import RunResult, StepRecord, Verdict
+from subagents_nb.errors import RequestError, StoreError, Unreadable
+from subagents_nb.store.clock import utc_now
+from subagents_nb.store.codec import decode, encode, lenient_json
+from subagents_nb.store.contracts import remember
+from subagents_nb.store.disk import DISK, MAX_DOCUMENT_BYTES, PRIVATE_DIR
+from subagents_nb.store.layout import StoreHome
+from subagents_nb.version import __version__
+
+_CHUNK = 1 << 20
+_IMPORTED = "Imported from an archive."
+_WHEN = (1980, 1, 1, 0, 0, 0)  # the same runs give the same bytes
+
+
+def write_archive(home: StoreHome, run_ids: Sequence[str], target: Path, *, project: Path) -> None:
+    """Write runs that have ended into a new zip file.
+
+    Raises:
+        RequestError: a run worked outside of the project, or the file is there already.
+        StoreError: a run can't be read, or the file can't be written.
+    """
+    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    if os.path.lexists(target):
+        raise RequestError(f"{target.name} is there already; choose another name, or remove it.")
+    try:
+        with zipfile.ZipFile(partial, "x", zipfile.ZIP_DEFLATED) as archive:
+            runs = tuple(_pack(home, run_id, archive, project) for run_id in run_ids)
+            manifest = Manifest(made_with=__version__, runs=runs)
+            archive.writestr(_entry(MANIFEST), manifest.model_dump_json(indent=1))
+        os.link(partial, target)
+    except FileExistsError as error:
+        raise RequestError(f"{target.name} is there already; choose another name, or remove it.") from error
+    except OSError as error:
+        raise StoreError(f"{target.name} can't be written: {error.strerror or error}.") from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read_archive(home: StoreHome, source: Path, *, project: Path) -> tuple[list[str], list[str]]:
+    """Take the runs of an archive in; return the ids of those that are new, and of those that were here already.
+
+    Raises:
+        RequestError: it is no archive of ours, or a trap; nothing of the run at fault and of those behind it was taken.
+        StoreError: it can't be read, or the store can't be written.
+    """
+    try:
+        with open(source, "rb") as file, zipfile.ZipFile(_regular(file, source)) as archive:
+            manifest = _manifest(archive, os.fstat(file.fileno()).st_size, source)
+            taken: list[str] = []
+            known: list[str] = []
+            for run in manifest.runs:
+                new = _take(home, archive, run, project, manifest.made_with)
+                (taken if new else known).append(run.run_id)
+            return taken, known
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
+        raise RequestError(f"{source.name} is no archive of runs, or a damaged one ({error}).") from error
+    except OSError as error:
+        raise StoreError(f"{source.name} can't be taken in: {error.strerror or error}.") from error
+
+
+# --- out ---
+
+
+def _pack(home: StoreHome, run_id: str, archive: zipfile.ZipFile, project: Path) -> ArchivedRun:
+    root = home.run(run_id).root
+    try:
+        plan = decode(DISK.read(root / "plan.json"), LaunchPlan, run_id)
+    except Unreadable as error:
+        raise StoreError(f"Run {run_id} can't be exported, since its plan can't be read: {error}.") from error
+    cwd = os.path.relpath(os.path.realpath(plan.cwd), os.path.realpath(project))
+    if cwd.startswith(".."):
+        raise RequestError(f"{plan.name} worked outside of {project.name or project}; name its project with --project.")
+    files = []
+    for path in sorted(_files(root)):
+        data = _data(root, path, plan)
+        archive.writestr(_entry(f"runs/{run_id}/{path}"), data)
+        files.append(ArchivedFile(path=path, bytes=len(data), sha256=hashlib.sha256(data).hexdigest()))
+    return ArchivedRun(run_id=run_id, cwd=Path(cwd).as_posix(), files=tuple(files))
+
+
+def _files(root: Path) -> Iterator[str]:
+    for folder, folders, names in os.walk(root):
+        here = os.path.relpath(folder, root)
+        folders[:] = [name for name in folders if here != "." or name in archives.FOLDERS]
+        for name in names:
+            path = name if here == "." else f"{Path(here).as_posix()}/{name}"
+            if archives.may_be_archived(path) and not os.path.islink(os.path.join(folder, name)):
+                yield path
+
+
+def _data(root: Path, path: str, plan: LaunchPlan) -> bytes:
+    if path == "plan.json":
+        return encode(archives.packed(plan))
+    try:
+        with open(DISK.open_reading(root / path), "rb") as file:
+            data = file.read()
+    except Unreadable as error:
+        raise StoreError(f"{path} of {plan.name} can't be exported: {error}.") from error
+    if path.rpartition("/")[2] == "result.json":
+        with contextlib.suppress(ValueError):
+            return lenient_json(archives.without_places(json.loads(data)))
+    return data
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name, _WHEN)
+    # What may be all zeros stays as large as it is, or the archive would look like a trap.
+    packs = name.endswith((".json", ".jsonl", ".txt", ".md"))
+    info.compress_type = zipfile.ZIP_DEFLATED if packs else zipfile.ZIP_STORED
+    info.external_attr = 0o600 << 16
+    return info
+
+
+# --- in ---
+
+
+def _regular(file: io.BufferedReader, source: Path) -> io.BufferedReader:
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        raise RequestError(f"{source.name} is no file.")
+    return file
+
+
+def _manifest(archive: zipfile.ZipFile, size: int, source: Path) -> Manifest:
+    members = archive.infolist()
+    if len(members) > archives.MAX_FILES:
+        raise RequestError(f"{source.name} holds {len(members):,} files, more than {archives.MAX_FILES:,}.")
+    if archives.duplicates(one.filename for one in members):
+        raise RequestError(f"{source.name} holds two files of one name.")
+    for one in members:
+        mode = one.external_attr >> 16
+        if one.is_dir() or one.flag_bits & 1 or (mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG)):
+            raise RequestError(f"{source.name} holds something else than plain files: {one.filename[:80]!r}.")
+    sizes = {one.filename: one.file_size for one in members}
+    if sizes.get(MANIFEST, archives.MAX_MANIFEST_BYTES + 1) > archives.MAX_MANIFEST_BYTES:
+        raise RequestError(f"{source.name} is no archive of runs: it has no {MANIFEST} that can be read.")
+    try:
+        manifest = Manifest.model_validate_json(_read(archive, MANIFEST, sizes[MANIFEST]))
+    except (ValidationError, ValueError) as error:
+        raise RequestError(f"{source.name} is no archive of runs of this version: its {MANIFEST} is wrong.") from error
+    if found := archives.faults(manifest, sizes, size):
+        raise RequestError(f"{source.name} is refused: {'; '.join(found[:5])}.")
+    return manifest
+
+
+def _take(home: StoreHome, archive: zipfile.ZipFile, run: ArchivedRun, project: Path, made_with: str) -> bool:
+    target = home.run(run.run_id).root
+    if os.path.lexists(target):
+        return False
+    cwd = os.path.normpath(Path(os.path.abspath(project)) / run.cwd)
+    staging = home.runs / f".import-{secrets.token_hex(8)}"
+    staging.mkdir(mode=PRIVATE_DIR)
+    try:
+        plan = _unpack(archive, run, staging, cwd)
+        note = Imported(run_id=run.run_id, imported_at=utc_now(), made_with=made_with[:40])
+        _write(staging / "imported.json", encode(note))
+        remember(home, plan)
+        try:
+            os.rename(staging, target)  # over a directory that is not empty it fails
+        except OSError:
+            if os.path.lexists(target):
+                return False
+            raise
+        DISK.sync_dir(home.runs)
+        return True
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _unpack(archive: zipfile.ZipFile, run: ArchivedRun, staging: Path, cwd: str) -> LaunchPlan:
+    plan: LaunchPlan | None = None
+    for file in run.files:
+        data = _read(archive, f"runs/{run.run_id}/{file.path}", file.bytes)
+        if hashlib.sha256(data).hexdigest() != file.sha256:
+            raise RequestError(f"{file.path} of {run.run_id} is not what the manifest says; nothing of it was taken.")
+        try:
+            document = _document(file.path, data, run.run_id)
+            if isinstance(document, LaunchPlan):
+                document = plan = archives.unpacked(document, cwd)
+            elif isinstance(document, RunResult):
+                document = document.model_copy(update={"notes": (*document.notes, _IMPORTED)})
+        except (Unreadable, ValueError) as error:
+            raise RequestError(f"{file.path} of {run.run_id} is refused: {error}.") from error
+        _write(staging / file.path, data if document is None else encode(document))
+    if plan is None:
+        raise RequestError(f"Run {run.run_id} of the archive has no plan.")
+    return plan
+
+
+def _document(path: str, data: bytes, run_id: str) -> Document | None:
+    """Read what is a record of ours; None for files that are only looked at."""
+    kind: type[Any] | None = {"plan.json": LaunchPlan, "result.json": RunResult, "verdict.json": Verdict}.get(path)
+    if kind is None and path.startswith("scores/"):
+        kind = Score
+    if kind is None and path.startswith("steps/") and path.endswith("/result.json"):
+        kind = StepRecord
+    if kind is None:
+        return None
+    if len(data) > MAX_DOCUMENT_BYTES:
+        raise ValueError("it is larger than any document of ours")
+    document: Document = decode(data, kind, run_id)
+    return document
+
+
+def _read(archive: zipfile.ZipFile, name: str, size: int) -> bytes:
+    """Read one member, and no byte more than it claims to have."""
+    parts, left = [], size + 1
+    with archive.open(name) as member:
+        while left > 0 and (piece := member.read(min(left, _CHUNK))):
+            parts.append(piece)
+            left -= len(piece)
+    data = b"".join(parts)
+    if len(data) != size:
+        raise RequestError(f"{name[-80:]!r} has another size than the archive says; it is refused.")
+    return data
+
+
+def _write(path: Path, data: bytes) -> None:
+    missing = [folder for folder in path.parents if not folder.exists()]
+    for folder in reversed(missing):
+        folder.mkdir(mode=PRIVATE_DIR)
+    handle = DISK.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+    try:
+        DISK.write(handle, data)
+        DISK.sync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,120 @@
+"""Which runs carry out which contract: an index, so that a launch finds those like it without reading all plans.
+
+    contracts/<key>/<run_id>    an empty marker, made by the launcher before its run is there
+                    lock        held around look-and-create, so that two launchers at once come to one run
+              .whole            all runs of the store are in it
+
+A cache: deleted, it is made again from the plans.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from subagents_nb.domain.ids import is_run_id
+from subagents_nb.domain.plan import LaunchPlan
+from subagents_nb.domain.reuse import contract_key
+from subagents_nb.errors import StoreError, Unreadable
+from subagents_nb.store.disk import PRIVATE_DIR, PRIVATE_FILE
+from subagents_nb.store.layout import StoreHome
+from subagents_nb.store.lock import hold_now
+from subagents_nb.store.reader import FileRuns, read_document
+
+_KEY = re.compile(r"[0-9a-f]{64}\Z")
+_PATIENCE_S = 60.0
+_PAUSE_S = 0.005
+
+
+@contextlib.contextmanager
+def alone_with(home: StoreHome, key: str, *, patience_s: float = _PATIENCE_S) -> Iterator[None]:
+    """Be the only launcher of this contract for the moment.
+
+    Raises:
+        StoreError: another one was at it all the time.
+    """
+    deadline = time.monotonic() + patience_s
+    handle: int | None = None
+    while handle is None:
+        try:
+            handle = hold_now(_made(home, key) / "lock", owner=str(os.getpid()))
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise StoreError(
+                    f"Another process has been launching the same work for {patience_s:g} s. Wait for it, or launch "
+                    "with reuse='never'."
+                ) from None
+            time.sleep(_PAUSE_S)
+        except OSError:
+            break  # a file system without locks: two launchers at once may come to two runs
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def remember(home: StoreHome, plan: LaunchPlan) -> None:
+    """Put a run into the index; where that fails, it is only never found again by its contract."""
+    key = contract_key(plan)
+    if key is not None:
+        with contextlib.suppress(OSError):
+            _mark(_made(home, key) / plan.run_id)
+
+
+def runs_of(home: StoreHome, key: str) -> list[str]:
+    """Return the runs of a contract that are there, newest first."""
+    if not _KEY.match(key):
+        return []
+    if not (_folder(home) / ".whole").exists():
+        rebuild(home)
+    folder = _folder(home) / key
+    with contextlib.suppress(OSError):
+        marked = [name for name in os.listdir(folder) if is_run_id(name)]
+        there = [run_id for run_id in marked if os.path.isdir(home.run_folder(run_id))]
+        if len(there) < len(marked):
+            _forget(home, folder, set(marked) - set(there))
+        return sorted(there, reverse=True)
+    return []
+
+
+def rebuild(home: StoreHome) -> None:
+    """Make the index from the plans of all runs."""
+    for run_id in FileRuns(home).ids():
+        with contextlib.suppress(Unreadable):
+            remember(home, read_document(home.run(run_id).plan, LaunchPlan, run_id))
+    with contextlib.suppress(OSError):
+        _make(_folder(home))
+        _mark(_folder(home) / ".whole")
+
+
+def _forget(home: StoreHome, folder: Path, gone: set[str]) -> None:
+    """Take away the markers of runs that are neither there nor in the trash, from where they can come back."""
+    with contextlib.suppress(OSError):
+        trash = os.listdir(home.root / "trash") if (home.root / "trash").is_dir() else []
+        for run_id in gone:
+            if not any(name.startswith(run_id) for name in trash):
+                (folder / run_id).unlink(missing_ok=True)
+
+
+def _folder(home: StoreHome) -> Path:
+    return home.root / "contracts"
+
+
+def _made(home: StoreHome, key: str) -> Path:
+    _make(_folder(home))
+    _make(_folder(home) / key)
+    return _folder(home) / key
+
+
+def _make(folder: Path) -> None:
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=PRIVATE_DIR)
+
+
+def _mark(path: Path) -> None:
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0), PRIVATE_FILE))

@@ -1,0 +1,342 @@
+"""The python tool with real kernels: in a desk's own process, and in whole runs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import numpy
+import pandas
+import polars
+import pytest
+from support import alive, marked_processes, until
+
+from subagents_nb import Run, launch
+from subagents_nb.domain.events import ArtifactMade, EngineEvent, FileChanged
+from subagents_nb.errors import LaunchRefused, RequestError, StoreError
+from subagents_nb.launching.inputs import gather
+from subagents_nb.runner.artifacts import ArtifactKeeper
+from subagents_nb.runner.engines.base import InputFiles, PythonEnd
+from subagents_nb.runner.engines.kernel.tool import PythonTool, Surroundings
+from subagents_nb.runner.tracking import ReadRecorder
+from subagents_nb.store import StoreHome
+from subagents_nb.store.disk import DISK
+
+pytestmark = pytest.mark.timeout(150)
+
+
+@dataclass
+class Place:
+    """A workspace and a step, and what the tool reported there."""
+
+    root: Path
+    events: list[EngineEvent] = field(default_factory=list)
+    memory_mb: int = 1024
+    environ: dict[str, str] = field(default_factory=lambda: {"PATH": os.environ["PATH"]})
+    inputs: InputFiles | None = None
+
+    def give(self, **values: Any) -> None:
+        given = gather(values)
+        (self.root / "inputs").mkdir()
+        for one in given:
+            (self.root / one.record.file).write_bytes(one.data)
+        self.inputs = InputFiles(self.root / "inputs", "inputs", tuple(one.record for one in given))
+
+    def work(self, body: Callable[[PythonTool], Coroutine[Any, Any, Any]]) -> Any:
+        around = Surroundings(step=0, cwd=self.root / "work", step_dir=self.root / "step", environ=self.environ,
+                              inputs=self.inputs, memory_mb=self.memory_mb, disk=DISK)  # fmt: skip
+        tool = PythonTool(around, ArtifactKeeper(self.root, DISK), self.events.append, ReadRecorder())
+
+        async def main() -> Any:
+            try:
+                return await body(tool)
+            finally:
+                await tool.close()
+
+        return asyncio.run(main())
+
+    def run(self, *cells: str, seconds: float = 60) -> list[PythonEnd]:
+        async def body(tool: PythonTool) -> list[PythonEnd]:
+            return [await tool.run(cell, seconds=seconds) for cell in cells]
+
+        return list(self.work(body))
+
+    def told(self, kind: type[Any]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    for name in ("work", "step"):
+        (tmp_path / name).mkdir(mode=0o700)
+    return Place(tmp_path)
+
+
+def test_variables_stay_from_cell_to_cell_and_the_last_value_is_shown(place: Place) -> None:
+    ends = place.run("x = 20\nprint('set')", "x + 1", "1/0", "x")
+    assert [end.text for end in ends[:2]] == ["set", "21"]
+    assert (ends[2].ok, "ZeroDivisionError: division by zero" in ends[2].text) == (False, True)
+    assert "\x1b" not in ends[2].text
+    assert ends[3].text == "20"
+
+
+def test_inputs_are_there_under_their_names(place: Place) -> None:
+    place.give(df=pandas.DataFrame({"a": [1, 2]}), s=pandas.Series([1.5], name="p"), p=polars.DataFrame({"b": [3]}),
+               array=numpy.eye(2), config={"k": [1]}, text="hi", raw=b"\0")  # fmt: skip
+    [end] = place.run(
+        "print(type(df).__module__.split('.')[0], df.a.sum(), type(s).__name__, s.name, type(p).__module__[:6])\n"
+        "print(array.shape, config, text, raw)"
+    )
+    assert end.text.splitlines() == ["pandas 3 Series p polars", "(2, 2) {'k': [1]} hi b'\\x00'"]
+
+
+def test_an_input_whose_file_was_changed_is_not_loaded(place: Place) -> None:
+    place.give(text="hi", other="there")
+    (place.root / "inputs/text.txt").write_text("changed")
+    ends = place.run("other", "text")
+    assert "The input text could not be loaded: its file is not what was put in" in ends[0].text
+    assert "NameError" in ends[1].text
+
+
+def test_a_figure_and_a_table_are_kept_and_named(place: Place) -> None:
+    ends = place.run(
+        "import matplotlib.pyplot as plt\nplt.plot([1, 2]);\nplt.show()",
+        "import pandas as pd\npd.DataFrame({'a': [1, 2]})",
+    )
+    assert "[Kept as fig1: figure, artifacts/0-fig-1.png]" in ends[0].text
+    assert "[Kept as table1: table, artifacts/0-table-1.parquet]" in ends[1].text
+    figure, table = [event.artifact for event in place.told(ArtifactMade)]
+    assert (place.root / figure.path).read_bytes().startswith(b"\x89PNG")
+    assert pandas.read_parquet(place.root / table.path).a.tolist() == [1, 2]
+
+
+def test_new_files_are_artifacts_and_changed_ones_are_told(place: Place) -> None:
+    (place.root / "work/old.txt").write_text("old")
+    place.run("open('new.csv', 'w').write('a,b'); open('old.txt', 'a').write('er')")
+    assert [event.path for event in place.told(FileChanged)] == ["new.csv", "old.txt"]
+    [made] = [event.artifact for event in place.told(ArtifactMade)]
+    assert (made.name, (place.root / made.path).read_text()) == ("new.csv", "a,b")
+
+
+def test_what_was_run_is_a_valid_notebook(place: Place) -> None:
+    place.run("print(1)", "2", "1/0")
+    notebook = nbformat.read(place.root / "step/python.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    assert [cell.source for cell in notebook.cells] == ["print(1)", "2", "1/0"]
+    assert [[o.output_type for o in cell.outputs] for cell in notebook.cells] == [
+        ["stream"], ["execute_result"], ["error"]]  # fmt: skip
+
+
+def test_a_cell_past_its_limit_is_interrupted_and_its_variables_stay(place: Place) -> None:
+    async def body(tool: PythonTool) -> list[PythonEnd]:
+        return [await tool.run("x = 5\nwhile True: pass", seconds=0.5), await tool.run("x")]
+
+    ends = place.work(body)
+    assert not ends[0].ok and "Interrupted after 0.5 seconds, its time limit; the variables are" in ends[0].text
+    assert ends[1].text == "5"
+
+
+def test_a_cell_that_cannot_be_interrupted_takes_its_kernel_along(place: Place) -> None:
+    place.give(text="hi")
+
+    async def body(tool: PythonTool) -> list[PythonEnd]:
+        stubborn = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nx = 1\ntime.sleep(600)"
+        return [await tool.run(stubborn, seconds=0.5), await tool.run("'x' in globals(), text")]
+
+    ends = place.work(body)
+    assert "It could not be interrupted, so all variables are gone, but for the inputs" in ends[0].text
+    assert ends[1].text == "(False, 'hi')"
+
+
+def test_a_kernel_that_dies_is_said_to_have_died_and_the_next_cell_has_a_new_one(place: Place) -> None:
+    ends = place.run("import os; os._exit(3)", "1 + 1")
+    assert "The kernel ended, perhaps for want of memory" in ends[0].text and not ends[0].ok
+    assert ends[1].text == "2"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no limit on this system")
+def test_memory_beyond_the_limit_is_an_error_that_says_so(place: Place) -> None:
+    place.memory_mb = 512
+    ends = place.run("x = bytearray(700_000_000)", "len(bytearray(10_000_000))")
+    assert "MemoryError" in ends[0].text
+    assert "may use at most 512 MB, python_memory_mb in the settings" in ends[0].text
+    assert ends[1].text == "10000000"
+
+
+def test_a_flood_of_output_neither_hangs_nor_fills_the_memory(place: Place) -> None:
+    [end] = place.run("for n in range(200_000): print('line', n)")
+    assert end.ok and len(end.text) < 52_000
+    assert (place.root / "step/python.ipynb").stat().st_size < 1_000_000
+
+
+def test_nobody_is_asked_for_input(place: Place) -> None:
+    [end] = place.run("input('name?')")
+    assert not end.ok and "does not support input requests" in end.text
+
+
+def test_a_cancelled_call_leaves_the_kernel_usable(place: Place) -> None:
+    async def body(tool: PythonTool) -> PythonEnd:
+        await tool.run("x = 7")
+        call = asyncio.ensure_future(tool.run("import pathlib, time\npathlib.Path('begun').touch()\ntime.sleep(600)"))
+        while not (place.root / "work/begun").exists():
+            await asyncio.sleep(0.02)
+        call.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await call
+        return await tool.run("x")
+
+    assert place.work(body).text == "7"
+
+
+def test_a_file_of_the_workspace_does_not_stand_in_for_a_module_of_the_kernel(place: Place) -> None:
+    for name in ("ipykernel", "zmq", "subagents_nb"):
+        (place.root / f"work/{name}.py").write_text("raise SystemExit('shadowed')")
+    assert place.run("1 + 1")[0].text == "2"
+
+
+def test_nothing_is_left_when_the_tool_is_closed(place: Place) -> None:
+    [end] = place.run(
+        "import os, subprocess\nchild = subprocess.Popen(['sleep', '600'])\nprint(os.getpid(), child.pid)"
+    )
+    pids = [int(pid) for pid in end.text.split()]
+    assert not [pid for pid in pids if alive(pid)]
+    assert sorted(path.name for path in (place.root / "step").iterdir()) == ["python.ipynb"]
+
+
+# --- in whole runs ---
+
+
+@pytest.fixture
+def work(shared_home: StoreHome) -> Path:
+    return Path.cwd()
+
+
+def script(name: str, *items: dict[str, Any]) -> str:
+    folder = Path(".subagents/scripts")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(items))
+    return f"scripted:{name}"
+
+
+def ended(run: Run) -> Run:
+    assert run.wait(60)
+    return run
+
+
+FRAME = pandas.DataFrame({"g": list("aab"), "v": [1, 2, 3]})
+
+
+def test_a_run_works_with_values_of_the_notebook_and_leaves_a_table(work: Path) -> None:
+    model = script("sums", {"python": "df.groupby('g').v.sum().reset_index()"}, {"text": "Done."})
+    run = ended(launch("delegate", "sum", model=model, inputs={"df": FRAME}))
+    assert run.output == "Done."
+    assert run.artifacts["table1"].to_pandas().v.tolist() == [3, 3]
+    assert run.artifacts["table1"].to_polars()["v"].to_list() == [3, 3]
+    assert run.artifacts["table1"].to_arrow().num_rows == 2
+    assert [record.name for record in run.plan.inputs] == ["df"]
+    assert run.status.result is not None and run.status.result.steps[0].tools[0].name == "python"
+
+
+def test_the_digest_binds_what_the_inputs_hold(work: Path) -> None:
+    from subagents_nb import preflight
+
+    def digest(**inputs: Any) -> str | None:
+        return preflight("delegate", "sum", model="scripted:echo", inputs=inputs or None).digest
+
+    assert digest(df=FRAME) == digest(df=FRAME.copy())
+    assert len({digest(), digest(df=FRAME), digest(df=FRAME.head(1)), digest(other=FRAME)}) == 4
+
+
+def test_the_task_is_told_of_the_inputs_and_people_see_the_task_alone(work: Path) -> None:
+    run = ended(launch("delegate", "Say it.", model="scripted:echo", inputs={"df": FRAME}))
+    assert run.text.startswith("Say it.\n\nInputs: values you were given.")
+    assert "| columns: g (" in run.text
+    assert run.plan.steps[0].task == "Say it."
+
+
+def test_the_same_plan_again_has_the_same_inputs(work: Path) -> None:
+    run = ended(launch("delegate", "sum", model=script("n", {"python": "len(df)", "say": True}), inputs={"df": FRAME}))
+    assert ended(run.launch_again()).text.strip() == "3"
+    assert ended(run.resume("again")).text.strip() == "3"
+    path = run.home.run(run.id).root / "inputs/df.parquet"
+    path.chmod(0o600)
+    path.write_bytes(b"changed")
+    with pytest.raises(LaunchRefused, match=r"The input df of run .* it was changed"):
+        run.launch_again()
+
+
+def test_the_kernel_has_no_secret_and_knows_where_the_inputs_are(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
+    code = (
+        "import os, pathlib\n"
+        "folder = pathlib.Path(os.environ['SUBAGENTS_INPUTS'])\n"
+        "print([v for v in os.environ.values() if 'planted' in v], sorted(p.name for p in folder.iterdir()))"
+    )
+    run = ended(launch("delegate", "x", model=script("e", {"python": code, "say": True}), inputs={"a": 1, "b": "t"}))
+    assert run.text.strip() == "[] ['a.json', 'b.txt']"
+
+
+def test_an_agent_without_the_tool_runs_no_python(work: Path) -> None:
+    run = ended(launch("scout", "x", model=script("no", {"python": "1"})))
+    assert (run.state, "this agent has no such tool" in str(run.error)) == ("failed", True)
+
+
+def test_stopping_a_run_takes_its_kernel_along(work: Path) -> None:
+    code = "import os, pathlib\npathlib.Path('pid').write_text(str(os.getpid()))\nwhile True: pass"
+    run = launch("delegate", "x", model=script("loop", {"python": code}))
+    pid = int(until(lambda: (work / "pid").exists() and (work / "pid").read_text(), 60, what="the kernel"))
+    assert alive(pid)
+    run.stop()
+    assert ended(run).state == "stopped"
+    until(lambda: not alive(pid), 10, what="the end of the kernel")
+    until(lambda: not marked_processes([run.id]), 10, what="the end of all that the run started")
+
+
+@pytest.mark.usefixtures("spawn")
+def test_a_runner_that_is_killed_takes_its_kernel_along() -> None:
+    code = "import os, pathlib\npathlib.Path('pid').write_text(str(os.getpid()))\nwhile True: pass"
+    run = launch("delegate", "x", model=script("loop", {"python": code}))
+    pid = int(until(lambda: Path("pid").exists() and Path("pid").read_text(), 60, what="the kernel"))
+    assert run.status.status is not None and run.status.status.runner is not None
+    os.kill(run.status.status.runner.pid, signal.SIGKILL)
+    assert ended(run).state == "lost"
+    until(lambda: not alive(pid), 10, what="the end of the kernel")
+
+
+def test_artifacts_can_be_read_while_the_run_works(work: Path) -> None:
+    model = script("makes", {"python": "import pandas as pd; pd.DataFrame({'a': [1]})"}, {"await_steer": True})
+    run = launch("delegate", "x", model=model)
+    until(lambda: len(run.artifacts), 60, what="the table")
+    assert run.artifacts[0].to_pandas().a.tolist() == [1]
+    run.stop()
+    assert ended(run).artifacts["table1"].shape == (1, 1)
+
+
+def test_an_artifact_that_was_changed_is_not_handed_out(work: Path) -> None:
+    run = ended(launch("delegate", "x", model=script("f", {"python": "open('n.txt','w').write('x')"}, {"text": "."})))
+    artifact = run.artifacts["n.txt"]
+    assert (artifact.text, artifact.bytes, artifact.load()) == ("x", b"x", "x")
+    with pytest.raises(RequestError, match="is no table"):
+        artifact.to_pandas()
+    artifact.path.write_text("changed")
+    with pytest.raises(StoreError, match="is not what the run left"):
+        _ = artifact.path
+    with pytest.raises(KeyError, match="has no artifact"):
+        _ = run.artifacts["m.txt"]
+
+
+def test_the_limit_of_a_tool_call_interrupts_a_cell_and_the_run_goes_on(work: Path) -> None:
+    model = script("long", {"python": "import time; time.sleep(600)", "say": True}, {"text": " over"})
+    began = time.monotonic()
+    run = ended(launch("delegate", "x", model=model, tool_timeout=1))
+    assert run.state == "complete" and "Interrupted after 1 seconds" in run.text and run.text.endswith(" over")
+    assert time.monotonic() - began < 60

@@ -1,0 +1,45 @@
+"""What of a run's own documents keeps it from standing in for a new launch."""
+
+from __future__ import annotations
+
+import pytest
+from support import make_result
+
+from subagents_nb.domain.reads import ReadLog
+from subagents_nb.domain.reuse import why_not
+from subagents_nb.domain.settings import ReusePolicy
+from subagents_nb.domain.states import RunState
+
+UNSEEN = ReadLog(untracked=("too large", "other"))
+
+
+@pytest.mark.parametrize("state", [state for state in RunState if state is not RunState.COMPLETE])
+def test_only_a_complete_run_may(state: RunState) -> None:
+    assert why_not(make_result(state=state, reads=ReadLog()), "complete") == f"scout-1 is {state}"
+
+
+@pytest.mark.parametrize(
+    ("reads", "policy", "why"),
+    [
+        (ReadLog(), "tracked", None),
+        (UNSEEN, "tracked", "what scout-1 read is not known (too large)"),
+        (UNSEEN, "complete", None),
+        (None, "tracked", "nobody noted what scout-1 read"),
+        (None, "complete", None),
+        (ReadLog(changed=("a",)), "complete", "scout-1 changed a, so it is reused only when asked for by its id"),
+        (
+            ReadLog(changed=("a", "b", "c")),
+            "tracked",
+            "scout-1 changed a and 2 more, so it is reused only when asked for by its id",
+        ),
+    ],
+)
+def test_what_it_read_and_changed_decides(reads: ReadLog | None, policy: ReusePolicy, why: str | None) -> None:
+    assert why_not(make_result(reads=reads), policy) == why
+
+
+def test_of_an_older_version_the_files_that_its_tools_changed_count() -> None:
+    result = make_result(changed_files=("a",))
+    assert why_not(result, "complete") == "scout-1 changed a, so it is reused only when asked for by its id"
+    # A worktree's changes are in that list too, and not in the newer account.
+    assert why_not(result.model_copy(update={"reads": ReadLog()}), "tracked") is None

@@ -1,0 +1,148 @@
+"""Many runs, one exporter, a report for each."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from subagents_nb import Run, export
+from subagents_nb.errors import ExportError, RequestError
+from subagents_nb.exporters import Link, exporters, protocol
+from subagents_nb.exporters.record import RunRecord
+from subagents_nb.store.lock import hold
+
+Record = Callable[..., Run]
+
+
+class Shelf:
+    """An exporter of somebody else's, which may break on some runs."""
+
+    name = "shelf"
+    target = "here"
+    kept: dict[str, Any]
+
+    def __init__(self, *, breaks_on: str = "", missing: str | None = None) -> None:
+        self._breaks_on = breaks_on
+        self._missing = missing
+
+    def available(self) -> str | None:
+        return self._missing
+
+    def contents(self, record: RunRecord) -> dict[str, Any]:
+        return {"name": record.name, "text": record.text, "env": "a-secret-value"}
+
+    def has(self, link: Link) -> bool:
+        return link.remote_id in self.kept
+
+    def send(self, contents: dict[str, Any], record: RunRecord) -> Link:
+        if record.name == self._breaks_on:
+            raise KeyError("theirs")
+        self.kept[record.run_id] = contents
+        return Link(target=self.target, remote_id=record.run_id)
+
+
+@pytest.fixture(autouse=True)
+def shelf(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
+    """Install the exporter as another package would, by an entry point in its metadata."""
+    site = tmp_path / "site"
+    info = site / "shelf-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shelf\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        f"[{protocol.GROUP}]\nshelf = shelf_of_tests:Shelf\nbroken = no_such_module_at_all:X\n"
+    )
+    (site / "shelf_of_tests.py").write_text("Shelf = None\n")
+    monkeypatch.syspath_prepend(str(site))
+    module = importlib.import_module("shelf_of_tests")
+    monkeypatch.setattr(module, "Shelf", Shelf, raising=False)
+    monkeypatch.setattr(Shelf, "kept", {}, raising=False)
+    return Shelf.kept
+
+
+def test_exporters_are_found_by_their_entry_points() -> None:
+    assert {"inspect", "mlflow", "otel", "shelf", "trackio"} <= set(exporters())
+
+
+def test_a_run_that_fails_does_not_stop_the_others(record: Record, shelf: dict[str, Any]) -> None:
+    runs = [record(1), record(2), record(3)]
+    report = export(runs, to="shelf", breaks_on="scout-2")
+    assert [one.outcome for one in report] == ["created", "failed", "created"]
+    assert list(shelf) == [runs[0].id, runs[2].id]
+    assert [one.name for one in report.failed] == ["scout-2"]
+    assert "scout-2: failed: KeyError: 'theirs'" in repr(report)
+
+
+def test_a_single_run_that_fails_is_an_error_and_stays_as_it_was(
+    record: Record, files_of: Callable[[Run], dict[str, bytes]]
+) -> None:
+    run = record()
+    before = files_of(run)
+    with pytest.raises(ExportError, match="KeyError"):
+        run.export_to("shelf", breaks_on="scout-1")
+    assert files_of(run) == before
+
+
+def test_runs_may_be_named(record: Record) -> None:
+    run = record()
+    assert [one.outcome for one in export(["scout-1", run.id, "nobody"], to="shelf")] == [
+        "created",
+        "unchanged",
+        "failed",
+    ]
+    assert export("scout-1", to="shelf")[0].outcome == "unchanged"
+
+
+def test_secrets_of_this_process_are_taken_out(
+    record: Record, shelf: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "a-secret-value")
+    run = record()
+    export(run, to="shelf")
+    assert shelf[run.id]["env"] == "[redacted]"
+
+
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    ("nowhere", {}, "there are: .*mlflow"),
+    ("broken", {}, "can't be loaded"),
+    ("shelf", {"colour": 1}, "can't be used like that: .*colour"),
+    ("shelf", {"missing": "install it."}, "can't be used: install it."),
+]
+
+
+@pytest.mark.parametrize(("to", "options", "why"), BAD)
+def test_what_can_not_be_used_is_said_before_any_run_is_read(
+    to: str, options: dict[str, Any], why: str, record: Record
+) -> None:
+    with pytest.raises(RequestError, match=why):
+        export("no-such-run", to=to, **options)
+
+
+def test_two_at_once_send_a_run_once(record: Record, shelf: dict[str, Any]) -> None:
+    run = record()
+    outcomes: list[str] = []
+    threads = [threading.Thread(target=lambda: outcomes.append(export(run, to="shelf")[0].outcome)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert sorted(outcomes) == ["created", "unchanged"]
+
+
+def test_a_run_that_another_process_exports_is_left_to_it(record: Record) -> None:
+    run = record()
+    export(run, to="shelf")
+    with_it = hold(run.home.run(run.id).root / "exports" / ".shelf.lock")
+    run.score("a", 1)
+    with pytest.raises(ExportError, match="another process exports this run"):
+        export(run, to="shelf")
+    os.close(with_it)
+
+
+def test_nothing_to_export_is_no_error() -> None:
+    assert len(export([], to="shelf")) == 0

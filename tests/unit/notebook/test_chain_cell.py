@@ -1,0 +1,220 @@
+"""The YAML of a chain: what it means, and the line that each fault is told with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from subagents_nb.domain.flow import Chain
+from subagents_nb.errors import LaunchRefused
+from subagents_nb.launching import chain, expand, parallel, preflight, step
+from subagents_nb.notebook.chain_cell import parse
+from subagents_nb.notebook.namespace import fill_template
+from subagents_nb.store import StoreHome
+
+
+class Findings(BaseModel):
+    files: list[str]
+
+
+NAMES: dict[str, Any] = {"Findings": Findings, "who": "the reader"}
+
+WHOLE = """\
+task: data/sales.csv
+steps:
+- scout: 'Which files does {task} come from?'
+  as: found
+  schema: Findings
+- expand: {from: {output: found, path: /files}, item: file, max_items: 20, on_empty: fail}
+  each:
+    agent: reviewer
+    task: What is wrong with {file}?
+    timeout: 10m
+  collect: {as: reviews}
+  concurrency: 8
+- parallel:
+  - worker: 'Mend it: {outputs.reviews}'
+    label: mending
+  - agent: reviewer
+    count: 2
+  on_failure: continue
+"""
+SAME = chain(
+    step("scout", "Which files does {task} come from?", as_="found", schema=Findings),
+    expand(
+        "found",
+        "/files",
+        step("reviewer", "What is wrong with {file}?", timeout="10m"),
+        item="file",
+        max_items=20,
+        on_empty="fail",
+        as_="reviews",
+        concurrency=8,
+    ),
+    parallel(
+        step("worker", "Mend it: {outputs.reviews}", label="mending"),
+        step("reviewer", count=2),
+        on_failure="continue",
+    ),
+    task="data/sales.csv",
+)
+
+
+def faults(body: str, **how: Any) -> list[str]:
+    with pytest.raises(LaunchRefused) as caught:
+        parse(body, NAMES, **how)
+    return list(caught.value.reasons)
+
+
+def test_a_body_says_the_same_as_the_functions() -> None:
+    assert parse(WHOLE, NAMES).chain == SAME
+
+
+def test_it_has_the_same_plan_and_the_same_digest(store_home: StoreHome) -> None:
+    del store_home
+    written = preflight(parse(WHOLE, NAMES).chain, model="scripted:echo")
+    composed = preflight(SAME, model="scripted:echo")
+    assert written.reasons == composed.reasons == ()
+    assert written.digest == composed.digest
+    assert written.plan == composed.plan
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "- scout: Look\n- reviewer:\n",
+        "- agent: scout\n  task: Look\n- agent: reviewer\n",
+        "steps:\n- {scout: Look}\n- {agent: reviewer}\n",
+        "chain: [{agent: scout, task: Look}, {agent: reviewer}]",
+    ],
+)
+def test_the_short_and_the_long_form_of_a_step_mean_the_same(body: str) -> None:
+    assert parse(body, {}).chain == chain(step("scout", "Look"), step("reviewer"))
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "expand: {from: {output: found, path: /files}, maxItems: 5, onEmpty: skip}\n  failFast: true\n"
+        "  parallel: [{agent: reviewer, task: 'x {item}', maxRequests: 3}]\n  collect: {as: all, outputSchema: {}}",
+        "expand: {from: found, path: /files, max-items: 5, on-empty: skip}\n  fail-fast: true\n"
+        "  each: {agent: reviewer, task: 'x {item}', max-requests: 3}\n  collect: {as: all, output-schema: {}}",
+        "expand: {from: {output: found, path: /files}, max_items: 5, on_empty: skip}\n  fail_fast: true\n"
+        "  each: {agent: reviewer, task: 'x {item}', max_requests: 3}\n  collect: {as: all, schema: {}}",
+    ],
+)
+def test_keys_may_be_spelt_in_three_ways_and_a_fan_out_in_two(keys: str) -> None:
+    each = step("reviewer", "x {item}", max_requests=3)
+    expanded = expand("found", "/files", each, max_items=5, on_empty="skip", fail_fast=True, as_="all", schema={})
+    assert parse(f"- scout: Look\n- {keys}\n", {}).chain == chain(step("scout", "Look"), expanded)
+
+
+def test_texts_are_taken_as_they_are_written() -> None:
+    body = "- agent: scout\n  task: |\n    Look at: {k: v}, $HOME # and {{ who }}\n      deeper\n"
+    assert parse(body, NAMES).chain.items[0].task == "Look at: {k: v}, $HOME # and {{ who }}\n  deeper\n"
+
+
+def test_a_template_fills_texts_and_never_adds_a_key_or_a_step() -> None:
+    variables = {"who": "x\n- agent: worker\n  task: 'evil'"}
+    found = parse("- scout: 'Tell {{ who }}'\n", variables, fill=lambda text: fill_template(text, variables)).chain
+    assert found == chain(step("scout", f"Tell {variables['who']}"))
+    assert faults("- scout: ok\n- scout: '{{ nobody }}'\n", fill=lambda text: fill_template(text, NAMES)) == [
+        "line 3: --template nobody: there is no variable of this name. Define it in a cell first."
+    ]
+
+
+def test_an_attached_run_comes_first_and_steps_behind_it_count_on() -> None:
+    found = parse("attach: {run: earlier, as: found}\nsteps:\n- reviewer: 'Look at {outputs.found}'\n", {})
+    assert found.chain.items[0].run == "earlier"
+    assert found.chain.items[0].as_ == "found"
+    assert found.lines == {"1": 2, "2": 4}
+    assert parse("- attach: earlier\n- reviewer:\n", {}).chain.items[0].run == "earlier"
+
+
+def test_an_unquoted_off_is_a_level_of_thinking() -> None:
+    assert parse("- scout: x\n  thinking: off\n", {}).chain.items[0].thinking == "off"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("", "line 1: the cell has no steps; write them as a YAML list: `- scout: what to do`"),
+        ("just text", "line 2: this is neither a list nor a mapping"),
+        ("task: x", "line 2: a chain has steps: a list of items, or such a list under steps:"),
+        ("steps: scout", "line 2: steps is a list, each item behind a -"),
+        ("- scout", "line 2: a step is `AGENT: task`, or a mapping with agent and task, not the text 'scout'"),
+        ("- 5", "line 2: a step is a mapping of keys, not 5"),
+        ("- scout: a\n- agent: b\n  taks: c", "line 4: a step has no key 'taks'; did you mean 'task'?"),
+        ("- scout: a\n- paralel: []", "line 3: a step has no key 'paralel'"),
+        ("- scout: {previous}", "line 2: task is text, not {'previous': None}; YAML takes braces for a"),
+        ("- scout: 5\n  as: x\n- agent: a\n  task: 7", "line 5: task is text, not 7; put it in quotes"),
+        ("- scout: a: b", "line 2: bad YAML: mapping values are not allowed"),
+        ("- scout: a: b", "put text that holds a colon, a # or braces in quotes"),
+        ("- scout: &x a\n- scout: *x", "line 2: YAML anchors and aliases are not accepted"),
+        ("- scout: !!python/name:os.system x", "is not accepted"),
+        ("- agent: a\n  task: b\n  agent: c", "line 4: the key 'agent' is given twice"),
+        ("- agent: a\n  maxRequests: 3\n  max_requests: 4", "line 4: 'max_requests' says the same as 'maxRequests'"),
+        ("- agent: a\n  maxRequests: many", "line 3: maxRequests: Input should be a valid integer"),
+        ("- agent: a\n  output_mode: loud", "line 3: output_mode: Input should be 'inline' or 'file-only'"),
+        ("- agent: a\n  schema: Finding", "line 3: schema: Finding: there is no variable"),
+        ("- agent: a\n  schema: who", "line 2: who is no object schema"),
+        ("- agent: a\n  schema: 5", "line 3: schema is the name of a type of yours"),
+        ("- parallel: {agent: a}", "line 2: parallel is a list of steps, each behind a -"),
+        ("- parallel:\n  - scout: a\n  - scuot: [b]", "line 4: a step has no key 'scuot'"),
+        ("- parallel: []\n  concurency: 3", "line 3: a parallel group has no key 'concurency'; did you mean"),
+        ("- parallel: []\n  on-failure: ignore", "line 3: on-failure: Input should be 'stop' or 'continue'"),
+        ("- expand: found\n  each: {scout: a}", "line 2: expand is a mapping of keys, not 'found'"),
+        ("- expand: {max_items: 3}\n  each: {scout: a}", "line 2: expand takes from: {output: NAME, path: /POINTER}"),
+        ("- expand: {from: found}\n  label: a", "line 2: a fan-out has one step under each"),
+        ("- expand: {from: found, maxitems: 3}\n  each: {scout: a}", "has no key 'maxitems'; did you mean 'max_"),
+        ("- expand: {from: found}\n  each: {scout: a}\n  collect: {name: b}", "line 4: collect has no key 'name'"),
+        ("- attach: 4", "line 2: attach takes a variable that holds a run, or a run's name or id"),
+        ("who: me\nsteps: []", "line 2: a chain has no key 'who'"),
+    ],
+)  # fmt: skip
+def test_a_fault_is_told_with_its_line(body: str, said: str) -> None:
+    assert said in "\n".join(faults(body))
+
+
+def test_all_faults_are_told_at_once_in_the_order_of_their_lines() -> None:
+    body = "- agent: a\n  schema: Nope\n- parallel:\n  - agent: b\n    zzz: 1\n  - agent: c\n    task: 3\n"
+    assert [reason.split(":")[0] for reason in faults(body)] == ["line 3", "line 6", "line 8"]
+
+
+def test_what_planning_finds_is_told_with_its_line_too(store_home: StoreHome) -> None:
+    del store_home
+    body = """\
+- scout: a
+  as: found
+- parallel:
+  - scout: b
+    count: 2
+  - nobody: c
+- reviewer: 'see {outputs.fuond}'
+- expand: {from: found}
+  each: {scout: '{item}'}
+"""
+    parsed = parse(body, NAMES)
+    assert parsed.lines == {"1": 2, "2": 4, "2.1": 5, "2.2": 5, "2.3": 7, "3": 8, "4": 9}
+    said = parsed.located(preflight(parsed.chain, model="scripted:echo").reasons)
+    assert [reason.split(": ")[:2] for reason in said[:2]] == [
+        ["line 7", "step 2.3 (nobody)"],
+        ["line 8", "step 3 (reviewer)"],
+    ]
+    assert "line 9: step 4 (fan-out): max_items is missing: say how many items it may expand to at most" in said
+
+
+def test_the_line_of_the_only_step_is_known_though_planning_does_not_count_it(store_home: StoreHome) -> None:
+    del store_home
+    parsed = parse("- nobody: c\n", {})
+    said = parsed.located(preflight(parsed.chain, model="scripted:echo", name="r-x").reasons)
+    assert any(reason.startswith("line 2: ") and "nobody" in reason for reason in said)
+    assert any(reason.startswith("'r-x' can't name a run") for reason in said)
+
+
+def test_a_default_agent_is_for_steps_that_name_none() -> None:
+    found = parse("- task: a\n- agent: scout\n", {}, agent="worker").chain
+    assert isinstance(found, Chain)
+    assert [item.agent for item in found.items] == ["worker", "scout"]

@@ -1,0 +1,49 @@
+"""The line on a card about a launch that found a run."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from support import make_result, make_status, run_id
+
+from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.notebook.card import Beside, card_html, card_text
+from subagents_nb.notebook.reused import ago, reused_line, would_find
+
+ENDED = Snapshot(run_id=run_id(), result=make_result())
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.4, "just now"), (1, "1 second ago"), (90, "1 minute ago"), (7300, "2 hours ago"), (200_000, "2 days ago")],
+)
+def test_how_long_ago_is_said_in_one_unit(seconds: float, said: str) -> None:
+    assert ago(seconds) == said
+
+
+def test_only_a_launch_that_found_its_run_says_so() -> None:
+    assert reused_line(SimpleNamespace(reused=False), ENDED) == ""
+    said = reused_line(SimpleNamespace(reused=True), ENDED)
+    assert said.startswith("reused: nothing was spent (ran ")
+    live = Snapshot(run_id=run_id(), status=make_status())
+    assert reused_line(SimpleNamespace(reused=True), live).startswith("reused: it was at work already (launched ")
+
+
+def test_the_card_says_it_and_so_does_the_text() -> None:
+    beside = Beside(reused="reused: nothing was spent (ran 2 hours ago)")
+    assert beside.reused in card_html(ENDED, beside)
+    assert beside.reused in card_text(ENDED, beside)
+
+
+def test_the_card_of_a_new_run_says_why_no_other_stood_in() -> None:
+    note = "Launched anew: data/<b>.csv changed since scout-ab12."
+    anew = Snapshot(run_id=run_id(), result=make_result(notes=("something", note)))
+    assert note in card_text(anew)
+    assert "data/&lt;b&gt;.csv changed since scout-ab12" in card_html(anew)
+
+
+def test_a_dry_run_says_what_it_would_find_or_why_not() -> None:
+    assert "It would find r-1" in would_find(SimpleNamespace(reuses="r-1", reuse_note=""))
+    assert would_find(SimpleNamespace(reuses=None, reuse_note="a changed.")) == "It would be launched anew: a changed."
+    assert would_find(SimpleNamespace(reuses=None, reuse_note="")) == ""

@@ -1,0 +1,303 @@
+"""What a run reads of its workspace is noted: by the file tools themselves, and by watching where programs read."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from subagents_nb.domain.reads import ReadLog
+from subagents_nb.runner.tracking import ReadRecorder
+from subagents_nb.runner.tracking.inotify import CannotWatch, Watch
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
+
+
+def sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def files_of(recorder: ReadRecorder) -> dict[str, str | None]:
+    return {one.path: one.sha256 for one in log_of(recorder).files}
+
+
+def log_of(recorder: ReadRecorder) -> ReadLog:
+    log = recorder.log()
+    assert log is not None
+    return log
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    root = tmp_path / "work"
+    (root / "data").mkdir(parents=True)
+    (root / "data" / "a.csv").write_text("a")
+    (root / "data" / "b.csv").write_text("b")
+    (root / "notes.md").write_text("n")
+    return root
+
+
+def shell(recorder: ReadRecorder, work: Path, *commands: str) -> list[str]:
+    """Run commands under watch, one after the other, and return what they changed."""
+
+    async def carry_out() -> list[str]:
+        changed: list[str] = []
+        for command in commands:
+            async with recorder.watching() as seen:
+                await asyncio.to_thread(subprocess.run, command, shell=True, cwd=work, check=True)
+            changed += seen
+        recorder.close()
+        return changed
+
+    return asyncio.run(carry_out())
+
+
+# --- the file tools ---
+
+
+def test_a_read_is_noted_with_the_hash_of_the_content(work: Path) -> None:
+    recorder = ReadRecorder(work)
+    with recorder.reading("data/a.csv"):
+        pass
+    with recorder.reading(f"{work}/data/../notes.md"):
+        pass
+    assert files_of(recorder) == {"data/a.csv": sha("a"), "notes.md": sha("n")}
+    assert log_of(recorder).tracked
+
+
+def test_a_file_that_is_not_there_is_noted_as_that_even_when_the_tool_fails(work: Path) -> None:
+    recorder = ReadRecorder(work)
+    with pytest.raises(FileNotFoundError), recorder.reading("none.txt"):
+        raise FileNotFoundError
+    assert files_of(recorder) == {"none.txt": None}
+
+
+@pytest.mark.parametrize("path", ["../other.txt", "/etc/passwd", ".env", "keys/id_rsa", "a\0b"])
+def test_nothing_outside_and_no_secret_is_noted(work: Path, path: str) -> None:
+    recorder = ReadRecorder(work)
+    with recorder.reading(path):
+        pass
+    assert files_of(recorder) == {}
+
+
+def test_a_file_that_changes_while_it_is_read_is_noted_as_unknown(work: Path) -> None:
+    recorder = ReadRecorder(work)
+    with recorder.reading("notes.md"):
+        (work / "notes.md").write_text("other")
+    assert log_of(recorder).untracked == ("notes.md changed while it was read",)
+
+
+def test_a_file_that_changes_between_two_reads_is_noted_as_unknown(work: Path) -> None:
+    recorder = ReadRecorder(work)
+    for text in ("one", "two"):
+        (work / "notes.md").write_text(text)
+        with recorder.reading("notes.md"):
+            pass
+    assert log_of(recorder).untracked == ("notes.md changed while the run was at work",)
+
+
+def test_what_the_run_wrote_itself_is_no_input(work: Path) -> None:
+    recorder = ReadRecorder(work)
+    recorder.changed("notes.md")
+    with recorder.reading("notes.md"):
+        pass
+    log = log_of(recorder)
+    assert (log.files, log.changed) == ((), ("notes.md",))
+
+
+def test_what_was_read_before_it_was_written_stays_an_input(work: Path) -> None:
+    recorder = ReadRecorder(work)
+    with recorder.reading("notes.md"):
+        pass
+    recorder.changed("notes.md")
+    assert files_of(recorder) == {"notes.md": sha("n")}
+
+
+def test_a_search_notes_every_file_that_it_looked_through(work: Path) -> None:
+    (work / "data" / ".hidden").write_text("h")
+    (work / "data" / "secrets.csv").write_text("s")
+    recorder = ReadRecorder(work)
+    with recorder.searching("data", "*.csv"):
+        pass
+    assert files_of(recorder) == {"data/a.csv": sha("a"), "data/b.csv": sha("b")}
+    assert [(one.path, one.pattern, one.include) for one in log_of(recorder).names] == [("data", "**/*", "*.csv")]
+
+
+def test_its_own_files_are_no_names_that_were_seen(work: Path) -> None:
+    before, after = ReadRecorder(work), ReadRecorder(work)
+    for recorder in (before, after):
+        recorder.own("out/answer.md")
+        with recorder.listing("."):
+            pass
+        (work / "out").mkdir(exist_ok=True)
+        (work / "out" / "answer.md").write_text("x")
+    assert log_of(before).names == log_of(after).names
+
+
+def test_a_recorder_without_a_workspace_notes_nothing(work: Path) -> None:
+    recorder = ReadRecorder()
+    with recorder.reading(str(work / "notes.md")), recorder.listing("."), recorder.searching("."):
+        recorder.changed("x")
+    assert recorder.log() is None
+    assert shell(recorder, work, "touch new") == []
+
+
+# --- under watch ---
+
+
+@linux
+def test_a_program_that_reads_is_seen_and_so_is_a_directory_that_it_lists(work: Path) -> None:
+    recorder = ReadRecorder(work)
+    assert shell(recorder, work, "cat data/a.csv; ls data") == []
+    assert files_of(recorder) == {"data/a.csv": sha("a")}
+    assert [one.path for one in log_of(recorder).names] == ["data"]
+    assert log_of(recorder).tracked
+
+
+@linux
+def test_a_read_by_memory_map_is_seen(work: Path) -> None:
+    code = "import mmap; f = open('data/b.csv', 'rb'); mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)[0]"
+    recorder = ReadRecorder(work)
+    shell(recorder, work, f'{sys.executable} -c "{code}"')
+    assert files_of(recorder) == {"data/b.csv": sha("b")}
+
+
+@linux
+def test_what_programs_change_is_seen(work: Path) -> None:
+    commands = (
+        "echo x > new.txt",
+        "echo y >> notes.md",
+        "rm data/a.csv",
+        "mv data/b.csv data/c.csv",
+        "mkdir -p made/deep; echo z > made/deep/z.txt",
+        "sh -c 'echo t > t.tmp; rm t.tmp'",
+    )
+    recorder = ReadRecorder(work)
+    changed = shell(recorder, work, *commands)
+    assert sorted(changed) == [
+        "data/a.csv", "data/b.csv", "data/c.csv", "made/deep/z.txt", "new.txt", "notes.md",
+    ]  # fmt: skip
+    assert sorted(log_of(recorder).changed) == sorted(changed)
+
+
+@linux
+def test_a_file_replaced_by_a_rename_and_then_removed_is_a_change(work: Path) -> None:
+    recorder = ReadRecorder(work)
+    assert shell(recorder, work, "echo x > .tmp; mv .tmp notes.md; rm notes.md") == ["notes.md"]
+
+
+@linux
+def test_a_new_directory_is_watched_too(work: Path) -> None:
+    recorder = ReadRecorder(work)
+    changed = shell(recorder, work, "mkdir new", "echo x > new/x.txt")
+    assert changed == ["new/", "new/x.txt"]
+
+
+@linux
+def test_what_happens_between_two_calls_is_not_the_runs_doing(work: Path) -> None:
+    async def carry_out() -> list[str]:
+        recorder = ReadRecorder(work)
+        async with recorder.watching():
+            pass
+        (work / "notes.md").write_text("by somebody else")
+        async with recorder.watching() as changed:
+            pass
+        recorder.close()
+        return changed
+
+    assert asyncio.run(carry_out()) == []
+
+
+@linux
+def test_a_file_that_changes_while_it_is_hashed_is_noted_as_unknown(work: Path) -> None:
+    class Slow(ReadRecorder):
+        def _hash(self, name: str) -> str | None:
+            found = super()._hash(name)
+            (work / name).write_text("changed behind our back")
+            return found
+
+    recorder = Slow(work)
+    shell(recorder, work, "cat data/a.csv > /dev/null")
+    assert log_of(recorder).untracked == ("data/a.csv changed while the run was at work",)
+
+
+@linux
+def test_a_link_is_noted_beside_what_it_leads_to(work: Path) -> None:
+    (work / "latest.csv").symlink_to("data/a.csv")
+    (work / "now").symlink_to("data")
+    recorder = ReadRecorder(work)
+    shell(recorder, work, "cat latest.csv")
+    assert files_of(recorder) == {"data/a.csv": sha("a"), "latest.csv": sha("a"), "now/a.csv": sha("a")}
+
+
+@linux
+def test_a_link_that_leads_out_makes_what_was_read_unknown(work: Path, tmp_path: Path) -> None:
+    (tmp_path / "big").mkdir()
+    (work / "big").symlink_to(tmp_path / "big")
+    recorder = ReadRecorder(work)
+    shell(recorder, work, "true")
+    assert log_of(recorder).untracked == ("the link big leads out of the workspace",)
+
+
+@linux
+def test_a_secret_that_a_program_reads_makes_what_was_read_unknown(work: Path) -> None:
+    (work / ".env").write_text("KEY=1")
+    recorder = ReadRecorder(work)
+    shell(recorder, work, "cat .env")
+    assert log_of(recorder).untracked == (".env was read, and no hash of a secret is kept",)
+    assert files_of(recorder) == {}
+
+
+@linux
+def test_packages_caches_and_what_others_keep_writing_are_left_out(work: Path) -> None:
+    for folder in (".venv", "node_modules", "__pycache__", ".ipynb_checkpoints", "store"):
+        (work / folder).mkdir()
+    recorder = ReadRecorder(work, skip=["store", "nb.ipynb"])
+    places = ".venv/x node_modules/x __pycache__/x .ipynb_checkpoints/x store/x nb.ipynb"
+    assert shell(recorder, work, f"for f in {places}; do echo 1 > $f; cat $f; done") == []
+    assert files_of(recorder) == {}
+
+
+@linux
+def test_git_commands_depend_on_the_last_commit(work: Path) -> None:
+    git = "git -c user.name=x -c user.email=x@example.org"
+    subprocess.run(f"git init -q && git add . && {git} commit -qm one", shell=True, cwd=work, check=True)
+    recorder = ReadRecorder(work)
+    assert shell(recorder, work, "git log > /dev/null") == []
+    assert {".git/HEAD", ".git/logs/HEAD"} <= set(files_of(recorder))
+    recorder = ReadRecorder(work)
+    assert ".git/logs/HEAD" in shell(recorder, work, f"{git} commit -q --allow-empty -m two")
+
+
+@linux
+def test_a_workspace_that_is_too_large_is_not_watched(work: Path) -> None:
+    with pytest.raises(CannotWatch, match="too large to watch: more than 1 directories"):
+        Watch(work, most=1)
+
+
+@linux
+def test_a_watch_that_fails_leaves_no_descriptor(work: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        with pytest.raises(CannotWatch):
+            Watch(work, most=1)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@linux
+def test_more_events_than_the_system_keeps_make_what_was_read_unknown(work: Path) -> None:
+    limit = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+
+    async def carry_out() -> ReadLog:
+        recorder = ReadRecorder(work)
+        async with recorder.watching():
+            for number in range(limit + 10):  # without ever giving the event loop a turn
+                (work / ("a" if number % 2 else "b")).write_bytes(b"")
+        return log_of(recorder)
+
+    assert asyncio.run(carry_out()).untracked == ("too much happened in the workspace to be watched",)
