@@ -11,7 +11,7 @@ class FileRead(Value):
     """One file that was read; `sha256` is of its whole content when it was read, None where it was not there."""
 
     path: str  # relative to the run's directory
-    sha256: str | None
+    sha256: str | None = None
 
 
 class NamesRead(Value):

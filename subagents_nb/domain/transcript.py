@@ -58,12 +58,15 @@ def step_cells(
     """Yield the cells of one step.
 
     `executed` is the notebook of the step's Python tool; its cells take the places of the calls that ran them, those
-    that no call fits come last. `clean` takes secrets out of every text.
+    that no call fits come before the answer. `clean` takes secrets out of every text.
     """
     cells = _Executed(executed, clean)
     results = {m.call_id: m for m in session.messages if m.role == "result" and m.call_id}
     shown: set[str] = set()
+    last = session.messages[-1] if session.messages and session.messages[-1].role == "answer" else None
     for message in session.messages:
+        if message is last:
+            yield from cells.rest()
         if message.role == "call":
             code = _code_of(message)
             cell = cells.take(code) if code is not None else None
@@ -128,8 +131,9 @@ class _Executed:
         return None
 
     def rest(self) -> Iterator[Cell]:
-        """Yield those that nobody took."""
-        yield from map(self._safe, self._cells)
+        """Yield those that nobody took, each once."""
+        while self._cells:
+            yield self._safe(self._cells.pop(0))
 
     def _safe(self, cell: Mapping[str, Any]) -> Cell:
         outputs = cell.get("outputs")

@@ -177,6 +177,16 @@ class Comparison(Sequence[Group]):
     def __repr__(self) -> str:
         return self.text
 
+    def with_groups(self, groups: Sequence[Group]) -> Comparison:
+        """Return the same comparison with its groups in another order."""
+        return Comparison(
+            groups, by=self.by, metrics=self.metrics, lower=tuple(self.lower), baseline=self.baseline, same=self.same
+        )
+
+    def _ipython_display_(self) -> None:
+        # The notebook face is known here by its entry point only: this room never imports it.
+        importlib.import_module("subagents_nb.notebook.compare_show").show_comparison(self)
+
     def _repr_html_(self) -> str:
         # The notebook face is known here by its entry point only: this room never imports it.
         return str(importlib.import_module("subagents_nb.notebook.compare_view").comparison_html(self))

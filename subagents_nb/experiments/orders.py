@@ -85,9 +85,11 @@ class Order:
     def _asked(self, cell: Combination) -> tuple[str | Chain | None, str | None, dict[str, Any]]:
         known = swept_options()
         options = {**self.options, **{name: value for name, value in cell.given.items() if name in known}}
-        task = None if self.task is None else filled_text(self.task, cell.params)
+        # An option stands in a text by its word: a schema is no text. Any other name stands by what it stands for.
+        words = {name: cell.params[name] if name in known else value for name, value in cell.given.items()}
+        task = None if self.task is None else filled_text(self.task, words)
         if isinstance(self.what, Chain):
-            return filled(self.what, cell.params), task, options
+            return filled(self.what, words), task, options
         return options.pop("agent", self.what), task, options
 
     def _name(self, cell: Combination) -> str | None:

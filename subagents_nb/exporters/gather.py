@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from subagents_nb.domain.experiments import ExperimentPart, latest
@@ -51,7 +51,7 @@ def gather(run: Run) -> RunRecord:
         tags=plan.tags if plan is not None else (),
         experiment=plan.experiment if plan is not None else ExperimentPart(),
         plan=plan,
-        steps=tuple(_step(run, snapshot, one, times) for one in _steps(snapshot)),
+        steps=tuple(_step(run, snapshot, step.status, times) for step in run.steps),
         text=run.text or snapshot.tail,
         scores=tuple(latest(read_scores(paths)).values()),
         artifacts=result.artifacts if result is not None else (),
@@ -59,18 +59,8 @@ def gather(run: Run) -> RunRecord:
     )
 
 
-def _steps(snapshot: Snapshot) -> Iterable[StepResult | StepStatus]:
-    if snapshot.result is not None:
-        return snapshot.result.steps
-    return snapshot.status.steps if snapshot.status is not None else ()
-
-
 def _step(run: Run, snapshot: Snapshot, one: StepResult | StepStatus, times: _Times) -> StepRecord:
-    shown = run.steps
-    found = (
-        next((step.status for step in shown if step.index == one.index), one) if isinstance(one, StepResult) else one
-    )
-    result = found if isinstance(found, StepResult) else _so_far(found)
+    result = one if isinstance(one, StepResult) else _so_far(one)
     plan = snapshot.plan
     try:
         session = read_session(run.home.run(run.id), one.index) or Session()

@@ -75,7 +75,7 @@ class Run(Showing):
         if self._last is not None and self._last.state is not None and self._last.state.terminal:
             return self._last
         snapshot = FileRuns(self._home).snapshot(self.id)
-        if not snapshot.ended and sweep(self._home, [self.id]):
+        if (snapshot.state is None or not snapshot.ended) and sweep(self._home, [self.id]):
             snapshot = FileRuns(self._home).snapshot(self.id)
         self._last = snapshot
         return snapshot

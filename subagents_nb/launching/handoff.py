@@ -44,6 +44,18 @@ def diff(home: StoreHome, run_id: str, step: int | None = None) -> str:
     return b"".join(_patch(home, run_id, record) for record in records).decode("utf-8", "replace")
 
 
+def kept_patch(home: StoreHome, run_id: str, record: WorktreeRecord, most: int) -> str:
+    """Return the patch that is on record for a step, to be shown; empty if it has more than `most` bytes, or is gone.
+
+    Changes nothing, and looks at no repository.
+    """
+    if record.patch is None or record.patch_bytes > most:
+        return ""
+    with contextlib.suppress(OSError, StoreError):
+        return _patch(home, run_id, record).decode("utf-8", "replace")
+    return ""
+
+
 def apply(home: StoreHome, run_id: str, step: int | None = None, *, check: bool = False) -> tuple[str, ...]:
     """Bring the changes of the steps, or of one step, into the repository they were made from, all or nothing.
 

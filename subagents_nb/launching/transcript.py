@@ -55,7 +55,8 @@ def transcript(run: Run, step: int | None = None) -> dict[str, Any]:
     """
     indices = [one.index for one in run.steps]
     if step is not None and step not in indices:
-        has = f"it has {indices[0]} to {indices[-1]}" if indices else "it has none yet"
+        several = f"it has {min(indices)} to {max(indices)}" if len(indices) > 1 else "its only step is 0"
+        has = several if indices else "it has none yet"
         raise RequestError(f"{run.name} has no step {step}; {has}.")
     chosen = indices if step is None else [step]
     return notebook(_cells(run, chosen), run_id=run.id)

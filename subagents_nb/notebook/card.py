@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from subagents_nb.domain import words
@@ -30,6 +31,7 @@ from subagents_nb.notebook.html import (
     scalar,
     styled,
 )
+from subagents_nb.notebook.made import made_line
 from subagents_nb.notebook.markdown import safe_markdown
 from subagents_nb.notebook.reused import anew_line
 from subagents_nb.notebook.shown import LOOKS, shown_name, shown_state, who
@@ -44,10 +46,12 @@ from subagents_nb.notebook.tables import (
     state_badge,
 )
 from subagents_nb.notebook.view import attention_line, text_line, value_summary
+from subagents_nb.notebook.work import Work, works_text
 
 MAX_CARD_BYTES = 16_000
 MAX_TEXT_CHARS = 4_000
-_ROOMS = (3_000, 1_200, 400)  # characters of the answer; the next is tried when markup makes the card too big
+# Characters of the answer, lines of changes; the next is tried when the card is too big.
+_ROOMS = ((3_000, 80), (3_000, 24), (1_200, 8), (400, 0))
 _DEPTH, _TAIL_LINES, _QUESTIONS, _FILES = 4, 12, 4, 8
 _LIST = "margin:0;padding-left:18px"
 
@@ -60,6 +64,12 @@ class Beside(NamedTuple):
     changed_files: tuple[str, ...] = ()  # of a run that left no last word
     source: str = ""  # the name of the run from which it goes on
     reused: str = ""  # what is said of a launch that found it
+    patches: Mapping[int, str] | None = None  # by the numbers of steps: what each changed in its worktree
+
+    @property
+    def holder(self) -> str:
+        """Return what to call the run in something to type."""
+        return line(self.binding, 60) if self.binding else "run"
 
 
 NOTHING = Beside()
@@ -71,17 +81,19 @@ def card_html(snapshot: Snapshot, beside: Beside = NOTHING) -> Html:
     At most 16,000 bytes whatever the run wrote.
     """
     small = Html("")
-    for room in _ROOMS:
-        small = _card(snapshot, beside, room)
+    for room, lines in _ROOMS:
+        small = _card(snapshot, beside, room, lines)
         if len(small.encode()) <= MAX_CARD_BYTES:
             return small
-    return _card(snapshot, beside, 0)
+    return _card(snapshot, beside, 0, 0)
 
 
 def card_text(snapshot: Snapshot, beside: Beside = NOTHING) -> str:
-    """Return the plain twin: the run's one line, then the answer or its value as JSON, both bounded."""
+    """Return the plain twin: the run's one line, what its work came to, the answer or its value as JSON; bounded."""
     said = beside.reused or anew_line(snapshot)
-    lead = "\n".join(filter(None, [text_line(snapshot), stages_text(snapshot), said]))
+    lead = "\n".join(
+        filter(None, [text_line(snapshot), stages_text(snapshot), works_text(snapshot, beside.holder), said])
+    )
     if shown_state(snapshot) not in {"complete", "partial"} or not (snapshot.has_value or snapshot.text):
         return lead
     if snapshot.has_value:
@@ -93,11 +105,16 @@ def card_text(snapshot: Snapshot, beside: Beside = NOTHING) -> str:
     return f"{lead}\n\n{kept}{more}"
 
 
-def _card(snapshot: Snapshot, beside: Beside, room: int) -> Html:
+def _card(snapshot: Snapshot, beside: Beside, room: int, lines: int) -> Html:
     state, name = shown_state(snapshot), shown_name(snapshot)
+    work = Work(lines, beside.holder, beside.patches or {})
     body = [*_open(snapshot, room), *_ending(snapshot, state, beside, room), _refused(snapshot)]
-    body += stages_html(snapshot, room) if snapshot.stages else []
-    body += [*_answer(snapshot, beside, room), _story(snapshot, beside), _notes(snapshot)]
+    body += stages_html(snapshot, room, work) if snapshot.stages else []
+    body += _answer(snapshot, beside, room)
+    steps = snapshot.result.steps if snapshot.result is not None and not snapshot.stages else ()
+    body += work.beside(steps[-1], alone=True) if steps else []
+    body += [_story(snapshot, beside), _notes(snapshot)]
+    body += [styled("p", QUIET, made)] if (made := made_line(snapshot, beside.binding)) else []
     body += [styled("p", QUIET, beside.reused)] if beside.reused else []
     return frame(f"Run {name}, {state}", _head(snapshot, state, name), body, _foot(snapshot, state, name, beside))
 
@@ -184,12 +201,12 @@ def _foot(snapshot: Snapshot, state: str, name: str, beside: Beside) -> Html:
         say_it, what_to_type = endings.go_on(snapshot, has_session=beside.has_session)
         left = safe(styled("span", SOFT, say_it), " ", code(what_to_type))
     attached = f"subagents_nb.attach({json.dumps(name, ensure_ascii=False)})"
-    again = f"{line(beside.binding, 60) if beside.binding else 'run'} = {attached}"
+    again = f"{beside.holder} = {attached}"
     return bar(left, safe(styled("span", SOFT, "again:"), " ", code(again)), foot=True)
 
 
 def _output(beside: Beside) -> str:
-    return f"{line(beside.binding, 60) if beside.binding else 'run'}.output"
+    return f"{beside.holder}.output"
 
 
 def _answer(snapshot: Snapshot, beside: Beside, room: int) -> list[Html | None]:

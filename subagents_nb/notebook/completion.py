@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 from subagents_nb.notebook.options import MagicParser
@@ -119,6 +120,16 @@ def _schemas(variables: dict[str, Any]) -> Iterator[Offer]:
             yield name, "schema"
 
 
+def _inputs(variables: dict[str, Any]) -> Iterator[Offer]:
+    """Offer the variables that are values, not code."""
+    from subagents_nb.launching import Run
+
+    for name, value in list(variables.items()):
+        if name[:1] == "_" or name in ("In", "Out") or callable(value) or isinstance(value, ModuleType | Run):
+            continue
+        yield name, type(value).__name__
+
+
 def _runs(variables: dict[str, Any]) -> Iterator[Offer]:
     """Offer the user's variables that hold a run, then names, each once, and an id where a name is not enough."""
     from subagents_nb.launching import Run, runs
@@ -148,6 +159,7 @@ def _directories(_: dict[str, Any]) -> Iterator[Offer]:
 _VALUES: dict[str, Callable[[dict[str, Any]], Iterator[Offer]]] = {
     "--model": _models,
     "--schema": _schemas,
+    "--inputs": _inputs,
     "--thinking": lambda _: ((level, "thinking level") for level in _LEVELS),
     "--cwd": _directories,
     "--state": _states,

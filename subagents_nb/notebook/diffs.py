@@ -74,19 +74,22 @@ def parse_patch(text: str) -> list[FileDiff]:
     return files
 
 
-def diff_html(patch_text: str, limit: int = MAX_LINES) -> Html:
-    """Return a patch as folds, one for each file, with at most `limit` lines in all; whatever it holds is text."""
-    files = parse_patch(patch_text)
-    if not files:
+def diff_html(patch_text: str, limit: int = MAX_LINES, *, files: int = _MAX_FILES) -> Html:
+    """Return a patch as folds, one for each of at most so many files, with at most `limit` lines in all.
+
+    Whatever it holds is text.
+    """
+    changed = parse_patch(patch_text)
+    if not changed:
         return styled("p", QUIET, "No changes.")
     left, folds = limit, []
-    for file in files[:_MAX_FILES]:
+    for file in changed[:files]:
         shown = file.lines[:left]
         left -= len(shown)
         folds.append(_fold(file, shown))
-    more = len(files) - _MAX_FILES
+    more = len(changed) - files
     rest = styled("p", QUIET, f"… and {plural(more, 'more file')}") if more > 0 else None
-    return element("div", None, styled("p", QUIET, _summary(files)), *folds, rest)
+    return element("div", None, styled("p", QUIET, _summary(changed)), *folds, rest)
 
 
 def diff_text(patch_text: str, limit: int = MAX_LINES) -> str:

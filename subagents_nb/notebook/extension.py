@@ -47,9 +47,10 @@ def unload(shell: Any) -> None:
         ours = manager.registry.pop(name, None)
         if ours in shell.configurables:
             shell.configurables.remove(ours)  # or %config would go on setting the defaults of the one that was left
-    show = sys.modules.get("subagents_nb.notebook.show")
-    if show is not None:
-        show.leave_all()
+    for name in ("show", "compare_show"):
+        shown = sys.modules.get(f"subagents_nb.notebook.{name}")
+        if shown is not None:
+            shown.leave_all()
 
 
 def _add_matcher(shell: Any) -> Callable[[], None]:

@@ -19,6 +19,7 @@ NAME_CHARS = 80
 _MAX_LINES = 32
 _QUIET = {"complete", "pending", "skipped"}  # what need not catch the eye
 _OPEN = (StepState.PENDING, StepState.RUNNING)
+_TREES = {"preserved": "kept", "planned": "not made yet", "ready": "at work"}
 _ASIDE = {"expand": "for each item", "parallel": "side by side", "attached": "another run"}
 
 
@@ -140,11 +141,12 @@ def _figures(row: StepRow) -> str:
 
 def remarks(step: StepResult) -> list[str]:
     """Say in a line each where its answer was kept, whether it was accepted, what became of its worktree."""
-    found = [_saved(step.saved), _accepted(step.acceptance), _worktree(step.worktree)]
+    found = [saved_line(step.saved), accepted_line(step.acceptance), worktree_line(step.worktree)]
     return [remark for remark in found if remark]
 
 
-def _saved(saved: SavedOutput | None) -> str:
+def saved_line(saved: SavedOutput | None) -> str:
+    """Say where an answer was kept."""
     if saved is None:
         return ""
     if saved.error:
@@ -153,7 +155,8 @@ def _saved(saved: SavedOutput | None) -> str:
     return f"saved to {line(saved.path, 120)}{size}"
 
 
-def _accepted(ledger: Ledger | None) -> str:
+def accepted_line(ledger: Ledger | None) -> str:
+    """Say what came of an acceptance, if one was asked for."""
     if ledger is None or ledger.status == "not-asked":
         return ""
     checks = [*ledger.criteria, *ledger.checks]
@@ -164,12 +167,21 @@ def _accepted(ledger: Ledger | None) -> str:
     return f"acceptance {ledger.status}{held}{verified}{why}"
 
 
-def _worktree(record: WorktreeRecord | None) -> str:
+def worktree_line(record: WorktreeRecord | None) -> str:
+    """Say what a step did in its worktree, or what became of that tree."""
     if record is None:
         return ""
+    if record.captured and record.state != "preserved":
+        added, removed = (sum(counts) for counts in _changed_lines(record))
+        figures = f"{plural(len(record.changes), 'file')} changed, +{added:,} −{removed:,}" if record.changes else ""
+        return f"{figures or 'nothing changed'}, in a git worktree of its own"
     changed = f", {plural(len(record.changes), 'changed file')}" if record.changes else ""
     why = f": {line(record.reason, 160)}" if record.reason else ""
-    return f"worktree {record.state} on {line(record.branch, 80)}{changed}{why}"
+    return f"worktree {_TREES.get(record.state, record.state)} on {line(record.branch, 80)}{changed}{why}"
+
+
+def _changed_lines(record: WorktreeRecord) -> tuple[list[int], list[int]]:
+    return [one.added or 0 for one in record.changes], [one.removed or 0 for one in record.changes]
 
 
 def _row(step: StepResult | StepStatus, *, gone: bool) -> StepRow:

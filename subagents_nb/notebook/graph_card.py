@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from subagents_nb.domain import words
 from subagents_nb.domain.records import StepResult
 from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.notebook.graph import StageRow, StepRow, chosen, remarks, so_far, stage_rows, step_rows, tally
+from subagents_nb.notebook.graph import StageRow, StepRow, chosen, so_far, stage_rows, step_rows, tally
 from subagents_nb.notebook.html import QUIET, SOFT, Html, clean, code, colour, cut, element, line, plural, safe, styled
 from subagents_nb.notebook.shown import LOOKS, Look
+from subagents_nb.notebook.work import Work
 
 MAX_STEPS, OF_MANY = 64, 24  # of more than 64 steps so many are shown each
 _MAX_STAGES = 24
@@ -19,6 +20,7 @@ _EXCERPT, _ALL_EXCERPTS = 300, 5_000  # characters: of one step, of all
 _LIST = "margin:0;padding:0;list-style:none;overflow-wrap:anywhere;white-space:pre-wrap"
 _STEPS = "margin-left:20px;font-size:12px"
 _TEXT = "margin-left:20px;opacity:.8"
+_WORK = "margin:4px 0 4px 20px;white-space:normal"  # not the source's own breaks, as in the texts
 _QUIET_STATES = {"complete", "pending", "skipped"}
 
 
@@ -29,26 +31,31 @@ class _Texts:
     results: dict[int, StepResult]
     answered: int | None
     each: int  # characters of each step
+    work: Work
 
-    def of(self, number: int) -> str:
+    def of(self, number: int) -> list[Html]:
         step = self.results.get(number)
         if step is None or not self.each:
-            return ""
-        if step.error is None and number == self.answered:
-            return "\n".join(["Its output is the answer below.", *remarks(step)])
+            return []
         text, left_out = cut(clean(step.error or step.text).strip(), self.each)
-        more = f" … {left_out:,} more characters: run.steps[{number}].text" if left_out else ""
-        return "\n".join([*filter(None, [text + more]), *remarks(step)])
+        if step.error is None and number == self.answered:
+            text, left_out = "Its output is the answer below.", 0
+        more = f" … {left_out:,} more characters: {self.work.run}.steps[{number}].text" if left_out else ""
+        said = [styled("div", _TEXT, text + more)] if text else []
+        return said + [styled("div", _WORK, part) for part in self.work.beside(step, alone=False)]
 
 
-def stages_html(snapshot: Snapshot, room: int) -> list[Html | None]:
-    """Return the stages, and below them the named outputs. `room` is what there is for a card's texts; 0: none."""
+def stages_html(snapshot: Snapshot, room: int, work: Work) -> list[Html | None]:
+    """Return the stages, and below them the named outputs. `room` is what there is for a card's texts; 0: none.
+
+    With each step what its work came to, for which `work` has the room.
+    """
     rows = {row.number: row for row in step_rows(snapshot)}
     most, of_many = (MAX_STEPS, OF_MANY) if room > 1_200 else (OF_MANY, OF_MANY // 2) if room else (0, 0)
     shown = chosen(snapshot, most, of_many=of_many)
     each = min(_EXCERPT, _ALL_EXCERPTS // max(1, len(shown))) if room > 1_200 else 60 if room else 0
     results = {step.index: step for step in snapshot.result.steps} if snapshot.result is not None else {}
-    texts = _Texts(results, getattr(snapshot.answer, "index", None), each)
+    texts = _Texts(results, getattr(snapshot.answer, "index", None), each, work)
     stages = stage_rows(snapshot)
     items = []
     for stage in stages[:_MAX_STAGES]:
@@ -90,10 +97,10 @@ def _step(row: StepRow, name: str, agent: str, texts: _Texts) -> Html:
     took = words.elapsed(row.took_s) if row.took_s is not None and row.took_s >= 1 else ""
     facts = [agent, took, f"{words.count(row.tokens)} tokens" if row.tokens else "", row.activity]
     head = safe(_sign(row.state), " ", name, *(f" · {fact}" for fact in facts if fact))
-    text = texts.of(row.number)
-    if not text:
+    inside = texts.of(row.number)
+    if not inside:
         return element("div", None, head)
-    return element("details", None, element("summary", None, head), styled("div", _TEXT, text))
+    return element("details", None, element("summary", None, head), *inside)
 
 
 def _sign(state: str) -> Html:

@@ -11,6 +11,7 @@ from subagents_nb.domain.records import RECENT_TOOLS, TAIL_CHARS, StepResult, St
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.notebook.graph import StepRow, is_chain, remarks, stage_rows, step_rows
 from subagents_nb.notebook.html import clean, cut, line
+from subagents_nb.notebook.work import work_text
 
 WHOLE_S = 5.0  # so often the trait is renewed, for a page that is loaded again or has missed a message
 MAX_OUTPUT_CHARS = 20_000
@@ -77,7 +78,8 @@ def detail(step: StepStatus | StepResult, text: str = "") -> dict[str, Any]:
         tail = step.tail[-TAIL_CHARS:].encode("utf-8", "replace").decode("utf-8")
         return told | {"tail": tail, "tail_end": max(step.tail_end, len(tail))}
     output, more = cut(clean(text), MAX_OUTPUT_CHARS)
-    return told | {"output": output, "more": more, "remarks": remarks(step)}
+    work = work_text(step, alone=False) if remarks(step) else ""
+    return told | {"output": output, "more": more, "remarks": remarks(step), "work": work}
 
 
 class GraphFeed:

@@ -12,6 +12,7 @@ from typing import Any
 
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.launching import Run
+from subagents_nb.launching.handoff import kept_patch
 from subagents_nb.launching.watch import WATCHER
 from subagents_nb.notebook.card import Beside, card_html, card_text
 from subagents_nb.notebook.live import CardView, LiveView
@@ -22,6 +23,7 @@ from subagents_nb.notebook.view import text_line, widget_state
 from subagents_nb.store import FileRuns
 
 _MAX_EVENTS = 100_000
+_MAX_PATCHES, _MAX_PATCH_BYTES = 8, 200_000
 _MODES = ("auto", "widget", "html", "text")
 _settings: dict[str, str] = {"mode": "auto"}
 # Each live view with what ends its watch. The watcher holds a view until its run has ended; this holds none.
@@ -141,6 +143,7 @@ def _bundle(snapshot: Snapshot, run: Run, shell: Any) -> dict[str, str]:
         changed_files=_changed_files(run) if left_no_word else (),
         source=FileRuns(run.home).snapshot(snapshot.resumed_from).name if snapshot.resumed_from else "",
         reused=reused_line(run, snapshot),
+        patches=_patches(run, snapshot),
     )
     return {"text/html": card_html(snapshot, beside), "text/plain": card_text(snapshot, beside)}
 
@@ -150,6 +153,13 @@ def _has_session(run: Run) -> bool:
         return (run.home.run(run.id).step(0) / "session.json").stat().st_size > 0
     except OSError:
         return False
+
+
+def _patches(run: Run, snapshot: Snapshot) -> dict[int, str]:
+    """Return what the first steps that had a worktree changed there, as far as it can be shown."""
+    steps = snapshot.result.steps if snapshot.result is not None else ()
+    records = [step.worktree for step in steps if step.worktree is not None][:_MAX_PATCHES]
+    return {one.step: kept_patch(run.home, run.id, one, _MAX_PATCH_BYTES) for one in records}
 
 
 def _changed_files(run: Run) -> tuple[str, ...]:
@@ -173,6 +183,11 @@ def _shell() -> Any:
     from IPython.core.getipython import get_ipython
 
     return get_ipython()
+
+
+def display_mode(shell: Any) -> str:
+    """Return how things are shown here: `text`, `html` or `widget`."""
+    return _mode(shell)
 
 
 def _mode(shell: Any) -> str:

@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from subagents_nb.runner.children import CHILDREN
 from subagents_nb.runner.engines.aside import aside
 
 _SECONDS = 20.0
@@ -75,6 +76,7 @@ class GitState:
             )
         except OSError:
             return None
+        CHILDREN.began(process.pid, what="tool")
         try:
             async with asyncio.timeout(_SECONDS):
                 said = await _read(process)
@@ -86,6 +88,7 @@ class GitState:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
                 await process.wait()
+            CHILDREN.ended(process.pid, process.returncode, group_empty=None)
 
 
 async def _read(process: asyncio.subprocess.Process) -> bytes | None:

@@ -153,4 +153,4 @@ def test_without_the_embedded_model_the_notebooks_use_the_scripted_one(
     for notebook in (copy / "notebooks").glob("*.ipynb"):
         text = notebook.read_text(encoding="utf-8")
         assert "local:smollm2" not in text
-        assert "scripted:echo" in text
+        assert "scripted:" in text

@@ -76,9 +76,9 @@ def trackers() -> Path:
         if not ready.exists() or ready.read_text() != "\n".join(WANTED):
             shutil.rmtree(folder, ignore_errors=True)
             subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, env=_environment())
-            # uv resolves and unpacks these hundred packages several times faster than pip.
+            environ = _environment() | {"VIRTUAL_ENV": str(folder)}
+            # With these hundred packages uv takes half a minute, pip many minutes.
             for command in (["-m", "pip", "install", "--quiet", "uv"], ["-m", "uv", "pip", "install", "-q", *WANTED]):
-                environ = _environment() | {"VIRTUAL_ENV": str(folder)}
                 done = subprocess.run([python, *command], env=environ, capture_output=True, text=True, check=False)
                 assert done.returncode == 0, done.stderr[-3000:]
             ready.write_text("\n".join(WANTED))

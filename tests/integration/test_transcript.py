@@ -52,11 +52,27 @@ def test_nbconvert_exports_it_and_nothing_of_the_model_comes_alive() -> None:
     notebook = nbformat.v4.new_notebook(cells=[ran])
     (run.home.run(run.id).step(0) / "python.ipynb").write_text(nbformat.writes(notebook))
     path = run.transcript()
-    assert read(path).cells[-1].outputs[0].data == {"image/png": "iVBORw0KGgo="}
+    (code,) = [cell for cell in read(path).cells if cell.cell_type == "code"]
+    assert code.outputs[0].data == {"image/png": "iVBORw0KGgo="}
     page, _ = HTMLExporter(template_name="basic").from_filename(str(path))
     alive = re.findall(r"<(?:script|img)[^>]*(?:alert|onerror|127\.0\.0\.1)[^>]*>|<script>alert|href=.javascript", page)
     assert alive == []
     assert "iVBORw0KGgo=" in page
+
+
+def test_python_that_really_ran_is_a_code_cell_with_its_outputs_and_errors() -> None:
+    folder = Path(".subagents/agents")
+    folder.mkdir(parents=True)
+    (folder / "counter.md").write_text("---\nname: counter\ndescription: d\ntools: [python]\n---\nCount.\n")
+    scripts = folder.parent / "scripts"
+    scripts.mkdir()
+    steps = [{"python": "print('one')\n6 * 7"}, {"python": "1 / 0"}, {"text": "42"}]
+    (scripts / "sums.json").write_text(json.dumps(steps))
+    run = launch("counter", "count", model="scripted:sums", wait=True)
+    first, second = [cell for cell in read(run.transcript()).cells if cell.cell_type == "code"]
+    assert first.source == "print('one')\n6 * 7"
+    assert [one.get("text", one.get("data")) for one in first.outputs] == ["one\n", {"text/plain": "42"}]
+    assert (second.outputs[0].ename, second.outputs[0].output_type) == ("ZeroDivisionError", "error")
 
 
 def test_a_chain_has_its_steps_under_headings_and_one_step_by_itself() -> None:

@@ -19,7 +19,7 @@ def script(kernel: Kernel, name: str, *items: dict[str, object]) -> str:
 def test_variables_named_by_the_flag_go_into_the_run(kernel: Kernel) -> None:
     kernel.ok(FRAME)
     kernel.ok("%%subagent --model scripted:echo -q --wait -o run --inputs df,config\nx")
-    assert kernel.value("[(one.name, one.kind) for one in run.plan.inputs]") == [("df", "table"), ("config", "json")]
+    assert kernel.value("[(one.name, one.kind) for one in run.plan.inputs]") == [["df", "table"], ["config", "json"]]
     assert "| columns: g (" in kernel.value("run.output")
 
 
@@ -51,11 +51,7 @@ def test_tables_come_back_by_an_explicit_call_and_the_users_kernel_is_not_the_ag
     cell = "import os; planted = os.getpid(); df['w'] = df.v * 2\ndf.groupby('g', as_index=False).w.sum()"
     model = script(kernel, "sums", {"python": cell}, {"text": "Done."})
     kernel.ok(f"%%subagent delegate --model {model} -q --wait -o run --inputs df\nx", deadline=60)
-    assert kernel.value("('planted' in globals(), 'table1' in globals(), list(df.columns))") == (
-        False,
-        False,
-        ["g", "v"],
-    )
+    assert kernel.value("['planted' in globals(), 'table1' in globals(), *df.columns]") == [False, False, "g", "v"]
     assert kernel.value("run.inject('table1', as_='sums')") == ["sums"]
     assert kernel.value("sums.w.tolist()") == [6, 6]
 

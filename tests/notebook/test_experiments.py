@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from kernels import Kernel
+from kernels import Kernel, display_id_of
 
 from subagents_nb.domain.scripts import SCRIPT_FOLDER
 from subagents_nb.store import FileRuns
@@ -36,11 +36,20 @@ def test_a_sweep_is_written_in_a_cell_judged_and_compared(kernel: Kernel) -> Non
     assert kernel.value("[r.plan.experiment.name for r in swept.runs]") == ["words"] * 8
     assert len(kernel.value("swept.runs[0].plan.experiment.lineage.source_sha256")) == 64
 
-    compared = kernel.ok("%subagent_compare swept --baseline word=one --by word")
+    compared = kernel.ok("%subagent_compare swept --baseline word=one --by word", cell_id=None)
     assert "+10" in compared.plain and "Baseline: word=one." in compared.plain
     html = compared.shown[0]["text/html"]
     assert "<img" not in html and "baseline" in html
     assert len(html) < 8000
+
+    live = kernel.ok("%subagent_compare swept --by word")
+    comm = live.shown[0]["application/vnd.jupyter.widget-view+json"]["model_id"]
+    assert "word" in live.plain
+    kernel.say(comm, {"kind": "order", "order": [1, 0]})
+    kernel.say(comm, {"kind": "leave"})
+    left = kernel.until(lambda: kernel.updates_of(display_id_of(live)), what="the plain table")
+    assert "&lt;img" in left[-1]["text/html"] and "widget-view" not in str(left[-1].keys())
+    assert left[-1]["text/plain"].splitlines()[1].startswith("<img")
 
     again = kernel.ok(f"{SWEEP} -o again{TASK}")
     assert "8 of 8 done" in again.plain and kernel.value("again.ids == swept.ids") is True

@@ -6,14 +6,15 @@ import { test } from "node:test";
 const read = (name) => readFileSync(new URL(`../${name}`, import.meta.url), "utf8");
 const RUN = ["dom.js", "asks.js", "view.js", "run.js"]; // what a host loads for a run of one step ...
 const CHAIN = ["dom.js", "asks.js", "graph.js", "step.js", "view.js", "chain.js"]; // ... and for a chain
-const MODULES = [...new Set([...RUN, ...CHAIN])];
-const [js, css] = [MODULES.map(read).join("\n"), read("run.css") + read("chain.css")];
+const COMPARE = ["dom.js", "compare.js"]; // ... and for a comparison
+const MODULES = [...new Set([...RUN, ...CHAIN, ...COMPARE])];
+const [js, css] = [MODULES.map(read).join("\n"), read("run.css") + read("chain.css") + read("compare.css")];
 
 test("each file is below 40 KB and 400 lines, and so is what a host loads for a run of one step", () => {
   assert.deepEqual(readdirSync(new URL("..", import.meta.url)).filter((name) => name.endsWith(".js")).sort(), [...MODULES].sort());
   assert.ok(Buffer.byteLength(RUN.map(read).join("\n")) < 40_000);
   assert.ok(Buffer.byteLength(CHAIN.map(read).join("\n")) < 60_000);
-  for (const text of [...MODULES.map(read), read("run.css"), read("chain.css")]) {
+  for (const text of [...MODULES.map(read), read("run.css"), read("chain.css"), read("compare.css")]) {
     assert.ok(Buffer.byteLength(text) < 40_000);
     assert.ok(text.split("\n").length <= 400);
   }

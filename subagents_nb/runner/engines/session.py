@@ -7,6 +7,8 @@ import secrets
 from pathlib import Path
 
 from subagents_nb.domain.events import StepFailed
+from subagents_nb.errors import Unreadable
+from subagents_nb.store.disk import DISK
 
 SESSION_FILE = "session.json"
 
@@ -35,9 +37,12 @@ def read_session(path: Path) -> bytes:
         StepFailed: there is none, or it can't be read ("setup").
     """
     try:
-        return path.read_bytes()
-    except FileNotFoundError as error:
-        raise StepFailed("setup", "The earlier run left no session to go on from.") from error
+        with open(DISK.open_reading(path), "rb") as file:  # never through a link
+            return file.read()
+    except Unreadable as error:
+        if error.kind == "missing":
+            raise StepFailed("setup", "The earlier run left no session to go on from.") from error
+        raise StepFailed("setup", f"The session of the earlier run can't be read: {error}.") from error
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise StepFailed("setup", f"The session of the earlier run can't be read: {why}.") from error

@@ -64,12 +64,17 @@ def test_python_that_ran_is_a_code_cell_with_what_it_really_gave() -> None:
     assert found[0]["outputs"][0]["data"] == {"image/png": PNG, "text/plain": "6"}
 
 
-def test_a_call_that_did_not_run_is_shown_as_a_call_and_a_cell_of_no_call_comes_last() -> None:
+def test_a_call_that_did_not_run_is_shown_as_a_call_and_a_cell_of_no_call_still_stands() -> None:
     found = cells(
         said(call("import os", "a"), result("refused", "a"), call("1", "b"), result("1", "b")), ran("1"), ran("2")
     )
     assert [cell["cell_type"] for cell in found] == ["markdown", "markdown", "code", "code"]
     assert [cell["source"] for cell in found[2:]] == ["1", "2"]
+
+
+def test_cells_of_no_call_stand_before_the_answer() -> None:
+    found = cells(said(("user", "count"), ("answer", "three")), ran("1"), ran("2"))
+    assert [cell["source"].rpartition("\n")[2] for cell in found] == ["```", "1", "2", "three"]
 
 
 def test_outputs_that_could_run_are_left_out() -> None:

@@ -98,8 +98,8 @@ def test_what_fits_is_offered(text: str, offered: list[str]) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "subagent --", "x = 1", "%%bash --", "%subagents --", "%subagent_comparison --", "# %subagent --", "%subagent",
-        "%subagent scout -- the task --mo", "%subagent_steer work -- --fo", "print('%subagent --')",
+        "", "subagent --", "x = 1", "%%bash --", "%subagents --", "%subagent_comparison --", "# %subagent --",
+        "%subagent", "%subagent scout -- the task --mo", "%subagent_steer work -- --fo", "print('%subagent --')",
     ],
 )  # fmt: skip
 def test_nothing_is_offered_elsewhere(text: str) -> None:

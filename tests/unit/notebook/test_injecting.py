@@ -33,7 +33,8 @@ def variables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     shell: Any = type("Shell", (), {"user_ns": {"mine": 1}})()
     monkeypatch.setattr(InteractiveShell, "initialized", classmethod(lambda _: True))
     monkeypatch.setattr(InteractiveShell, "instance", classmethod(lambda _: shell))
-    return dict.__getattribute__(shell, "user_ns") if False else shell.user_ns
+    found: dict[str, Any] = shell.user_ns
+    return found
 
 
 @pytest.fixture
@@ -86,11 +87,11 @@ def test_one_artifact_gets_the_name_that_the_person_gives(run: Any, variables: d
     ],
 )
 def test_a_name_that_the_run_chose_hides_nothing(run: Any, variables: dict[str, Any], name: str, why: str) -> None:
-    before = dict(variables)
+    before, made = dict(variables), run(name)
     with pytest.raises(RequestError, match=why):
-        run(name).inject(name, force=name.startswith("print"))
+        made.inject(name, force=name.startswith("print"))
     assert variables == before
-    assert run(name).inject(name, as_="fine") == ["fine"] if False else True
+    assert made.inject(name, as_="fine") == ["fine"]
 
 
 def test_a_variable_that_is_there_is_replaced_on_the_persons_word_only(run: Any, variables: dict[str, Any]) -> None:

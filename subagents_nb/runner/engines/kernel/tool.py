@@ -72,13 +72,13 @@ class PythonTool:
         async with self._one_at_a_time:
             cell = Cell(code)
             before = await aside(lambda: look(self._around.cwd))
-            async with self._reads.watching():
+            async with self._reads.watching() as changed:
                 session = await self._ready(cell)
                 if session is None:
                     return PythonEnd(text=cell.text(), ok=False)
                 end = await session.run(code, cell.hear, seconds=limit)
                 await self._after(end, cell, limit)
-            await self._keep(cell, before)
+            await self._keep(cell, before, changed)
             try:
                 self._record.add(cell)
             except OSError as error:
@@ -160,7 +160,7 @@ class PythonTool:
     def _allowed(self) -> str:
         return f"at most {self._around.memory_mb:,} MB, python_memory_mb in the settings"
 
-    async def _keep(self, cell: Cell, before: dict[str, Stamp] | None) -> None:
+    async def _keep(self, cell: Cell, before: dict[str, Stamp] | None, changed: Sequence[str]) -> None:
         """Keep what the cell showed and made, and name it to the model."""
         tables = self._around.step_dir / "kernel" / "tables"
         made: list[Artifact | None] = [self._keeper.figure(self._around.step, data) for data in cell.figures]
@@ -170,12 +170,11 @@ class PythonTool:
                 self._report(ArtifactMade(artifact))
                 cell.say(f"Kept as {artifact.name}: {artifact.kind}, {artifact.path}")
         after = await aside(lambda: look(self._around.cwd)) if before is not None else None
-        if before is None or after is None:
-            return
-        written = sorted(path for path, stamp in after.items() if before.get(path) != stamp)
-        for path in written:
+        written = [path for path, stamp in (after or {}).items() if before is not None and before.get(path) != stamp]
+        for path in sorted({*written, *changed}):
             self._report(FileChanged(path))
-        await aside(lambda: self._keep_files([path for path in written if path not in before]))
+        if before is not None:  # in a tree too large to be looked through nobody knows what is new
+            await aside(lambda: self._keep_files(sorted(path for path in written if path not in before)))
 
     def _keep_files(self, paths: Sequence[str]) -> None:
         for path in paths:

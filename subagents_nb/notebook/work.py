@@ -1,0 +1,110 @@
+"""What a step's work came to beside its answer: whether it was accepted, what it changed in a worktree of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from subagents_nb.domain.acceptance import Ledger
+from subagents_nb.domain.records import StepResult
+from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.domain.worktree import Change, WorktreeRecord
+from subagents_nb.notebook.diffs import diff_html
+from subagents_nb.notebook.graph import accepted_line, remarks, saved_line, worktree_line
+from subagents_nb.notebook.html import QUIET, SOFT, Html, clean, code, cut, element, line, plural, safe, say, styled
+from subagents_nb.notebook.ledgers import ledger_html, ledger_text
+
+MAX_TEXT_CHARS = 6_000
+_FILES = 8
+_CHARS_A_LINE = 12  # of the output of commands, for each line of a diff that there is room for
+_STEP_LINES = 40
+_OF_ALL = 2_000  # characters, of all steps of a chain in plain text
+
+
+@dataclass(slots=True)
+class Work:
+    """Shows the work of steps on one card. `lines` of changes are left for all of them; 0: nothing is shown whole."""
+
+    lines: int
+    run: str = "run"  # the variable that holds the run
+    patches: Mapping[int, str] = field(default_factory=dict)
+
+    def beside(self, step: StepResult, *, alone: bool) -> list[Html]:
+        """Return what stands beside a step's answer; `alone`: the run has no other step."""
+        number = None if alone else step.index
+        kept = saved_line(step.saved)
+        parts = [styled("p", QUIET, kept) if kept else None, self.accepted(step), self._changed(step.worktree, number)]
+        return [part for part in parts if part]
+
+    def accepted(self, step: StepResult) -> Html | None:
+        """Return what came of the acceptance: all of it where it was asked for or failed, else a line."""
+        said = accepted_line(step.acceptance)
+        if step.acceptance is None or not said:
+            return None
+        if self.lines > 0 and _matters(step.acceptance):
+            self.lines -= len(step.acceptance.verify_runs)
+            return ledger_html(step.acceptance, room=max(0, self.lines * _CHARS_A_LINE))
+        return styled("p", QUIET, said)
+
+    def _changed(self, record: WorktreeRecord | None, number: int | None) -> Html | None:
+        if record is None:
+            return None
+        patch = self.patches.get(record.step, "") if self.lines > 0 else ""
+        said, to_type = worktree_line(record), _to_type(record, self.run, number)
+        typed = safe(styled("span", SOFT, f"{to_type[0]} "), code(to_type[1])) if to_type else ""
+        lead = safe("It worked in a git worktree of its own. " if patch else f"{said}. " if typed else said, typed)
+        if record.state in ("preserved", "failed"):
+            return say("warn", lead)
+        if not patch:
+            return styled("p", "margin:0", lead)
+        most = min(self.lines, _STEP_LINES)
+        self.lines -= min(most, patch.count("\n"))
+        return element("div", None, styled("p", "margin:0 0 4px", lead), diff_html(patch, most, files=2 + most // 4))
+
+
+def work_text(step: StepResult, run: str = "run", *, alone: bool) -> str:
+    """Return the same as plain lines: findings, figures of the changes, the call that takes them over."""
+    ledger, record = step.acceptance, step.worktree
+    rows = [saved_line(step.saved)]
+    rows.append(ledger_text(ledger) if ledger is not None and _matters(ledger) else accepted_line(ledger))
+    if record is not None:
+        rows += [worktree_line(record), *_files(record.changes)]
+        to_type = _to_type(record, run, None if alone else step.index)
+        rows += [" ".join(to_type)] if to_type else []
+    return cut("\n".join(filter(None, rows)), MAX_TEXT_CHARS)[0]
+
+
+def works_text(snapshot: Snapshot, run: str = "run") -> str:
+    """Return the work of all steps of an ended run as plain lines; under each step's number, if it is a chain."""
+    steps = snapshot.result.steps if snapshot.result is not None else ()
+    if not snapshot.stages:
+        return work_text(steps[-1], run, alone=True) if steps else ""
+    rows: list[str] = []
+    for step in steps:
+        if remarks(step):
+            rows.append(f"step {step.index}, {line(step.label or step.item_key or step.agent, 80)}:")
+            rows += [f"  {row}" for row in work_text(step, run, alone=False).split("\n")]
+    text, more = cut("\n".join(rows), _OF_ALL)
+    return f"{text}\n  … see {run}.steps" if more else text
+
+
+def _matters(ledger: Ledger) -> bool:
+    return ledger.explicit or ledger.rejected
+
+
+def _files(changes: tuple[Change, ...]) -> list[str]:
+    rows = [f"  {line(clean(one.path), 120)} {_counts(one)}" for one in changes[:_FILES]]
+    more = len(changes) - _FILES
+    return [*rows, f"  … and {plural(more, 'more file')}"] if more > 0 else rows
+
+
+def _counts(change: Change) -> str:
+    return "(binary)" if change.added is None else f"+{change.added:,} -{change.removed or 0:,}"
+
+
+def _to_type(record: WorktreeRecord, run: str, number: int | None) -> tuple[str, str] | None:
+    """Return what to call, and what for; None if there is nothing to do."""
+    step = "" if number is None else f"step={number}"
+    if record.captured and record.patch is not None:
+        return "Take it over:", f"{run}.apply({step})"
+    return ("Throw it away:", f"{run}.discard({step})") if record.state == "preserved" else None
