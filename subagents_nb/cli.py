@@ -88,6 +88,16 @@ def _parser() -> argparse.ArgumentParser:
     append = _of_run(commands, "append", cli_chains.append, "append the items of a YAML file to a live chain")
     append.add_argument("file", help="the file; - reads from standard input")
 
+    for name, work, about in (
+        ("diff", cli_chains.diff, "print what a run changed in its git worktrees, as a patch"),
+        ("apply", cli_chains.apply, "put these changes into the repository: all of them, or nothing"),
+        ("discard", cli_chains.discard, "remove the worktrees of a run that were kept, with all that is in them"),
+    ):
+        verb = _of_run(commands, name, work, about)
+        _add_step(verb, "only this step")
+        if name == "apply":
+            verb.add_argument("--check", action="store_true", help="say whether they fit, and change nothing")
+
     gc = commands.add_parser("gc", help="delete old runs; they lie in the trash for a day")
     gc.add_argument("--dry-run", action="store_true", help="change nothing, list what would be deleted")
     gc.add_argument("--days", type=float, metavar="N", help="delete what is older (keep_days in the settings)")

@@ -1,4 +1,4 @@
-"""The verbs of the terminal about chains, and about what a live run may still use."""
+"""The verbs of the terminal about chains, about what a live run may still use, about work in worktrees."""
 
 from __future__ import annotations
 
@@ -57,6 +57,41 @@ def append(options: argparse.Namespace) -> int:
     except AppendRefused as refused:
         raise AppendRefused(parsed.located(refused.reasons)) from refused
     _say(f"{run.name}: {answer.text if answer is not None else 'the run is busy and takes them in later'}")
+    return 0
+
+
+def diff(options: argparse.Namespace) -> int:
+    """Print a patch as git takes it; on a screen without what could steer the terminal."""
+    from subagents_nb import launching
+    from subagents_nb.domain.words import plain
+
+    patch = launching.attach(options.run).diff(options.step)
+    sys.stdout.write(plain(patch) if sys.stdout.isatty() else patch)
+    if not patch:
+        sys.stderr.write("No changes.\n")
+    return 0
+
+
+def apply(options: argparse.Namespace) -> int:
+    """Put the changes of a run into the repository it was launched from, or only try it."""
+    from subagents_nb import launching
+    from subagents_nb.domain.words import one_line
+
+    run = launching.attach(options.run)
+    paths = run.apply(options.step, check=options.check)
+    files = f"{len(paths)} file{'' if len(paths) == 1 else 's'}"
+    _say(f"{run.name}: {files} {'can be' if options.check else 'were' if len(paths) != 1 else 'was'} changed:")
+    for path in paths:
+        _say(f"  {one_line(path, 400)}")
+    return 0
+
+
+def discard(options: argparse.Namespace) -> int:
+    """Remove the worktrees of a run that were kept."""
+    from subagents_nb import launching
+
+    for path in launching.attach(options.run).discard(options.step):
+        _say(f"removed {path}")
     return 0
 
 

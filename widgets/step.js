@@ -23,6 +23,8 @@ export class StepPanel {
   cut = h("p", "sa-note");
   tools = mark(h("ul", "sa-tools"), { "aria-label": "Latest tool calls of the step" });
   remarks = h("div", "sa-note");
+  workText = mark(h("div", "sa-work"), { role: "region", "aria-label": "Acceptance and changes of the step", tabindex: 0 });
+  work = h("details", "sa-note", h("summary", "", "Acceptance and changes"), this.workText);
   stop = mark(h("button", "sa-danger", "Stop step"), { type: "button" });
   /** @type {ReturnType<typeof makeToolRow>[]} */ rows = [];
   asked = false; // its output was asked for
@@ -37,7 +39,7 @@ export class StepPanel {
     this.shut = mark(h("button", "", "Close"), { type: "button" });
     this.box = h("section", "sa-panel",
       h("div", "sa-panel-head", this.title, this.about, this.facts),
-      this.wrong, this.tail.box, this.out, this.cut, this.tools, this.remarks, this.steer.box,
+      this.wrong, this.tail.box, this.out, this.cut, this.tools, this.remarks, this.work, this.steer.box,
       h("div", "sa-panel-foot", this.steer.button, this.stop, this.shut, this.stopped.box));
     mark(this.box, { role: "group" });
     this.stop.addEventListener("click", () => {
@@ -51,7 +53,7 @@ export class StepPanel {
       event.stopPropagation();
       close();
     });
-    for (const part of [this.wrong, this.out, this.cut, this.remarks]) part.hidden = true;
+    for (const part of [this.wrong, this.out, this.cut, this.remarks, this.work]) part.hidden = true;
   }
   /** Ask the kernel for what it knows; apart from the constructor, since asking draws. @param {boolean} over */
   begin(over) {
@@ -82,6 +84,7 @@ export class StepPanel {
       put(this.cut, number(told.more) ? `… ${thousands(told.more)} more characters: run.steps[${this.n}].text` : "");
     }
     if (Array.isArray(told.remarks)) this.remarks.replaceChildren(...told.remarks.slice(0, 8).map((/** @type {any} */ text) => h("p", "", line(text))));
+    if (typeof told.work === "string") put(this.workText, clean(told.work).slice(0, SHOWN));
   }
   /** @param {any} ack */
   hearAck(ack) {
@@ -110,6 +113,7 @@ export class StepPanel {
     this.box.dataset.works = String(works);
     this.cut.hidden = !this.cut.textContent;
     this.remarks.hidden = this.remarks.textContent === "";
+    this.work.hidden = !this.workText.textContent;
     const asked = this.stopped.open || Boolean(row.stopping);
     Object.assign(this.stop, { hidden: !live || over, disabled: asked });
     put(this.stop, asked ? "Stop requested" : "Stop step");

@@ -101,8 +101,12 @@ class Comparison(Sequence[Group]):
         return "better" if (found.mean < 0) == (metric in self.lower) else "worse"
 
     def best(self, metric: str) -> list[Group]:
-        """Return the groups with the best mean; none where all are equal or only one was judged."""
-        means = [(self.estimate(one, metric).mean, one) for one in self.groups]
+        """Return the groups with the best mean; none where all are equal or only one was judged.
+
+        A group of which every run failed is not the best by failing fast.
+        """
+        able = [one for one in self.groups if metric not in FIGURES or one.count(DONE)]
+        means = [(self.estimate(one, metric).mean, one) for one in able]
         known = [mean for mean, _ in means if mean is not None]
         if len(known) < 2 or min(known) == max(known):
             return []

@@ -65,12 +65,13 @@ def group(rows: Sequence[RunRow], by: Sequence[str], others: Sequence[str]) -> l
         known: dict[str, Scalar] = {"name": row.name} if tuple(by) == BY_NAME else params_of(row)
         params = {name: known.get(name) for name in by}
         found.setdefault(json.dumps(list(params.values())), Group(params)).rows.append(row)
+    several = any(row.repeat for row in rows) or not all(row.sweep for row in rows)
     for one in found.values():
-        _judge(one, others)
+        _judge(one, others, several=several)
     return list(found.values())
 
 
-def _judge(one: Group, others: Sequence[str]) -> None:
+def _judge(one: Group, others: Sequence[str], *, several: bool) -> None:
     values: dict[str, dict[str, list[float]]] = {}
     seen: dict[str, int] = {}
     for row in one.rows:
@@ -80,7 +81,8 @@ def _judge(one: Group, others: Sequence[str]) -> None:
         kind = "\0".join([task, *about])
         seen[kind] = seen.get(kind, 0) + 1
         repeat = row.repeat if isinstance(row.repeat, int) else seen[kind] - 1
-        by_itself = ", ".join([*about, f"repeat {repeat + 1}", *([f"task {task[:8]}"] if task else [])])
+        once = [f"repeat {repeat + 1}"] if several or not about else []
+        by_itself = ", ".join([*about, *once, *([f"task {task[:8]}"] if task else [])])
         for (name, case), value in row.scores.items():
             unit = by_itself if case is None else ", ".join([*about, case])
             values.setdefault(name, {}).setdefault(unit, []).append(value)

@@ -8,27 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from subagents_nb.catalog import discover, load_settings, registered_agents, resolve
 from subagents_nb.domain.agent import AgentCatalog
 from subagents_nb.domain.experiments import ExperimentPart
-from subagents_nb.domain.flow import Attached, Step
+from subagents_nb.domain.flow import Attached
 from subagents_nb.domain.models import PROVIDER_NAMES
 from subagents_nb.domain.plan import Draft, LaunchRequest, Origin, agents_of
 from subagents_nb.domain.settings import Settings
 from subagents_nb.domain.states import RunState
 from subagents_nb.errors import LaunchRefused, RequestError
+from subagents_nb.launching.asked import Asked, somewhere
 from subagents_nb.launching.begin import begin
-from subagents_nb.launching.experiment import experiment_part
 from subagents_nb.launching.facts import gather_facts
-from subagents_nb.launching.flows import FlowLike, as_chain, models_of, types_of
+from subagents_nb.launching.flows import FlowLike, models_of
 from subagents_nb.launching.gitfacts import worktrees_of
 from subagents_nb.launching.handle import Run
-from subagents_nb.launching.inputs import Given, gather
 from subagents_nb.launching.listing import Runs, about, list_runs
 from subagents_nb.launching.reuse import find, matching, policy_of
-from subagents_nb.launching.schemas import OutputType, output_type
+from subagents_nb.launching.schemas import output_type
 from subagents_nb.planning import draft as plan_draft
 from subagents_nb.store import FileRuns, find_run, open_home
 
@@ -139,7 +136,7 @@ def launch(
         LaunchError: its process could not be started; nothing is left.
         StoreError: the run store can't be used.
     """
-    asked = _Asked.of(
+    asked = Asked.of(
         agent,
         task,
         model=model,
@@ -190,7 +187,7 @@ def preflight(agent: str | FlowLike | None = None, task: str | None = None, **op
         options.pop(name, None)
     reuse, fresh = options.pop("reuse", None), bool(options.pop("fresh", False))
     try:
-        draft, _, effective = _plan(_Asked.of(agent, task, **options).request)
+        draft, _, effective = _plan(Asked.of(agent, task, **options).request)
         match = find(open_home(create=False), draft, policy_of(reuse, effective.reuse, fresh=fresh))
     except LaunchRefused as refused:
         return Preflight(None, refused.reasons)
@@ -258,103 +255,11 @@ def settings(cwd: str | os.PathLike[str] | None = None) -> Settings:
     return load_settings(path, environ=os.environ, reserved=PROVIDER_NAMES)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A launch as it was asked for, and the types its outputs are to come back as."""
-
-    request: LaunchRequest
-    output_type: OutputType | None
-    output_types: Mapping[str | int, OutputType]
-    inputs: tuple[Given, ...] = ()
-
-    @classmethod
-    def of(
-        cls,
-        agent: str | FlowLike | None,
-        task: str | None,
-        *,
-        schema: Any = None,
-        schema_name: str | None = None,
-        cwd: str | os.PathLike[str] | None = None,
-        reads: Sequence[str] | None = None,
-        tags: Sequence[str] = (),
-        experiment: str | ExperimentPart | None = None,
-        params: Mapping[str, Any] | None = None,
-        notes: str = "",
-        inputs: Mapping[str, Any] | None = None,
-        max_input_mb: float | None = None,
-        origin: Origin | None = None,
-        **others: Any,
-    ) -> _Asked:
-        kind = None
-        if schema is not None:
-            try:
-                kind = output_type(schema, name=schema_name)
-            except RequestError as error:
-                raise LaunchRefused([str(error)]) from error
-        if any(isinstance(others.get(name), bool) for name in ("timeout", "tool_timeout")):
-            raise LaunchRefused(["a timeout is a number of seconds, not true or false"])
-        for name, given in (("tags", tags), ("reads", reads)):
-            if isinstance(given, str):
-                raise LaunchRefused([f"{name} is a list of words: write {name}=[{given!r}]"])
-        flow = None
-        if agent is not None and not isinstance(agent, str):
-            if isinstance(agent, Step) and agent.count == 1:
-                about: dict[str, Any] = {
-                    "experiment": experiment,
-                    "params": params,
-                    "notes": notes,
-                    "origin": origin,
-                    "tags": tags,
-                }
-                about |= {"inputs": inputs, "max_input_mb": max_input_mb}
-                return cls._single(agent, task, schema=schema, cwd=cwd, **about, **others)
-            flow, agent = as_chain(agent, task), None
-        kept = gather(inputs, max_input_mb)
-        try:
-            request = LaunchRequest(
-                agent=agent,
-                task="" if task is None else task,
-                output_schema=kind.schema_ if kind else None,
-                schema_name=kind.name if kind else None,
-                cwd=os.fspath(cwd) if cwd is not None else None,
-                reads=None if reads is None else tuple(reads),
-                tags=tuple(tags),
-                inputs=tuple(one.record for one in kept),
-                experiment=experiment_part(
-                    experiment, params, notes, origin=origin or Origin(), cwd=Path(cwd) if cwd else _somewhere()
-                ),
-                origin=origin or Origin(),
-                flow=flow,
-                **others,
-            )
-        except (ValidationError, TypeError) as error:
-            raise LaunchRefused(_wrong_types(error)) from error
-        return cls(request, kind, {} if flow is None else types_of(flow), kept)
-
-    @classmethod
-    def _single(cls, step: Step, task: str | None, **options: Any) -> _Asked:
-        """One step by itself is a plain run: what the step leaves open comes from the launch."""
-        fields = step.model_dump(exclude={"as_", "label", "count", "output_schema", "agent", "task"}, exclude_none=True)
-        schema = step.output_type if step.output_type is not None else step.output_schema
-        given = {name: value for name, value in options.items() if value is not None}
-        return cls.of(step.agent, step.task if step.task is not None else task, **{"schema": schema, **given, **fields})
-
-
-def _wrong_types(error: ValidationError | TypeError) -> list[str]:
-    if isinstance(error, TypeError):
-        return [f"an argument has the wrong type: {error}"]
-    found = error.errors(include_url=False)
-    return list(
-        {str(e["loc"][0]): f"{e['loc'][0]}: {e['msg']}, not {type(e['input']).__name__}" for e in found}.values()
-    )
-
-
 def _plan(request: LaunchRequest) -> tuple[Draft, AgentCatalog, Settings]:
     request, attached = _attach(request)
     facts = gather_facts(request.cwd, environ=os.environ, models=models_of(request), worktrees=worktrees_of(request))
     facts = facts.model_copy(update={"attached_schema": attached})
-    base = Path(facts.cwd) if facts.cwd_problem is None else _somewhere()
+    base = Path(facts.cwd) if facts.cwd_problem is None else somewhere()
     try:
         effective = settings(base)
     except RequestError as error:
@@ -384,11 +289,3 @@ def _fewer(limit: int, asked: int | None) -> int:
     if asked is not None and (isinstance(asked, bool) or not isinstance(asked, int) or asked < 1):
         raise LaunchRefused([f"max_live is a number of 1 or more, not {asked!r}"])
     return limit if asked is None else min(limit, asked)
-
-
-def _somewhere() -> Path:
-    """Return a directory to look agents up from when the one asked for can't be used."""
-    try:
-        return Path.cwd()
-    except OSError:
-        return Path.home()

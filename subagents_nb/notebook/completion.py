@@ -13,6 +13,12 @@ from subagents_nb.notebook.parsers import PARSERS
 
 _LINE = re.compile(r"\s*(?:\w+\s*=\s*)?%%?(subagent(?:_[a-z]+)?)\b(.*)\Z", re.DOTALL)
 _LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
+_ACCEPTANCE = (
+    ("attested", "the agent reports on it"),
+    ("checked", "what has to be shown is shown"),
+    ("off", "nothing is asked for"),
+)
+_OUTPUT_MODES = (("inline", "the answer comes back too"), ("file-only", "a line that names the file comes back"))
 
 _CHAIN_CELL = re.compile(r"\s*%%subagent_(?:chain|append)\b")
 # `agent: sc`, or the shorthand `- sc` at the beginning of an item.
@@ -156,12 +162,23 @@ def _directories(_: dict[str, Any]) -> Iterator[Offer]:
     yield from ((f"'{name}/'" if " " in name else f"{name}/", "directory") for name in found)
 
 
+def _entries(variables: dict[str, Any]) -> Iterator[Offer]:
+    """Offer the files that are here, and the directories on the way to others."""
+    found = sorted(entry.name for entry in os.scandir() if entry.is_file() and not entry.name.startswith("."))
+    yield from ((f"'{name}'" if " " in name else name, "file") for name in found)
+    yield from ((word, meaning) for word, meaning in _directories(variables) if word != ".")
+
+
 _VALUES: dict[str, Callable[[dict[str, Any]], Iterator[Offer]]] = {
     "--model": _models,
     "--schema": _schemas,
     "--inputs": _inputs,
     "--thinking": lambda _: ((level, "thinking level") for level in _LEVELS),
     "--cwd": _directories,
+    "--acceptance": lambda _: iter(_ACCEPTANCE),
+    "--output-mode": lambda _: iter(_OUTPUT_MODES),
+    "--reads": _entries,
+    "--output": _entries,
     "--state": _states,
 }
 

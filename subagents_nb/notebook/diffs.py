@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -13,9 +14,12 @@ from subagents_nb.notebook.html import (
     SOFT,
     Child,
     Html,
+    bar,
     clean,
+    code,
     colour,
     element,
+    frame,
     line,
     plural,
     safe,
@@ -46,6 +50,26 @@ class FileDiff:
     added: int = 0
     removed: int = 0
     lines: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDiff:
+    """What a run, or one step of it, changed in worktrees; shows itself. `patch` is the text as git writes it."""
+
+    name: str
+    patch: str
+    step: int | None = None
+
+    def __repr__(self) -> str:
+        return f"{line(self.name, 80)}: {diff_text(self.patch)}"
+
+    def _repr_html_(self) -> str:
+        of = "" if self.step is None else f", step {self.step}"
+        head = bar(safe(element("strong", None, line(self.name, 80)), styled("span", SOFT, f"{of} in a git worktree")))
+        flag = "" if self.step is None else f" --step {self.step}"
+        typed = code(f"%subagent_apply {shlex.quote(line(self.name, 80))}{flag}")
+        foot = bar(safe(styled("span", SOFT, "take it over:"), " ", typed), foot=True) if self.patch else None
+        return frame(f"Changes of {line(self.name, 80)}{of}", head, [diff_html(self.patch)], foot)
 
 
 def parse_patch(text: str) -> list[FileDiff]:

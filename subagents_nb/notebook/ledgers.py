@@ -86,7 +86,7 @@ def ledger_text(ledger: Ledger) -> str:
         rows.append(f"  {said.icon} {said.word}  {kind} {line(one.id, 60)}: {line(one.text, 200)}")
     for run in ledger.verify_runs:
         said = _look_of_run(run)
-        rows.append(f"  {said.icon} {said.word}  {line(run.id, 60)}: {line(run.command, 120)} ({_how(run)})")
+        rows.append(f"  {said.icon} {said.word}  {line(run.id, 60)}: {line(run.command, 120)}{_how(run)}")
     if ledger.report_problem and ledger.report_problem not in ledger.reason:
         rows.append(f"  {line(ledger.report_problem, 300)}")
     return "\n".join(rows)
@@ -100,7 +100,7 @@ def _findings(ledger: Ledger) -> Iterable[tuple[str, Finding]]:
 
 
 def _run_html(run: VerifyRun, room: int) -> Html:
-    head = safe(_badge(_look_of_run(run)), " ", code(line(run.command, 160)), styled("span", SOFT, f" {_how(run)}"))
+    head = safe(_badge(_look_of_run(run)), " ", code(line(run.command, 160)), styled("span", SOFT, _how(run)))
     kept, left_out = cut(clean(run.output).strip("\n"), max(room, 0))
     if not kept:
         return styled("p", "margin:4px 0 0", head)
@@ -116,9 +116,12 @@ def _problem(ledger: Ledger) -> Html | None:
 
 
 def _how(run: VerifyRun) -> str:
-    took = f", {run.seconds:.2g} s" if run.seconds and run.exit_code is not None else ""
-    before = ", nothing had changed since it was run" if run.memoised else ""
-    return f"{how_it_went(run)}{took}{before}{', may fail' if run.allow_failure else ''}"
+    """Say what the sign and its word leave open, in brackets."""
+    went = how_it_went(run)
+    took = f"{run.seconds:.2g} s" if run.seconds and run.exit_code is not None else ""
+    before = "nothing had changed since it was run" if run.memoised else ""
+    said = ["" if went == "passed" else went, took, before, "may fail" if run.allow_failure else ""]
+    return f" ({', '.join(filter(None, said))})" if any(said) else ""
 
 
 def _seen_only(ledger: Ledger) -> str:

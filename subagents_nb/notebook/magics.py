@@ -16,6 +16,7 @@ from subagents_nb.notebook.experiment_flags import about_run, scorers_of
 from subagents_nb.notebook.experiment_magics import launch_sweep
 from subagents_nb.notebook.options import FOREVER
 from subagents_nb.notebook.parsers import PARSERS
+from subagents_nb.notebook.work_flags import limits_of, work_of
 
 
 @magics_class
@@ -27,6 +28,18 @@ class SubagentMagics(CellMagics):
     thinking = traitlets.Unicode("", help="The thinking level when a cell names none.").tag(config=True)
     timeout = traitlets.Unicode("", help="The deadline when a cell names none, such as 30m.").tag(config=True)
     tool_timeout = traitlets.Unicode("", help="The limit of one tool call when a cell names none.").tag(config=True)
+    max_requests = traitlets.Int(0, min=0, help="How often a step may ask its model; 0: as the agent says.").tag(
+        config=True
+    )
+    tool_budget = traitlets.Unicode("", help="How many tool calls a step may make.").tag(config=True)
+    usage_budget = traitlets.Unicode("", help="What a run may use, such as 200k or $2.").tag(config=True)
+    worktree = traitlets.Bool(False, help="Let each %%subagent work in a git worktree of its own.").tag(config=True)
+    gate = traitlets.Unicode("", help="A command that must succeed when a %%subagent is done.").tag(config=True)
+    acceptance = traitlets.Unicode("", help="When a %%subagent counts as done.").tag(config=True)
+    output_mode = traitlets.Enum(("", "inline", "file-only"), "", help="What comes back of an answer in a file.").tag(
+        config=True
+    )
+    progress = traitlets.Bool(False, help="Let each %%subagent keep a progress file.").tag(config=True)
     cwd = traitlets.Unicode("", help="Where agents work when a cell does not say.").tag(config=True)
     wait = traitlets.Unicode("", help="`forever` or a time: every launch waits so long.").tag(config=True)
     queue = traitlets.Bool(True, help="Wait for a place when none is free; else refuse.").tag(config=True)
@@ -87,6 +100,7 @@ class SubagentMagics(CellMagics):
             "name": options.name,
             "timeout": options.timeout or self.timeout or None,
             "tool_timeout": options.tool_timeout or self.tool_timeout or None,
+            **work_of(options, self, PARSERS["subagent"]()),
             **self._inputs(options, "subagent"),
             "tags": tuple(options.tag),
             "reuse": options.reuse or self.reuse or None,
@@ -121,10 +135,8 @@ class SubagentMagics(CellMagics):
             "name": options.name,
             "timeout": options.timeout or self.timeout or None,
             "tool_timeout": options.tool_timeout or self.tool_timeout or None,
-            "max_requests": number(parser, "--max-requests", options.max_requests),
             "max_children": number(parser, "--max-children", options.max_children),
-            "tool_budget": number(parser, "--tool-budget", options.tool_budget),
-            "usage_budget": options.usage_budget,
+            **limits_of(options, self, parser),
             **self._inputs(options, "subagent_chain"),
             "tags": tuple(options.tag),
             "reuse": options.reuse or self.reuse or None,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from subagents_nb.notebook.experiment_flags import add_experiment_flags
 from subagents_nb.notebook.options import FOREVER, MagicParser
+from subagents_nb.notebook.work_flags import add_work_flags
 
 _RUN = "a variable that holds the run, its name, its id, or at least 8 characters of the id"
 
@@ -19,7 +20,8 @@ def subagent_parser() -> MagicParser:
         usage="[AGENT] [FLAGS]",
         epilog="As a line: %subagent scout -o found -- Which columns look wrong?\n"
         "See also %%subagent_chain for several steps, and %subagent_status, _wait, _attach, _stop,\n"
-        "_interrupt, _resume, _again, _steer, _answer, _append, _retune, _drain, _agents, _doctor.",
+        "_interrupt, _resume, _again, _steer, _answer, _append, _retune, _drain, _diff, _apply, _discard,\n"
+        "_agents, _doctor.",
     )
     parser.add_argument("agent", nargs="?", help="which agent; see %%subagent_agents")
     _add_binding(parser)
@@ -30,6 +32,7 @@ def subagent_parser() -> MagicParser:
         help="a pydantic model, dataclass, TypedDict or JSON Schema of yours; types the result",
     )
     _add_launching(parser)
+    add_work_flags(parser)
     parser.add_argument(
         "--template", action="store_true", default=None, help="fill {{ name }} in the task from your variables"
     )
@@ -197,6 +200,38 @@ def drain_parser() -> MagicParser:
     return _run_parser("%subagent_drain", "Let a run finish what it is doing and start nothing new.")
 
 
+def diff_parser() -> MagicParser:
+    """Return the parser of %subagent_diff."""
+    parser = _run_parser(
+        "%subagent_diff", "Show what a run changed in git worktrees of its own. Your files are as they were."
+    )
+    _add_step(parser, "only what this step changed")
+    return parser
+
+
+def apply_parser() -> MagicParser:
+    """Return the parser of %subagent_apply."""
+    parser = _run_parser(
+        "%subagent_apply",
+        "Put what a run changed in its worktrees into the repository it was launched from: all of it, or\n"
+        "nothing where it does not fit. Nothing is committed.",
+    )
+    _add_step(parser, "only what this step changed")
+    parser.add_argument("--check", action="store_true", help="say whether it fits, and change nothing")
+    return parser
+
+
+def discard_parser() -> MagicParser:
+    """Return the parser of %subagent_discard."""
+    parser = _run_parser(
+        "%subagent_discard",
+        "Remove the worktrees and branches of a run that were kept, with all that is in them.\n"
+        "Changes that were captured stay: %subagent_diff shows them.",
+    )
+    _add_step(parser, "only the worktree of this step")
+    return parser
+
+
 def agents_parser() -> MagicParser:
     """Return the parser of %subagent_agents."""
     return MagicParser(
@@ -292,6 +327,9 @@ PARSERS: dict[str, Callable[[], MagicParser]] = {
     "subagent_answer": answer_parser,
     "subagent_retune": retune_parser,
     "subagent_drain": drain_parser,
+    "subagent_diff": diff_parser,
+    "subagent_apply": apply_parser,
+    "subagent_discard": discard_parser,
     "subagent_agents": agents_parser,
     "subagent_doctor": doctor_parser,
     "subagent_experiment": experiment_parser,
@@ -339,7 +377,7 @@ def _add_launching(parser: MagicParser) -> None:
 
 
 def _add_binding(parser: MagicParser) -> None:
-    parser.add_argument("-o", "--output", dest="bind", metavar="NAME", help="bind the Run to this variable")
+    parser.add_argument("-o", "--bind", metavar="NAME", help="bind the Run to this variable")
     parser.add_argument("--force", action="store_true", help="let -o replace a builtin or a module")
 
 

@@ -1,4 +1,4 @@
-"""The magics about runs that exist: look, wait, stop, steer, answer, change limits. They print no results."""
+"""The magics about runs that exist: look, wait, stop, steer, answer, change limits, take work over. They print no results."""
 
 from __future__ import annotations
 
@@ -151,6 +151,40 @@ class RunMagics(CellMagics):
 
     @no_var_expand
     @line_magic
+    def subagent_diff(self, line: str) -> Any:
+        options = self._read("subagent_diff", line)
+        if options is None:
+            return None
+        from subagents_nb.notebook.diffs import ShownDiff
+
+        step = number(PARSERS["subagent_diff"](), "--step", options.step, least=0)
+        run = self._run(options.run)
+        return ShownDiff(run.name, run.diff(step), step)
+
+    @no_var_expand
+    @line_magic
+    def subagent_apply(self, line: str) -> Any:
+        options = self._read("subagent_apply", line)
+        if options is None:
+            return None
+        step = number(PARSERS["subagent_apply"](), "--step", options.step, least=0)
+        run = self._run(options.run)
+        return self._said(run, "fits" if options.check else "applied", _files(run.apply(step, check=options.check)))
+
+    @no_var_expand
+    @line_magic
+    def subagent_discard(self, line: str) -> Any:
+        options = self._read("subagent_discard", line)
+        if options is None:
+            return None
+        step = number(PARSERS["subagent_discard"](), "--step", options.step, least=0)
+        run = self._run(options.run)
+        count = len(run.discard(step))
+        what = "the worktree and its branch" if count == 1 else f"{count} worktrees and their branches"
+        return self._said(run, "discarded", what)
+
+    @no_var_expand
+    @line_magic
     def subagent_agents(self, line: str) -> Any:
         if self._read("subagent_agents", line) is None:
             return None
@@ -181,6 +215,11 @@ class RunMagics(CellMagics):
         from subagents_nb.notebook.receipts import Said
 
         return Said.about(run.name, outcome, text)
+
+
+def _files(paths: list[str]) -> str:
+    shown = ", ".join(paths[:5])
+    return f"{shown} and {len(paths) - 5} more" if len(paths) > 5 else shown
 
 
 def _plain(value: Any) -> str:

@@ -11,7 +11,7 @@ from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.worktree import Change, WorktreeRecord
 from subagents_nb.notebook.diffs import diff_html
 from subagents_nb.notebook.graph import accepted_line, remarks, saved_line, worktree_line
-from subagents_nb.notebook.html import QUIET, SOFT, Html, clean, code, cut, element, line, plural, safe, say, styled
+from subagents_nb.notebook.html import QUIET, SOFT, Child, Html, clean, code, cut, line, plural, safe, say, styled
 from subagents_nb.notebook.ledgers import ledger_html, ledger_text
 
 MAX_TEXT_CHARS = 6_000
@@ -50,16 +50,17 @@ class Work:
         if record is None:
             return None
         patch = self.patches.get(record.step, "") if self.lines > 0 else ""
-        said, to_type = worktree_line(record), _to_type(record, self.run, number)
-        typed = safe(styled("span", SOFT, f"{to_type[0]} "), code(to_type[1])) if to_type else ""
-        lead = safe("It worked in a git worktree of its own. " if patch else f"{said}. " if typed else said, typed)
-        if record.state in ("preserved", "failed"):
-            return say("warn", lead)
+        kept = record.state in ("preserved", "failed")
+        said = "It worked in a git worktree of its own" if patch and not kept else worktree_line(record)
+        lead: list[Child] = [said]
+        for what, to_type in _to_type(record, self.run, number):
+            lead += [". ", styled("span", SOFT, f"{what}: "), code(to_type)]
+        first = say("warn", safe(*lead)) if kept else styled("p", "margin:0", *lead)
         if not patch:
-            return styled("p", "margin:0", lead)
+            return first
         most = min(self.lines, _STEP_LINES)
         self.lines -= min(most, patch.count("\n"))
-        return element("div", None, styled("p", "margin:0 0 4px", lead), diff_html(patch, most, files=2 + most // 4))
+        return safe(first, diff_html(patch, most, files=2 + most // 4))
 
 
 def work_text(step: StepResult, run: str = "run", *, alone: bool) -> str:
@@ -69,8 +70,7 @@ def work_text(step: StepResult, run: str = "run", *, alone: bool) -> str:
     rows.append(ledger_text(ledger) if ledger is not None and _matters(ledger) else accepted_line(ledger))
     if record is not None:
         rows += [worktree_line(record), *_files(record.changes)]
-        to_type = _to_type(record, run, None if alone else step.index)
-        rows += [" ".join(to_type)] if to_type else []
+        rows += [f"{what}: {call}" for what, call in _to_type(record, run, None if alone else step.index)]
     return cut("\n".join(filter(None, rows)), MAX_TEXT_CHARS)[0]
 
 
@@ -102,9 +102,12 @@ def _counts(change: Change) -> str:
     return "(binary)" if change.added is None else f"+{change.added:,} -{change.removed or 0:,}"
 
 
-def _to_type(record: WorktreeRecord, run: str, number: int | None) -> tuple[str, str] | None:
-    """Return what to call, and what for; None if there is nothing to do."""
+def _to_type(record: WorktreeRecord, run: str, number: int | None) -> list[tuple[str, str]]:
+    """Return what can be done with the work, and the call that does it."""
     step = "" if number is None else f"step={number}"
+    found = []
     if record.captured and record.patch is not None:
-        return "Take it over:", f"{run}.apply({step})"
-    return ("Throw it away:", f"{run}.discard({step})") if record.state == "preserved" else None
+        found.append(("Take it over", f"{run}.apply({step})"))
+    if record.state == "preserved":
+        found.append(("Throw the tree away", f"{run}.discard({step})"))
+    return found

@@ -48,7 +48,7 @@ def plan_flow(
         reasons.append("the chain has no steps")
     started = len(planner.steps)
     if started > limit:
-        reasons.append(f"the chain starts {started} steps, more than the {limit} a run may start (max_children)")
+        reasons.append(planner.too_many(started, limit))
     only_group = len(flow.items) == 1 and isinstance(flow.items[0], Parallel) and not planner.appended
     return PlannedFlow("parallel" if only_group else "chain", tuple(planner.steps), tuple(items))
 

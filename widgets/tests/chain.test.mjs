@@ -54,6 +54,16 @@ test("a step's text streams into its panel, and what it came to takes the place 
   assert.doesNotMatch(view.panel().seen, /Looking/);
 });
 
+test("what came of a step's acceptance and what it changed is text behind a disclosure", () => {
+  const view = showChain(graphOf(1));
+  const work = () => view.panel().one("sa-work");
+  view.model.message({ kind: "step", n: 2, error: "", output: "done", more: 0, remarks: ["saved to out.md"], work: "" });
+  assert.doesNotMatch(view.panel().seen, /Acceptance and changes/);
+  view.model.message({ kind: "step", n: 2, work: "acceptance ⊘ <b>not</b> accepted\n  app.py +1 -1" });
+  assert.match(view.panel().seen, /Acceptance and changes/);
+  assert.match(work().textContent, /<b>not<\/b> accepted\n  app\.py \+1 -1/);
+});
+
 test("arrow keys move within a stage and between stages, and one step is in the tab order", () => {
   const view = showChain(graphOf(6)); // two columns
   const tabbable = () => view.cells().filter((cell) => cell.getAttribute("tabindex") === "0").map((cell) => cell.textContent.match(/map|synthesis|_\d/)[0]);

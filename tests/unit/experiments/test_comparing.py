@@ -121,10 +121,10 @@ def test_parameters_beside_those_that_make_the_groups_tell_the_cases_apart() -> 
     ]
     found = compare_rows(rows, by=["model"], baseline="model=a")
 
-    assert len(found) == 2 and found.units("acc") == ["question=q1, repeat 1", "question=q2, repeat 1"]
+    assert len(found) == 2 and found.units("acc") == ["question=q1", "question=q2"]
     assert [(case.unit, case.loss) for case in found.worst()] == []
     turned = compare_rows(rows, by=["model"], baseline="model=b")
-    assert [(case.unit, case.loss) for case in turned.worst()] == [("question=q1, repeat 1", 1.0)]
+    assert [(case.unit, case.loss) for case in turned.worst()] == [("question=q1", 1.0)]
 
 
 def test_the_worst_cases_come_first_and_what_could_not_be_judged_before_them() -> None:
@@ -161,6 +161,13 @@ def test_hostile_names_stay_one_plain_line() -> None:
 def test_what_makes_no_sense_is_told_with_what_would(options: dict[str, Any], message: str) -> None:
     with pytest.raises(RequestError, match=message):
         two_models([1.0], [0.0], **options)
+
+
+def test_a_group_that_only_fails_is_not_the_best_by_failing_fast() -> None:
+    cheap = row(1, "a", state="failed", usage={"input_tokens": 1, "output_tokens": 0})
+    found = compare_rows([cheap, row(2, "b"), row(30, "c")])
+
+    assert [one.label for one in found.best("tokens")] == ["model=b"]
 
 
 def test_records_hold_every_figure_by_name() -> None:

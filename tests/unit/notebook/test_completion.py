@@ -69,6 +69,7 @@ def test_a_second_agent_is_not_offered() -> None:
         ("%%subagent sc", ["scout"]),
         ("%%subagent --model scripted:e", ["scripted:echo"]),
         ("%%subagent --model=scripted:e", ["scripted:echo"]),
+        ("%%subagent --inputs ", ["text", "other", "plain"]),
         ("%%subagent --schema ", ["Findings", "Row", "Point", "plain"]),
         ("%subagent_attach --schema F", ["Findings"]),
         ("%%subagent --thinking m", ["minimal", "medium", "max"]),

@@ -87,6 +87,6 @@ def test_what_became_of_a_step_besides_its_text_is_said_in_a_line_each() -> None
     assert remarks(step) == [
         "saved to out.md (3 lines)",
         "acceptance rejected, 0 of 1 check held: no",
-        "worktree preserved on subagents/a: dirty",
+        "worktree kept on subagents/a: dirty",
     ]
     assert remarks(StepResult(agent="a", model="m", state=StepState.COMPLETE)) == []

@@ -1,0 +1,73 @@
+"""The flags by which a launch says where its work is done and kept, when it counts as done, how much it may use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from subagents_nb.notebook.options import MagicParser
+
+
+def add_work_flags(parser: MagicParser) -> None:
+    """Add them to the parser of a magic that launches one step."""
+    add = parser.add_argument
+    add("--worktree", action="store_true", default=None, help="work in a git worktree of its own, not in your files")
+    add("--gate", metavar="COMMAND", help="a command that must succeed in the workspace when the work is done")
+    add("--acceptance", metavar="HOW", help="when it counts as done: attested, checked, off, or a mapping in YAML")
+    add("--output", metavar="FILE", help="a file of the workspace in which the answer is kept; false for none")
+    add("--output-mode", metavar="MODE", help="inline: the answer comes back too; file-only: a line that names the file")
+    add("--reads", action="append", metavar="FILE", help="a file the agent is told to read first; repeatable")
+    add("--progress", action="store_true", default=None, help="let the agent keep a progress file")
+    add("--max-requests", metavar="NUMBER", help="how often it may ask its model")
+    add("--tool-budget", metavar="NUMBER", help="how many tool calls it may make, or a mapping: '{soft: 10, hard: 20}'")
+    add("--usage-budget", metavar="AMOUNT", help="what it may use: tokens, as 200k, or money, as '$2', or a mapping")
+
+
+def work_of(options: Any, defaults: Any, parser: MagicParser) -> dict[str, Any]:
+    """Return what the flags say, as arguments of `launch`; what the line leaves open comes from the defaults.
+
+    Raises:
+        UsageError: a value makes no sense.
+    """
+    acceptance = read(parser, "--acceptance", options.acceptance or defaults.acceptance)
+    return {
+        "worktree": bool(options.worktree if options.worktree is not None else defaults.worktree),
+        "gate": options.gate or defaults.gate or None,
+        "acceptance": acceptance,
+        "output": False if options.output == "false" else options.output,
+        "output_mode": options.output_mode or defaults.output_mode or None,
+        "reads": options.reads,
+        "progress": options.progress if options.progress is not None else defaults.progress or None,
+        **limits_of(options, defaults, parser),
+    }
+
+
+def limits_of(options: Any, defaults: Any, parser: MagicParser) -> dict[str, Any]:
+    """Return the limits of a step or of all together, as arguments of `launch`.
+
+    Raises:
+        UsageError: a value makes no sense.
+    """
+    from subagents_nb.notebook.cells import number
+
+    budgets = {
+        name: read(parser, f"--{name.replace('_', '-')}", getattr(options, name) or getattr(defaults, name))
+        for name in ("tool_budget", "usage_budget")
+    }
+    asked = options.max_requests or (str(defaults.max_requests) if defaults.max_requests else None)
+    return {"max_requests": number(parser, "--max-requests", asked), **budgets}
+
+
+def read(parser: MagicParser, flag: str, given: str | None) -> Any:
+    """Return a value of the line: a word, a number, a list or a mapping, as YAML has them; None if there is none.
+
+    Raises:
+        UsageError: it can't be read.
+    """
+    if not given:
+        return None
+    from subagents_nb.catalog.strict_yaml import YamlRefused, load_located
+
+    try:
+        return load_located(given, lines_above=0)[0]
+    except YamlRefused as error:
+        parser.error(f"{flag}: {str(error).removesuffix(' (line 1)')}")
