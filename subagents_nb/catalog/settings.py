@@ -19,7 +19,7 @@ from subagents_nb.errors import RequestError
 MAX_FILE_BYTES = 1024 * 1024
 
 # A cloned repository must not be able to send the user's keys or variables elsewhere.
-_USER_ONLY = frozenset({"endpoints", "tool_env", "notify_command", "keep_days", "max_live_runs"})
+_USER_ONLY = frozenset({"endpoints", "python_memory_mb", "tool_env", "notify_command", "keep_days", "max_live_runs"})
 _ENDPOINT_NAME = re.compile(r"[a-z][a-z0-9_-]*\Z")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 

@@ -14,7 +14,9 @@ def add_work_flags(parser: MagicParser) -> None:
     add("--gate", metavar="COMMAND", help="a command that must succeed in the workspace when the work is done")
     add("--acceptance", metavar="HOW", help="when it counts as done: attested, checked, off, or a mapping in YAML")
     add("--output", metavar="FILE", help="a file of the workspace in which the answer is kept; false for none")
-    add("--output-mode", metavar="MODE", help="inline: the answer comes back too; file-only: a line that names the file")
+    add(
+        "--output-mode", metavar="MODE", help="inline: the answer comes back too; file-only: a line that names the file"
+    )
     add("--reads", action="append", metavar="FILE", help="a file the agent is told to read first; repeatable")
     add("--progress", action="store_true", default=None, help="let the agent keep a progress file")
     add("--max-requests", metavar="NUMBER", help="how often it may ask its model")
@@ -68,6 +70,7 @@ def read(parser: MagicParser, flag: str, given: str | None) -> Any:
     from subagents_nb.catalog.strict_yaml import YamlRefused, load_located
 
     try:
-        return load_located(given, lines_above=0)[0]
+        items, _ = load_located(f"- {given}", lines_above=0)
+        return items[0] if isinstance(items, list) and len(items) == 1 else given
     except YamlRefused as error:
         parser.error(f"{flag}: {str(error).removesuffix(' (line 1)')}")

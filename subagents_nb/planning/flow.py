@@ -48,7 +48,11 @@ def plan_flow(
         reasons.append("the chain has no steps")
     started = len(planner.steps)
     if started > limit:
-        reasons.append(planner.too_many(started, limit))
+        mend = "append fewer; a later launch may allow more" if planner.appended else "allow more"
+        reasons.append(
+            f"the chain starts {started} steps, more than the {limit} a run may start; {mend}, with --max-children or "
+            "max_children="
+        )
     only_group = len(flow.items) == 1 and isinstance(flow.items[0], Parallel) and not planner.appended
     return PlannedFlow("parallel" if only_group else "chain", tuple(planner.steps), tuple(items))
 

@@ -178,7 +178,7 @@ REFUSED: list[tuple[Any, str]] = [
      "step 2 (fan-out): {thing.x} is no placeholder of this fan-out: its item is {file}"),
     (fan_out(schema=Files, as_="x"), "step 2 (fan-out): there is an output 'x' already; names are unique in a chain"),
     (chain(parallel(*[scout("a") for _ in range(65)])),
-     "the chain starts 65 steps, more than the 64 a run may start (max_children)"),
+     "the chain starts 65 steps, more than the 64 a run may start; allow more, with --max-children or max_children="),
     (chain(parallel(step("worker", "a", output="r.md"), step("worker", "b", output="./r.md"))),
      "step 1.1 (worker) and step 1.2 (worker) would both write 'r.md'; give each its own"),
     (chain(step("nobody", "a"), scout("b")), "step 1 (nobody): No agent is named 'nobody'."),

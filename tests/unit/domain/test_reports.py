@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -135,7 +134,6 @@ def test_long_and_broken_texts_are_made_fit_to_be_kept() -> None:
 @pytest.mark.parametrize(
     "piece", ["```a\n", "```acceptance-report\n", "~~~\n", "ACCEPTANCE_REPORT:\n", "```json\n{}\n```\n"]
 )
-def test_hostile_text_takes_no_time(piece: str) -> None:
-    began = time.monotonic()
-    find_report(piece * (400_000 // len(piece)))
-    assert time.monotonic() - began < 5
+@pytest.mark.timeout(60)
+def test_hostile_text_takes_no_more_than_its_length(piece: str) -> None:
+    find_report(piece * (400_000 // len(piece)))  # for hours, if it took the square of it

@@ -33,7 +33,7 @@ LINES: list[tuple[str, dict[str, Any]]] = [
     ("scout --wait=30m", {"wait": "30m", "agent": "scout"}),
     ("-o found -q", {"bind": "found", "quiet": True}),
     ("-ofound", {"bind": "found"}),
-    ("--output found --force --dry-run", {"bind": "found", "force": True, "dry_run": True}),
+    ("--bind found --force --dry-run", {"bind": "found", "force": True, "dry_run": True}),
     ("--thinking high --cwd data/ --timeout 1.5h", {"thinking": "high", "cwd": "data/", "timeout": "1.5h"}),
     ("--name größe-漢字", {"name": "größe-漢字"}),
 ]

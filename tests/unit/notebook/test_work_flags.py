@@ -1,0 +1,86 @@
+"""What the flags about a step's work become as arguments of a launch."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from IPython.core.error import UsageError
+
+from subagents_nb.notebook.magics import SubagentMagics
+from subagents_nb.notebook.parsers import PARSERS, subagent_parser
+from subagents_nb.notebook.work_flags import limits_of, work_of
+
+NOTHING = {
+    "worktree": False, "gate": None, "acceptance": None, "output": None, "output_mode": None, "reads": None,
+    "progress": None, "max_requests": None, "tool_budget": None, "usage_budget": None,
+}  # fmt: skip
+
+
+def defaults(**changes: Any) -> Any:
+    return SimpleNamespace(
+        **{name: trait.default_value for name, trait in SubagentMagics.class_traits().items()} | changes
+    )
+
+
+def asked(line: str, **changes: Any) -> dict[str, Any]:
+    parser = subagent_parser()
+    return work_of(parser.read(line), defaults(**changes), parser)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("scout", {}),
+        ("--worktree", {"worktree": True}),
+        ("--gate 'make test'", {"gate": "make test"}),
+        ("--acceptance checked", {"acceptance": "checked"}),
+        ("--acceptance off", {"acceptance": False}),
+        ("--acceptance '{level: verified, verify: [make test]}'",
+         {"acceptance": {"level": "verified", "verify": ["make test"]}}),
+        ("""--acceptance '{"level": "attested"}'""", {"acceptance": {"level": "attested"}}),
+        ("--acceptance 'level: checked'", {"acceptance": {"level": "checked"}}),
+        ("--output notes/out.md --output-mode file-only", {"output": "notes/out.md", "output_mode": "file-only"}),
+        ("--output false", {"output": False}),
+        ("--reads a.md --reads 'b c.md'", {"reads": ["a.md", "b c.md"]}),
+        ("--progress", {"progress": True}),
+        ("--max-requests 7", {"max_requests": 7}),
+        ("--tool-budget 40", {"tool_budget": 40}),
+        ("--tool-budget '{soft: 10, hard: 20}'", {"tool_budget": {"soft": 10, "hard": 20}}),
+        ("--usage-budget 200k", {"usage_budget": "200k"}),
+        ("--usage-budget '$2'", {"usage_budget": "$2"}),
+        ("--usage-budget '{tokens: 5000}'", {"usage_budget": {"tokens": 5000}}),
+    ],
+)  # fmt: skip
+def test_each_flag_is_the_argument_of_its_name(line: str, said: dict[str, Any]) -> None:
+    assert asked(line) == NOTHING | said
+
+
+def test_what_the_line_leaves_open_comes_from_the_defaults() -> None:
+    kept = {"worktree": True, "gate": "make test", "max_requests": 9, "tool_budget": "40", "usage_budget": "$1"}
+    assert asked("scout", **kept) == NOTHING | kept | {"tool_budget": 40}
+    said = asked("--gate 'make lint' --max-requests 3", **kept)
+    assert (said["gate"], said["max_requests"], said["worktree"]) == ("make lint", 3, True)
+
+
+def test_the_limits_are_those_of_a_chain_too() -> None:
+    parser = PARSERS["subagent_chain"]()
+    options = parser.read("--max-requests 3 --usage-budget 200k")
+    assert limits_of(options, defaults(tool_budget="12"), parser) == {
+        "max_requests": 3, "tool_budget": 12, "usage_budget": "200k",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("--max-requests 0", "--max-requests: '0' is no number of 1 or more"),
+        ("--acceptance '{level: '", "--acceptance: bad YAML"),
+        ("--acceptance '!!python/name:os.system x'", "--acceptance: "),
+    ],
+)
+def test_what_can_not_be_read_is_said_with_its_flag(line: str, fault: str) -> None:
+    with pytest.raises(UsageError, match="%%subagent: ") as refused:
+        asked(line)
+    assert fault in str(refused.value)
