@@ -110,7 +110,7 @@ class Judgement(Value):
     """What a reviewer said. `accepted` is None when it gave no usable answer."""
 
     agent: str
-    accepted: bool | None
+    accepted: bool | None = None
     reasons: tuple[str, ...] = ()
     usage: Usage = Usage()
 

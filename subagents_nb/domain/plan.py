@@ -244,7 +244,7 @@ class LaunchPlan(Document):
 class Draft(Value):
     """A plan before it has an id, a name and a clock: what `preflight` shows and what the digest is over."""
 
-    name: str | None
+    name: str | None = None
     cwd: str
     mode: Mode = "single"
     steps: tuple[StepPlan, ...]

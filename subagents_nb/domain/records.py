@@ -88,10 +88,10 @@ class Identity(Value):
     """Which process carries out a run. Start ticks come from the kernel's monotonic figure, never from a wall clock."""
 
     pid: int
-    start_ticks: int | None
-    boot_id: str | None
-    pid_namespace: str | None
-    host: str | None
+    start_ticks: int | None = None
+    boot_id: str | None = None
+    pid_namespace: str | None = None
+    host: str | None = None
     token: str
 
 
@@ -145,7 +145,7 @@ class SavedOutput(Value):
 
     path: str  # relative to the run's directory, or to its worktree's
     bytes: int
-    lines: int | None  # None: no text, or too much of it to count
+    lines: int | None = None  # None: no text, or too much of it to count
     written_by: Literal["step", "runner"]  # the step itself wrote the file, or its answer was put there
     mode: Literal["inline", "file-only"] = "inline"
     error: str | None = None  # why nothing was kept

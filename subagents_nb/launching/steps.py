@@ -16,6 +16,8 @@ from subagents_nb.store.reader import read_document
 if TYPE_CHECKING:
     from subagents_nb.launching.handle import Run
 
+CUT_SHORT = "cut short"
+_OPEN = (StepState.PENDING, StepState.RUNNING)
 Types = Mapping[str | int, OutputType]
 
 
@@ -72,12 +74,13 @@ class RunStep:
             RunFailed: it ended without a result.
         """
         result = self.status
-        if not isinstance(result, StepResult):
+        if result.state in _OPEN:
             raise RequestError(f"Step {self.index} of {self._run.name} is {result.state}; it has no output yet.")
-        if result.state is not StepState.COMPLETE:
+        if not isinstance(result, StepResult) or result.state is not StepState.COMPLETE:
             why = f": {result.error}" if result.error else ""
             text = f"Step {self.index} of {self._run.name} is {result.state}{why}"
-            raise RunFailed(text, run_id=self._run.id, state=str(result.state), reason=result.reason)
+            reason = result.reason if isinstance(result, StepResult) else self._run.status.reason
+            raise RunFailed(text, run_id=self._run.id, state=str(result.state), reason=reason)
         if not result.has_value:
             return self.text
         kind = self._types.get(result.output_name or "") or self._types.get(self.index)
@@ -177,9 +180,17 @@ def whole_text(run: Run, step: StepResult) -> str:
         return step.text
 
 
+def left_behind(step: StepStatus) -> StepStatus:
+    """Return the status of a step whose run has ended without a last word: no such step is at work, or ever will be."""
+    if step.state is StepState.RUNNING:
+        return step.model_copy(update={"state": StepState.FAILED, "error": CUT_SHORT})
+    return step.model_copy(update={"state": StepState.SKIPPED}) if step.state is StepState.PENDING else step
+
+
 def _now(run: Run, index: int) -> StepStatus:
-    status = run.status.status
+    snapshot = run.status
+    status = snapshot.status
     found = next((step for step in status.steps if step.index == index), None) if status is not None else None
     if found is None:
         raise RequestError(f"{run.name} has no step {index}.")
-    return found
+    return left_behind(found) if snapshot.ended and snapshot.result is None else found

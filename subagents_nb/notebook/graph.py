@@ -13,6 +13,7 @@ from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.stages import Stage
 from subagents_nb.domain.states import StepState
 from subagents_nb.domain.worktree import WorktreeRecord
+from subagents_nb.launching.steps import CUT_SHORT, left_behind
 from subagents_nb.notebook.html import line, plural
 
 NAME_CHARS = 80
@@ -117,8 +118,8 @@ def stages_text(snapshot: Snapshot, *, figures: bool = False) -> str:
     for stage in stage_rows(snapshot):
         steps = [rows[number] for number in stage.steps if number in rows]
         alone = len(steps) == 1 and stage.kind == "step"
-        about = "" if alone else ", ".join(filter(None, [stage.aside, so_far(steps) if steps else ""]))
-        said = _figures(steps[0]) if alone and figures else about
+        about = ", ".join(filter(None, [stage.aside, so_far(steps) if steps else ""]))
+        said = _beside(steps[0], figures=figures) if alone else about
         named = f" as {stage.output_name}" if stage.output_name else ""
         number = f"{steps[0].number:>4}" if alone else "    "
         lines.append(f"{number}  {stage.state:<9} {stage.title}{named}{f' ({said})' if said else ''}")
@@ -126,17 +127,18 @@ def stages_text(snapshot: Snapshot, *, figures: bool = False) -> str:
             lines.append(f"{'':16}{line(stage.error, 200)}")
         for row in () if alone else steps:
             if row.number in shown:
-                said = f" ({_figures(row)})" if figures and _figures(row) else ""
-                lines.append(f"{row.number:>6}  {row.state:<9} {row.name}{said}")
+                said = _beside(row, figures=figures)
+                lines.append(f"{row.number:>6}  {row.state:<9} {row.name}{f' ({said})' if said else ''}")
         left = [row.state for row in steps if row.number not in shown and not alone]
         if left:
             lines.append(f"{'':8}… and {tally(left, more=len(left) < len(steps))}")
     return "\n".join(lines)
 
 
-def _figures(row: StepRow) -> str:
+def _beside(row: StepRow, *, figures: bool) -> str:
     took = words.elapsed(row.took_s) if row.took_s is not None else ""
-    return " · ".join(filter(None, [took, f"{words.count(row.tokens)} tokens" if row.tokens else ""]))
+    known = [took, f"{words.count(row.tokens)} tokens" if row.tokens else ""] if figures else []
+    return " · ".join(filter(None, [CUT_SHORT if row.activity == CUT_SHORT else "", *known]))
 
 
 def remarks(step: StepResult) -> list[str]:
@@ -185,10 +187,10 @@ def _changed_lines(record: WorktreeRecord) -> tuple[list[int], list[int]]:
 
 
 def _row(step: StepResult | StepStatus, *, gone: bool) -> StepRow:
+    if gone and isinstance(step, StepStatus):
+        step = left_behind(step)
     live = step if isinstance(step, StepStatus) else None
     state = str(step.state)
-    if gone and step.state in _OPEN:
-        state = "lost" if step.state is StepState.RUNNING else "skipped"
     running = [row.name for row in step.tools if row.state == "running"] if live is not None else []
     doing = running[-1] if running else live.activity if live is not None else ""
     key = step.item_key if isinstance(step, StepResult) else None
@@ -200,7 +202,7 @@ def _row(step: StepResult | StepStatus, *, gone: bool) -> StepRow:
         started_s=step.started_s,
         ended_s=step.ended_s,
         tokens=step.usage.input_tokens + step.usage.output_tokens,
-        activity=line(doing, 60) if step.state is StepState.RUNNING and not gone else "",
+        activity=line(doing, 60) if step.state is StepState.RUNNING else CUT_SHORT if step.error == CUT_SHORT else "",
         output_name=step.output_name or "",
         stopping=bool(live is not None and live.stopping and step.state in _OPEN),
     )
@@ -209,7 +211,7 @@ def _row(step: StepResult | StepStatus, *, gone: bool) -> StepRow:
 def _stage(stage: Stage, *, gone: bool) -> StageRow:
     state = str(stage.state)
     if gone and stage.state in _OPEN:
-        state = "lost" if stage.state is StepState.RUNNING else "skipped"
+        state = "failed" if stage.state is StepState.RUNNING else "skipped"
     aside = _ASIDE.get(stage.kind, "")
     if stage.kind == "expand" and stage.source:
         aside = f"for each of {line(stage.source, 60)}"

@@ -1,4 +1,4 @@
-"""The magics about runs that exist: look, wait, stop, steer, answer, change limits, take work over. They print no results."""
+"""The magics about runs that exist: look, wait, stop, steer, answer, change limits, take over. No results are printed."""
 
 from __future__ import annotations
 

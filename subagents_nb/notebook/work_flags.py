@@ -32,13 +32,13 @@ def work_of(options: Any, defaults: Any, parser: MagicParser) -> dict[str, Any]:
     """
     acceptance = read(parser, "--acceptance", options.acceptance or defaults.acceptance)
     return {
-        "worktree": bool(options.worktree if options.worktree is not None else defaults.worktree),
+        "worktree": options.worktree or defaults.worktree or None,
         "gate": options.gate or defaults.gate or None,
         "acceptance": acceptance,
         "output": False if options.output == "false" else options.output,
         "output_mode": options.output_mode or defaults.output_mode or None,
         "reads": options.reads,
-        "progress": options.progress if options.progress is not None else defaults.progress or None,
+        "progress": options.progress or defaults.progress or None,
         **limits_of(options, defaults, parser),
     }
 

@@ -69,6 +69,7 @@ def test_names_deadlines_notes_tags_and_origin_do_not_change_the_digest(
         {"prompt_mode": "append"},
         {"agent_digest": "other"},
         {"thinking": "high"},
+        {"temperature": 0.0},
     ],
     ids=lambda change: next(iter(change)),
 )

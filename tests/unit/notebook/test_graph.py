@@ -9,6 +9,7 @@ from subagents_nb.domain.acceptance import Finding, Ledger
 from subagents_nb.domain.records import SavedOutput, StepResult, Verdict
 from subagents_nb.domain.states import StepState
 from subagents_nb.domain.worktree import WorktreeRecord
+from subagents_nb.notebook.card import card_html
 from subagents_nb.notebook.graph import chosen, remarks, so_far, stage_rows, stages_text, step_rows
 from subagents_nb.notebook.view import now, text_line
 
@@ -49,9 +50,13 @@ def test_a_chain_is_told_by_how_far_it_is() -> None:
 def test_the_steps_of_a_run_whose_process_is_gone_are_not_at_work_any_more() -> None:
     verdict = Verdict(run_id=RUN_ID, state="lost", reason="vanished", message="Gone.", judged_at=AT, judged_by="sweep")
     gone = live().model_copy(update={"verdict": verdict})
-    assert [row.state for row in step_rows(gone)] == ["complete", "skipped", "lost", "lost", "lost"]
-    assert [row.state for row in stage_rows(gone)] == ["complete", "lost", "skipped"]
-    assert {row.activity for row in step_rows(gone)} == {""}
+    assert [row.state for row in step_rows(gone)] == ["complete", "skipped", "failed", "failed", "failed"]
+    assert [row.state for row in stage_rows(gone)] == ["complete", "failed", "skipped"]
+    assert [row.activity for row in step_rows(gone)] == ["", "", "cut short", "cut short", "cut short"]
+    assert "     2  failed    pkg/module_0.py (cut short)" in stages_text(gone).splitlines()
+    assert "running" not in stages_text(gone)
+    assert "· cut short" in card_html(gone)
+    assert "↻ running" not in card_html(gone)
 
 
 def test_the_lines_say_stages_and_steps_with_their_numbers() -> None:

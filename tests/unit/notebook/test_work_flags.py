@@ -13,7 +13,7 @@ from subagents_nb.notebook.parsers import PARSERS, subagent_parser
 from subagents_nb.notebook.work_flags import limits_of, work_of
 
 NOTHING = {
-    "worktree": False, "gate": None, "acceptance": None, "output": None, "output_mode": None, "reads": None,
+    "worktree": None, "gate": None, "acceptance": None, "output": None, "output_mode": None, "reads": None,
     "progress": None, "max_requests": None, "tool_budget": None, "usage_budget": None,
 }  # fmt: skip
 

@@ -62,6 +62,13 @@ def test_a_client_that_is_not_installed_is_named_with_its_extra(catalog: AgentCa
         planned(catalog, model="anthropic:x", facts={"missing_extras": frozenset({"anthropic"})})
 
 
+def test_a_temperature_is_kept_and_one_that_no_model_takes_is_refused(catalog: AgentCatalog) -> None:
+    assert planned(catalog, temperature=0).steps[0].temperature == 0.0
+    for hot in (2.1, -0.1, float("nan")):
+        with pytest.raises(LaunchRefused, match="models take 0 to 2"):
+            planned(catalog, temperature=hot)
+
+
 def test_a_task_is_kept_verbatim(catalog: AgentCatalog) -> None:
     task = "  {x} $HOME `ls` \n\ttwo\n\n"
     assert planned(catalog, task=task).steps[0].task == task

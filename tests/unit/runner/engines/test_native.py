@@ -286,6 +286,19 @@ def test_a_schema_that_is_none_is_refused_before_any_request(workshop: Any, plan
     assert workshop.told(ModelAsked) == []
 
 
+def test_a_temperature_is_asked_for_only_if_the_plan_has_one(workshop: Any, plan: Any) -> None:
+    seen: list[Any] = []
+
+    async def stream(_messages: Any, info: AgentInfo) -> AsyncIterator[str]:
+        seen.append((info.model_settings or {}).get("temperature", "none"))
+        yield "ok"
+
+    for asked in (None, 0.0, 0.7):
+        workshop.run(NativeEngine(FunctionModel(stream_function=stream)), plan(temperature=asked))
+
+    assert seen == ["none", 0.0, 0.7]
+
+
 def test_thinking_is_asked_for_only_where_the_model_has_it(workshop: Any, plan: Any) -> None:
     seen: list[Any] = []
 
