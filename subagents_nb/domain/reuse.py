@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from subagents_nb.domain.base import sha256_text, stable_json
+from subagents_nb.domain.experiments import ExperimentPart
 from subagents_nb.domain.plan import Draft, LaunchPlan
 from subagents_nb.domain.records import RunResult
 from subagents_nb.domain.settings import ReusePolicy
@@ -18,13 +21,20 @@ def contract_key(plan: Draft | LaunchPlan) -> str | None:
     """
     if plan.resumes is not None:
         return None
-    cell = plan.experiment.cell
-    return key_of(plan.digest, plan.cwd, cell.repeat if cell is not None else 0)
+    part = plan.experiment
+    return key_of(plan.digest, plan.cwd, part.cell.repeat if part.cell is not None else 0, part)
 
 
-def key_of(digest: str, cwd: str, repeat: int = 0) -> str:
-    """Return the key of a contract at work in a directory; each repetition in a sweep has one of its own."""
-    return sha256_text(stable_json({"digest": digest, "cwd": cwd, "repeat": repeat}))
+def key_of(digest: str, cwd: str, repeat: int = 0, part: ExperimentPart | None = None) -> str:
+    """Return the key of a contract at work in a directory.
+
+    Each repetition in a sweep has one of its own, and so has each experiment: whoever names a new one, or tells runs
+    apart by parameters, asks for runs that belong to it.
+    """
+    bound: dict[str, Any] = {"digest": digest, "cwd": cwd, "repeat": repeat}
+    if part is not None and (part.name is not None or part.params):
+        bound["experiment"] = {"name": part.name, "params": part.params}
+    return sha256_text(stable_json(bound))
 
 
 def why_not(result: RunResult, policy: ReusePolicy) -> str | None:

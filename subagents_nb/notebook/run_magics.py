@@ -1,4 +1,4 @@
-"""The magics about runs that exist: look, wait, stop, steer, answer, change limits, take over. No results are printed."""
+"""The magics about runs that exist: look, wait, stop, steer, answer, change limits, take over. They print nothing."""
 
 from __future__ import annotations
 

@@ -94,6 +94,9 @@ def test_a_killed_chain_keeps_what_its_steps_came_to(store_home: StoreHome) -> N
     assert run.wait(20)
     assert run.state is RunState.LOST
     assert run.steps[0].output == "kept"
+    assert [(one.state, one.error) for one in run.steps] == [("complete", None), ("failed", "cut short")]
+    with pytest.raises(RunFailed, match="Step 1 of .* is failed: cut short"):
+        _ = run.steps[1].output
 
 
 def test_a_chain_begins_with_a_run_that_is_still_at_work(store_home: StoreHome) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from support import make_result
+from support import make_plan, make_result
 
+from subagents_nb.domain.experiments import ExperimentPart
 from subagents_nb.domain.reads import ReadLog
-from subagents_nb.domain.reuse import why_not
+from subagents_nb.domain.reuse import contract_key, why_not
 from subagents_nb.domain.settings import ReusePolicy
 from subagents_nb.domain.states import RunState
 
@@ -43,3 +44,19 @@ def test_of_an_older_version_the_files_that_its_tools_changed_count() -> None:
     assert why_not(result, "complete") == "scout-1 changed a, so it is reused only when asked for by its id"
     # A worktree's changes are in that list too, and not in the newer account.
     assert why_not(result.model_copy(update={"reads": ReadLog()}), "tracked") is None
+
+
+def test_another_experiment_or_other_parameters_ask_for_runs_of_their_own() -> None:
+    plain = make_plan()
+    keys = [
+        contract_key(plain.model_copy(update={"experiment": part}))
+        for part in (
+            ExperimentPart(),
+            ExperimentPart(notes="only said"),
+            ExperimentPart(name="a"),
+            ExperimentPart(name="b"),
+            ExperimentPart(name="a", params={"x": 1}),
+        )
+    ]
+    assert keys[0] == keys[1] == contract_key(plain)
+    assert len(set(keys)) == 4
