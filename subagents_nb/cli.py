@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from subagents_nb import cli_chains
+from subagents_nb import cli_chains, cli_experiments
 from subagents_nb.cli_chains import ASKED_BY
 from subagents_nb.errors import SubagentsError
 from subagents_nb.version import __version__
@@ -130,6 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     send.set_defaults(command=_send)
 
+    cli_experiments.add_verbs(commands)
     commands.add_parser("agents", help="list the agents that can be used from here").set_defaults(command=_agents)
     commands.add_parser("doctor", help="check that everything is in order").set_defaults(command=_doctor)
 

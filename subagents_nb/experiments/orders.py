@@ -25,7 +25,7 @@ from subagents_nb.domain.ids import is_run_name
 from subagents_nb.domain.plan import Origin
 from subagents_nb.domain.words import one_line
 from subagents_nb.errors import LaunchRefused
-from subagents_nb.launching import Run, launch, preflight
+from subagents_nb.launching import Preflight, Run, launch, preflight
 from subagents_nb.launching.experiment import current_experiment, lineage_of
 from subagents_nb.launching.flows import as_chain
 from subagents_nb.planning.budgets import plan_usage_budget
@@ -69,14 +69,18 @@ class Order:
         return launch(what, task, **options, name=self._name(cell), experiment=part, tags=self.tags, origin=self.origin,
                       max_live=self.max_parallel, fresh=True)  # fmt: skip
 
+    def preflight(self, cell: Combination) -> Preflight:
+        """Say what the launch of one cell would do, without doing it."""
+        what, task, options = self._asked(cell)
+        return preflight(what, task, **options)
+
     def contract(self, cell: Combination) -> str | None:
         """Return the digest of what would be launched for a cell.
 
         Raises:
             LaunchRefused: it would not be launched.
         """
-        what, task, options = self._asked(cell)
-        found = preflight(what, task, **options)
+        found = self.preflight(cell)
         if found.digest is None:
             shown = ", ".join(f"{name}={one_line(str(value), 60)}" for name, value in cell.params.items())
             raise LaunchRefused([f"{shown}: {reason}" for reason in found.reasons])

@@ -38,7 +38,7 @@ def score(runs: Any, scorer: Any) -> int:
         ScoringFailed: it could not judge some of them.
         RequestError: it is no scorer.
     """
-    call = _callable(scorer)
+    call = as_scorer(scorer)
     failed: dict[str, str] = {}
     kept = 0
     for run in runs_of(runs):
@@ -65,7 +65,12 @@ def settle(home: StoreHome, ids: Iterable[str]) -> None:
             Run(home, run_id)._judge()
 
 
-def _callable(scorer: Any) -> Callable[[Any], Any]:
+def as_scorer(scorer: Any) -> Callable[[Any], Any]:
+    """Return what judges a run: a function as it is, an evaluator of pydantic-evals as one.
+
+    Raises:
+        RequestError: it is neither.
+    """
     if hasattr(scorer, "evaluate_sync") and hasattr(scorer, "get_default_evaluation_name"):
         return _Evaluated(scorer)
     if callable(scorer):

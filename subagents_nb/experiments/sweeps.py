@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from subagents_nb.domain.words import one_line
 from subagents_nb.experiments.grouping import said
 from subagents_nb.experiments.members import DONE, Members
 from subagents_nb.experiments.orders import Order, make_order, swept_options
+from subagents_nb.experiments.scoring import as_scorer
 from subagents_nb.launching import Run, Runs
 from subagents_nb.launching.flows import FlowLike
 from subagents_nb.launching.scoring import Scorer
@@ -73,16 +75,42 @@ def sweep(
         LaunchRefused: with the reasons, for each value of the grid that can't be launched; nothing was started.
         LaunchError, StoreError: a run could not be started; those before it go on, and the same sweep goes on later.
     """
-    scorers = (score,) if callable(score) else tuple(score)
-    order = make_order(
-        agent, task, grid, repeat, name=name, experiment=experiment, max_parallel=max_parallel, budget=usage_budget,
-        scorers=scorers, notes=notes, tags=tags, origin=origin, options=options,
+    order = plan_sweep(
+        agent, task, grid=grid, repeat=repeat, name=name, experiment=experiment, max_parallel=max_parallel,
+        usage_budget=usage_budget, score=score, notes=notes, tags=tags, origin=origin, **options,
     )  # fmt: skip
     swept = Sweep(open_home(), order, fresh=fresh)
     swept.go_on()
     if wait:
         swept.wait()
     return swept
+
+
+def plan_sweep(
+    agent: str | FlowLike | None = None,
+    task: str | None = None,
+    *,
+    grid: Mapping[str, Any],
+    repeat: int = 1,
+    name: str | None = None,
+    experiment: str | None = None,
+    max_parallel: int | None = None,
+    usage_budget: Any = None,
+    score: Scorer | Sequence[Scorer] = (),
+    notes: str = "",
+    tags: Sequence[str] = (),
+    origin: Origin | None = None,
+    **options: Any,
+) -> Order:
+    """Return what `sweep` with the same arguments would launch; nothing is started.
+
+    Raises:
+        LaunchRefused: the grid or an option makes no sense.
+    """
+    return make_order(
+        agent, task, grid, repeat, name=name, experiment=experiment, max_parallel=max_parallel, budget=usage_budget,
+        scorers=tuple(map(as_scorer, score if isinstance(score, list | tuple) else [score])), notes=notes, tags=tags, origin=origin, options=options,
+    )  # fmt: skip
 
 
 class Sweep:
@@ -155,12 +183,14 @@ class Sweep:
             WaitInterrupted: somebody interrupted the wait; the runs go on.
             LaunchError, StoreError: a run could not be started meanwhile.
         """
+        deadline = None if timeout is None else time.monotonic() + timeout
         try:
             if self._launcher is not None:
                 self._launcher.join(timeout)
                 if self._launcher.is_alive():
                     return False
-            ended = wait_all(self._home, self.ids, timeout)
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            ended = wait_all(self._home, self.ids, left)
         except KeyboardInterrupt:
             raise WaitInterrupted(f"the runs of {self.name} go on; the same sweep finds them again") from None
         if self._fault is not None:

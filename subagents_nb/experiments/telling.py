@@ -97,7 +97,7 @@ def remarks(comparison: Comparison) -> list[str]:
     methods = dict.fromkeys(_methods(comparison))
     told = []
     if methods:
-        told.append(f"Mean ± standard deviation (n); 95 % intervals by {' and '.join(methods)}.")
+        told.append(f"Mean ± standard deviation (n); 95 % intervals by {', '.join(methods)}.")
     if comparison.baseline is not None:
         told.append(f"Baseline: {comparison.baseline.label}. Differences are paired, over what both have.")
     kept = [f"{one_line(k, 40)}={said(v)}" for k, v in comparison.same.items() if v is not None]

@@ -68,10 +68,15 @@ def scorers_of(options: Any, variables: Mapping[str, Any], parser: MagicParser) 
     from subagents_nb.notebook.namespace import lookup
 
     found = [lookup(name, variables, "--score") for name in options.score]
-    for name, scorer in zip(options.score, found, strict=True):
-        if not callable(scorer):
-            parser.error(f"--score: {name} is no function but a {type(scorer).__name__}")
-    return found
+    if not found:
+        return []
+    from subagents_nb.errors import RequestError
+    from subagents_nb.experiments.scoring import as_scorer
+
+    try:
+        return [as_scorer(scorer) for scorer in found]
+    except RequestError as error:
+        parser.error(f"--score: {error}")
 
 
 def grid_of(options: Any, variables: Mapping[str, Any], parser: MagicParser, known: frozenset[str]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from IPython.core.magic import line_magic, magics_class, no_var_expand
@@ -88,8 +89,8 @@ def launch_sweep(
     what: Any, asked: dict[str, Any], options: Any, variables: dict[str, Any], magic: str, how_long: str | float | None
 ) -> Any:
     """Launch the sweep that a cell asks for, bind it, wait for it if asked to, and return it to be shown."""
-    from subagents_nb.experiments import sweep
     from subagents_nb.experiments.orders import swept_options
+    from subagents_nb.experiments.sweeps import plan_sweep, sweep
 
     parser = PARSERS[magic]()
     known = swept_options()
@@ -98,22 +99,24 @@ def launch_sweep(
     if "schema" not in given:
         given.pop("schema_name", None)
     agent = given.pop("agent", None) if what is None else what
-    swept = sweep(
-        agent,
-        asked.get("task"),
-        grid=grid,
-        repeat=number(parser, "--repeat", options.repeat) or 1,
-        name=options.name,
-        experiment=options.experiment,
-        max_parallel=number(parser, "--max-parallel", options.max_parallel),
-        usage_budget=options.sweep_budget,
-        score=scorers_of(options, variables, parser),
-        notes=options.note or "",
-        tags=tuple(options.tag),
-        fresh=bool(options.fresh),
-        origin=asked["origin"],
+    how: dict[str, Any] = {
+        "grid": grid,
+        "repeat": number(parser, "--repeat", options.repeat) or 1,
+        "name": options.name,
+        "experiment": options.experiment,
+        "max_parallel": number(parser, "--max-parallel", options.max_parallel),
+        "usage_budget": options.sweep_budget,
+        "score": scorers_of(options, variables, parser),
+        "notes": options.note or "",
+        "tags": tuple(options.tag),
+        "origin": asked["origin"],
         **given,
-    )
+    }
+    if options.dry_run:
+        order = plan_sweep(agent, asked.get("task"), **how)
+        sys.stdout.write(f"A sweep of {len(order.cells):,} runs. The plan of the first:\n")
+        return order.preflight(order.cells[0])
+    swept = sweep(agent, asked.get("task"), **how, fresh=bool(options.fresh))
     if options.bind is not None:
         variables[options.bind] = swept
     if how_long is not None:

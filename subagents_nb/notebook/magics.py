@@ -108,10 +108,10 @@ class SubagentMagics(CellMagics):
             "origin": origin(self.shell),
             **about_run(options, PARSERS["subagent"]()),
         }
-        if options.dry_run:
-            return launching.preflight(**asked)
         if options.sweep:
             return launch_sweep(None, asked, options, variables, "subagent", how_long)
+        if options.dry_run:
+            return launching.preflight(**asked)
         scorers = scorers_of(options, variables, PARSERS["subagent"]())
         run = launching.launch(**asked, queue=self.queue and not options.no_queue)
         return self._begun(run, options, how_long, scorers)
@@ -145,7 +145,7 @@ class SubagentMagics(CellMagics):
             **about_run(options, parser),
         }
         parsed = parse(cell, self._variables(), agent=self.default_agent or None, fill=self._filler(options.template))
-        if options.dry_run:
+        if options.dry_run and not options.sweep:
             found = launching.preflight(parsed.chain, **asked)
             return dataclasses.replace(found, reasons=tuple(parsed.located(found.reasons)))
         scorers = scorers_of(options, self._variables(), parser)

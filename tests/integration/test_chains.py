@@ -95,7 +95,7 @@ def test_a_killed_chain_keeps_what_its_steps_came_to(store_home: StoreHome) -> N
     assert run.state is RunState.LOST
     assert run.steps[0].output == "kept"
     assert [(one.state, one.error) for one in run.steps] == [("complete", None), ("failed", "cut short")]
-    with pytest.raises(RunFailed, match="Step 1 of .* is failed: cut short"):
+    with pytest.raises(RunFailed, match=r"Step 1 of .* is failed: cut short"):
         _ = run.steps[1].output
 
 

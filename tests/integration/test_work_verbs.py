@@ -88,7 +88,8 @@ def test_a_run_without_changes_says_so_and_without_a_tree_has_none_to_discard(
 
 
 def test_a_tree_that_was_kept_is_discarded(repo: Path, store_home: StoreHome, told: str, capsys: Said) -> None:
-    task = "RUN: git init -q inner && touch inner/x && git -C inner add x && git -C inner -c user.name=a -c user.email=b commit -qm x"
+    commit = "git -C inner -c user.name=a -c user.email=b commit -q --allow-empty -m x"
+    task = f"RUN: git init -q inner && {commit}"
     run = launch("worker", task, model=told, worktree=True, name="odd")
     assert run.wait(60)
     (left,) = until(lambda: handoff.leftovers(store_home, run.id), what="the tree")

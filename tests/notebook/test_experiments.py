@@ -94,6 +94,8 @@ def test_mistakes_in_a_sweep_are_told_in_one_line_and_launch_nothing(kernel: Ker
     assert "has an empty value" in kernel.fails(head + "--sweep word=a,,b\n{{word}}")
     assert "'hot' is no value for temperature" in kernel.fails(head + "--sweep temperature=hot\nx")
     assert "does not stand in the task" in kernel.fails(head + "--sweep word=a,b\nx")
+    planned = kernel.ok(head + "--sweep word=a,b --repeat 3 --dry-run\nsay {{word}}")
+    assert "A sweep of 6 runs." in planned.stdout and "say a" in planned.plain
     assert "there is no variable of this name" in kernel.fails(head + "--score nothing\nx")
     assert "say which runs" in kernel.fails("%subagent_compare")
     assert FileRuns(kernel.home).ids() == before

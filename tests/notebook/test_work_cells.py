@@ -61,9 +61,7 @@ def test_work_in_a_worktree_is_shown_tried_and_taken_over(kernel: Kernel, repo: 
 
 
 def test_a_gate_that_fails_is_shown_with_what_it_said(kernel: Kernel) -> None:
-    cell = kernel.run(
-        "%%subagent --model scripted:echo --gate 'echo 2 tests failed; exit 3' --wait --name gated\nx"
-    )
+    cell = kernel.run("%%subagent --model scripted:echo --gate 'echo 2 tests failed; exit 3' --wait --name gated\nx")
     html = str([shown["text/html"] for shown in cell.shown if "text/html" in shown][-1])
     assert "not accepted" in html
     assert "2 tests failed" in html
@@ -79,4 +77,4 @@ def test_a_step_is_named_by_a_number(kernel: Kernel) -> None:
     kernel.ok("%%subagent --model scripted:echo --wait -q -o run\nx")
     assert "--step" in kernel.fails("%subagent_diff run --step one")
     for magic in ("diff", "apply", "discard"):
-        assert "RUN [FLAGS]" in kernel.ok(f"%subagent_{magic} -h").text
+        assert "RUN [FLAGS]" in kernel.ok(f"%subagent_{magic} -h").stdout
