@@ -7,6 +7,7 @@ from typing import NamedTuple
 from subagents_nb.domain.grid import key_of
 from subagents_nb.domain.states import RunState
 from subagents_nb.launching import Run
+from subagents_nb.launching.reuse import changed_since
 from subagents_nb.store import StoreHome
 from subagents_nb.store.skim import skim, skim_ids
 
@@ -66,3 +67,7 @@ class Members:
         """Say whether a run stands for its cell: it is at work, waits, is paused, or ended with something to show."""
         state = self.state(run_id)
         return state is not None and (state.live or state is RunState.PAUSED or state in DONE)
+
+    def fits(self, run_id: str) -> bool:
+        """Say whether a run would see today what it saw: a new launch of its cell may be spared."""
+        return self.state(run_id) not in DONE or changed_since(self._home, run_id) is None

@@ -108,9 +108,20 @@ def plan_sweep(
         LaunchRefused: the grid or an option makes no sense.
     """
     return make_order(
-        agent, task, grid, repeat, name=name, experiment=experiment, max_parallel=max_parallel, budget=usage_budget,
-        scorers=tuple(map(as_scorer, score if isinstance(score, list | tuple) else [score])), notes=notes, tags=tags, origin=origin, options=options,
-    )  # fmt: skip
+        agent,
+        task,
+        grid,
+        repeat,
+        name=name,
+        experiment=experiment,
+        max_parallel=max_parallel,
+        budget=usage_budget,
+        scorers=tuple(map(as_scorer, score if isinstance(score, list | tuple) else [score])),
+        notes=notes,
+        tags=tags,
+        origin=origin,
+        options=options,
+    )
 
 
 class Sweep:
@@ -295,7 +306,8 @@ class Sweep:
             return False
         contract = self._contract(cell)
         ours = [member.run_id for member in members if member.contract == contract]
-        held = next((run_id for run_id in reversed(ours) if self._members.holds(run_id)), None)
+        good = (run_id for run_id in reversed(ours) if self._members.holds(run_id))
+        held = next((run_id for run_id in good if self._members.fits(run_id)), None)
         if held is not None or ours:
             self._took(cell, held or ours[-1])
         return held is not None

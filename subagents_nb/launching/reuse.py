@@ -91,6 +91,15 @@ def find(home: StoreHome, draft: Draft, policy: ReusePolicy, *, alone: bool = Fa
     return Match(None, f"{ANEW}{min(reasons, key=lambda one: one[0])[1]}.")
 
 
+def changed_since(home: StoreHome, run_id: str) -> str | None:
+    """Return what is not as a complete run saw or left it; None also where that is not known."""
+    snapshot = FileRuns(home).snapshot(run_id, whole=True)
+    result, plan = snapshot.result, snapshot.plan
+    if result is None or plan is None or result.reads is None or not result.reads.tracked:
+        return None
+    return _differs(Path(plan.cwd), result.reads, result)
+
+
 def _settled(home: StoreHome, reader: FileRuns, run_id: str, *, alone: bool) -> Snapshot:
     """Read a run that a launcher may have left half begun, once it is plain whether it works."""
     deadline = time.monotonic() + (_BEGIN_S if alone else 0.0)

@@ -46,7 +46,7 @@ from subagents_nb.notebook.tables import (
     state_badge,
 )
 from subagents_nb.notebook.view import attention_line, text_line, value_summary
-from subagents_nb.notebook.work import Work, works_text
+from subagents_nb.notebook.work import Work, left_in_trees, works_text
 
 MAX_CARD_BYTES = 16_000
 MAX_TEXT_CHARS = 4_000
@@ -65,6 +65,7 @@ class Beside(NamedTuple):
     source: str = ""  # the name of the run from which it goes on
     reused: str = ""  # what is said of a launch that found it
     patches: Mapping[int, str] | None = None  # by the numbers of steps: what each changed in its worktree
+    trees: int = 0  # worktrees that a run without a last word left behind
 
     @property
     def holder(self) -> str:
@@ -152,7 +153,7 @@ def _ending(snapshot: Snapshot, state: str, beside: Beside, room: int) -> list[H
     if endings.says_it_all(snapshot):
         why, error = error, ""
     files = _changed(snapshot.changed_files or beside.changed_files, _FILES if room else 2)
-    left = [endings.at_work(snapshot.open_tools), files]
+    left = [endings.at_work(snapshot.open_tools), files, left_in_trees(beside.trees, beside.holder)]
     said = say(LOOKS[state].tone, why, error + more if error else None, *left) if why else None
     # Of a chain the last lines stand with the steps, once it has a last word.
     wanted = room and state != "partial" and not (snapshot.stages and snapshot.result is not None)

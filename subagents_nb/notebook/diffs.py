@@ -65,7 +65,12 @@ class ShownDiff:
 
     def _repr_html_(self) -> str:
         of = "" if self.step is None else f", step {self.step}"
-        head = bar(safe(element("strong", None, line(self.name, 80)), styled("span", SOFT, f"{of} in a git worktree")))
+        head = bar(
+            safe(
+                element("strong", None, line(self.name, 80)),
+                styled("span", SOFT, f"{of} · what it changed in a git worktree of its own"),
+            )
+        )
         flag = "" if self.step is None else f" --step {self.step}"
         typed = code(f"%subagent_apply {shlex.quote(line(self.name, 80))}{flag}")
         foot = bar(safe(styled("span", SOFT, "take it over:"), " ", typed), foot=True) if self.patch else None
@@ -140,7 +145,7 @@ def _fold(file: FileDiff, shown: list[str]) -> Html:
     notes = styled("span", SOFT, f"{what} (binary)" if file.binary else what)
     title = safe(styled("code", CODE, _name(file)), *_signs(file), notes)
     if not file.lines:
-        return element("div", None, title)
+        return styled("div", "padding-left:1.2em", title)  # where the names behind a marker begin
     left_out = len(file.lines) - len(shown)
     more = styled("p", QUIET, f"… {plural(left_out, 'more line')}") if left_out else None
     body = styled("pre", _LINES, *_coloured(shown)) if shown else None

@@ -37,7 +37,9 @@ class _Texts:
         step = self.results.get(number)
         if step is None or not self.each:
             return []
-        text, left_out = cut(clean(step.error or step.text).strip(), self.each)
+        # Why it was rejected stands with its acceptance.
+        whole = step.text if step.reason == "rejected" and step.acceptance is not None else step.error or step.text
+        text, left_out = cut(clean(whole).strip(), self.each)
         if step.error is None and number == self.answered:
             text, left_out = "Its output is the answer below.", 0
         more = f" … {left_out:,} more characters: {self.work.run}.steps[{number}].text" if left_out else ""

@@ -100,7 +100,7 @@ def _findings(ledger: Ledger) -> Iterable[tuple[str, Finding]]:
 
 
 def _run_html(run: VerifyRun, room: int) -> Html:
-    head = safe(_badge(_look_of_run(run)), " ", code(line(run.command, 160)), styled("span", SOFT, _how(run)))
+    head = safe(_badge(_look_of_run(run)), ": ", code(line(run.command, 160)), styled("span", SOFT, _how(run)))
     kept, left_out = cut(clean(run.output).strip("\n"), max(room, 0))
     if not kept:
         return styled("p", "margin:4px 0 0", head)

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.errors import StoreError
 from subagents_nb.launching import Run
-from subagents_nb.launching.handoff import kept_patch
+from subagents_nb.launching.handoff import kept_patch, leftovers
 from subagents_nb.launching.watch import WATCHER
 from subagents_nb.notebook.card import Beside, card_html, card_text
 from subagents_nb.notebook.live import CardView, LiveView
@@ -144,6 +145,7 @@ def _bundle(snapshot: Snapshot, run: Run, shell: Any) -> dict[str, str]:
         source=FileRuns(run.home).snapshot(snapshot.resumed_from).name if snapshot.resumed_from else "",
         reused=reused_line(run, snapshot),
         patches=_patches(run, snapshot),
+        trees=_trees(run) if left_no_word else 0,
     )
     return {"text/html": card_html(snapshot, beside), "text/plain": card_text(snapshot, beside)}
 
@@ -160,6 +162,14 @@ def _patches(run: Run, snapshot: Snapshot) -> dict[int, str]:
     steps = snapshot.result.steps if snapshot.result is not None else ()
     records = [step.worktree for step in steps if step.worktree is not None][:_MAX_PATCHES]
     return {one.step: kept_patch(run.home, run.id, one, _MAX_PATCH_BYTES) for one in records}
+
+
+def _trees(run: Run) -> int:
+    """Return how many worktrees a run left behind."""
+    try:
+        return len(leftovers(run.home, run.id))
+    except StoreError:
+        return 0
 
 
 def _changed_files(run: Run) -> tuple[str, ...]:

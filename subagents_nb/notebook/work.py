@@ -11,7 +11,21 @@ from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.worktree import Change, WorktreeRecord
 from subagents_nb.notebook.diffs import diff_html
 from subagents_nb.notebook.graph import accepted_line, remarks, saved_line, worktree_line
-from subagents_nb.notebook.html import QUIET, SOFT, Child, Html, clean, code, cut, line, plural, safe, say, styled
+from subagents_nb.notebook.html import (
+    QUIET,
+    SOFT,
+    Child,
+    Html,
+    clean,
+    code,
+    cut,
+    element,
+    line,
+    plural,
+    safe,
+    say,
+    styled,
+)
 from subagents_nb.notebook.ledgers import ledger_html, ledger_text
 
 MAX_TEXT_CHARS = 6_000
@@ -60,7 +74,15 @@ class Work:
             return first
         most = min(self.lines, _STEP_LINES)
         self.lines -= min(most, patch.count("\n"))
-        return safe(first, diff_html(patch, most, files=2 + most // 4))
+        return element("div", None, first, diff_html(patch, most, files=2 + most // 4))
+
+
+def left_in_trees(trees: int, run: str) -> Html | None:
+    """Say that a run without a last word left worktrees behind, and how to see what is in them."""
+    if not trees:
+        return None
+    there = "git worktree of its own is" if trees == 1 else "git worktrees of its own are"
+    return safe(f"{trees:,} {there} still there, with what was done: ", code(f"{run}.diff()"))
 
 
 def work_text(step: StepResult, run: str = "run", *, alone: bool) -> str:

@@ -70,6 +70,17 @@ def test_the_same_sweep_finds_its_runs_and_a_grown_grid_launches_only_what_is_ne
     assert grown.wait(60) and anew.wait(60)
 
 
+def test_a_run_whose_file_changed_does_not_stand_for_its_cell_any_more() -> None:
+    Path("data.txt").write_text("one")
+    options: dict[str, Any] = {"grid": words("a", "b"), "model": "scripted:tools"}
+    first = sweep("scout", "read it for {{word}}", **options)
+    assert first.wait(60)
+    assert sweep("scout", "read it for {{word}}", **options).ids == first.ids
+    Path("data.txt").write_text("two")
+    again = sweep("scout", "read it for {{word}}", **options)
+    assert again.wait(60) and not set(again.ids) & set(first.ids)
+
+
 def test_another_contract_is_not_mistaken_for_the_run_that_is_there() -> None:
     first = sweep("scout", "mind {{word}}", grid=words("a"), model="scripted:echo")
     other = sweep("scout", "mind {{word}}", grid=words("a"), model="scripted:echo", temperature=0)

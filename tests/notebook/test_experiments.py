@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from kernels import Kernel, display_id_of
+from kernels import Kernel
 
 from subagents_nb.domain.scripts import SCRIPT_FOLDER
 from subagents_nb.store import FileRuns
@@ -15,6 +15,7 @@ SWEEP = (
     "%%subagent scout --model scripted:echo --name pair --experiment words "
     "--sweep 'word=one,<img onerror>' --sweep temperature=0,1 --repeat 2 "
 )
+WIDGET = "application/vnd.jupyter.widget-view+json"
 TASK = "\nSay {{word}} to $HOME and {{other}}"
 
 
@@ -29,7 +30,7 @@ def test_a_sweep_is_written_in_a_cell_judged_and_compared(kernel: Kernel) -> Non
     cell = kernel.ok(f"{SWEEP} -o swept --score length --wait{TASK}")
 
     assert "8 of 8 done" in cell.plain
-    shown = cell.shown[0]["text/html"]
+    shown = next(data["text/html"] for data in cell.shown if "Sweep" in data["text/plain"])
     assert "<img" not in shown and "&lt;img onerror&gt;" in shown and shown.count("complete") == 8
     assert kernel.value("swept.runs[4].text") == "Say <img onerror> to $HOME and {{other}}\n"
     assert kernel.value("swept.runs[4].plan.experiment.params") == {"word": "<img onerror>", "temperature": 0.0}
@@ -38,16 +39,18 @@ def test_a_sweep_is_written_in_a_cell_judged_and_compared(kernel: Kernel) -> Non
 
     compared = kernel.ok("%subagent_compare swept --baseline word=one --by word", cell_id=None)
     assert "+10" in compared.plain and "Baseline: word=one." in compared.plain
-    html = compared.shown[0]["text/html"]
+    html = compared.shown[-1]["text/html"]
     assert "<img" not in html and "baseline" in html
     assert len(html) < 8000
 
     live = kernel.ok("%subagent_compare swept --by word")
-    comm = live.shown[0]["application/vnd.jupyter.widget-view+json"]["model_id"]
-    assert "word" in live.plain
+    # A notice about a run of another cell may stand before it.
+    (message,) = (m["content"] for m in live.messages if WIDGET in m["content"].get("data", {}))
+    comm, place = message["data"][WIDGET]["model_id"], message["transient"]["display_id"]
+    assert message["data"]["text/plain"].startswith("word")
     kernel.say(comm, {"kind": "order", "order": [1, 0]})
     kernel.say(comm, {"kind": "leave"})
-    left = kernel.until(lambda: kernel.updates_of(display_id_of(live)), what="the plain table")
+    left = kernel.until(lambda: kernel.updates_of(place), what="the plain table")
     assert "&lt;img" in left[-1]["text/html"] and "widget-view" not in str(left[-1].keys())
     assert left[-1]["text/plain"].splitlines()[1].startswith("<img")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ def repo(kernel: Kernel) -> Path:
         who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
         for args in (("init", "-q"), ("add", "-A"), (*who, "commit", "-q", "-m", "begin")):
             subprocess.run(["git", *args], cwd=root, check=True, capture_output=True)
+    subprocess.run(["git", "checkout", "-q", "--", "."], cwd=root, check=True)
     return root
 
 
@@ -60,8 +61,10 @@ def test_work_in_a_worktree_is_shown_tried_and_taken_over(kernel: Kernel, repo: 
     assert "no worktree of run mend any more" in kernel.fails("%subagent_discard mended")
 
 
-def test_a_gate_that_fails_is_shown_with_what_it_said(kernel: Kernel) -> None:
-    cell = kernel.run("%%subagent --model scripted:echo --gate 'echo 2 tests failed; exit 3' --wait --name gated\nx")
+def test_a_gate_that_fails_is_shown_with_what_it_said(new_kernel: Callable[..., Kernel]) -> None:
+    cell = new_kernel().run(
+        "%%subagent --model scripted:echo --gate 'echo 2 tests failed; exit 3' --wait --name gated\nx"
+    )
     html = str([shown["text/html"] for shown in cell.shown if "text/html" in shown][-1])
     assert "not accepted" in html
     assert "2 tests failed" in html
@@ -78,3 +81,18 @@ def test_a_step_is_named_by_a_number(kernel: Kernel) -> None:
     assert "--step" in kernel.fails("%subagent_diff run --step one")
     for magic in ("diff", "apply", "discard"):
         assert "RUN [FLAGS]" in kernel.ok(f"%subagent_{magic} -h").stdout
+
+
+def test_the_card_of_a_killed_run_says_where_its_work_is(kernel: Kernel, repo: Path) -> None:
+    kernel.ok("%%subagent --model scripted:hang --cwd repo --worktree -q -o work --name killed\nx")
+    kernel.ok(
+        "import os, signal, time\nuntil = time.monotonic() + 20\n"
+        "while not list(work.home.run(work.id).root.glob('handoff.json')) and time.monotonic() < until:\n"
+        "    time.sleep(.02)\n"
+        "os.kill(work.status.status.runner.pid, signal.SIGKILL)"
+    )
+    kernel.run("%subagent_wait killed")
+    html = str(kernel.ok("%subagent_attach killed").shown[0]["text/html"])
+    assert "still there, with what was done" in html
+    assert "work.diff()" in html
+    assert kernel.value("work.diff()") == ""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from card_page import Page
 from card_payloads import PAYLOADS
-from card_samples import ended
+from card_samples import ended, lost
 from chain_samples import over
 
 from subagents_nb.domain.acceptance import Finding, Ledger, VerifyRun
@@ -88,6 +88,12 @@ def test_a_tree_that_was_kept_says_why_and_how_to_be_rid_of_it() -> None:
     assert "worktree kept on subagents/ab/s0, 1 changed file: its patch was too large" in text
     assert "Throw the tree away: run.discard()" in text
     assert "/x" not in text
+
+
+def test_a_lost_run_says_that_its_tree_is_still_there() -> None:
+    text = Page(card_html(lost(), Beside(binding="work", trees=1))).text
+    assert "1 git worktree of its own is still there, with what was done: work.diff()" in text
+    assert "worktree" not in Page(card_html(lost())).text
 
 
 def test_the_plain_twin_has_findings_figures_and_the_call() -> None:

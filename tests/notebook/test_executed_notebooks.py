@@ -1,0 +1,50 @@
+"""The notebooks after they were executed and saved: valid, small, and with nothing in them that should not travel."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from subagents_nb import runs
+from subagents_nb.store import StoreHome
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+SECRET = "sk-planted-7c1e4a9b2d6f8e3a"  # made up
+GROWTH = 5_000
+WEIGHTS = Path.home() / ".cache"  # where the embedded model lies, before a test has a home of its own
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", ["02_chains", "03_data_analysis", "04_experiments"])
+def test_a_saved_notebook_is_valid_small_and_keeps_no_secret(
+    store_home: StoreHome, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    del store_home
+    for variable in ("SUBAGENTS_NB_REUSE", "SUBAGENTS_NB_SPAWN"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("MY_SERVICE_TOKEN", SECRET)
+    monkeypatch.setenv("XDG_CACHE_HOME", os.environ.get("XDG_CACHE_HOME", str(WEIGHTS)))
+    here = Path.cwd() / "notebooks"
+    shutil.copytree(NOTEBOOKS, here, ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"))
+    book = nbformat.read(here / f"{name}.ipynb", as_version=4)
+    NotebookClient(book, timeout=200, resources={"metadata": {"path": str(here)}}).execute()
+    text = nbformat.writes(book)
+    nbformat.validate(nbformat.reads(text, as_version=4))
+    shown = sum(len(json.dumps(output)) for output in of_ours(book))
+    assert 0 < shown / len(runs()) < GROWTH, f"{shown} characters for {len(runs())} runs"
+    assert SECRET not in text
+    for folder in (str(here), str(Path.home()), os.environ["SUBAGENTS_NB_HOME"]):
+        assert folder not in text, "an absolute path is in the saved notebook"
+    assert json.loads(text)["metadata"].get("widgets", {}) == {}, "widget state is in the saved notebook"
+
+
+def of_ours(book: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    """Return the outputs that show runs; what a person's own cells print is no cost of theirs."""
+    outputs = [output for cell in book.cells if cell.cell_type == "code" for output in cell.outputs]
+    return [output for output in outputs if 'class="sa' in output.get("data", {}).get("text/html", "")]
