@@ -24,7 +24,8 @@ demo: $(VENV)/.demo ## install, fetch the embedded model, execute the quickstart
 test: check ## everything: unit, integration, crash, notebook, browser
 	$(BIN)/subagents-nb local-model install
 	$(PYTEST) tests
-	$(PYTEST) -p nbval -p no:randomly --nbval-lax notebooks
+	$(PYTEST) -p nbval -p no:randomly --nbval-lax notebooks/01_quickstart.ipynb notebooks/03_data_analysis.ipynb
+	$(PYTEST) -p nbval -p no:randomly --nbval notebooks/02_chains.ipynb notebooks/04_experiments.ipynb
 
 check: $(VENV)/.dev widgets/node_modules/.ready ## format, lint, types, import contracts, JavaScript types
 	$(BIN)/ruff format --check subagents_nb tests benchmarks notebooks/*.py

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 from kernels import Kernel
-from support import CHILDREN
+from support import CHILDREN, until
+
+from subagents_nb.launching.handoff import leftovers
 
 
 @pytest.fixture
@@ -85,12 +87,8 @@ def test_a_step_is_named_by_a_number(kernel: Kernel) -> None:
 
 def test_the_card_of_a_killed_run_says_where_its_work_is(kernel: Kernel, repo: Path) -> None:
     kernel.ok("%%subagent --model scripted:hang --cwd repo --worktree -q -o work --name killed\nx")
-    kernel.ok(
-        "import os, signal, time\nuntil = time.monotonic() + 20\n"
-        "while not list(work.home.run(work.id).root.glob('handoff.json')) and time.monotonic() < until:\n"
-        "    time.sleep(.02)\n"
-        "os.kill(work.status.status.runner.pid, signal.SIGKILL)"
-    )
+    until(lambda: any(one.state == "ready" for one in leftovers(kernel.home, kernel.run_id("killed"))), what="the tree")
+    kernel.ok("import os, signal\nos.kill(work.status.status.runner.pid, signal.SIGKILL)")
     kernel.run("%subagent_wait killed")
     html = str(kernel.ok("%subagent_attach killed").shown[0]["text/html"])
     assert "still there, with what was done" in html
