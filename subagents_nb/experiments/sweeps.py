@@ -51,8 +51,8 @@ def sweep(
 ) -> Sweep:
     """Launch a run for each combination of a grid, in its order: the last name changes fastest, repetitions together.
 
-    Runs that this sweep has already, complete or at work, are found and not launched again; failed ones are. Whether
-    the files they read are still the same is not looked at.
+    Runs that this sweep has already, at work or complete over files that did not change, are found and not launched
+    again; failed ones are.
 
     Args:
         agent: an agent's name, or what `step`, `parallel` and `chain` compose.
