@@ -41,8 +41,16 @@ _WHY = {
     "embedded": "the embedded model, as no other is set up",
 }
 # A saved notebook is a publication: it need not tell how the user's account is called.
-_HOME = re.compile(r"\A(?:/home/[^/]+|/Users/[^/]+|/root|[A-Za-z]:\\Users\\[^\\]+)(?=[/\\]|\Z)")
 _USER = re.compile(r"//[^/@]*@")
+
+
+_HOME = re.compile(r"\A(?:/home/[^/]+|/Users/[^/]+|/root|[A-Za-z]:\\Users\\[^\\]+)(?=[/\\]|\Z)")
+
+
+def _place(folder: Path) -> str:
+    """Name a directory without its way from the root, which is nobody's business in a saved notebook."""
+    shown = _HOME.sub("~", shown_folder(folder))
+    return shown if shown.startswith("~") else f"…/{'/'.join(Path(shown).parts[-2:]).lstrip('/')}"
 
 
 def plan_html(draft: Draft) -> Html:
@@ -89,7 +97,7 @@ def _facts(draft: Draft) -> list[tuple[str, str]]:
     facts = [
         ("digest", draft.digest),
         *single,
-        ("cwd", _HOME.sub("~", line(shown_folder(Path(draft.cwd)), 400))),
+        ("cwd", line(_place(Path(draft.cwd)), 400)),
         ("timeout", timeout),
         ("budget", _budget(draft.usage_budget)),
         ("may start", f"{plural(draft.max_children, 'step')}, {draft.max_parallel} at a time" if draft.items else ""),

@@ -78,7 +78,10 @@ def _start_ticks(pid: int) -> int | None:
 
 def _is_alone() -> bool | None:
     """Say whether this process is the last of its group; None where that can't be seen."""
-    stats = [*Path("/proc").glob("[0-9]*/stat")]
+    try:
+        stats = [*Path("/proc").glob("[0-9]*/stat")]
+    except OSError:  # out of descriptors, say
+        return None
     if not stats:
         return None
     own, group = str(os.getpid()), str(os.getpgrp())

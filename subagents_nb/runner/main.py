@@ -126,9 +126,10 @@ class Runner:
 
     def _account(self) -> None:
         """Write down which processes were started and how they ended, if there were any."""
-        candidate = CHILDREN.candidate(self._plan.run_id, self._plan.token)
-        if candidate is not None:
-            with contextlib.suppress(OSError):  # without it the proof rests on what the supervisor sees
+        # Without it the proof rests on what the supervisor sees; nothing may keep the result from being written.
+        with contextlib.suppress(OSError):
+            candidate = CHILDREN.candidate(self._plan.run_id, self._plan.token)
+            if candidate is not None:
                 self._writer.candidate(candidate)
 
     def _finish(self, task: asyncio.Task[FlowEnd], flow: Flow, cause: Cause | None) -> None:

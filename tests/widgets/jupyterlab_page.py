@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
-from playwright.sync_api import Browser, Locator
+from playwright.sync_api import Browser, Error, Locator
 from support import SECRET_PREFIXES, alive, processes_of, until
 
 from subagents_nb.errors import RequestError
@@ -46,7 +46,12 @@ class Lab:
         self._server = self._start()
         self.page = browser.new_page(viewport={"width": 1180, "height": 1000}, device_scale_factor=2)
         self.faults: list[str] = []
-        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.page.on("pageerror", self._fault)
+
+    def _fault(self, error: Error) -> None:
+        # JupyterLab's own words for a kernel that ends while the page waits for an answer of it.
+        if "Canceled future for" not in str(error):
+            self.faults.append(str(error))
 
     def _settle(self) -> None:
         for name, content in SETTINGS.items():
