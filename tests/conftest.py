@@ -9,10 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from support import SECRET_PREFIXES, ask_host, processes_of, until
 
 from subagents_nb.store import StoreHome, open_home
 from subagents_nb.store.lock import probe
+
+# A busy machine is no fault of what is tested; no test here is a timed one.
+settings.register_profile("ours", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ours")
 
 
 def dismiss_hosts(home: StoreHome) -> None:

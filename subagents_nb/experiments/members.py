@@ -7,8 +7,8 @@ from typing import NamedTuple
 from subagents_nb.domain.grid import key_of
 from subagents_nb.domain.states import RunState
 from subagents_nb.launching import Run
-from subagents_nb.launching.reuse import changed_since
-from subagents_nb.store import StoreHome
+from subagents_nb.launching.reuse import changed_since, settled
+from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.skim import skim, skim_ids
 
 DONE = (RunState.COMPLETE, RunState.PARTIAL)
@@ -66,6 +66,9 @@ class Members:
     def holds(self, run_id: str) -> bool:
         """Say whether a run stands for its cell: it is at work, waits, is paused, or ended with something to show."""
         state = self.state(run_id)
+        if state is RunState.QUEUED:
+            # Perhaps a launcher was killed in the middle of it.
+            state = settled(self._home, FileRuns(self._home), run_id, alone=True).state
         return state is not None and (state.live or state is RunState.PAUSED or state in DONE)
 
     def fits(self, run_id: str) -> bool:

@@ -78,7 +78,7 @@ def find(home: StoreHome, draft: Draft, policy: ReusePolicy, *, alone: bool = Fa
         return NO_MATCH
     reader, reasons = FileRuns(home), []
     for run_id in runs_of(home, key)[:_MOST_LOOKED_AT]:
-        snapshot = _settled(home, reader, run_id, alone=alone)
+        snapshot = settled(home, reader, run_id, alone=alone)
         if snapshot.state is not None and snapshot.state.live:
             return Match(run_id, "It is at work already.")
         why = _why_not(snapshot, Path(draft.cwd), policy)
@@ -100,8 +100,11 @@ def changed_since(home: StoreHome, run_id: str) -> str | None:
     return _differs(Path(plan.cwd), result.reads, result)
 
 
-def _settled(home: StoreHome, reader: FileRuns, run_id: str, *, alone: bool) -> Snapshot:
-    """Read a run that a launcher may have left half begun, once it is plain whether it works."""
+def settled(home: StoreHome, reader: FileRuns, run_id: str, *, alone: bool) -> Snapshot:
+    """Read a run that a launcher may have left half begun, once it is plain whether it works.
+
+    `alone` says that nobody else can be launching it just now.
+    """
     deadline = time.monotonic() + (_BEGIN_S if alone else 0.0)
     while True:
         snapshot = reader.snapshot(run_id)

@@ -180,8 +180,10 @@ def go(process: subprocess.Popen[str]) -> None:
 
 
 def of_task(home: StoreHome, head: str) -> list[Run]:
-    found = [Run(home, run_id) for run_id in FileRuns(home).ids()]
-    return [run for run in found if (plan := run.status.plan or run.plan) and plan.steps[0].task.startswith(head)]
+    """Return the runs of a task; a directory that somebody is making just now has no plan yet."""
+    read = [FileRuns(home).snapshot(run_id, whole=True) for run_id in FileRuns(home).ids()]
+    ours = [one for one in read if one.plan is not None and one.plan.steps[0].task.startswith(head)]
+    return [Run(home, one.run_id) for one in ours]
 
 
 def test_two_kernels_that_sweep_one_grid_run_each_cell_once(shared_home: StoreHome) -> None:
