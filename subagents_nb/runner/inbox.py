@@ -29,8 +29,9 @@ class RunInbox:
         with self._guard:
             if self._closed:
                 return False
+            # Told before it can be taken: a late "queued" would stand where "delivered" was written.
+            self._tell(request, "queued")
             self._waiting.append(request)
-        self._tell(request, "queued")
         return True
 
     def remind(self, text: str) -> None:
