@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import Field, model_validator
 
 from subagents_nb.domain.acceptance import Acceptance
-from subagents_nb.domain.agent import AgentDefinition, Thinking
+from subagents_nb.domain.agent import Thinking
 from subagents_nb.domain.base import Document, Value, sha256_text, stable_json
 from subagents_nb.domain.budgets import ToolBudget, UsageBudget
 from subagents_nb.domain.experiments import ExperimentPart
@@ -335,8 +335,3 @@ def label_of(task: str) -> str:
     """Return the first line of a task, cut to 160 characters, for the plan and the launcher's own cell only."""
     first = next((line.strip() for line in task.splitlines() if line.strip()), "")
     return first if len(first) <= _LABEL_CHARS else first[: _LABEL_CHARS - 1] + "…"
-
-
-def definition_digest(agent: AgentDefinition) -> str:
-    """Return the digest that a step binds of its agent."""
-    return agent.digest()

@@ -169,8 +169,7 @@ class StepResult(Value):
     error: str | None = None
     label: str = ""
     output_name: str | None = None
-    item_key: str | None = None
-    session: bool = False  # whether its session was kept, to go on from
+    session: bool = False  # whether it left a session to go on from
     saved: SavedOutput | None = None
     acceptance: Ledger | None = None
     worktree: WorktreeRecord | None = None

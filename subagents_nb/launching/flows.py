@@ -155,15 +155,23 @@ def as_chain(flow: FlowLike, task: str | None = None) -> Chain:
 
 
 def types_of(flow: Chain) -> dict[str | int, OutputType]:
-    """Return the types in which outputs come back: by the names of the steps, and by their numbers."""
+    """Return the types in which outputs come back: by the names of the steps, and by their numbers.
+
+    The steps of a fan-out have no numbers yet; theirs stands under `@` and the place of its stage, from 0.
+    """
     steps: list[Step] = []
     for item in flow.items:
         if isinstance(item, Parallel):
             steps.extend(one for one in item.steps for _ in range(max(one.count, 1)))
         elif isinstance(item, Step):
             steps.append(item)
+    fanned = {
+        f"@{place}": item.each.output_type
+        for place, item in enumerate(flow.items)
+        if isinstance(item, Expand) and isinstance(item.each.output_type, OutputType)
+    }
     typed = [(n, one, one.output_type) for n, one in enumerate(steps) if isinstance(one.output_type, OutputType)]
-    return {n: kind for n, _, kind in typed} | {one.as_: kind for _, one, kind in typed if one.as_}
+    return fanned | {n: kind for n, _, kind in typed} | {one.as_: kind for _, one, kind in typed if one.as_}
 
 
 def models_of(request: LaunchRequest) -> tuple[str | None, ...]:

@@ -83,8 +83,13 @@ class RunStep:
             raise RunFailed(text, run_id=self._run.id, state=str(result.state), reason=reason)
         if not result.has_value:
             return self.text
-        kind = self._types.get(result.output_name or "") or self._types.get(self.index)
+        kind = self._types.get(result.output_name or "") or self._types.get(self.index) or self._types.get(self._stage)
         return kind.typed(result.value) if kind is not None else result.value
+
+    @property
+    def _stage(self) -> str:
+        stages = self._run.status.stages
+        return next((f"@{place}" for place, stage in enumerate(stages) if self.index in stage.steps), "")
 
     def stop(self, reason: str = "") -> None:
         """Stop this step alone; its run goes on with the others."""

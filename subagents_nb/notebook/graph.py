@@ -193,10 +193,9 @@ def _row(step: StepResult | StepStatus, *, gone: bool) -> StepRow:
     state = str(step.state)
     running = [row.name for row in step.tools if row.state == "running"] if live is not None else []
     doing = running[-1] if running else live.activity if live is not None else ""
-    key = step.item_key if isinstance(step, StepResult) else None
     return StepRow(
         number=step.index,
-        name=line(step.label or key or step.agent, NAME_CHARS),
+        name=line(step.label or step.agent, NAME_CHARS),
         agent=line(step.agent, NAME_CHARS),
         state=state,
         started_s=step.started_s,

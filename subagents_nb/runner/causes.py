@@ -60,12 +60,6 @@ GONE = Cause(RunState.STOPPED, "vanished", "outside", "The run's directory was d
 FROM_WITHIN = Cause(RunState.FAILED, "internal", "self", "The work was cancelled from within.")
 
 
-def past_budget(used: str) -> Cause:
-    """Return the cause that a used-up usage budget makes."""
-    text = f"The usage budget is used up: {used}. Give it more with --usage-budget."
-    return Cause(RunState.FAILED, "budget", "budget", text)
-
-
 def _from(request: ControlRequest) -> str:
     who = f" from {request.asked_by}" if request.asked_by else ""
     return f"{who}: {request.reason}" if request.reason else who

@@ -271,8 +271,10 @@ class StepWork:
         with self._guard:
             self._ended = True
         self.inbox.close()
-        self._shop.journal.step_ended(result)
-        return result
+        kept = (self._shop.writer.paths.step(self.step.index) / "session.json").is_file()
+        ended = result.model_copy(update={"session": kept})
+        self._shop.journal.step_ended(ended)
+        return ended
 
 
 def _only_reported(step: StepPlan) -> bool:

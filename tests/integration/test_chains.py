@@ -70,6 +70,14 @@ def test_scout_fan_out_and_synthesis_come_back_typed(spawn: str) -> None:
         again.outputs["lost"]
 
 
+def test_the_steps_of_a_fan_out_come_back_typed_too(store_home: StoreHome) -> None:
+    found = write_script("found", {"value": {"files": ["a.py", "b.py"]}})
+    each = step("reviewer", "review {item}", schema=Files, model=found)
+    first = step("scout", "find", as_="found", schema=Files, model=found)
+    run = launch(chain(first, expand("found", "/files", each, max_items=4)), model=ECHO, wait=True)
+    assert [one.output for one in run.steps] == [Files(files=["a.py", "b.py"])] * 3
+
+
 def test_one_child_is_stopped_by_its_handle(spawn: str) -> None:
     group = parallel(step("scout", "a", model="scripted:hang"), step("scout", "b"))
     run = running(launch(chain(group, step("scout", "after")), model=ECHO), 0)

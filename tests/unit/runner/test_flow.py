@@ -416,6 +416,11 @@ def test_long_answers_stand_whole_in_their_own_records(home: StoreHome, work: Pa
     assert len(record.result.text) == 50_001
 
 
+def test_a_step_that_left_a_session_says_so_and_one_that_never_began_does_not(home: StoreHome, work: Path) -> None:
+    _, result = run_flow(home, work, step("scout", "a", model="scripted:fail"), step("scout", "b"))
+    assert [one.session for one in result.steps] == [True, False]
+
+
 def test_a_run_of_one_step_keeps_its_braces(home: StoreHome, work: Path) -> None:
     plan = plan_flow(work, chain(step("scout", "a")))
     only = plan.steps[0].model_copy(update={"task": "{previous} {x}"})
