@@ -10,12 +10,17 @@ from subagents_nb.domain.messages import Session
 from subagents_nb.domain.records import StepResult, StepStatus
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.errors import RequestError
-from subagents_nb.exporters.record import RunRecord, Span, StepRecord
+from subagents_nb.exporters.record import Note, RunRecord, Span, StepRecord, moment
 from subagents_nb.launching.handle import Run
 from subagents_nb.launching.steps import whole_text
 from subagents_nb.launching.transcript import read_session
 from subagents_nb.store import FileRuns
 from subagents_nb.store.scores import read_scores
+
+_NOTED = frozenset(
+    ("notice", "steering", "retuned", "budget", "stop-requested", "step-stop-requested", "drain-requested")
+)
+_FRAME = frozenset(("seq", "t", "s", "type", "step"))  # what every line of the events has
 
 
 def gather(run: Run) -> RunRecord:
@@ -56,6 +61,7 @@ def gather(run: Run) -> RunRecord:
         scores=tuple(latest(read_scores(paths)).values()),
         artifacts=result.artifacts if result is not None else (),
         root=paths.root,
+        notes=tuple(times.notes),
     )
 
 
@@ -76,6 +82,7 @@ def _step(run: Run, snapshot: Snapshot, one: StepResult | StepStatus, times: _Ti
         end=end,
         requests=tuple(times.requests.get(one.index, ())),
         tools=tuple(times.tools.get(one.index, ())),
+        began=times.began(one.index),
     )
 
 
@@ -86,29 +93,35 @@ def _so_far(status: StepStatus) -> StepResult:
 
 
 class _Times:
-    """When things happened, from the run's events; a run without any has the times of its documents."""
+    """What happened and when, from the run's events; a run without any has the times of its documents."""
 
     def __init__(self, events: Iterator[dict[str, Any]], snapshot: Snapshot) -> None:
         self.start = snapshot.started_at
         self.last = self.start
         self.requests: dict[int, list[Span]] = {}
         self.tools: dict[int, list[Span]] = {}
+        self.notes: list[Note] = []
+        self._order = 0
         self._began: dict[int, str] = {}
         self._ended: dict[int, str] = {}
-        self._asked: dict[int, str] = {}
-        self._open: dict[tuple[int, str], tuple[str, str]] = {}
-        for event in events:
+        self._asked: dict[int, Span] = {}
+        self._open: dict[tuple[int, str], Span] = {}
+        for self._order, event in enumerate(events, 1):
             at = event.get("t")
-            if isinstance(at, str) and at >= self.last:
+            if isinstance(at, str) and at >= self.last and moment(at) is not None:
                 self.last = at
             self._take(event, self.last)
         for index in list(self._asked):
             self._answered(index, self.last)
-        for (index, call), (name, at) in self._open.items():
-            span = Span(name=name, call_id=call, start=at, end=self.last, ok=False)
+        for (index, _), call in self._open.items():
+            span = call.model_copy(update={"end": self.last, "ok": False, "cut_off": True})
             self.tools.setdefault(index, []).append(span)
         ended = snapshot.result.ended_at if snapshot.result is not None else None
         self.end = max(ended or self.last, self.start)
+
+    def began(self, index: int) -> bool:
+        """Say whether a step did anything."""
+        return index in self._began
 
     def of(self, index: int) -> tuple[str, str]:
         """Return when a step began and ended."""
@@ -117,35 +130,51 @@ class _Times:
 
     def _take(self, event: dict[str, Any], at: str) -> None:
         kind, index = event.get("type"), event.get("step")
-        if not isinstance(index, int):
+        step = index if isinstance(index, int) else None
+        if kind in _NOTED:
+            self._note(str(kind), at, step, {name: value for name, value in event.items() if name not in _FRAME})
+        if step is None:
             return
-        self._began.setdefault(index, at)
+        self._began.setdefault(step, at)
         match kind:
             case "model-asked":
-                self._answered(index, at)
-                self._asked[index] = at
+                self._answered(step, at)
+                self._asked[step] = Span(start=at, end=at, order=self._order)
+            case "text":
+                self._spoke(step)
             case "tool-started":
-                self._answered(index, at)
-                self._open[index, str(event.get("call"))] = (str(event.get("tool")), at)
+                self._answered(step, at)
+                call, tool, args = (str(event.get(name) or "") for name in ("call", "tool", "args"))
+                self._open[step, call] = Span(start=at, end=at, name=tool, call_id=call, args=args, order=self._order)
             case "tool-ended":
-                name, began = self._open.pop((index, str(event.get("call"))), ("", at))
-                refused = event.get("refused")
-                span = Span(
-                    name=name,
-                    call_id=str(event.get("call")),
-                    start=began,
-                    end=at,
-                    ok=event.get("ok") is True,
-                    refused=refused if isinstance(refused, str) else None,
-                )
-                self.tools.setdefault(index, []).append(span)
+                self._tool_ended(event, step, at)
             case "step-ended":
-                self._answered(index, at)
-                self._ended[index] = at
+                self._answered(step, at)
+                self._ended[step] = at
             case _:
                 pass
+
+    def _tool_ended(self, event: dict[str, Any], step: int, at: str) -> None:
+        call, refused = str(event.get("call") or ""), event.get("refused")
+        began = self._open.pop((step, call), None) or Span(start=at, end=at, call_id=call, order=self._order)
+        why = refused if isinstance(refused, str) else None
+        ends = {"end": at, "ok": event.get("ok") is True, "refused": why, "preview": str(event.get("preview") or "")}
+        self.tools.setdefault(step, []).append(began.model_copy(update=ends))
+        if why is not None:
+            self._note("refused", at, step, {"call": call, "tool": began.name, "why": why})
+
+    def _note(self, kind: str, at: str, step: int | None, facts: dict[str, Any]) -> None:
+        self.notes.append(Note(kind=kind, at=at, order=self._order, step=step, facts=facts))
+
+    def _spoke(self, index: int) -> None:
+        """Note that a step's latest request brought some text; a script goes on with it after a call."""
+        asked, over = self._asked.get(index), self.requests.get(index)
+        if asked is not None:
+            self._asked[index] = asked if asked.said else asked.model_copy(update={"said": True})
+        elif over and not over[-1].said:
+            over[-1] = over[-1].model_copy(update={"said": True})
 
     def _answered(self, index: int, at: str) -> None:
         asked = self._asked.pop(index, None)
         if asked is not None:
-            self.requests.setdefault(index, []).append(Span(start=asked, end=at))
+            self.requests.setdefault(index, []).append(asked.model_copy(update={"end": at}))

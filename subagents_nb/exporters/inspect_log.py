@@ -1,7 +1,8 @@
 """Runs as logs of Inspect AI (its JSON form, version 2): `inspect view` and `inspect log` open them.
 
-A run is an eval, each of its steps a sample. Such a log is made of messages, so prompts and answers always go along;
-leave this exporter out where they must stay. No package of Inspect's is needed here.
+A run is an eval, each of its steps a sample with its messages and what happened. Such a log is made of messages, so
+prompts and answers always go along; leave this exporter out where they must stay. No package of Inspect's is needed
+here.
 """
 
 from __future__ import annotations
@@ -10,17 +11,17 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from subagents_nb.domain.base import sha256_text
-from subagents_nb.domain.messages import Message, Session
-from subagents_nb.domain.records import Usage
+from subagents_nb.domain.messages import Message, Session, Turn
 from subagents_nb.domain.states import RunState, StepState
 from subagents_nb.errors import ExportError
+from subagents_nb.exporters.inspect_events import events_of
+from subagents_nb.exporters.inspect_forms import Texts, error_form, own_id, plain, said_in, usage_form, with_texts
 from subagents_nb.exporters.protocol import Link
 from subagents_nb.exporters.record import RunRecord, StepRecord
 from subagents_nb.launching.scoring import Scores
@@ -50,20 +51,19 @@ class InspectExporter:
         """Return the whole log."""
         model = record.models[0] if record.models else "none"
         task = _word(record.name)
-        samples = [_sample(record, step) for step in record.steps]
         scores = _scores(record)
-        if samples and scores:
-            samples[-1]["scores"] = scores
+        last = len(record.steps) - 1
+        samples = [_sample(record, step, scores if n == last else {}) for n, step in enumerate(record.steps)]
         lineage = record.experiment.lineage
         log: dict[str, Any] = {
             "version": 2,
             "status": _STATUS.get(record.state, "error"),
             "eval": {
-                "eval_id": _id(record.run_id, "eval"),
+                "eval_id": own_id(record.run_id, "eval"),
                 "run_id": record.run_id,
                 "created": _seconds(record.start),
                 "task": task,
-                "task_id": _id(record.run_id, "task"),
+                "task_id": own_id(record.run_id, "task"),
                 "task_version": 0,
                 "task_args": record.params(),
                 "solver": ", ".join(record.agents) or None,
@@ -85,12 +85,12 @@ class InspectExporter:
             "stats": {
                 "started_at": _seconds(record.start),
                 "completed_at": _seconds(record.end),
-                "model_usage": {model: _usage(record.usage)},
+                "model_usage": {model: usage_form(record.usage)},
             },
             "samples": samples,
         }
         if log["status"] == "error":
-            log["error"] = _error(record.error or f"the run is {record.state}")
+            log["error"] = error_form(record.error or f"the run is {record.state}")
         return log
 
     def has(self, link: Link) -> bool:
@@ -116,78 +116,43 @@ class InspectExporter:
         return Link(target=self.target, remote_id=name, url=str(path))
 
 
-def _sample(record: RunRecord, step: StepRecord) -> dict[str, Any]:
-    result = step.result
-    messages = list(_messages(step.session, result.model)) or _bare(step)
-    last = next((m for m in reversed(messages) if m["role"] == "assistant"), None)
-    answer = step.text
+def _sample(record: RunRecord, step: StepRecord, scores: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    result, texts = step.result, Texts(record.run_id, step.result.index)
+    step = step if step.session.messages else _bare(step)
+    said = said_in(step.session, result.model, run_id=record.run_id, step=result.index)
+    last = next((form for _, form in reversed(said) if form["role"] == "assistant"), None)
     sample: dict[str, Any] = {
         "id": f"{result.index}: {result.label}" if result.label else str(result.index),
         "epoch": 1,
         "input": step.plan.task if step.plan is not None else _first(step.session),
         "target": "",
-        "messages": messages,
+        "messages": [with_texts(form, texts.literal) for _, form in said],
         "output": {
             "model": result.model,
             "choices": [{"message": last, "stop_reason": "stop"}] if last is not None else [],
-            "completion": answer,
-            "usage": _usage(result.usage),
+            "completion": step.text,
+            "usage": usage_form(result.usage),
         },
-        "metadata": {"agent": result.agent, "state": str(result.state), "value": result.value},
-        "model_usage": {result.model or "none": _usage(result.usage)},
+        "metadata": {"agent": result.agent, "state": str(result.state), "value": plain(result.value)},
+        "model_usage": {result.model or "none": usage_form(result.usage)},
         "started_at": _seconds(step.start),
         "completed_at": _seconds(step.end),
         "total_time": _between(step.start, step.end),
-        "uuid": _id(record.run_id, f"sample {result.index}"),
+        "uuid": own_id(record.run_id, f"sample {result.index}"),
     }
+    if scores:
+        sample["scores"] = dict(scores)
     if result.state not in (StepState.COMPLETE, StepState.PARTIAL, StepState.SKIPPED):
-        sample["error"] = _error(result.error or f"the step is {result.state}")
-    return sample
+        sample["error"] = error_form(result.error or f"the step is {result.state}")
+    return sample | events_of(record, step, said, sample, scores, texts) | {"attachments": texts.kept}
 
 
-def _messages(session: Session, model: str) -> Iterator[dict[str, Any]]:
-    """Yield what was said in Inspect's form: what a model said at once is one message of its own."""
-    open_: list[Message] = []
-    for message in session.messages:
-        if open_ and (not message.from_model or message.turn != open_[0].turn):
-            yield _assistant(open_, model)
-            open_ = []
-        if message.from_model:
-            open_.append(message)
-        elif message.role == "result":
-            said: dict[str, Any] = {"role": "tool", "content": message.text, "function": message.tool}
-            if message.call_id:
-                said["tool_call_id"] = message.call_id
-            if not message.ok:
-                said["error"] = {"type": "unknown", "message": message.text}
-            yield said
-        else:
-            yield {"role": "system" if message.role == "system" else "user", "content": message.text}
-    if open_:
-        yield _assistant(open_, model)
-
-
-def _assistant(said: list[Message], model: str) -> dict[str, Any]:
-    content: list[dict[str, Any]] = []
-    calls = []
-    for number, message in enumerate(said):
-        if message.role == "thought":
-            content.append({"type": "reasoning", "reasoning": message.text})
-        elif message.role == "answer":
-            content.append({"type": "text", "text": message.text})
-        else:
-            args = message.args if isinstance(message.args, dict) else {"arguments": message.text}
-            call_id = message.call_id or f"call-{message.turn}-{number}"
-            calls.append({"id": call_id, "function": message.tool, "arguments": args, "type": "function"})
-    found: dict[str, Any] = {"role": "assistant", "content": content, "source": "generate", "model": model}
-    return {**found, "tool_calls": calls} if calls else found
-
-
-def _bare(step: StepRecord) -> list[dict[str, Any]]:
-    """Return the messages of a step of which only task and answer are known."""
-    asked = [{"role": "user", "content": step.plan.task}] if step.plan is not None else []
-    said = [{"role": "assistant", "content": step.text, "source": "generate", "model": step.result.model}]
-    return [*asked, *(said if step.text else [])]
+def _bare(step: StepRecord) -> StepRecord:
+    """Return a step of which only task and answer are known, with a session of these."""
+    asked = (Message(role="user", text=step.plan.task),) if step.plan is not None else ()
+    said = (Message(role="answer", text=step.text, turn=1),) if step.text else ()
+    session = Session(messages=(*asked, *said), turns=(Turn(number=1),) if said else ())
+    return step.model_copy(update={"session": session})
 
 
 def _first(session: Session) -> str:
@@ -200,9 +165,9 @@ def _scores(record: RunRecord) -> dict[str, dict[str, Any]]:
     comments = {score.name: score.comment for score in record.scores if score.comment}
     found = {}
     for name, value in scores.items():
-        cases = {case: _plain(number) for case, number in scores.cases(name).items()}
+        cases = {case: plain(number) for case, number in scores.cases(name).items()}
         found[name] = {
-            "value": _plain(value),
+            "value": plain(value),
             "explanation": comments.get(name),
             "metadata": {"cases": cases} if cases else None,
         }
@@ -218,34 +183,12 @@ def _results(samples: list[Any], scores: Mapping[str, Mapping[str, Any]]) -> dic
     return {"total_samples": len(samples), "completed_samples": len(done), "scores": found}
 
 
-def _usage(usage: Usage) -> dict[str, Any]:
-    return {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "total_tokens": usage.input_tokens + usage.output_tokens,
-        "input_tokens_cache_read": usage.cache_read_tokens,
-        "total_cost": usage.cost_usd,
-    }
-
-
-def _error(message: str) -> dict[str, str]:
-    return {"message": message, "traceback": message, "traceback_ansi": message}
-
-
 def _seconds(at: str) -> str:
     return datetime.fromisoformat(at).isoformat(timespec="seconds")
 
 
 def _between(start: str, end: str) -> float:
     return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
-
-
-def _plain(value: float) -> float | str:
-    return value if value == value and abs(value) != float("inf") else str(value)
-
-
-def _id(run_id: str, what: str) -> str:
-    return sha256_text(f"{run_id} {what}")[:22]
 
 
 def _word(name: str) -> str:

@@ -134,7 +134,7 @@ def _step(record: RunRecord, step: StepRecord, parent: str, *, prompts: bool) ->
     if prompts:
         facts |= _said(step.session.messages)
     yield _span(record, me, parent, f"invoke_agent {result.agent}", step.start, step.end, facts, failed=failed)
-    for number, (request, turn) in enumerate(_requests(step)):
+    for number, (request, turn) in enumerate(step.exchanges()):
         facts = asked | {"gen_ai.operation.name": "chat"} | (_answered(turn) if turn is not None else {})
         if prompts and turn is not None:
             facts |= _said(step.session.messages, turn.number)
@@ -143,13 +143,6 @@ def _step(record: RunRecord, step: StepRecord, parent: str, *, prompts: bool) ->
         yield _span(record, span_id, me, name, request.start, request.end, facts, kind=_CLIENT)
     for number, tool in enumerate(step.tools):
         yield _tool(record, step, tool, number, me, prompts=prompts)
-
-
-def _requests(step: StepRecord) -> Iterator[tuple[Span, Turn | None]]:
-    """Yield each request with its response; a session that goes on from another begins with that one's."""
-    earlier = len(step.session.turns) - len(step.requests)
-    for number, request in enumerate(step.requests, earlier):
-        yield request, step.session.turns[number] if number >= 0 else None
 
 
 def _tool(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from subagents_nb.domain.base import Value
 from subagents_nb.domain.experiments import ExperimentPart, ParamValue, Score
-from subagents_nb.domain.messages import Session
+from subagents_nb.domain.messages import Session, Turn
 from subagents_nb.domain.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.records import Artifact, StepResult, Usage
 from subagents_nb.domain.states import RunState
@@ -21,6 +23,21 @@ class Span(Value):
     call_id: str = ""
     ok: bool = True
     refused: str | None = None
+    order: int = 0  # its place among all that happened in the run
+    said: bool = False  # of a request: some text came back
+    args: str = ""  # of a call: the preview that the events have, as of its result
+    preview: str = ""
+    cut_off: bool = False  # it was at work when the events end
+
+
+class Note(Value):
+    """Something that happened to a run beside its requests and calls."""
+
+    kind: str  # the event's type; `refused` for a call that was not allowed
+    at: str
+    order: int
+    step: int | None = None  # None: it is the run's
+    facts: dict[str, Any]  # the event's own fields, plain JSON data
 
 
 class StepRecord(Value):
@@ -34,6 +51,27 @@ class StepRecord(Value):
     end: str
     requests: tuple[Span, ...] = ()
     tools: tuple[Span, ...] = ()
+    began: bool = False  # the events know of it
+
+    def exchanges(self) -> tuple[tuple[Span, Turn | None], ...]:
+        """Return each request with its response, where there is one.
+
+        The session of a step that goes on from an earlier run begins with that one's responses: they are left out.
+        """
+        if not self.requests:
+            return ()
+        began, turns = moment(self.requests[0].start), self.session.turns
+        earlier = [n for n, turn in enumerate(turns, 1) if (at := moment(turn.at)) and began and at < began]
+        own = turns[max(earlier, default=0) :][-len(self.requests) :]
+        answered = self.requests
+        if len(own) < len(answered):
+            # A model answers every request but the last that it got. A script says nothing of the time, nor always
+            # something; what it said is in the events.
+            timed = any(turn.at for turn in own)
+            spoke = answered if timed else tuple(one for one in answered if one.said) or answered
+            answered = spoke[: len(own)] if timed else spoke[max(0, len(spoke) - len(own)) :]
+        found = {request.order: turn for request, turn in zip(answered, own, strict=False)}
+        return tuple((request, found.get(request.order)) for request in self.requests)
 
 
 class RunRecord(Value):
@@ -61,6 +99,7 @@ class RunRecord(Value):
     scores: tuple[Score, ...]  # of each name and case the latest
     artifacts: tuple[Artifact, ...]
     root: Path  # the run's directory
+    notes: tuple[Note, ...] = ()
 
     @property
     def well(self) -> bool:
@@ -131,3 +170,12 @@ class RunRecord(Value):
             "source_sha256": lineage.source_sha256 if lineage is not None else None,
         }
         return {name: value for name, value in found.items() if value}
+
+
+def moment(at: str | None) -> datetime | None:
+    """Return a time as it is written in ISO 8601; None if it is none."""
+    try:
+        found = datetime.fromisoformat(at or "")
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)

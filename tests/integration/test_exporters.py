@@ -22,7 +22,7 @@ from typing import Any
 import httpx
 import pytest
 from filelock import FileLock
-from support import until
+from support import CHILDREN, until
 
 from subagents_nb import Run, chain, export, launch, parallel, step
 from subagents_nb.cli import main
@@ -50,6 +50,40 @@ print(json.dumps({
     "scores": {s.name: s.metrics["mean"].value for s in log.results.scores},
     "usage": log.stats.model_usage[log.eval.model].total_tokens,
 }))
+"""
+READ_EVENTS = """
+import json, sys
+from inspect_ai.event import event_tree, event_tree_walk
+from inspect_ai.log import list_eval_logs, read_eval_log
+
+def told(event):
+    match event.event:
+        case "model":
+            usage = event.output.usage
+            return {
+                "input": [message.text for message in event.input],
+                "output": event.output.completion,
+                "calls": [call.arguments for call in event.output.choices[0].message.tool_calls or []],
+                "tokens": usage and usage.total_tokens,
+                "within": event.timestamp <= event.completed,
+            }
+        case "tool":
+            return {"arguments": event.arguments, "result": event.result, "error": event.error and event.error.type}
+        case "info":
+            return event.data
+        case "score":
+            return [event.scorer, event.score.value]
+        case "sample_init":
+            return event.sample.input
+
+found = []
+for info in list_eval_logs(sys.argv[1]):
+    for sample in read_eval_log(info, resolve_attachments="full").samples:
+        spans = [node.name for node in event_tree_walk(event_tree(sample.events)) if hasattr(node, "children")]
+        events = [e for e in sample.events if not e.event.startswith("span_")]
+        assert events == sorted(events, key=lambda event: event.timestamp)
+        found.append({"spans": spans, "events": [[event.event, told(event)] for event in events]})
+print(json.dumps(found))
 """
 READ_TRACE = """
 import json, sys
@@ -217,6 +251,94 @@ def test_inspects_own_reader_opens_the_run(judged: Run, trackers: Path, tmp_path
     listing = [inspect, "log", "list", "--log-dir", str(tmp_path / "logs"), "--json"]
     listed = subprocess.run(listing, env=_environment(), capture_output=True, text=True, check=True, cwd=tmp_path)
     assert [one["task"] for one in json.loads(listed.stdout)] == ["counting"]
+
+
+def _inspected(trackers: Path, folder: Path) -> list[Any]:
+    """Return the events of all samples below a folder, as Inspect's own reader gives them."""
+    done = subprocess.run(
+        [str(trackers), "-c", READ_EVENTS, str(folder)],
+        env=_environment(), capture_output=True, text=True, check=False, cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    return list(json.loads(done.stdout))
+
+
+def test_inspects_own_reader_and_converter_have_the_events_of_a_script(trackers: Path, tmp_path: Path) -> None:
+    folder = Path(".subagents/scripts")
+    folder.mkdir(parents=True)
+    lure = "attachment://" + "0" * 32
+    script = [
+        {"tool": "read", "args": {"path": "rows.csv"}, "result": "x,y"},
+        {"tool": "bash", "args": {"command": "rm -rf build"}, "result": "no", "refused": "bash is not allowed"},
+        {"text": lure},
+    ]
+    (folder / "count.json").write_text(json.dumps(script))
+    task = "count the rows of every file " * 10
+    run = launch("scout", task, model="scripted:count", name="counting", wait=True)
+    run.score("accuracy", 0.5)
+    run.score("loss", math.nan)
+    export(run, to="inspect", folder=str(tmp_path / "logs"))
+    (sample,) = found = _inspected(trackers, tmp_path / "logs")
+    assert sample["spans"] == ["init", "solvers", "scout", "scorers", "accuracy", "loss"]
+    why = {"type": "refused", "call": "call-2", "tool": "bash", "why": "bash is not allowed"}
+    assert [event for event in sample["events"] if event[0] != "model"] == [
+        ["sample_init", task],
+        ["tool", {"arguments": {"arguments": "rows.csv"}, "result": "x,y", "error": None}],
+        ["tool", {"arguments": {"arguments": "rm -rf build"}, "result": "no", "error": "permission"}],
+        ["info", why],
+        ["score", ["accuracy", 0.5]],
+        ["score", ["loss", "nan"]],
+    ]
+    (asked,) = [told for kind, told in sample["events"] if kind == "model"]
+    assert asked == {"input": [task], "output": lure, "calls": [], "tokens": None, "within": True}
+    inspect = str(trackers.parent / "inspect")
+    convert = [
+        inspect,
+        "log",
+        "convert",
+        str(tmp_path / "logs"),
+        "--to",
+        "eval",
+        "--output-dir",
+        str(tmp_path / "evals"),
+    ]
+    subprocess.run(convert, env=_environment(), capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert [path.suffix for path in (tmp_path / "evals").iterdir()] == [".eval"]
+    assert _inspected(trackers, tmp_path / "evals") == found
+
+
+@pytest.fixture
+def told() -> Iterator[str]:
+    """A model on loopback that calls bash with what the task says behind `RUN: `."""
+    command = [sys.executable, str(CHILDREN / "chat.py")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as peer:
+        assert peer.stdin is not None and peer.stdout is not None
+        own = Path.home() / ".subagents"
+        own.mkdir(exist_ok=True)
+        url = f"http://127.0.0.1:{int(peer.stdout.readline())}/v1"
+        (own / "settings.toml").write_text(f'[endpoints.told]\nbase_url = "{url}"\n')
+        yield "told:m"
+        peer.stdin.close()
+
+
+def test_inspects_own_reader_has_the_requests_of_a_session_and_of_its_sequel(
+    told: str, trackers: Path, tmp_path: Path
+) -> None:
+    command = "seq -s ' ' 100"
+    run = launch("worker", f"RUN: {command}", model=told, name="first", wait=True)
+    export(run, to="inspect", folder=str(tmp_path / "logs"))
+    later = run.resume("and then?")
+    assert later.wait(60)
+    export(later, to="inspect", folder=str(tmp_path / "later"))
+    (sample,), (sequel,) = (_inspected(trackers, tmp_path / name) for name in ("logs", "later"))
+    assert [kind for kind, _ in sample["events"]] == ["sample_init", "model", "tool", "model"]
+    _, (_, first), (_, tool), (_, second) = sample["events"]
+    assert first["calls"] == [{"command": command}] and tool["arguments"] == {"command": command}
+    assert "99 100" in tool["result"] and second["input"] == [*first["input"], "", tool["result"]]
+    assert second["output"] == tool["result"] and first["tokens"] == second["tokens"] == 11
+    _, (_, only) = sequel["events"]
+    assert only["input"] == [*second["input"], second["output"], "and then?"]
+    assert only["within"] and only["output"] == second["output"]
 
 
 def test_the_trace_is_what_the_protocol_says(judged: Run, trackers: Path) -> None:

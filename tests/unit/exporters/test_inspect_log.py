@@ -75,7 +75,8 @@ def test_a_step_without_a_session_has_task_and_answer(record: Record, out: Path)
     run = record()
     (run.home.run(run.id).step(0) / "session.json").unlink()
     messages = log_of(run, out)["samples"][0]["messages"]
-    assert [(m["role"], m["content"]) for m in messages] == [("user", "count the rows"), ("assistant", "three rows")]
+    said = [{"type": "text", "text": "three rows"}]
+    assert [(m["role"], m["content"]) for m in messages] == [("user", "count the rows"), ("assistant", said)]
 
 
 def test_a_folder_that_can_not_be_written_is_said_so(record: Record, tmp_path: Path) -> None:
