@@ -21,9 +21,12 @@ demo: $(VENV)/.demo ## install, fetch the embedded model, execute the quickstart
 	$(BIN)/subagents-nb local-model install
 	$(BIN)/python notebooks/demo.py
 
+# The tests wait more than they work, for processes, clocks and pages; the fault matrix is a lane of its own.
+LANES ?= 2
+
 test: check ## everything: unit, integration, crash, notebook, browser
 	$(BIN)/subagents-nb local-model install
-	$(PYTEST) tests
+	$(PYTEST) --numprocesses=$(LANES) tests
 	$(PYTEST) -p nbval -p no:randomly --nbval-lax notebooks/01_quickstart.ipynb notebooks/03_data_analysis.ipynb
 	$(PYTEST) -p nbval -p no:randomly --nbval notebooks/02_chains.ipynb notebooks/04_experiments.ipynb
 

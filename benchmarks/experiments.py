@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
 from pathlib import Path
 
 from benchmarks.figures import Figure
+from benchmarks.places import pointed_at
 
 
 def sweep_of(number: int, goal: float) -> Figure:
@@ -40,17 +40,13 @@ def frame_of(store: Path, number: int, goal: float) -> Figure:
         (home.runs / run_id / "scores").mkdir(parents=True)
         for name, text in texts.items():
             (home.runs / run_id / name).write_text(text.replace(run.id, run_id))
-    before = os.environ["SUBAGENTS_NB_HOME"]
-    os.environ["SUBAGENTS_NB_HOME"] = str(store)
-    try:
-        samples = []
+    samples = []
+    with pointed_at(store):
         for _ in range(3):
             begin = time.perf_counter()
             table = frame()
             samples.append(time.perf_counter() - begin)
             assert len(table) == number
-    finally:
-        os.environ["SUBAGENTS_NB_HOME"] = before
     return Figure(f"a table of {number:,} runs", "s", goal, tuple(samples))
 
 

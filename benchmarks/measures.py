@@ -14,7 +14,7 @@ import psutil
 
 import subagents_nb
 from benchmarks.figures import Figure
-from benchmarks.places import Model
+from benchmarks.places import Model, pointed_at
 from benchmarks.writes import Writes
 from subagents_nb.launching import Run
 
@@ -112,8 +112,8 @@ def groups(number: int, concurrency: int, times: int) -> Figure:
     return Figure(f"{number} tasks in one run, concurrency {concurrency}, zero-latency model", "s", 1.5, tuple(samples))
 
 
-def listing(store: Path, number: int, goal: float) -> Figure:
-    """List a store of finished runs, copied from one real run."""
+def listing(store: Path, number: int, goal: float) -> list[Figure]:
+    """List a store of finished runs, copied from one real run; then what a person sees first, its newest twenty."""
     from subagents_nb.domain.ids import make_run_id
     from subagents_nb.store import FileRuns, StoreHome, open_home
 
@@ -125,13 +125,22 @@ def listing(store: Path, number: int, goal: float) -> Figure:
         run_id = make_run_id(1_700_000_000_000 + index, secrets.randbits(50))
         (home.runs / run_id).mkdir()
         (home.runs / run_id / "result.json").write_text(result.replace(pattern.name, run_id))
-    samples = []
+    samples, pages = [], []
     for _ in range(5):
         begin = time.perf_counter()
         found = list(FileRuns(StoreHome(store)).all())
         samples.append((time.perf_counter() - begin) * 1000)
         assert len(found) == number
-    return Figure(f"list {number:,} runs", "ms", goal, tuple(samples))
+    with pointed_at(store):
+        for _ in range(5):
+            begin = time.perf_counter()
+            page = subagents_nb.runs(limit=20)
+            pages.append((time.perf_counter() - begin) * 1000)
+            assert len(page) == 20
+    return [
+        Figure(f"list {number:,} runs", "ms", goal, tuple(samples)),
+        Figure(f"runs(limit=20) of {number:,}", "ms", 100.0, tuple(pages)),
+    ]
 
 
 _PROBES: Sequence[tuple[str, float, str, str]] = (

@@ -77,3 +77,14 @@ def sitting() -> Iterator[Model]:
             os.environ.clear()
             os.environ.update(before[0])
             os.chdir(before[1])
+
+
+@contextlib.contextmanager
+def pointed_at(store: Path) -> Iterator[None]:
+    """Let the package use another store for a while."""
+    before = os.environ["SUBAGENTS_NB_HOME"]
+    os.environ["SUBAGENTS_NB_HOME"] = str(store)
+    try:
+        yield
+    finally:
+        os.environ["SUBAGENTS_NB_HOME"] = before

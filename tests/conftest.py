@@ -7,10 +7,12 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from support import SECRET_PREFIXES, ask_host, processes_of, until
+from xdist.scheduler import LoadScopeScheduling
 
 from subagents_nb.store import StoreHome, open_home
 from subagents_nb.store.lock import probe
@@ -18,6 +20,24 @@ from subagents_nb.store.lock import probe
 # A busy machine is no fault of what is tested; no test here is a timed one.
 settings.register_profile("ours", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ours")
+
+
+class _Lanes(LoadScopeScheduling):
+    """What shares expensive fixtures runs in one process: each file, and the fault matrix, which counts its cases."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "crash" if nodeid.startswith("tests/crash/") else nodeid.partition("::")[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _Lanes:
+    config.option.loadscopereorder = False
+    return _Lanes(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: "crash" not in item.path.parts)  # the longest lane begins first
 
 
 def dismiss_hosts(home: StoreHome) -> None:

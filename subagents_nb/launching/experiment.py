@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from subagents_nb.catalog import project_root
 from subagents_nb.domain.experiments import ExperimentPart, Lineage
 from subagents_nb.domain.plan import Origin
 from subagents_nb.domain.words import one_line
@@ -68,13 +69,22 @@ def lineage_of(origin: Origin, cwd: Path) -> Lineage:
     """Return where a launch from `cwd` comes from: the cell, the commit, the versions. What can't be told is None."""
     folder = _git_folder(cwd)
     return Lineage(
-        notebook=origin.notebook,
+        notebook=_in_project(origin.notebook),
         cell_id=origin.cell_id,
         source_sha256=origin.source_sha256,
         git_commit=_commit(folder) if folder is not None else None,
         git_dirty=_dirty(cwd) if folder is not None else None,
         packages=_versions(),
     )
+
+
+def _in_project(notebook: str | None) -> str | None:
+    """Return a notebook's path relative to the project; one that does not lie where we are stays as it is."""
+    here = Path.cwd()
+    if notebook is None or not (here / notebook).is_file():
+        return notebook
+    found, root = (here / notebook).resolve(), project_root(here)
+    return found.relative_to(root).as_posix() if found.is_relative_to(root) else notebook
 
 
 def _name_of(given: str | None) -> str | None:

@@ -136,7 +136,7 @@ def origin(shell: Any) -> Any:
     return Origin(
         surface="magic",
         session=_SESSION,
-        notebook=_notebook(),
+        notebook=_notebook(shell),
         cell_id=cell_id(shell),
         source_sha256=_source(shell),
     )
@@ -152,10 +152,13 @@ def _source(shell: Any) -> str | None:
     return sha256_text(code) if isinstance(code, str) else None
 
 
-def _notebook() -> str | None:
-    """Return the notebook's path relative to the current directory, or its bare name; never an absolute path."""
-    named = os.environ.get("JPY_SESSION_NAME")
-    if not named or not named.endswith(".ipynb"):
+def _notebook(shell: Any) -> str | None:
+    """Return the notebook's path relative to the current directory, or its bare name; never an absolute path.
+
+    Jupyter's server gives it to the kernel's environment, Visual Studio Code to the namespace.
+    """
+    named = os.environ.get("JPY_SESSION_NAME") or getattr(shell, "user_ns", {}).get("__vsc_ipynb_file__")
+    if not isinstance(named, str) or not named.endswith(".ipynb"):
         return None
     path = Path(named)
     try:

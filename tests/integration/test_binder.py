@@ -70,12 +70,10 @@ def test_both_scripts_mean_the_same_store() -> None:
     assert homes == {'export SUBAGENTS_NB_HOME="$HOME/.subagents-nb"'}
 
 
-def test_the_badge_opens_a_notebook_that_exists_at_the_tag_of_this_version() -> None:
+def test_the_badges_open_every_notebook_at_the_tag_of_this_version() -> None:
     badges = list(BADGE.finditer((ROOT / "README.md").read_text(encoding="utf-8")))
-    assert badges
-    for badge in badges:
-        assert (ROOT / badge["path"]).is_file()
-        assert badge["tag"] == f"v{__version__}"
+    assert {badge["path"] for badge in badges} == {f"notebooks/{path.name}" for path in ROOT.glob("notebooks/*.ipynb")}
+    assert {badge["tag"] for badge in badges} == {f"v{__version__}"}
 
 
 @pytest.fixture(scope="module")

@@ -90,3 +90,18 @@ def test_the_current_experiment_holds_until_it_is_taken_back(tmp_path: Path) -> 
 def test_what_can_not_be_kept_is_refused(name: object, params: object, notes: str, reason: str, tmp_path: Path) -> None:
     with pytest.raises(LaunchRefused, match=reason):
         experiment_part(name, params, notes, origin=ORIGIN, cwd=tmp_path)  # type: ignore[arg-type]
+
+
+def test_a_notebook_is_named_by_its_path_in_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "project" / "notebooks" / "old"
+    folder.mkdir(parents=True)
+    (tmp_path / "project" / ".git").mkdir()
+    (folder / "look.ipynb").touch()
+    monkeypatch.chdir(folder)
+
+    def named(notebook: str | None) -> str | None:
+        return lineage_of(Origin(surface="magic", session="s", notebook=notebook), folder).notebook
+
+    assert named("look.ipynb") == "notebooks/old/look.ipynb"
+    assert named("elsewhere.ipynb") == "elsewhere.ipynb"
+    assert named(None) is None
