@@ -19,7 +19,7 @@ from typing import IO
 
 from filelock import FileLock, Timeout
 
-from subagents_nb.domain.environment import RUN_MARK, runner_environ, tool_environ
+from subagents_nb.domain.environment import NO_RUN, RUN_MARK, runner_environ, tool_environ
 from subagents_nb.local_model.errors import LocalModelError
 from subagents_nb.local_model.record import (
     HOST,
@@ -231,8 +231,7 @@ def _log_tail(path: Path, lines: int = 8) -> str:
 def _scrubbed(environment: dict[str, str]) -> dict[str, str]:
     """The environment without secrets, and without what belongs to the notebook, or to the run, that calls."""
     kept = tool_environ(runner_environ(environment))
-    kept.pop(RUN_MARK, None)  # the server outlives the run that needed it first
-    return kept
+    return {**kept, RUN_MARK: NO_RUN}  # the server outlives the run that needed it first
 
 
 def _end(record: ServerRecord) -> None:

@@ -29,7 +29,7 @@ from subagents_nb.store.clock import utc_now
 from subagents_nb.store.codec import decode, encode, lenient_json
 from subagents_nb.store.contracts import remember
 from subagents_nb.store.disk import DISK, MAX_DOCUMENT_BYTES, PRIVATE_DIR
-from subagents_nb.store.layout import StoreHome
+from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.version import __version__
 
 _CHUNK = 1 << 20
@@ -177,7 +177,7 @@ def _take(home: StoreHome, archive: zipfile.ZipFile, run: ArchivedRun, project: 
     try:
         plan = _unpack(archive, run, staging, cwd)
         note = Imported(run_id=run.run_id, imported_at=utc_now(), made_with=made_with[:40])
-        _write(staging / "imported.json", encode(note))
+        _write(RunPaths(staging).imported, encode(note))
         remember(home, plan)
         try:
             os.rename(staging, target)  # over a directory that is not empty it fails
@@ -193,12 +193,16 @@ def _take(home: StoreHome, archive: zipfile.ZipFile, run: ArchivedRun, project: 
 
 def _unpack(archive: zipfile.ZipFile, run: ArchivedRun, staging: Path, cwd: str) -> LaunchPlan:
     plan: LaunchPlan | None = None
+    ended = False
     for file in run.files:
         data = _read(archive, f"runs/{run.run_id}/{file.path}", file.bytes)
         if hashlib.sha256(data).hexdigest() != file.sha256:
             raise RequestError(f"{file.path} of {run.run_id} is not what the manifest says; nothing of it was taken.")
         try:
             document = _document(file.path, data, run.run_id)
+            if (problem := archives.state_problem(document)) is not None:
+                raise ValueError(problem)
+            ended = ended or isinstance(document, RunResult | Verdict)
             if isinstance(document, LaunchPlan):
                 document = plan = archives.unpacked(document, cwd)
             elif isinstance(document, RunResult):
@@ -207,7 +211,9 @@ def _unpack(archive: zipfile.ZipFile, run: ArchivedRun, staging: Path, cwd: str)
             raise RequestError(f"{file.path} of {run.run_id} is refused: {error}.") from error
         _write(staging / file.path, data if document is None else encode(document))
     if plan is None:
-        raise RequestError(f"Run {run.run_id} of the archive has no plan.")
+        raise RequestError(f"Run {run.run_id} of the archive has no plan; nothing of it was taken.")
+    if not ended:
+        raise RequestError(f"Nothing in the archive says how run {run.run_id} ended; nothing of it was taken.")
     return plan
 
 

@@ -1,14 +1,24 @@
 """How many runs of a user may be live at once. A place is a file lock that the runner holds until its process ends.
 
-The launcher takes the lock and hands the open descriptor to the runner, so a place is bound to exactly one process, and
+    capacity/place-000 ...   one live run each, by the lock; the number says nothing
+             waiting-PID     held by a process with which runs wait; the highest of their limits
+             lock            held by whoever counts, for well under a millisecond
+
+The launcher takes a place and hands the open descriptor to the runner, so a place is bound to exactly one process, and
 the system itself gives it back, however that process ends: there is nothing to leak and nothing to clean up.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
 
-from subagents_nb.store.disk import DISK, PRIVATE_DIR
+from subagents_nb.errors import Unreadable
+from subagents_nb.store.disk import DISK, PRIVATE_DIR, PRIVATE_FILE
 from subagents_nb.store.layout import StoreHome
 
 try:
@@ -16,40 +26,202 @@ try:
 except ImportError:  # Windows: places are not counted there
     fcntl = None  # type: ignore[assignment]
 
+_PLACE = re.compile(r"place-(\d{3,9})\Z")
+_FLAGS = os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_PATIENCE_S = 1.0
+_PAUSE_S = 0.002
 
-def take_place(home: StoreHome, limit: int) -> int | None:
-    """Return a descriptor that holds one of `limit` places, or None if all are taken. Whoever closes it last frees it.
+
+def take_place(home: StoreHome, limit: int, *, waited: bool = False) -> int | None:
+    """Return a descriptor that holds a place if fewer than `limit` runs are live. Whoever closes it last frees it.
+
+    None if there is no place, or if a run that waits could have it; who keeps the queue says `waited` and passes that.
 
     Raises:
         OSError: the files can't be made.
     """
     home.capacity.mkdir(mode=PRIVATE_DIR, exist_ok=True)
-    for number in range(limit):
-        handle = DISK.open(home.capacity / f"place-{number:03d}", os.O_CREAT | os.O_RDWR)
-        if fcntl is None:
-            return handle
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(handle)
-        except OSError:
-            return handle  # a file system without locks can't count
-        else:
-            return handle
-    return None
+    if fcntl is None:
+        return _open(_place(home, 0))
+    try:
+        with _counting(home):
+            return _take(home, limit, waited=waited)
+    except BlockingIOError:
+        return None  # somebody who counts was halted in the middle of it
+    except _NoLocks:
+        return _open(_place(home, 0))
 
 
 def places_taken(home: StoreHome) -> int:
     """Return how many places are taken now."""
     if fcntl is None or not home.capacity.is_dir():
         return 0
-    taken = 0
-    for path in home.capacity.glob("place-*"):
-        handle = DISK.open(path, os.O_RDONLY)
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            stack.enter_context(_counting(home))  # a launcher that counts must not meet our probes
+        return sum(_is_held(_place(home, number)) for number in _numbers(DISK.names(home.capacity)))
+
+
+class WaitingMark:
+    """Tells launchers that runs wait with this process. The system takes it away when the process ends."""
+
+    def __init__(self, home: StoreHome) -> None:
+        self._home = home
+        self._path = home.capacity / f"waiting-{os.getpid()}"
+        self._handle: int | None = None
+        self._said = 0
+
+    def say(self, limit: int) -> None:
+        """Say what the highest limit of those that wait is; 0: nobody waits.
+
+        Raises:
+            OSError: it can't be said now.
+        """
+        if limit == self._said or fcntl is None:
+            return
+        self._home.capacity.mkdir(mode=PRIVATE_DIR, exist_ok=True)
+        with contextlib.suppress(_NoLocks), _counting(self._home):
+            if self._handle is None:
+                self._handle = self._hold()
+            if limit:
+                os.pwrite(self._handle, f"{limit:09d}".encode(), 0)
+            else:
+                _remove(self._path)
+                fcntl.flock(self._handle, fcntl.LOCK_UN)  # a runner that is being forked may hold a copy
+                os.close(self._handle)
+                self._handle = None
+        self._said = limit
+
+    def _hold(self) -> int:
+        handle = _open(self._path)
         try:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            taken += 1
-        finally:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
             os.close(handle)
-    return taken
+            raise
+        return handle
+
+
+class _NoLocks(OSError):
+    """The file system has no locks, so nothing can be counted."""
+
+
+def _take(home: StoreHome, limit: int, *, waited: bool) -> int | None:
+    """Take the free place with the lowest number. Those beyond the limit that nobody holds are done away with."""
+    names = DISK.names(home.capacity)
+    folder = f"{home.capacity}{os.sep}"
+    taken, free = 0, None
+    numbers = _numbers(names)
+    try:
+        for number in numbers:
+            handle = _lock(f"{folder}place-{number:03d}")
+            if handle is None:
+                taken += 1
+            elif free is None:
+                free = handle
+            else:
+                if number >= limit:
+                    _remove(_place(home, number))
+                os.close(handle)
+        if taken >= limit or (not waited and _wanted(home, names) > taken):
+            return None
+        kept, free = free, None
+        return kept if kept is not None else _lock(_place(home, _lowest(numbers)))
+    finally:
+        if free is not None:
+            os.close(free)
+
+
+def _wanted(home: StoreHome, names: list[str]) -> int:
+    """Return the highest limit of the runs that wait: one of them could begin while fewer than that are live."""
+    highest = 0
+    for path in (home.capacity / name for name in names if name.startswith("waiting-")):
+        handle = _lock(path)
+        if handle is None:
+            with contextlib.suppress(Unreadable, ValueError):
+                highest = max(highest, int(DISK.read(path)))
+        else:
+            _remove(path)  # its process was killed
+            os.close(handle)
+    return highest
+
+
+@contextlib.contextmanager
+def _counting(home: StoreHome) -> Iterator[None]:
+    """Be the only one who counts.
+
+    Raises:
+        BlockingIOError: somebody else has counted for a second.
+        _NoLocks: this file system has none.
+    """
+    handle = _open(home.capacity / "lock")
+    deadline = time.monotonic() + _PATIENCE_S
+    try:
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(_PAUSE_S)
+            except OSError as error:
+                raise _NoLocks(*error.args) from error
+        try:
+            yield
+        finally:
+            fcntl.flock(handle, fcntl.LOCK_UN)
+    finally:
+        os.close(handle)
+
+
+def _numbers(names: list[str]) -> list[int]:
+    return sorted(int(match[1]) for name in names if (match := _PLACE.match(name)))
+
+
+def _place(home: StoreHome, number: int) -> Path:
+    return home.capacity / f"place-{number:03d}"
+
+
+def _lowest(numbers: list[int]) -> int:
+    return next(number for number in range(len(numbers) + 1) if number not in numbers)
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        DISK.remove(path)
+
+
+def _open(path: Path) -> int:
+    return DISK.open(path, os.O_CREAT | os.O_RDWR)
+
+
+def _lock(path: Path | str) -> int | None:
+    """Return a descriptor that holds the lock; None if another process does."""
+    # What `Disk.open` does outside of a run: each launch comes here once for every place that there is.
+    handle = os.open(path, _FLAGS, PRIVATE_FILE)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        if isinstance(error, BlockingIOError):
+            return None
+        raise
+    return handle
+
+
+def _is_held(path: Path) -> bool:
+    try:
+        handle = DISK.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    else:
+        return False
+    finally:
+        os.close(handle)

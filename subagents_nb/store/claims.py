@@ -21,13 +21,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from subagents_nb.domain.base import Document, Value
+from subagents_nb.domain.base import Document
 from subagents_nb.domain.ids import is_run_id
 from subagents_nb.errors import RequestError, StoreError, Unreadable
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.codec import encode
 from subagents_nb.store.disk import DISK, PRIVATE_DIR, Disk
-from subagents_nb.store.layout import RunPaths, StoreHome
+from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.lock import hold_now
 from subagents_nb.store.reader import read_document
 
@@ -70,16 +70,8 @@ class Claim(Document):
     at: str
 
 
-class Descriptor(Value):
-    """What a nested run is handed so that it finds the budget of its tree."""
-
-    root_run_id: str
-    directory: str
-    limit: int
-
-
-def open_budget(paths: RunPaths, *, limit: int = DEFAULT_LIMIT, disk: Disk = DISK) -> Descriptor:
-    """Make the budget of a root run, or find the one it has, whose limit then stands; return its descriptor.
+def open_budget(paths: RunPaths, *, limit: int = DEFAULT_LIMIT, disk: Disk = DISK) -> int:
+    """Make the budget of a root run, or find the one it has, whose limit then stands; return the limit.
 
     Raises:
         StoreError: it can't be made or read; nothing may be started then.
@@ -93,27 +85,7 @@ def open_budget(paths: RunPaths, *, limit: int = DEFAULT_LIMIT, disk: Disk = DIS
         disk.create_once(folder / "manifest.json", encode(manifest))
     except OSError as error:
         raise StoreError(f"The budget of run {paths.root.name} can't be made: {error.strerror}.") from error
-    return Descriptor(root_run_id=paths.root.name, directory=str(folder), limit=_limit(paths, disk))
-
-
-def find_budget(home: StoreHome, descriptor: Descriptor, *, disk: Disk = DISK) -> RunPaths:
-    """Return the root run that a descriptor speaks of.
-
-    Raises:
-        StoreError: it lies outside this store, is a link, or does not match what is written there.
-    """
-    if not is_run_id(descriptor.root_run_id):
-        raise StoreError(f"A budget's descriptor names no run: {descriptor.root_run_id[:40]!r}.")
-    paths = home.run(descriptor.root_run_id)
-    expected, given = _folder(paths), Path(descriptor.directory)
-    if given != expected or Path(os.path.realpath(given)) != Path(os.path.realpath(home.runs)).joinpath(
-        descriptor.root_run_id, "budget"
-    ):
-        raise StoreError(f"The budget of run {descriptor.root_run_id} is said to lie outside its run; it is refused.")
-    _check_folder(expected)
-    if _limit(paths, disk) != descriptor.limit:
-        raise StoreError(f"The budget of run {descriptor.root_run_id} has another limit than its descriptor says.")
-    return paths
+    return _limit(paths, disk)
 
 
 def admit(

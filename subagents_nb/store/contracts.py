@@ -2,7 +2,8 @@
 
     contracts/<key>/<run_id>    an empty marker, made by the launcher before its run is there
                     lock        held around look-and-create, so that two launchers at once come to one run
-              .whole            all runs of the store are in it
+              models/<digest>   a model that runs used and that not every machine comes to by itself
+              .complete         all runs of the store are in it
 
 A cache: deleted, it is made again from the plans.
 """
@@ -16,11 +17,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from pydantic import ValidationError
+
+from subagents_nb.domain.base import sha256_text
 from subagents_nb.domain.ids import is_run_id
-from subagents_nb.domain.plan import LaunchPlan
+from subagents_nb.domain.models import ModelChoice, depends_on_place
+from subagents_nb.domain.plan import LaunchPlan, choices_of
 from subagents_nb.domain.reuse import contract_key
 from subagents_nb.errors import StoreError, Unreadable
-from subagents_nb.store.disk import PRIVATE_DIR, PRIVATE_FILE
+from subagents_nb.store.disk import DISK, PRIVATE_DIR, PRIVATE_FILE
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.lock import hold_now
 from subagents_nb.store.reader import FileRuns, read_document
@@ -28,6 +33,8 @@ from subagents_nb.store.reader import FileRuns, read_document
 _KEY = re.compile(r"[0-9a-f]{64}\Z")
 _PATIENCE_S = 60.0
 _PAUSE_S = 0.005
+_WHOLE = ".complete"
+_MOST_MODELS = 50
 
 
 @contextlib.contextmanager
@@ -64,14 +71,14 @@ def remember(home: StoreHome, plan: LaunchPlan) -> None:
     if key is not None:
         with contextlib.suppress(OSError):
             _mark(_made(home, key) / plan.run_id)
+            _note_models(home, plan)
 
 
 def runs_of(home: StoreHome, key: str) -> list[str]:
     """Return the runs of a contract that are there, newest first."""
     if not _KEY.match(key):
         return []
-    if not (_folder(home) / ".whole").exists():
-        rebuild(home)
+    _be_whole(home)
     folder = _folder(home) / key
     with contextlib.suppress(OSError):
         marked = [name for name in os.listdir(folder) if is_run_id(name)]
@@ -82,6 +89,19 @@ def runs_of(home: StoreHome, key: str) -> list[str]:
     return []
 
 
+def models_of(home: StoreHome) -> list[ModelChoice]:
+    """Return the models that runs of this store came to by a default, and those of endpoints, newest first."""
+    _be_whole(home)
+    found: list[tuple[int, str, ModelChoice]] = []
+    folder = _folder(home) / "models"
+    with contextlib.suppress(OSError):
+        for name in filter(_KEY.match, os.listdir(folder)):
+            with contextlib.suppress(Unreadable, OSError, ValidationError):
+                choice = ModelChoice.model_validate_json(DISK.read(folder / name))
+                found.append(((folder / name).lstat().st_mtime_ns, name, choice))
+    return [choice for _, _, choice in sorted(found, key=lambda one: one[:2], reverse=True)[:_MOST_MODELS]]
+
+
 def rebuild(home: StoreHome) -> None:
     """Make the index from the plans of all runs."""
     for run_id in FileRuns(home).ids():
@@ -89,7 +109,22 @@ def rebuild(home: StoreHome) -> None:
             remember(home, read_document(home.run(run_id).plan, LaunchPlan, run_id))
     with contextlib.suppress(OSError):
         _make(_folder(home))
-        _mark(_folder(home) / ".whole")
+        _mark(_folder(home) / _WHOLE)
+
+
+def _be_whole(home: StoreHome) -> None:
+    if not (_folder(home) / _WHOLE).exists() and FileRuns(home).ids():
+        rebuild(home)
+
+
+def _note_models(home: StoreHome, plan: LaunchPlan) -> None:
+    for choice in choices_of(plan.steps, plan.items):
+        if depends_on_place(choice):
+            data = choice.model_dump_json(exclude_none=True)
+            path = _folder(home) / "models" / sha256_text(data)
+            if not path.exists():
+                _make(path.parent)
+                DISK.replace(path, data.encode(), durable=False)
 
 
 def _forget(home: StoreHome, folder: Path, gone: set[str]) -> None:

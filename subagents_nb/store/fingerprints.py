@@ -21,7 +21,7 @@ _RACY_S = 2.0  # a file this young can change again without a change of its time
 _CHUNK = 1 << 20
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 _LEFT_OUT = frozenset({"__pycache__"})  # comes and goes with the version of Python
-_KNOWN: dict[tuple[str, int, int, int], str] = {}  # within one process only
+_KNOWN: dict[tuple[str, tuple[int, ...]], str] = {}  # within one process only
 _MOST_KNOWN = 50_000
 
 
@@ -55,7 +55,8 @@ def file_sha256(root: Path, path: str) -> str | None:
         before = os.fstat(handle)
         if not stat.S_ISREG(before.st_mode):
             return None
-        mark = (real, before.st_size, before.st_mtime_ns, before.st_ino)
+        # The time of modification can be set back; that of the last change of anything about the file can't.
+        mark = (real, _stamp(before))
         if (known := _KNOWN.get(mark)) is not None:
             return known
         digest = _digest(handle)
@@ -64,11 +65,7 @@ def file_sha256(root: Path, path: str) -> str | None:
         return None
     finally:
         os.close(handle)
-    if (after.st_size, after.st_mtime_ns, after.st_ctime_ns) != (
-        before.st_size,
-        before.st_mtime_ns,
-        before.st_ctime_ns,
-    ):
+    if _stamp(after) != _stamp(before):
         raise Unsettled(f"{path} changed while it was read")
     now = time.time()
     if all(now - moment > _RACY_S for moment in (before.st_mtime, before.st_ctime)):
@@ -132,6 +129,10 @@ def _walk(folder: str) -> Iterable[str]:
         folders[:] = [name for name in folders if not name.startswith(".") and name not in _LEFT_OUT]
         for name in (*folders, *files):
             yield os.path.join(place, name)
+
+
+def _stamp(info: os.stat_result) -> tuple[int, ...]:
+    return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
 
 
 def _digest(handle: int) -> str:

@@ -39,12 +39,27 @@ class RunPaths:
         return self.root / "result.json"
 
     @property
+    def reads(self) -> Path:
+        """What a run at work has read so far."""
+        return self.root / "reads.json"
+
+    @property
+    def imported(self) -> Path:
+        """Says that the run came in an archive."""
+        return self.root / "imported.json"
+
+    @property
     def process(self) -> Path:
         return self.root / "process.json"
 
     @property
     def candidate(self) -> Path:
         return self.root / "candidate.json"
+
+    @property
+    def children(self) -> Path:
+        """The processes that the runner started and has not seen end."""
+        return self.root / "children.jsonl"
 
     @property
     def verdict(self) -> Path:

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Literal
 
+from subagents_nb.domain.ids import is_run_id
 from subagents_nb.store.disk import DISK
 
 try:
@@ -17,6 +18,7 @@ except ImportError:  # Windows: the second witness decides
 
 _TRIES = 200
 _PAUSE_S = 0.005
+_OWNER_BYTES = 64
 
 
 def hold(path: Path) -> int:
@@ -58,6 +60,21 @@ def hold_now(path: Path, *, owner: str) -> int:
         os.close(handle)
         raise
     return handle
+
+
+def owner_of(path: Path) -> str | None:
+    """Return the run that wrote itself into a lock file as its owner, for messages only; None if it says none."""
+    try:
+        handle = DISK.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        owner = os.read(handle, _OWNER_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+    return owner if is_run_id(owner) else None
 
 
 def probe(path: Path) -> Literal["held", "free"] | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from subagents_nb.domain.attention import UNHEARD_S
 from subagents_nb.domain.base import Document
 from subagents_nb.domain.ids import is_run_id
 from subagents_nb.domain.plan import LaunchPlan
@@ -18,6 +19,7 @@ from subagents_nb.domain.records import ProcessRecord, RunResult, RunStatus, Ver
 from subagents_nb.domain.snapshot import Damage, Snapshot
 from subagents_nb.domain.states import RunState
 from subagents_nb.errors import Unreadable
+from subagents_nb.store.clock import age_s
 from subagents_nb.store.codec import decode
 from subagents_nb.store.disk import DISK, Disk
 from subagents_nb.store.layout import StoreHome
@@ -67,7 +69,7 @@ class FileRuns:
         return found
 
     def snapshot(self, run_id: str, *, whole: bool = False) -> Snapshot:
-        """Read one run. With a result in place nothing else is read unless `whole` asks for it.
+        """Read one run. With a result in place nothing else is read unless `whole` asks for it, or it is paused.
 
         Raises:
             UnknownRun: the text is no run id.
@@ -76,11 +78,15 @@ class FileRuns:
         damage: list[Damage] = []
         result = self._read(folder, "result.json", RunResult, run_id, damage)
         verdict = status = plan = process = None
-        if result is None or whole:
+        unheard_s = 0.0
+        if result is None or whole or result.state is RunState.PAUSED:
             verdict = self._read(folder, "verdict.json", Verdict, run_id, damage)
+        if result is None or whole:
             status = self._read(folder, "status.json", RunStatus, run_id, damage)
             if status is not None and result is None and verdict is None and status.state is RunState.RUNNING:
                 status = self._with_questions(folder, status)
+                silent_s = age_s(status.updated_at)
+                unheard_s = silent_s if silent_s >= UNHEARD_S else 0.0  # two readings of a healthy run are alike
         if whole or (result is None and status is None):
             plan = self._read(folder, "plan.json", LaunchPlan, run_id, damage)
         if whole:
@@ -95,6 +101,7 @@ class FileRuns:
             verdict=verdict,
             process=process,
             damage=tuple(damage),
+            unheard_s=unheard_s,
         )
 
     def has_last_word(self, run_id: str) -> bool:

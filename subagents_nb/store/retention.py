@@ -12,11 +12,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 from subagents_nb.domain.ids import make_run_id
-from subagents_nb.domain.retention import DAY_S, Collection, Deleted, Facts, Keep, may_go_on, reason_to_keep
+from subagents_nb.domain.retention import (
+    DAY_S,
+    Collection,
+    Deleted,
+    Facts,
+    Keep,
+    may_go_on,
+    may_still_read,
+    reason_to_keep,
+)
 from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.domain.states import RunState
 from subagents_nb.errors import StoreError, SubagentsError, Unreadable
 from subagents_nb.store.disk import DISK, Disk
-from subagents_nb.store.layout import RunPaths, StoreHome
+from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.lock import probe
 from subagents_nb.store.reader import FileRuns
 from subagents_nb.store.trash import GRACE_S, SESSION_LEASE, Trash, alone, moment, run_of
@@ -25,10 +35,12 @@ BATCH = 100
 # What a step leaves in its run's directory while somebody still has to take it over.
 UNRESOLVED_PREFIXES = ("unresolved", "worktree")
 _AGAIN_S = 60.0
-# Found in the bytes, so that a plan of a newer version still protects what it goes on from.
+# Found in the bytes, so that a plan of a newer version still protects what it goes on from, or waits for.
 _RESUMES = re.compile(rb'"resumes"[^}]*?"(r-[0-9a-z]{19})"')
+_ATTACHED = re.compile(rb'"attached_run"\s*:\s*"(r-[0-9a-z]{19})"')
 
 Judge = Callable[[list[str]], object]
+_UsedBy = dict[str, list[tuple[str, Callable[[RunState | None], bool]]]]  # by whom, and whether that one needs it yet
 
 
 def collect(
@@ -88,7 +100,7 @@ class _Pass:
         self._removed: list[str] = []
         self._failed: list[tuple[str, str]] = []
         self._kept: Counter[Keep] = Counter()
-        self._used_by: dict[str, list[str]] = {}
+        self._used_by: _UsedBy = {}
 
     def rehearse(self, grace_s: float) -> Collection:
         """Find out what a pass would do."""
@@ -171,23 +183,25 @@ class _Pass:
         paths = self._home.run(run_id)
         lock, lease = probe(paths.lock), probe(paths.root / SESSION_LEASE)
         snapshot = self._runs.snapshot(run_id, whole=True)
-        going_on = (run for run in self._used_by.get(run_id, ()) if run not in self._deleted)
+        used = [(run, needs) for run, needs in self._used_by.get(run_id, ()) if run not in self._deleted]
         linked, unresolved, touched = _look_around(paths.root)
         return Facts(
             snapshot=snapshot,
             age_s=_age(snapshot, touched, self._now),
             lock=lock,
             lease=lease,
-            referenced=any(may_go_on(self._runs.snapshot(run).state) for run in going_on),
-            open_questions=_has_open_question(paths),
+            referenced=any(needs(self._runs.snapshot(run).state) for run, needs in used),
             unresolved=unresolved,
             linked=linked,
         )
 
 
-def _references(runs: FileRuns, ids: list[str]) -> dict[str, list[str]]:
-    """Return which runs go on from which. Those that live hold the lease of what they go on from besides."""
-    found: dict[str, list[str]] = {}
+def _references(runs: FileRuns, ids: list[str]) -> _UsedBy:
+    """Return which runs go on from which, and which are attached to which, each with what says if it still needs it.
+
+    Those that live hold the lease of what they go on from besides.
+    """
+    found: _UsedBy = {}
     for run_id in ids:
         try:
             data = DISK.read(f"{runs.home.run_folder(run_id)}{os.sep}plan.json")
@@ -196,7 +210,9 @@ def _references(runs: FileRuns, ids: list[str]) -> dict[str, list[str]]:
                 raise StoreError(f"Run {run_id} can't be looked at just now: {error}. Nothing was deleted.") from error
             continue
         if (match := _RESUMES.search(data)) is not None:
-            found.setdefault(match[1].decode(), []).append(run_id)
+            found.setdefault(match[1].decode(), []).append((run_id, may_go_on))
+        for attached in set(_ATTACHED.findall(data)):
+            found.setdefault(attached.decode(), []).append((run_id, may_still_read))
     return found
 
 
@@ -215,17 +231,6 @@ def _look_around(root: Path) -> tuple[bool, bool, float | None]:
         return False, False, None
     unresolved = any(entry.name.startswith(UNRESOLVED_PREFIXES) for entry in entries)
     return any(entry.is_symlink() for entry in entries), unresolved, touched
-
-
-def _has_open_question(paths: RunPaths) -> bool:
-    try:
-        names = {name for name in DISK.names(paths.questions) if name.startswith("q") and name.endswith(".json")}
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
-    asked = (name.removesuffix(".json") for name in names if not name.endswith(".reply.json"))
-    return any(f"{question}.reply.json" not in names for question in asked)
 
 
 def _age(snapshot: Snapshot, touched: float | None, now: float) -> float | None:

@@ -14,6 +14,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from subagents_nb.domain.control import ControlAnswer, ControlRequest
 from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.questions import Question, Reply
+from subagents_nb.domain.reads import ReadsSoFar
 from subagents_nb.domain.records import (
     Candidate,
     ProcessRecord,
@@ -30,8 +31,10 @@ from subagents_nb.store.inputs import Content, write_inputs
 from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.lock import hold
 from subagents_nb.store.reader import read_document
+from subagents_nb.store.requests import mark_heard, read_request, request_name
 
 EVENTS_CAP_BYTES = 50 * 1024 * 1024
+MAX_READS_BYTES = 512 * 1024
 _RESERVE_BYTES = 64 * 1024
 _LINE_BYTES = 4000
 
@@ -114,8 +117,14 @@ class RunWriter:
         """Replace the status: the launcher the first, the runner all others. Only milestones reach the device."""
         self._disk.replace(self.paths.status, encode(status), durable=milestone)
 
+    def reads(self, so_far: ReadsSoFar) -> None:
+        """Replace what the run has read so far: the runner. What is too long is not written; the one before stays."""
+        data = encode(so_far)
+        if len(data) <= MAX_READS_BYTES:
+            self._disk.replace(self.paths.reads, data, durable=False)
+
     def process(self, record: ProcessRecord) -> None:
-        """Replace the process record: the process that started the runner, nobody else."""
+        """Replace the process record: the process that started the runner, or who takes over when that one is gone."""
         self._disk.replace(self.paths.process, encode(record), durable=record.state != "pending")
 
     def candidate(self, candidate: Candidate) -> bool:
@@ -156,12 +165,15 @@ class RunWriter:
 
     def request(self, request: ControlRequest) -> None:
         """Ask something of a live run: any process of the user."""
-        path = self.paths.control / f"{request.verb}-{request.request_id}.json"
-        self._disk.create_once(path, encode(request))
+        self._disk.create_once(self.paths.control / request_name(request), encode(request))
 
     def answer(self, answer: ControlAnswer) -> None:
         """Answer a request, or say what became of one that was queued: the runner."""
         self._disk.replace(self.paths.answers / f"{answer.request_id}.json", encode(answer), durable=True)
+
+    def mark_heard(self, request: ControlRequest) -> None:
+        """Mark a request as known that a full disk lets us not answer, so nobody takes us for frozen: the runner."""
+        mark_heard(self.paths, request, disk=self._disk)
 
     def question(self, question: Question) -> None:
         """Put a question to the person: the runner."""
@@ -174,7 +186,7 @@ class RunWriter:
     def requests(self, seen: set[str]) -> Iterator[ControlRequest | tuple[str, str]]:
         """Yield the requests whose files are not in `seen`, oldest first, and add them.
 
-        One that can't be read comes as its id and the reason, to be refused.
+        One that can't be read, or is not what its name says, comes as the id in its name and the reason, to be refused.
         """
         try:
             names = sorted(
@@ -186,13 +198,12 @@ class RunWriter:
             if name in seen:
                 continue
             try:
-                request = read_document(
-                    self.paths.control / name, ControlRequest, self.paths.root.name, disk=self._disk
-                )
+                request = read_request(self.paths.control / name, self.paths.root.name, disk=self._disk)
             except Unreadable as error:
                 if error.kind != "busy":
                     seen.add(name)
-                    yield name.removesuffix(".json").partition("-")[2], str(error)
+                    whole = name.removesuffix(".json")
+                    yield whole.partition("-")[2] or whole, str(error)
             else:
                 seen.add(name)
                 yield request

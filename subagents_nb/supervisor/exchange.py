@@ -7,8 +7,12 @@ import os
 import select
 import signal
 import time
+from collections.abc import Callable
 
-from subagents_nb.errors import LaunchError
+from subagents_nb.domain.records import ProcessRecord
+from subagents_nb.errors import LaunchError, Unreadable
+from subagents_nb.store.layout import RunPaths
+from subagents_nb.store.reader import read_document
 from subagents_nb.supervisor.identity import start_ticks
 
 STAGE_S = 10.0
@@ -32,10 +36,20 @@ def stage(heard: bytes | None, wanted: str, token: str) -> None:
         raise LaunchError(f"The run's process said {words[0]!r} where it had to say {wanted!r}.")
 
 
-def end_process(pid: int, ticks: int | None) -> bool:
+def is_of_launch(paths: RunPaths, pid: int, token: str) -> bool:
+    """Say whether a run's process record, where there is one, names this process as started under this token."""
+    try:
+        record = read_document(paths.process, ProcessRecord, paths.root.name)
+    except Unreadable as error:
+        return error.kind == "missing"  # whoever started it has not come to writing yet, or never will
+    return (record.pid, record.token) == (pid, token)
+
+
+def end_process(pid: int, ticks: int | None, *, proved: Callable[[], bool] = lambda: True) -> bool:
     """End a runner that did not get to work: TERM, after a second KILL. Say whether its end was observed.
 
-    It is signalled through a descriptor that was opened before its start time was checked; a stranger never is.
+    It is signalled through a descriptor that was opened before its start time was checked, and what else proves that it
+    is the one that is meant; a stranger never is.
     """
     try:
         handle = os.pidfd_open(pid)
@@ -44,6 +58,8 @@ def end_process(pid: int, ticks: int | None) -> bool:
     try:
         if _is_gone(pid, ticks):
             return True
+        if not proved():
+            return False
         for number, patience in ((signal.SIGTERM, _POLITE_S), (signal.SIGKILL, _FORCED_S)):
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(handle, number)

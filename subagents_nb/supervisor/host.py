@@ -20,18 +20,22 @@ if __name__ == "__main__":
     os.setsid()
 
 import contextlib
+import errno
 import functools
 import selectors
 import signal
 import socket
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from subagents_nb.domain.ids import is_run_id
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.lock import hold
+from subagents_nb.store.processes import adopt_orphans
 from subagents_nb.store.retention import collect_daily
 from subagents_nb.supervisor import wire
 from subagents_nb.supervisor.adoption import Adopted
@@ -44,7 +48,10 @@ _IDLE_S = 1800.0
 _TICK_S, _WATCH_TICK_S, _QUEUE_TICK_S = 5.0, 1.0, 0.1
 _SLOW_PEER_S = 5.0
 _GLANCE_S = 0.02
+_BREATH_S = 0.1
+_SHORT_OF = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _COLLECT_AFTER_S = 60.0
+_MAKESHIFT_S = 5.0
 
 
 @dataclass(slots=True)
@@ -67,28 +74,35 @@ class Host:
         self._adopted = Adopted(home)
         self._selector = selectors.DefaultSelector()
         self._peers: dict[int, _Peer] = {}
+        self._deaf: list[Any] = []  # listeners that rest, since no descriptor was left for a connection
+        self._deaf_until = 0.0
         self._idle_s = float(os.environ.get(IDLE_VARIABLE, _IDLE_S))
         self._last_used = time.monotonic()
         self._leaving = False
         self._warming = False
+        self._makeshift = False
 
     def prepare(self, warm_up: Callable[[], None]) -> None:
         """Carry out `warm_up`, and take runs into the queue meanwhile; they begin afterwards.
 
-        An alarm interrupts the imports fifty times a second for a glance at the socket: a thread would make forking
-        unsafe.
+        An alarm interrupts the imports fifty times a second for a glance at the socket and the queue: a thread would
+        make forking unsafe. If `warm_up` fails, runs begin in fresh interpreters, and this process leaves when it has
+        nothing to do: those that wait here must not be lost for it.
         """
         self._listen(self._queue_path)
         self._warming = True
-        busy = False
+        busy, looked = False, 0.0
 
         def glance(*_: object) -> None:
-            nonlocal busy
+            nonlocal busy, looked
             if busy:
                 return
             busy = True
             try:
                 self._hear_all(0)
+                if time.monotonic() - looked >= _QUEUE_TICK_S:
+                    looked = time.monotonic()
+                    self._queue.look()
             except Exception as error:  # noqa: BLE001 - it would be raised in the middle of somebody's import
                 print(f"a request was not heard: {error}", file=sys.stderr, flush=True)  # noqa: T201
             finally:
@@ -98,6 +112,10 @@ class Host:
         signal.setitimer(signal.ITIMER_REAL, _GLANCE_S, _GLANCE_S)
         try:
             warm_up()
+        except Exception:  # noqa: BLE001 - imports and a rehearsal on a machine that may be busy or full: anything
+            traceback.print_exc()
+            self._nursery.fork_no_more()
+            self._makeshift = True
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -105,16 +123,17 @@ class Host:
 
     def serve(self) -> None:
         """Listen until there has been nothing to do for the idle time."""
-        self._heed_signals()
-        self._listen(self.socket_path)
+        self._when_possible(self._heed_signals)
+        self._when_possible(functools.partial(self._listen, self.socket_path))
         if not self._queue_path.exists():
             self._listen(self._queue_path)
-        for handle in self._adopted.find():
-            self._selector.register(handle, selectors.EVENT_READ, self._adopted_ended)
         while not self._leaving:
+            for handle in self._adopted.find():
+                self._selector.register(handle, selectors.EVENT_READ, self._adopted_ended)
             self._hear_all(self._patience_s)
             self._nursery.force()
             self._adopted.force()
+            self._adopted.settle()
             if self._nursery.reap():
                 self._last_used = time.monotonic()
             self._queue.step()
@@ -122,19 +141,33 @@ class Host:
             busy = len(self._nursery) or len(self._queue) or len(self._adopted)
             if not busy and time.monotonic() - self._last_used > _COLLECT_AFTER_S:
                 collect_daily(self.home, keep_days=_keep_days, judge=functools.partial(sweep, self.home))
-            if not busy and (time.monotonic() - self._last_used > self._idle_s or not self.socket_path.exists()):
+            idle_s = _MAKESHIFT_S if self._makeshift else self._idle_s
+            if not busy and (time.monotonic() - self._last_used > idle_s or not self.socket_path.exists()):
                 break  # idle for long, or its store was deleted
         for path in (self.socket_path, self._queue_path):
             with contextlib.suppress(OSError):
                 path.unlink()
 
+    def _when_possible(self, begin: Callable[[], None]) -> None:
+        """Do it; if the system lacks something now and runs wait here, as soon as it can be done."""
+        while True:
+            try:
+                return begin()
+            except OSError as error:
+                if error.errno not in _SHORT_OF or not len(self._queue):
+                    raise
+            time.sleep(_BREATH_S)
+
     def _hear_all(self, within_s: float) -> None:
+        if self._deaf and time.monotonic() >= self._deaf_until:
+            while self._deaf:
+                self._selector.register(self._deaf.pop(), selectors.EVENT_READ, self._accept)
         for key, _ in self._selector.select(within_s):
             key.data(key.fileobj)
 
     @property
     def _patience_s(self) -> float:
-        if len(self._queue):
+        if len(self._queue) or self._deaf:
             return _QUEUE_TICK_S
         return _WATCH_TICK_S if len(self._nursery) or len(self._adopted) else _TICK_S
 
@@ -174,7 +207,12 @@ class Host:
     def _accept(self, listener: Any) -> None:
         try:
             connection, _ = listener.accept()
-        except OSError:
+        except OSError as error:
+            if error.errno in _SHORT_OF:
+                # Whoever knocks still waits, so the listener would be ready at once again, and nothing else heard.
+                self._selector.unregister(listener)
+                self._deaf.append(listener)
+                self._deaf_until = time.monotonic() + _BREATH_S
             return
         uid = wire.peer_uid(connection)
         if uid is not None and uid != os.getuid():
@@ -187,11 +225,13 @@ class Host:
     def _hear(self, connection: Any) -> None:
         peer = self._peers[connection.fileno()]
         try:
-            part, handles, *_ = socket.recv_fds(connection, 65536, 1)
+            part, handles, flags, _ = socket.recv_fds(connection, 65536, 1)
         except BlockingIOError:
             return
         except OSError:
-            part, handles = b"", []
+            part, handles, flags = b"", [], 0
+        if flags & socket.MSG_CTRUNC:
+            part = b""  # its place was lost on the way, for want of descriptors: without one the run would not count
         for handle in handles:
             if peer.place is not None:
                 os.close(peer.place)
@@ -261,7 +301,10 @@ def _keep_days() -> float:
 
 def _birth(message: dict[str, Any]) -> Birth:
     environ = {str(name): str(value) for name, value in dict(message["environ"]).items()}
-    return Birth(str(message["run_id"]), str(message["token"]), str(message["cwd"]), environ)
+    run_id = str(message["run_id"])
+    if not is_run_id(run_id):
+        raise ValueError(f"{run_id!r} is no run id")
+    return Birth(run_id, str(message["token"]), str(message["cwd"]), environ)
 
 
 def main(argv: list[str]) -> int:
@@ -273,6 +316,7 @@ def main(argv: list[str]) -> int:
     except BlockingIOError:
         return 0
     os.chdir("/")
+    adopt_orphans()
     host = Host(home, key, forking=mode == "warm")
     for path in (host.socket_path, wire.queue_path(home.supervisor, key)):
         with contextlib.suppress(FileNotFoundError):

@@ -1,23 +1,32 @@
-"""Processes that a run started and left behind: its process group, and whatever carries its mark in the environment."""
+"""Processes that a run started and left behind, found by every trace that it leaves, and ended.
+
+By its process group; by its mark in the environment; by what the runner wrote down when it started them, with their
+groups and sessions; by whoever fell to us when the runner ended; and by descent from all of these. A process that
+carries another run's mark, or the mark that it is of no run, is that one's, and so is what is below it.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
-from subagents_nb.domain.environment import RUN_MARK
-from subagents_nb.supervisor.identity import is_zombie, process_group, start_ticks
+from subagents_nb.domain.records import ChildEnd
+from subagents_nb.store.processes import Process, can_look, end, everyone, mark_in
+
+Fallen = Callable[[], Iterable[int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """Whom we ended, and whether nobody of the run is left; None where that can't be seen."""
+    """Whom we ended, and whether nobody of the run is left; None where that can't be seen.
+
+    `accounted` is False for a run that may have started processes of which nobody knows.
+    """
 
     ended: tuple[int, ...] = ()
     empty: bool | None = None
+    accounted: bool = True
 
 
 def mark_of(run_id: str, token: str) -> str:
@@ -25,72 +34,77 @@ def mark_of(run_id: str, token: str) -> str:
     return f"{run_id}:{token}"
 
 
-def end_leftovers(group: int | None, mark: str, *, since: int | None = None) -> Leftovers:
+def end_leftovers(
+    group: int | None,
+    mark: str,
+    *,
+    since: int | None = None,
+    recorded: Iterable[ChildEnd] = (),
+    fallen: Fallen = tuple,
+) -> Leftovers:
     """End every process of a run whose runner, the leader of `group`, has ended but is not yet reaped.
 
-    While the leader is unreaped its pid, and so the group's number, can't belong to anybody else. A process with the
-    mark is signalled through a descriptor that was opened before the mark was checked. Without a group, as for a leader
-    that was not ours to reap, only the mark counts. Who began before `since`, in start ticks, is passed over.
+    While the leader is unreaped its pid, and so the group's number, can't belong to anybody else. Without a group, as
+    for a leader that was not ours to reap, a number counts only while the process that it was written down for has it.
+    Who carries the mark but began before `since`, in start ticks, is passed over. `fallen` returns the children of this
+    process that are of no other run. Nobody is signalled but through a descriptor that proves who it is.
+
+    Raises:
+        OSError: out of descriptors or memory; what was found so far is ended.
     """
-    if not Path("/proc/self/environ").exists():
+    if not can_look():
         return Leftovers()
+    search = _Search(group, mark, since, tuple(row for row in recorded if row.what != "notice" and row.pid > 1), fallen)
     ended: set[int] = set()
     for _ in range(3):  # a process may have been forking while we looked
-        found = _find(group, mark, since)
+        found, doubtful = search.find()
         if not found:
-            return Leftovers(tuple(sorted(ended)), empty=True)
-        for pid in found:
-            if _kill_verified(pid, group, mark):
-                ended.add(pid)
-    return Leftovers(tuple(sorted(ended)), empty=not _find(group, mark, since))
+            return Leftovers(tuple(sorted(ended)), empty=not doubtful)
+        ended.update(process.pid for process in found if end(process))
+    return Leftovers(tuple(sorted(ended)), empty=not any(search.find()))
 
 
-def _find(group: int | None, mark: str, since: int | None) -> list[int]:
-    own = os.getpid()
-    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    others = [pid for pid in pids if pid not in (own, group) and pid > 1 and _began_after(pid, since)]
-    return [pid for pid in others if _belongs(pid, group, mark)]
+@dataclass(frozen=True, slots=True)
+class _Search:
+    group: int | None
+    mark: str
+    since: int | None
+    recorded: tuple[ChildEnd, ...]
+    fallen: Fallen
 
+    def find(self) -> tuple[list[Process], bool]:
+        """Return the living processes of the run, and whether there are others that may be but can't be proved to."""
+        seen = everyone()
+        own = os.getpid()
+        living = {p.pid: p for p in seen.values() if not p.ended and p.pid > 1 and p.pid not in (own, self.group)}
+        fallen = set(self.fallen())
+        proved = {p.pid for p in living.values() if p.pid in fallen or (self.group and p.group == self.group)}
+        doubtful = False
+        for row in self.recorded:
+            led = [p for p in living.values() if row.pid in (p.pid, p.session, p.group)]
+            leader = seen.get(row.pid)
+            if leader is not None and leader.ticks != row.start_ticks:
+                continue  # its number was given out again, so nobody of its own is left
+            if leader is None and self.group is None:
+                doubtful = doubtful or bool(led)
+            else:
+                proved.update(p.pid for p in led if row.start_ticks is not None and p.ticks >= row.start_ticks)
+        proved = {pid for pid in proved if mark_in(pid) in (self.mark, None)}
+        proved.update(p.pid for p in living.values() if p.pid not in proved and self._is_marked(p))
+        return [living[pid] for pid in self._with_descendants(proved, living)], doubtful
 
-def _began_after(pid: int, since: int | None) -> bool:
-    """Whoever began before the run did can't belong to it; to read its environment would be the costly part."""
-    if since is None:
-        return True
-    with contextlib.suppress(PermissionError):
-        ticks = start_ticks(pid)
-        return ticks is not None and ticks >= since
-    return False
+    def _is_marked(self, process: Process) -> bool:
+        """Whoever began before the run did can't belong to it; to read its environment would be the costly part."""
+        return (self.since is None or process.ticks >= self.since) and mark_in(process.pid) == self.mark
 
-
-def _belongs(pid: int, group: int | None, mark: str) -> bool:
-    try:
-        if is_zombie(pid):
-            return False
-        if group is not None and process_group(pid) == group:
-            return True
-        data = Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
-        return False
-    return f"{RUN_MARK}={mark}".encode() in data.split(b"\0")
-
-
-def _kill_verified(pid: int, group: int | None, mark: str) -> bool:
-    try:
-        handle = os.pidfd_open(pid)
-    except (OSError, AttributeError):
-        return False
-    try:
-        if not _belongs(pid, group, mark):
-            return False
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(handle, signal.SIGKILL)
-        _await_end(handle)
-        return True
-    finally:
-        os.close(handle)
-
-
-def _await_end(handle: int) -> None:
-    import select
-
-    select.select([handle], [], [], 1.0)
+    def _with_descendants(self, pids: set[int], living: dict[int, Process]) -> list[int]:
+        below: dict[int, list[int]] = {}
+        for process in living.values():
+            below.setdefault(process.parent, []).append(process.pid)
+        found, ahead = set(pids), list(pids)
+        while ahead:
+            for pid in below.get(ahead.pop(), ()):
+                if pid not in found and mark_in(pid) in (self.mark, None):
+                    found.add(pid)
+                    ahead.append(pid)
+        return sorted(found)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from subagents_nb.domain.judge import Liveness, Seen, judge_liveness
-from subagents_nb.domain.records import Identity
+from subagents_nb.domain.records import Identity, ProcessRecord
 from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.lock import probe
 from subagents_nb.supervisor.identity import boot_id, host_id, is_zombie, pid_namespace, start_ticks
 
 
-def look(identity: Identity | None, paths: RunPaths) -> Seen:
-    """Return what can be seen of the process that `identity` names, and of the run's lock."""
-    lock = probe(paths.lock)
+def look(identity: Identity | None, paths: RunPaths, token: str | None = None) -> Seen:
+    """Return what can be seen of the process that `identity` names, and of the run's lock, launched under `token`."""
+    return _glance(identity, lock=probe(paths.lock), token=token)
+
+
+def _glance(identity: Identity | None, *, lock: Literal["held", "free"] | None, token: str | None) -> Seen:
     ticks: int | None = None
     readable = True
     zombie = False
@@ -30,9 +35,34 @@ def look(identity: Identity | None, paths: RunPaths) -> Seen:
         readable=readable,
         zombie=zombie,
         ticks=ticks,
+        token=token,
     )
 
 
-def liveness_of(identity: Identity | None, paths: RunPaths) -> Liveness:
-    """Say whether the run's process is alive, dead, or can't be told."""
-    return judge_liveness(identity, look(identity, paths))
+def liveness_of(identity: Identity | None, paths: RunPaths, token: str | None = None) -> Liveness:
+    """Say whether the run's process is alive, dead, or can't be told. `token` is that of the run's plan, if known."""
+    return judge_liveness(identity, look(identity, paths, token))
+
+
+def is_watched(record: ProcessRecord) -> bool:
+    """Say whether the process that watches a run, by its process record, may still do so."""
+    observer = record.observer
+    if observer is None:  # written by a version that noted its pid only
+        if record.observer_pid is None:
+            return False
+        try:
+            return start_ticks(record.observer_pid) is not None and not is_zombie(record.observer_pid)
+        except PermissionError:
+            return True
+    return judge_liveness(observer, _glance(observer, lock=None, token=record.token)) is not Liveness.DEAD
+
+
+def is_here(identity: Identity) -> bool:
+    """Say whether pids of the place and time of `identity` mean here and now what they meant then."""
+    return (identity.host, identity.boot_id, identity.pid_namespace) == (host_id(), boot_id(), pid_namespace())
+
+
+def is_earlier_boot(identity: Identity) -> bool:
+    """Say whether a process ended because this machine went down, with everything that it started."""
+    same_host = identity.host is not None and identity.host == host_id()
+    return same_host and None not in (identity.boot_id, boot_id()) and identity.boot_id != boot_id()

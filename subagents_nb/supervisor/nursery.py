@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NoReturn
 
 from subagents_nb.domain.records import ProcessRecord
 from subagents_nb.store.disk import DISK
 from subagents_nb.store.layout import StoreHome
+from subagents_nb.store.processes import own_children, reap
 from subagents_nb.store.writer import RunWriter
 from subagents_nb.supervisor.child import become_runner
-from subagents_nb.supervisor.ending import record_end, record_pending
+from subagents_nb.supervisor.ending import clear_up, judge_at_once, record_end, record_pending
 from subagents_nb.supervisor.identity import start_ticks
 from subagents_nb.supervisor.lastresort import LastResort
-from subagents_nb.supervisor.leftovers import end_leftovers, mark_of
+from subagents_nb.supervisor.leftovers import Leftovers
+from subagents_nb.supervisor.patience import Patience
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +36,30 @@ class Birth:
     environ: Mapping[str, str]
 
 
+@dataclass(slots=True)
+class _Child:
+    run_id: str
+    started: ProcessRecord
+    patience: Patience = field(default_factory=Patience)
+    left: Leftovers | None = None  # once it has ended and what it left is ended too
+
+
 class Nursery:
-    """Starts runners and sees them end. Lives in a process with one thread."""
+    """Starts runners and sees them end. Lives in a process with one thread, to which their orphans fall."""
 
     def __init__(self, home: StoreHome, *, forking: bool) -> None:
         self._home = home
         self._forking = forking
-        self._children: dict[int, tuple[str, ProcessRecord]] = {}
+        self._children: dict[int, _Child] = {}
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._last_resort = LastResort()
 
     def __len__(self) -> int:
         return len(self._children)
+
+    def fork_no_more(self) -> None:
+        """Start all further runners in fresh interpreters: this process is not what runners should be copies of."""
+        self._forking = False
 
     def start(self, birth: Birth, *, channel: int, place: int | None) -> int:
         """Start a runner that waits at its barrier and write down that we watch it. The descriptors stay the caller's.
@@ -58,42 +73,68 @@ class Nursery:
         ticks = start_ticks(pid)
         spawn: Literal["warm", "cold"] = "warm" if self._forking else "cold"
         started = ProcessRecord(run_id=birth.run_id, state="pending", spawn=spawn, token=birth.token, pid=pid)
-        self._children[pid] = (birth.run_id, started)  # it is to be reaped, whatever the disk says next
-        started = record_pending(writer, spawn=spawn, token=birth.token, pid=pid, ticks=ticks)
-        self._children[pid] = (birth.run_id, started)
+        self._children[pid] = child = _Child(birth.run_id, started)  # it is to be reaped, whatever the disk says next
+        child.started = record_pending(writer, spawn=spawn, token=birth.token, pid=pid, ticks=ticks)
         return pid
 
     def force(self) -> None:
         """End the runners that do not hear that they shall stop. They are unreaped: their pids are still theirs."""
-        pids = {run_id: pid for pid, (run_id, _) in self._children.items()}
+        pids = {child.run_id: pid for pid, child in self._children.items()}
         for run_id in self._last_resort.due({run_id: self._home.run(run_id) for run_id in pids}):
             with contextlib.suppress(OSError):
                 os.kill(pids[run_id], signal.SIGKILL)
 
     def reap(self) -> int:
-        """Record the ends of all runners that have ended; return how many. A fault with one harms no other."""
-        ended = [pid for pid in self._children if _has_ended(pid)]
-        for pid in ended:
-            run_id, started = self._children.pop(pid)
-            try:
-                self._record(pid, run_id, started)
-            except Exception as error:  # noqa: BLE001 - one run's broken directory must not end the supervisor of others
-                print(f"run {run_id}: its end was not recorded: {error}", file=sys.stderr, flush=True)  # noqa: T201
-        return len(ended)
+        """Record the ends of all runners that have ended; return how many. A fault with one harms no other.
 
-    def _record(self, pid: int, run_id: str, started: ProcessRecord) -> None:
-        left = end_leftovers(pid, mark_of(run_id, started.token), since=started.start_ticks)
-        process = self._processes.pop(pid, None)
-        code = process.wait() if process is not None else os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        A runner is reaped only when its end is on disk: till then the system keeps how it ended, and its pid.
+        """
+        recorded = 0
+        for pid, child in list(self._children.items()):
+            if not child.patience.due:
+                continue
+            end = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if end is None:
+                continue
+            wrong = child.patience.tried(functools.partial(self._record, pid, child, end))
+            if wrong:
+                print(f"run {child.run_id}: its end was not recorded: {wrong}", file=sys.stderr, flush=True)  # noqa: T201
+            if wrong is None:
+                self._bury(pid)
+                recorded += 1
+        with contextlib.suppress(OSError):
+            for pid in self._fallen():
+                reap(pid)
+        return recorded
+
+    def _record(self, pid: int, child: _Child, end: os.waitid_result) -> None:
+        exited = end.si_code == os.CLD_EXITED
+        code, number = (end.si_status, None) if exited else (None, end.si_status)
+        run_id, started = child.run_id, child.started
+        if child.left is None:
+            judge_at_once(self._home, run_id, exit_code=code, signal=number, judge="supervisor")
+            child.left = clear_up(self._home, run_id, started, leader=pid, fallen=self._fallen)
         record_end(
             self._home,
             run_id,
             started=started,
-            exit_code=code if code >= 0 else None,
-            signal=-code if code < 0 else None,
-            left=left,
+            exit_code=code,
+            signal=number,
+            left=child.left,
             judge="supervisor",
         )
+
+    def _bury(self, pid: int) -> None:
+        del self._children[pid]
+        process = self._processes.pop(pid, None)
+        if process is not None:
+            process.wait()
+        else:
+            os.waitpid(pid, 0)
+
+    def _fallen(self) -> set[int]:
+        """Return our children whom we did not start: what dead runners left behind falls to us."""
+        return own_children() - self._children.keys()
 
     def _fork(self, birth: Birth, channel: int, place: int | None) -> int:
         threads = _thread_count()
@@ -143,10 +184,6 @@ class Nursery:
             os.close(errors)
         self._processes[process.pid] = process
         return process.pid
-
-
-def _has_ended(pid: int) -> bool:
-    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _thread_count() -> int:

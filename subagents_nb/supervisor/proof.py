@@ -26,11 +26,18 @@ class Proof(NamedTuple):
 
 
 def prove(
-    *, began: bool, ended_itself: bool, left: Leftovers, said: Candidate | Agreement, started: ProcessRecord
+    *,
+    began: bool,
+    ended_itself: bool,
+    left: Leftovers,
+    said: Candidate | Agreement,
+    started: ProcessRecord,
+    lease_held: bool = False,
 ) -> Proof:
     """Decide what the end of a runner proves. `said` is its candidate, or `missing` or `malformed`.
 
-    `ended_itself` is whether it left a result: only then it had the time to write a candidate.
+    `ended_itself` is whether it left a result: only then it had the time to write a candidate. `lease_held` is whether
+    somebody still holds, in its name, the session that it went on from.
     """
     if not began:
         return Proof("not-started")
@@ -44,6 +51,10 @@ def prove(
         agreement = None if silent else said
     if agreement == "malformed":
         return Proof("unknown", "runner-candidate-malformed", agreement)
+    if agreement == "missing" and not left.accounted:
+        return Proof("unknown", "runner-candidate-missing", agreement)
+    if lease_held:
+        return Proof("unknown", "session-lease-active", agreement)
     if left.empty:
         return Proof("observed", None, agreement)
     reason = "process-tree-unverified" if left.empty is False else "unsupported-platform"
@@ -57,16 +68,28 @@ def _fits(said: Candidate, left: Leftovers) -> bool:
 
 
 def read_candidate(paths: RunPaths) -> Candidate | Agreement:
-    """Return the runner's candidate, or that there is none or none that can be read."""
+    """Return the runner's candidate, or that there is none or none that can be read.
+
+    Raises:
+        Unreadable: not just now.
+    """
     try:
         return read_document(paths.candidate, Candidate, paths.root.name)
     except Unreadable as error:
+        if error.kind == "busy":
+            raise
         return "missing" if error.kind == "missing" else "malformed"
 
 
 def is_proved(paths: RunPaths) -> bool:
-    """Say whether a final record is there already: the first proof wins."""
+    """Say whether a final record is there already: the first proof wins.
+
+    Raises:
+        Unreadable: that can't be told just now.
+    """
     try:
         return read_document(paths.process, ProcessRecord, paths.root.name).state in FINAL
-    except Unreadable:
+    except Unreadable as error:
+        if error.kind == "busy":
+            raise
         return False

@@ -1,87 +1,157 @@
-"""Runs that wait for a free place, started in order, with no kernel alive. Their environment is in memory only."""
+"""Runs that wait for a free place, started in order, with no kernel alive. Their environment is in memory only.
+
+A run leaves the queue when it begins, when it is known to be over, or when its directory is gone. What could not be
+looked at or started just now, for want of descriptors, processes, memory or room on the disk, keeps its turn.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import socket
-from collections import deque
-from dataclasses import dataclass
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
+from subagents_nb.domain.control import ControlAnswer
 from subagents_nb.domain.records import Identity, RunStatus, Verdict
 from subagents_nb.domain.states import RunState
 from subagents_nb.errors import Unreadable
-from subagents_nb.store.capacity import take_place
+from subagents_nb.store.capacity import WaitingMark, take_place
 from subagents_nb.store.clock import utc_now
-from subagents_nb.store.layout import StoreHome
+from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.reader import FileRuns, read_document
 from subagents_nb.store.writer import RunWriter
 from subagents_nb.supervisor import wire
-from subagents_nb.supervisor.ending import stop_request_of
+from subagents_nb.supervisor.ending import tell
 from subagents_nb.supervisor.identity import boot_id, host_id, pid_namespace, start_ticks
+from subagents_nb.supervisor.meanwhile import hear, too_late
 from subagents_nb.supervisor.nursery import Birth, Nursery
 
+# The system lacks something now and may have it later; nothing is wrong with the run.
+_SHORT_OF = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOSPC, errno.EDQUOT})
+_DESCRIPTORS = 32
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(eq=False, slots=True)
 class Waiting:
-    """One run in the queue and the limit that its launcher goes by."""
+    """One run in the queue, and the limit that its launcher goes by."""
 
     birth: Birth
     limit: int
+    heard: set[str] = field(default_factory=set)
+    unsaid: list[ControlAnswer] = field(default_factory=list)
+    promised: list[ControlAnswer] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _LastWord:
+    paths: RunPaths
+    verdict: Verdict
+    answers: Sequence[ControlAnswer]
 
 
 class Queue:
-    """First come, first served, among the runs of this supervisor."""
+    """First come, first served, among the runs of this supervisor; who may not begin yet keeps up none that may.
+
+    While it holds any, launchers are told, so that they don't go past those that wait.
+    """
 
     def __init__(self, home: StoreHome, nursery: Nursery) -> None:
         self._home = home
         self._nursery = nursery
-        self._runs: deque[Waiting] = deque()
+        self._files = FileRuns(home)
+        self._mark = WaitingMark(home)
+        self._runs: list[Waiting] = []
+        self._unwritten: list[_LastWord] = []
 
     def __len__(self) -> int:
-        return len(self._runs)
+        return len(self._runs) + len(self._unwritten)
 
     def add(self, waiting: Waiting) -> None:
         """Put a run at the end."""
         self._runs.append(waiting)
+        self._tell_launchers()
 
     def step(self) -> None:
-        """Drop what was stopped while it waited, and start as many as there are places."""
-        self._runs = deque(waiting for waiting in self._runs if not self._is_over(waiting.birth))
-        while self._runs:
-            place = take_place(self._home, self._runs[0].limit)
-            if place is None:
-                return
-            try:
-                self._start(self._runs.popleft().birth, place)
-            finally:
-                os.close(place)
+        """Do what `look` does, and start as many as there are places."""
+        self.look()
+        self._start_those_that_may()
+        self._tell_launchers()
 
-    def _is_over(self, birth: Birth) -> bool:
-        snapshot = FileRuns(self._home).snapshot(birth.run_id)
-        if snapshot.state is not RunState.QUEUED:
+    def look(self) -> None:
+        """Answer what was asked of those that wait, and drop what is over."""
+        self._unwritten = [word for word in self._unwritten if not _write(word)]
+        self._runs = [waiting for waiting in self._runs if not self._is_over(waiting)]
+
+    def _tell_launchers(self) -> None:
+        with contextlib.suppress(OSError):  # said in the next round
+            self._mark.say(max((waiting.limit for waiting in self._runs), default=0))
+
+    def _is_over(self, waiting: Waiting) -> bool:
+        run_id = waiting.birth.run_id
+        paths = self._home.run(run_id)
+        if self._files.has_last_word(run_id):
+            return self._files.snapshot(run_id).state not in (None, RunState.QUEUED)
+        if _is_gone(paths):
             return True
-        asked = stop_request_of(self._home.run(birth.run_id).control)
-        if asked is None:
+        withdrawn, answers = hear(paths, waiting.heard)
+        if withdrawn is None:
+            waiting.promised += [answer for answer in answers if answer.outcome == "queued"]
+            waiting.unsaid = [answer for answer in (*waiting.unsaid, *answers) if not _say(paths, answer)]
             return False
-        self._verdict(birth, RunState.STOPPED, f"Stopped before it began{f': {asked}' if asked else ''}.")
+        answers = [too_late(answer) for answer in (*waiting.unsaid, *waiting.promised)] + answers
+        self._end(_verdict(run_id, RunState.STOPPED, withdrawn.reason, "person", withdrawn.message), answers)
         return True
 
-    def _start(self, birth: Birth, place: int) -> None:
-        ours, theirs = socket.socketpair()
-        with ours, theirs:
+    def _start_those_that_may(self) -> None:
+        full = 0  # nobody with this limit or a lower one can begin now
+        for waiting in list(self._runs):
+            if waiting.limit <= full:
+                continue
             try:
-                pid = self._nursery.start(birth, channel=theirs.fileno(), place=place)
-                self._own(birth, pid)
-                ours.sendall(f"{wire.PROCEED} {birth.token}\n".encode())
-            except (OSError, RuntimeError, Unreadable) as error:
-                # The runner, if there is one, sees its channel close and ends without having begun.
-                self._verdict(birth, RunState.FAILED, f"It could not be started when its turn came: {error}.")
+                place = take_place(self._home, waiting.limit, waited=True)
+            except OSError:
+                return
+            if place is None:
+                full = waiting.limit
+                continue
+            try:
+                if not self._start(waiting, place):
+                    return
+            finally:
+                os.close(place)
+            self._runs.remove(waiting)
 
-    def _own(self, birth: Birth, pid: int) -> None:
-        """Write down who carries the run out, as its launcher would have."""
+    def _start(self, waiting: Waiting, place: int) -> bool:
+        """Start a run; say whether its turn is over. If not, the system could not do it now and nothing was started."""
+        birth, before = waiting.birth, len(self._nursery)
         paths = self._home.run(birth.run_id)
-        queued = read_document(paths.status, RunStatus, birth.run_id)
+        try:
+            queued = read_document(paths.status, RunStatus, birth.run_id)
+            if queued.state is not RunState.QUEUED:
+                return True
+            _check_descriptors()
+            ours, theirs = socket.socketpair()
+            with ours, theirs:
+                # Where this can't be written, what follows the fork could not be either: nothing is started then.
+                queued = queued.model_copy(update={"updated_at": utc_now(), "seq": queued.seq + 1})
+                RunWriter(paths).status(queued, milestone=False)
+                pid = self._nursery.start(birth, channel=theirs.fileno(), place=place)
+                self._own(queued, birth, pid)
+                ours.sendall(f"{wire.PROCEED} {birth.token}\n".encode())
+        except (OSError, RuntimeError, Unreadable) as error:
+            if len(self._nursery) == before and _is_passing(error):
+                return False
+            # The runner, if there is one, sees its channel close and ends without having begun.
+            message = f"It could not be started when its turn came: {error}."
+            verdict = _verdict(birth.run_id, RunState.FAILED, "startup", "self", message)
+            self._end(verdict, [too_late(answer) for answer in waiting.promised])
+        return True
+
+    def _own(self, queued: RunStatus, birth: Birth, pid: int) -> None:
+        """Write down who carries the run out, as its launcher would have."""
         identity = Identity(
             pid=pid,
             start_ticks=start_ticks(pid),
@@ -91,18 +161,68 @@ class Queue:
             token=birth.token,
         )
         changed = {"runner": identity, "queue_keeper": None, "updated_at": utc_now(), "seq": queued.seq + 1}
-        RunWriter(paths).status(queued.model_copy(update=changed), milestone=True)
+        RunWriter(self._home.run(birth.run_id)).status(queued.model_copy(update=changed), milestone=True)
 
-    def _verdict(self, birth: Birth, state: RunState, message: str) -> None:
-        stopped = state is RunState.STOPPED
-        verdict = {
-            "run_id": birth.run_id,
-            "state": state,
-            "reason": "stopped" if stopped else "startup",
-            "actor": "person" if stopped else "self",
-            "message": message,
-            "judged_at": utc_now(),
-            "judged_by": "supervisor",
-        }
-        with contextlib.suppress(OSError):
-            RunWriter(self._home.run(birth.run_id)).verdict(Verdict.model_validate(verdict))
+    def _end(self, verdict: Verdict, answers: Sequence[ControlAnswer]) -> None:
+        word = _LastWord(self._home.run(verdict.run_id), verdict, answers)
+        if not _write(word):
+            self._unwritten.append(word)
+
+
+def _write(word: _LastWord) -> bool:
+    """Write a run's last word, then the answers; say whether there is no more to do."""
+    if _is_gone(word.paths):
+        return True
+    try:
+        first = RunWriter(word.paths).verdict(word.verdict)
+    except OSError:
+        return False
+    if first and word.verdict.state is RunState.FAILED:  # a withdrawal is the person's own
+        tell(word.paths, word.verdict)
+    for answer in word.answers:
+        _say(word.paths, answer)
+    return True
+
+
+def _say(paths: RunPaths, answer: ControlAnswer) -> bool:
+    try:
+        RunWriter(paths).answer(answer)
+    except OSError:
+        return False
+    return True
+
+
+def _is_gone(paths: RunPaths) -> bool:
+    """Say whether it was seen that the run's directory is not there, which takes no descriptor."""
+    try:
+        return not stat.S_ISDIR(os.lstat(paths.root).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+
+
+def _check_descriptors() -> None:
+    """Make sure that a runner, which begins with our limit, would have the descriptors that it needs.
+
+    Raises:
+        OSError: so many are not free now.
+    """
+    spare: list[int] = []
+    try:
+        while len(spare) < _DESCRIPTORS:
+            spare.append(os.open(os.devnull, os.O_RDONLY))
+    finally:
+        for handle in spare:
+            os.close(handle)
+
+
+def _is_passing(error: Exception) -> bool:
+    if isinstance(error, Unreadable):
+        return error.kind == "busy"
+    return isinstance(error, OSError) and error.errno in _SHORT_OF
+
+
+def _verdict(run_id: str, state: RunState, reason: str, actor: str, message: str) -> Verdict:
+    said = {"state": state, "reason": reason, "actor": actor, "message": message}
+    return Verdict.model_validate({"run_id": run_id, **said, "judged_at": utc_now(), "judged_by": "supervisor"})

@@ -12,10 +12,12 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from subagents_nb.store.layout import RunPaths
+    from subagents_nb.domain.records import ProcessRecord
+    from subagents_nb.store.layout import RunPaths, StoreHome
 
 POSIX = os.name == "posix"
 PLACE_VARIABLE = "SUBAGENTS_NB_PLACE"
+GIVE_UP_S = 600.0
 
 
 def main(argv: list[str]) -> int:
@@ -54,16 +56,19 @@ def main(argv: list[str]) -> int:
 
 
 def _watch(home_text: str, run_id: str, token: str, process: subprocess.Popen[bytes]) -> int:
+    # All that is needed up to the end: when it comes there may be no descriptor left to import by.
     import contextlib
     from pathlib import Path
 
     from subagents_nb.domain.records import ProcessRecord
     from subagents_nb.store.layout import StoreHome
+    from subagents_nb.store.processes import adopt_orphans
     from subagents_nb.store.writer import RunWriter
-    from subagents_nb.supervisor.ending import record_end, record_pending
+    from subagents_nb.supervisor import lastresort, patience  # noqa: F401
+    from subagents_nb.supervisor.ending import record_pending
     from subagents_nb.supervisor.identity import start_ticks
-    from subagents_nb.supervisor.leftovers import Leftovers, end_leftovers, mark_of
 
+    adopt_orphans()
     home = StoreHome(Path(home_text))
     paths = home.run(run_id)
     ticks = None
@@ -72,21 +77,42 @@ def _watch(home_text: str, run_id: str, token: str, process: subprocess.Popen[by
     started = ProcessRecord(run_id=run_id, state="pending", spawn="cold", token=token, pid=process.pid)
     with contextlib.suppress(FileNotFoundError):  # the launch was rolled back meanwhile
         started = record_pending(RunWriter(paths), spawn="cold", token=token, pid=process.pid, ticks=ticks)
-    left = Leftovers()
     if POSIX:
         _await_end(paths, run_id, process.pid)
-        left = end_leftovers(process.pid, mark_of(run_id, token), since=ticks)
-    code = process.wait()
-    record_end(
-        home,
-        run_id,
-        started=started,
-        exit_code=code if code >= 0 else None,
-        signal=-code if code < 0 else None,
-        left=left,
-        judge="shim",
-    )
+        end = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        exited = end is None or end.si_code == os.CLD_EXITED
+        status = end.si_status if end is not None else 0
+    else:
+        status, exited = process.wait(), True
+    _record(home, started, exit_code=status if exited else None, signal=None if exited else status)
+    process.wait()
     return 0
+
+
+def _record(home: StoreHome, started: ProcessRecord, *, exit_code: int | None, signal: int | None) -> None:
+    """Write down how the unreaped runner ended, as soon as the disk takes it; after ten minutes others have to."""
+    import time
+
+    from subagents_nb.store.processes import own_children
+    from subagents_nb.supervisor.ending import clear_up, judge_at_once, record_end
+    from subagents_nb.supervisor.leftovers import Leftovers
+    from subagents_nb.supervisor.patience import Patience
+
+    patience, pid, run_id = Patience(), started.pid, started.run_id
+    left: Leftovers | None = None if POSIX else Leftovers()
+
+    def attempt() -> None:
+        nonlocal left
+        if left is None:
+            judge_at_once(home, run_id, exit_code=exit_code, signal=signal, judge="shim")
+            left = clear_up(home, run_id, started, leader=pid, fallen=own_children)
+        record_end(home, run_id, started=started, exit_code=exit_code, signal=signal, left=left, judge="shim")
+
+    deadline = time.monotonic() + GIVE_UP_S
+    while (wrong := patience.tried(attempt)) is not None and time.monotonic() < deadline:
+        if wrong:
+            print(f"its end was not recorded: {wrong}", file=sys.stderr, flush=True)  # noqa: T201
+        time.sleep(patience.left_s)
 
 
 def _await_end(paths: RunPaths, run_id: str, pid: int) -> None:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import select
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from subagents_nb.domain.environment import RUN_MARK
+from subagents_nb.domain.environment import NO_RUN, RUN_MARK
 from subagents_nb.errors import LaunchError
 from subagents_nb.store.disk import DISK
-from subagents_nb.store.layout import StoreHome
+from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.lock import probe
 from subagents_nb.supervisor import wire
-from subagents_nb.supervisor.exchange import STAGE_S, await_death, end_process, stage
+from subagents_nb.supervisor.exchange import STAGE_S, await_death, end_process, is_of_launch, stage
 from subagents_nb.supervisor.identity import start_ticks
 from subagents_nb.supervisor.leftovers import mark_of
 from subagents_nb.supervisor.lines import Lines
@@ -46,6 +47,7 @@ class Started:
     start_ticks: int | None
     spawn: Literal["warm", "cold"]
     _lines: Lines
+    _proved: Callable[[], bool]
 
     def revive(self, token: str) -> None:
         """Go through ready, ack, acknowledged, confirm, confirmed with a runner that goes on from a session.
@@ -72,7 +74,9 @@ class Started:
     def abandon(self) -> bool:
         """End a runner that shall not begin; say whether its end was observed."""
         self._lines.close()  # it sees its launcher go away and ends by itself
-        return await_death(self.pid, self.start_ticks, _ABANDON_S) or end_process(self.pid, self.start_ticks)
+        if await_death(self.pid, self.start_ticks, _ABANDON_S):
+            return True
+        return end_process(self.pid, self.start_ticks, proved=self._proved)
 
     def _say(self, line: str) -> None:
         try:
@@ -106,7 +110,7 @@ def start_runner(
         lines = connect(home)
         if lines is not None:
             with contextlib.suppress(SupervisorGone):
-                return _start_warm(lines, run_id, token, cwd, child_environ, place)
+                return _start_warm(home, lines, run_id, token, cwd, child_environ, place)
             # It went away just now. Whatever it may have started sees its channel closed and ends without beginning.
         return _start_cold(home, run_id, token, cwd, child_environ, place)
     finally:
@@ -172,7 +176,7 @@ def ensure_host(home: StoreHome, key: str) -> None:
     _starting[:] = [p for p in _starting if p.poll() is None]
     if _starting or probe(home.supervisor / f"{key}.lock") == "held":
         return
-    log = DISK.open(home.supervisor / "host.log", os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+    log = _fresh_log(home.supervisor / "host.log")
     try:
         module = "subagents_nb.supervisor.host"
         argv = [sys.executable, "-P", "-m", module, str(home.root), key, key.rpartition("-")[2]]
@@ -185,20 +189,27 @@ def ensure_host(home: StoreHome, key: str) -> None:
         os.close(log)
 
 
+def _fresh_log(path: Path) -> int:
+    """Open the log of the next supervisor. What the last one left, why it crashed say, stays beside it as `.1`."""
+    with contextlib.suppress(OSError):
+        if path.lstat().st_size > 0:  # one that had nothing to say must not push out one that had
+            path.replace(path.with_name(f"{path.name}.1"))
+    return DISK.open(path, os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_WRONLY)
+
+
 def _host_environ() -> dict[str, str]:
     # Secrets and the user's variables come with each launch over the socket; the supervisor itself holds none.
     from subagents_nb.domain.environment import runner_environ, tool_environ
 
     kept = tool_environ(runner_environ(os.environ))
-    kept.pop(RUN_MARK, None)  # started from within a run, it outlives that run
-    return kept
+    return {**kept, RUN_MARK: NO_RUN}  # started from within a run, it outlives that run
 
 
 def _start_warm(
-    lines: Lines, run_id: str, token: str, cwd: str, environ: Mapping[str, str], place: int | None
+    home: StoreHome, lines: Lines, run_id: str, token: str, cwd: str, environ: Mapping[str, str], place: int | None
 ) -> Started:
     request = {"op": "launch", "run_id": run_id, "token": token, "cwd": cwd, "environ": dict(environ)}
-    return _started(ask(lines, request, place=place), "warm", lines)
+    return _started(home.run(run_id), token, ask(lines, request, place=place), "warm", lines)
 
 
 def ask(lines: Lines, request: dict[str, Any], *, place: int | None = None) -> dict[str, Any]:
@@ -254,7 +265,7 @@ def _start_cold(
         ours.close()
         words = said.decode("utf-8", "replace").strip().splitlines()
         raise LaunchError(f"The run's process could not be started: {words[-1] if words else 'it said nothing'}.")
-    return _started(wire.decode(line), "cold", Lines(ours))
+    return _started(home.run(run_id), token, wire.decode(line), "cold", Lines(ours))
 
 
 def _first_words(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
@@ -273,12 +284,14 @@ def _first_words(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
     return line, said
 
 
-def _started(reply: dict[str, Any], spawn: Literal["warm", "cold"], lines: Lines) -> Started:
+def _started(
+    paths: RunPaths, token: str, reply: dict[str, Any], spawn: Literal["warm", "cold"], lines: Lines
+) -> Started:
     pid = int(reply["pid"])
     ticks = None
     with contextlib.suppress(PermissionError):
         ticks = start_ticks(pid)
-    return Started(pid, ticks, spawn, lines)
+    return Started(pid, ticks, spawn, lines, functools.partial(is_of_launch, paths, pid, token))
 
 
 def _popen(argv: list[str], *, cwd: str | Path, environ: dict[str, str], **streams: Any) -> subprocess.Popen[bytes]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 
 from subagents_nb.domain.judge import Ending, Liveness
 from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.errors import Unreadable
 from subagents_nb.store.clock import age_s
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.lock import probe
 from subagents_nb.store.reader import FileRuns
-from subagents_nb.supervisor.ending import judge_run
+from subagents_nb.supervisor.adoption import left_by
+from subagents_nb.supervisor.ending import judge_run, record_end
 from subagents_nb.supervisor.leftovers import end_leftovers, mark_of
-from subagents_nb.supervisor.liveness import liveness_of
+from subagents_nb.supervisor.liveness import is_watched, liveness_of
 
 # Where the launcher's lock tells nothing: a launch takes milliseconds, and who needs a minute has died in between.
 _STARTUP_LIMIT_S = 60.0
@@ -34,14 +37,28 @@ def _sweep_one(home: StoreHome, runs: FileRuns, run_id: str) -> bool:
     again = runs.snapshot(run_id, whole=True)
     if not _is_gone(home, again):
         return False
+    if any(damage.kind == "busy" for damage in again.damage):
+        return False  # what can't be read just now may be its result
     try:
         judged = judge_run(home, again, ending=Ending(), judge="sweep")
-    except OSError:
+    except (OSError, Unreadable):
         return False  # the store takes no verdict now; reading goes on without it
-    if judged and again.plan is not None:
-        # Whoever watched it should have done so, but may have died before it. Only what carries its mark is ended.
-        end_leftovers(None, mark_of(run_id, again.plan.token))
+    if judged:
+        with contextlib.suppress(OSError, Unreadable):  # a supervisor finds what is missing then
+            _clear_up(home, again)
     return judged
+
+
+def _clear_up(home: StoreHome, snapshot: Snapshot) -> None:
+    """Do what whoever watched it can't do any more: end what it left, and say that nobody saw how it ended."""
+    record, plan = snapshot.process, snapshot.plan
+    if record is not None and plan is not None and record.token == plan.token:
+        if record.state != "pending" or is_watched(record):
+            return
+        left = left_by(home, snapshot.run_id, record)
+        record_end(home, snapshot.run_id, started=record, left=left, judge="sweep", unseen="stale-repair")
+    elif plan is not None:
+        end_leftovers(None, mark_of(snapshot.run_id, plan.token))
 
 
 def _is_gone(home: StoreHome, snapshot: Snapshot) -> bool:
@@ -56,7 +73,7 @@ def _is_gone(home: StoreHome, snapshot: Snapshot) -> bool:
     status = snapshot.status
     # While a run waits for a place, its life is that of the supervisor that keeps its turn.
     identity = (status.runner or status.queue_keeper) if status is not None else None
-    liveness = liveness_of(identity, paths)
+    liveness = liveness_of(identity, paths, snapshot.plan.token if snapshot.plan is not None else None)
     if liveness is not Liveness.UNKNOWN:
         return liveness is Liveness.DEAD
     launcher = probe(paths.launching)

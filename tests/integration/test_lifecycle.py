@@ -113,6 +113,7 @@ def test_a_run_that_goes_well_leaves_documents_that_agree(spawn: str) -> None:
     assert run.home.run(run.id).err.read_text() == "" == run.home.run(run.id).out.read_text()
 
 
+@pytest.mark.row(23, cases=1)
 def test_every_file_of_a_run_is_private_whatever_the_umask(spawn: str) -> None:
     before = os.umask(0)
     try:
@@ -344,14 +345,15 @@ def test_a_run_whose_launcher_is_gone_is_judged_without_it(spawn: str, shared_ho
     assert run.state is RunState.LOST
 
 
-def test_a_signal_from_outside_is_told_as_such(spawn: str) -> None:
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT], ids=lambda sent: sent.name)
+def test_a_signal_from_outside_is_told_as_such(spawn: str, sent: signal.Signals) -> None:
     run = begin("scripted:slow")
     busy(run)
-    os.kill(runner_of(run), signal.SIGTERM)
+    os.kill(runner_of(run), sent)
     assert run.wait(6)
     assert (run.state, run.status.reason) == (RunState.STOPPED, "signal")
     assert look(run).result is not None and look(run).result.actor == "outside"  # type: ignore[union-attr]
-    assert "from outside (SIGTERM)" in str(run.error)
+    assert f"from outside ({sent.name})" in str(run.error)
 
 
 def test_a_run_that_is_paused_from_outside_is_alive_and_goes_on(spawn: str) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,11 +18,13 @@ import pytest
 from support import alive, ask_host, until
 
 from subagents_nb import Run, launch, runs
+from subagents_nb.domain.records import ProcessRecord
 from subagents_nb.domain.states import RunState
 from subagents_nb.errors import LaunchError, LaunchRefused
 from subagents_nb.store import FileRuns, StoreHome, open_home
 from subagents_nb.store.lock import probe
 from subagents_nb.supervisor import wire
+from subagents_nb.supervisor.identity import is_zombie
 from subagents_nb.supervisor.start import host_key
 
 pytestmark = pytest.mark.timeout(60)
@@ -168,12 +172,64 @@ def test_a_supervisor_killed_at_work_harms_no_run_and_is_followed_by_another(
     assert again.result(60) == "again"
     after = FileRuns(store_home).snapshot(again.id, whole=True).process
     assert after is not None and after.spawn == "warm" and after.observer_pid != process.observer_pid
+    for run, why in ((lives, "observer-unavailable"), (dies, "stale-repair")):
+        proof = until(lambda run=run: proof_of(run), 15, what="the word of the next supervisor")
+        assert (proof.state, proof.reason) == ("unknown", why)
     assert {run.id: str(run.state) for run in runs()} == {
         lives.id: "complete",
         dies.id: "lost",
         again.id: "complete",
     }
     assert isinstance(lives, Run)
+
+
+def proof_of(run: Run) -> ProcessRecord | None:
+    process = FileRuns(run.home).snapshot(run.id, whole=True).process
+    return process if process is not None and process.state != "pending" else None
+
+
+def test_a_watcher_without_descriptors_records_the_end_when_it_has_some_again(spawn: str) -> None:
+    run = launch("scout", "x", model="scripted:slow")
+    until(lambda: FileRuns(run.home).snapshot(run.id).tail, 20, what="the first words")
+    process = FileRuns(run.home).snapshot(run.id, whole=True).process
+    assert process is not None and process.observer_pid is not None and process.pid is not None
+    few, limit = 3, resource.prlimit(process.observer_pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(process.observer_pid, resource.RLIMIT_NOFILE, (few, limit[1]))
+    try:
+        os.kill(process.pid, signal.SIGKILL)
+        until(lambda: is_zombie(process.pid or 0), 10, what="the end of the runner")
+        tried = time.monotonic() + 1.5
+        until(lambda: time.monotonic() > tried or not is_zombie(process.pid or 0), 5)
+        assert is_zombie(process.pid), "it was reaped before its end was on disk"
+    finally:
+        resource.prlimit(process.observer_pid, resource.RLIMIT_NOFILE, limit)
+    proof = until(lambda: proof_of(run), 20, what="the proof")
+    assert (proof.state, proof.signal, proof.group_empty) == ("observed", 9, True)
+    assert run.wait(10) and run.state is RunState.LOST
+
+
+@pytest.mark.parametrize("spawn_mode", ["auto", "cold"])
+def test_a_run_that_was_launched_from_within_a_run_outlives_it_with_whoever_watches_it(
+    store_home: StoreHome, spawn_mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUBAGENTS_NB_SPAWN", spawn_mode)
+    cell = "import subagents_nb; print(subagents_nb.launch(task='inner', model='scripted:slow').id)"
+    script = Path(".subagents/scripts/nest.json")
+    script.parent.mkdir(parents=True)
+    script.write_text(json.dumps([{"python": cell, "say": True}]))
+    agent = Path(".subagents/agents/digger.md")
+    agent.parent.mkdir()
+    agent.write_text("---\nname: digger\ndescription: digs\ntools: python\n---\nDig.\n")
+    outer = launch("digger", "x", model="scripted:nest")
+    inner = Run(store_home, outer.result(60).strip())
+    proof = until(lambda: proof_of(outer), 15, what="the proof of the outer one's end")
+    assert proof.state == "observed"
+    until(lambda: inner.status.tail, 15, what="words of the inner one")
+    process = FileRuns(store_home).snapshot(inner.id, whole=True).process
+    assert process is not None and process.pid not in proof.ended_with_it
+    assert alive(process.pid) and alive(process.observer_pid)
+    inner.stop()
+    assert inner.wait(10) and inner.state is RunState.STOPPED
 
 
 def test_one_supervisor_comes_up_for_launches_at_the_same_moment(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from subagents_nb.domain.environment import NO_RUN, RUN_MARK
 from subagents_nb.local_model import LocalModelError, ensure, stop
 from subagents_nb.local_model.record import Places, ServerRecord, read_start_ticks, write_record
 from subagents_nb.local_model.server import _scrubbed
@@ -116,8 +117,9 @@ def test_stopping_when_nothing_runs_is_false_and_kills_nobody(tmp_path: Path, pl
 
 def test_the_servers_environment_holds_no_secrets_and_nothing_of_the_notebook() -> None:
     unwanted = ["OPENAI_API_KEY", "HF_TOKEN", "db_password", "AWS_SECRET_ACCESS", "JPY_PARENT_PID"]
-    unwanted += ["PYTHONSTARTUP", "SUBAGENTS_NB_RUN"]
+    unwanted += ["PYTHONSTARTUP"]
     wanted = ["PATH", "PYTHONPATH", "LANG", "SUBAGENTS_NB_MODELS"]
-    kept = _scrubbed(dict.fromkeys([*unwanted, *wanted, "PYTHONDONTWRITEBYTECODE"], "x"))
+    kept = _scrubbed(dict.fromkeys([*unwanted, *wanted, "PYTHONDONTWRITEBYTECODE", RUN_MARK], "x"))
     assert set(wanted) <= set(kept)
+    assert kept[RUN_MARK] == NO_RUN  # whoever clears up after the run that needed it first leaves it alone
     assert not set(kept) & {*unwanted, "PYTHONDONTWRITEBYTECODE"}

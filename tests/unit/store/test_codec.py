@@ -32,6 +32,7 @@ from subagents_nb.store.codec import decode, encode
 from subagents_nb.store.disk import MAX_DOCUMENT_BYTES
 from subagents_nb.store.layout import RunPaths
 
+Case = Callable[..., None]
 MAKERS: list[Callable[[], Document]] = [
     make_plan, make_status, make_result, make_verdict, make_process, make_recovery, make_request, make_answer,
     make_candidate,
@@ -81,19 +82,21 @@ def test_half_a_character_in_what_a_model_wrote_does_not_cost_the_result() -> No
     assert read.state == result.state
 
 
+@pytest.mark.row(6, at_least=150)
 @pytest.mark.parametrize(("document", "kind"), KINDS, ids=[kind for _, kind in KINDS])
-def test_cut_at_any_byte_a_document_is_unreadable_and_says_how(document: Document, kind: str) -> None:
+def test_cut_at_any_byte_a_document_is_unreadable_and_says_how(document: Document, kind: str, case: Case) -> None:
     data = encode(document)
-    assert len(data) > 100
     for length in range(len(data)):
         with pytest.raises(Unreadable) as caught:
             decode(data[:length], type(document), document.run_id)
         assert caught.value.kind == ("torn" if length else "empty")
+        case()
 
 
+@pytest.mark.row(6, at_least=200)
 @pytest.mark.parametrize(("document", "name"), LISTED, ids=[name for _, name in LISTED])
 def test_cut_at_any_byte_a_run_stays_a_row_beside_its_neighbours(
-    home: StoreHome, document: Document, name: str
+    home: StoreHome, document: Document, name: str, case: Case
 ) -> None:
     good_neighbour(home)
     paths = run_directory(home)
@@ -104,6 +107,7 @@ def test_cut_at_any_byte_a_run_stays_a_row_beside_its_neighbours(
         assert [d.document for d in snapshot.damage] == [name]
         assert snapshot.state is None
         assert (paths.root / name).read_bytes() == data[:length], "a reader changed what it read"
+        case()
     expect_listed(home)
 
 
@@ -136,9 +140,10 @@ FORGED: list[tuple[str, Callable[[dict[str, Any]], bytes], str]] = [
 ]
 
 
+@pytest.mark.row(7, cases=1)
 @pytest.mark.parametrize(("forge", "kind"), [row[1:] for row in FORGED], ids=[row[0] for row in FORGED])
 def test_a_damaged_status_is_a_row_with_a_reason(
-    home: StoreHome, forge: Callable[[dict[str, Any]], bytes], kind: str
+    home: StoreHome, forge: Callable[[dict[str, Any]], bytes], kind: str, case: Case
 ) -> None:
     good_neighbour(home)
     paths = run_directory(home)
@@ -151,9 +156,13 @@ def test_a_damaged_status_is_a_row_with_a_reason(
     assert snapshot.error is not None and "status.json" in snapshot.error
     expect_listed(home)
     assert paths.status.read_bytes() == data
+    case()
 
 
-def test_a_document_of_two_megabytes_is_read_and_one_beyond_the_limit_is_not_even_parsed(home: StoreHome) -> None:
+@pytest.mark.row(7, cases=2)
+def test_a_document_of_two_megabytes_is_read_and_one_beyond_the_limit_is_not_even_parsed(
+    home: StoreHome, case: Case
+) -> None:
     good_neighbour(home)
     paths = run_directory(home)
     paths.status.write_bytes(b" " * 2_000_000 + encode(make_status()))
@@ -161,6 +170,7 @@ def test_a_document_of_two_megabytes_is_read_and_one_beyond_the_limit_is_not_eve
     paths.status.write_bytes(b"[" * (MAX_DOCUMENT_BYTES + 1))
     assert FileRuns(home).snapshot(run_id(1)).damage[0].kind == "too-large"
     expect_listed(home)
+    case(2)
 
 
 def test_unknown_keys_of_the_same_schema_are_no_damage(home: StoreHome) -> None:
@@ -168,8 +178,9 @@ def test_unknown_keys_of_the_same_schema_are_no_damage(home: StoreHome) -> None:
     assert decode(data, type(make_status()), run_id(1)) == make_status()
 
 
+@pytest.mark.row(7, at_least=1000)
 @pytest.mark.parametrize("name", ["status.json", "plan.json", "result.json"])
-def test_no_flipped_byte_comes_through_the_list_as_an_exception(home: StoreHome, name: str) -> None:
+def test_no_flipped_byte_comes_through_the_list_as_an_exception(home: StoreHome, name: str, case: Case) -> None:
     good_neighbour(home)
     paths = run_directory(home)
     makers: dict[str, Document] = {
@@ -187,6 +198,7 @@ def test_no_flipped_byte_comes_through_the_list_as_an_exception(home: StoreHome,
             (paths.root / other).unlink(missing_ok=True)
         (paths.root / name).write_bytes(flipped)
         list_runs(home, state=None, agent=None, name=None, limit=None)
+        case()
     expect_listed(home)
 
 

@@ -8,14 +8,16 @@ import threading
 from pathlib import Path
 
 import pytest
-from support import make_plan, make_recovery, run_id
+from support import make_plan, make_recovery, make_step, run_id
 
 from subagents_nb.domain.experiments import Cell, ExperimentPart
+from subagents_nb.domain.models import ModelOrigin, parse_model
 from subagents_nb.domain.plan import LaunchPlan, Resumes
 from subagents_nb.domain.reuse import contract_key
+from subagents_nb.domain.settings import Endpoint
 from subagents_nb.errors import StoreError
 from subagents_nb.store import StoreHome, create_run, open_home
-from subagents_nb.store.contracts import alone_with, remember, runs_of
+from subagents_nb.store.contracts import alone_with, models_of, remember, runs_of
 
 
 @pytest.fixture
@@ -92,6 +94,50 @@ def test_it_is_private(home: StoreHome) -> None:
     put(home, 1)
     for path in (home.root / "contracts").rglob("*"):
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600)
+
+
+def by(text: str, origin: ModelOrigin, *, endpoints: dict[str, Endpoint] | None = None) -> dict[str, object]:
+    return {
+        "steps": (
+            make_step().model_copy(update={"model": parse_model(text, origin=origin, endpoints=endpoints or {})}),
+        )
+    }
+
+
+def test_models_that_not_every_machine_comes_to_by_itself_are_known(home: StoreHome) -> None:
+    lab = {"lab": Endpoint(base_url="http://lab/v1")}
+    put(home, 1, **by("openai:gpt-5-mini", "environment"))
+    put(home, 2, **by("groq:x:high", "settings"))
+    put(home, 3, **by("lab:m", "call", endpoints=lab))
+    put(home, 4, **by("openai:gpt-5", "call"))
+    put(home, 5, **by("local:smollm2", "embedded"))
+    put(home, 6, **by("groq:x:high", "settings"))
+    wanted = {"openai:gpt-5-mini", "groq:x:high", "lab:m"}
+    assert {model.requested for model in models_of(home)} == wanted
+    shutil.rmtree(home.root / "contracts")
+    assert {model.requested for model in models_of(home)} == wanted
+
+
+def test_a_model_that_can_not_be_read_is_passed_over(home: StoreHome) -> None:
+    put(home, 1, **by("openai:gpt-5-mini", "environment"))
+    folder = home.root / "contracts" / "models"
+    (folder / ("0" * 64)).write_text('{"kind": "provider"')
+    (folder / ("1" * 64)).mkdir()
+    (folder / ("2" * 64)).symlink_to("/etc/passwd")
+    assert [model.requested for model in models_of(home)] == ["openai:gpt-5-mini"]
+
+
+def test_an_index_of_an_earlier_version_is_made_again(home: StoreHome) -> None:
+    plan = put(home, 1, **by("openai:gpt-5-mini", "environment"))
+    shutil.rmtree(home.root / "contracts")
+    (home.root / "contracts" / key_of(plan)).mkdir(parents=True)
+    (home.root / "contracts" / ".whole").touch()
+    assert len(models_of(home)) == 1
+
+
+def test_an_empty_store_is_not_written_to_by_looking(home: StoreHome) -> None:
+    assert (runs_of(home, "0" * 64), models_of(home)) == ([], [])
+    assert not (home.root / "contracts").exists()
 
 
 def test_one_launcher_at_a_time(home: StoreHome) -> None:

@@ -82,6 +82,7 @@ def test_two_writers_of_one_file_leave_one_whole_document(
     assert list(tmp_path.iterdir()) == [target]
 
 
+@pytest.mark.row(23, cases=1)
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
 def test_files_and_directories_are_private_whatever_the_umask(tmp_path: Path, umask: int) -> None:
     before = os.umask(umask)

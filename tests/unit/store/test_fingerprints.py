@@ -8,7 +8,9 @@ import threading
 from pathlib import Path
 
 import pytest
+from support import until
 
+from subagents_nb.store import fingerprints
 from subagents_nb.store.fingerprints import Unsettled, file_sha256, names_below, names_sha256, own_names
 
 
@@ -48,6 +50,27 @@ def test_a_young_file_is_hashed_anew_each_time(tmp_path: Path) -> None:
     path.write_text("two")
     os.utime(path, ns=(info.st_atime_ns, info.st_mtime_ns))
     assert file_sha256(tmp_path, "a") != first
+
+
+def test_a_byte_changed_in_place_is_seen_although_the_time_was_set_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fingerprints, "_RACY_S", -1.0)  # as if the file had lain there for a while
+    path = tmp_path / "a"
+    path.write_text("one")
+    before = path.stat()
+    first = file_sha256(tmp_path, "a")
+    assert file_sha256(tmp_path, "a") == first
+
+    def changed() -> bool:
+        with open(path, "r+") as file:
+            file.write("two")
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        return path.stat().st_ctime_ns != before.st_ctime_ns
+
+    until(changed, what="another tick of the clock of the file system")
+    assert path.stat().st_mtime_ns == before.st_mtime_ns
+    assert file_sha256(tmp_path, "a") == hashlib.sha256(b"two").hexdigest()
 
 
 @pytest.mark.parametrize("path", ["../a", "/etc/passwd", "none", "folder", "a\0b", "out"])

@@ -15,6 +15,7 @@ from subagents_nb.store.layout import default_home
 ROOT = os.getuid() == 0
 
 
+@pytest.mark.row(23, cases=1)
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
 def test_a_new_store_is_private_whatever_the_umask(tmp_path: Path, umask: int) -> None:
     before = os.umask(umask)
@@ -26,6 +27,7 @@ def test_a_new_store_is_private_whatever_the_umask(tmp_path: Path, umask: int) -
         assert stat.S_IMODE(directory.stat().st_mode) == 0o700
 
 
+@pytest.mark.row(23, cases=1)
 @pytest.mark.parametrize("part", [".", "runs", "supervisor"])
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o702, 0o1777])
 def test_a_store_that_others_can_write_to_is_refused(tmp_path: Path, part: str, mode: int) -> None:
@@ -37,6 +39,7 @@ def test_a_store_that_others_can_write_to_is_refused(tmp_path: Path, part: str, 
     assert stat.S_IMODE(directory.stat().st_mode) == mode
 
 
+@pytest.mark.row(23, cases=1)
 def test_a_store_that_others_can_only_read_is_closed_to_them(tmp_path: Path) -> None:
     open_home(tmp_path / "store")
     (tmp_path / "store").chmod(0o755)
@@ -44,6 +47,7 @@ def test_a_store_that_others_can_only_read_is_closed_to_them(tmp_path: Path) -> 
     assert stat.S_IMODE((tmp_path / "store").stat().st_mode) == 0o700
 
 
+@pytest.mark.row(23, cases=1)
 @pytest.mark.parametrize("part", [".", "runs", "supervisor"])
 def test_a_link_in_place_of_the_store_is_refused(tmp_path: Path, part: str) -> None:
     (tmp_path / "elsewhere").mkdir(mode=0o700)

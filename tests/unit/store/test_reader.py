@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,23 @@ def test_the_whole_of_a_run_has_plan_and_process_too(home: StoreHome) -> None:
     snapshot = FileRuns(home).snapshot(run_id(1), whole=True)
     assert snapshot.plan == make_plan() and snapshot.process == make_process() and snapshot.damage == ()
     assert FileRuns(home).snapshot(run_id(1)).plan is None
+
+
+def test_a_run_at_work_that_wrote_nothing_for_long_is_said_to_be_silent(home: StoreHome) -> None:
+    root, runs = store(home, 1, plan=encode(make_plan())), FileRuns(home)
+
+    def silent(state: RunState, seconds: float) -> bool:
+        written = (datetime.now(UTC) - timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
+        (root / "status.json").write_bytes(encode(make_status(state=state, updated_at=written)))
+        found = runs.snapshot(run_id(1)).attention
+        return found is not None and found.kind == "unheard"
+
+    assert silent(RunState.RUNNING, 65)
+    assert not silent(RunState.RUNNING, 5)
+    assert not silent(RunState.RUNNING, -3600)  # the clock was put back meanwhile
+    assert not silent(RunState.QUEUED, 65)
+    (root / "verdict.json").write_bytes(encode(make_verdict()))
+    assert not silent(RunState.RUNNING, 65)
 
 
 def test_a_missing_store_has_no_runs(tmp_path: Path) -> None:

@@ -15,9 +15,10 @@ import pytest
 from support import make_plan, make_recovery, make_result, make_status, make_verdict
 
 from subagents_nb.domain.ids import make_run_id
-from subagents_nb.domain.plan import Resumes
+from subagents_nb.domain.plan import AttachedItem, Resumes, StepItem
 from subagents_nb.domain.questions import Question
 from subagents_nb.domain.retention import DAY_S, Collection, Keep
+from subagents_nb.domain.states import RunState
 from subagents_nb.errors import AmbiguousRun, StoreError, SubagentsError, UnknownRun
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run
 from subagents_nb.store.codec import encode
@@ -181,7 +182,6 @@ def take_over(home: StoreHome, run_id: str) -> None:
         (lambda home, run_id: (home.runs / run_id / "artifacts").symlink_to("/etc"), Keep.LINKED),
         (lambda home, run_id: (home.runs / run_id / "worktree").mkdir(), Keep.UNRESOLVED),
         (lambda home, run_id: (home.runs / run_id / "events.jsonl").touch(), Keep.YOUNG),
-        (ask, Keep.QUESTION),
         (take_over, Keep.UNREADABLE),
     ],
 )
@@ -196,10 +196,9 @@ def test_a_run_in_doubt_stays_where_it_is(
     assert (home.runs / run_id).exists()
 
 
-def test_an_answered_question_keeps_nothing(home: StoreHome) -> None:
+def test_a_question_that_nobody_can_answer_any_more_keeps_nothing(home: StoreHome) -> None:
     run_id = keep(home)
     ask(home, run_id)
-    (home.run(run_id).reply("q1")).write_text("{}")
     settle(home.runs / run_id, 40)
     assert len(gc(home).deleted) == 1
 
@@ -234,6 +233,19 @@ def test_a_source_stays_as_long_as_the_run_that_goes_on_from_it(home: StoreHome)
     shutil.rmtree(home.runs / paused)
     stopped = keep(home, 3, state="stopped", days=35, resumes=Resumes(run_id=source, digest="0" * 64))
     assert {run.run_id for run in gc(home).deleted} == {source, stopped}
+
+
+def test_a_run_stays_as_long_as_a_chain_that_is_attached_to_it_has_not_ended(home: StoreHome) -> None:
+    read, other = keep(home, 1), keep(home, 2)
+    items = (AttachedItem(attached_run=read), AttachedItem(attached_run=other), StepItem(step=0))
+    waiting = keep(home, 3, state=None, items=items)
+    queued = make_status(3, run_id=waiting, state=RunState.QUEUED, updated_at=moment(40))
+    RunWriter(home.run(waiting)).status(queued, milestone=False)
+    assert gc(home).kept == {Keep.QUEUED: 1, Keep.REFERENCED: 2}
+    ended = make_result(3, run_id=waiting, state="failed", ended_at=moment(40))
+    RunWriter(home.run(waiting)).result(ended)
+    settle(home.runs, 40)
+    assert {run.run_id for run in gc(home).deleted} == {read, other, waiting}
 
 
 def test_a_plan_of_a_newer_version_still_protects_its_source(home: StoreHome) -> None:

@@ -39,6 +39,7 @@ def test_a_living_process_is_alive(stranger: subprocess.Popen[str], nowhere: Run
     assert process_group(stranger.pid) == stranger.pid
 
 
+@pytest.mark.row(17, cases=1)
 def test_a_zombie_is_dead_and_so_is_what_was_reaped(stranger: subprocess.Popen[str], nowhere: RunPaths) -> None:
     identity = identify(stranger.pid, "t")
     os.kill(stranger.pid, signal.SIGKILL)
@@ -50,6 +51,7 @@ def test_a_zombie_is_dead_and_so_is_what_was_reaped(stranger: subprocess.Popen[s
     assert start_ticks(stranger.pid) is None
 
 
+@pytest.mark.row(17, cases=1)
 def test_a_stopped_process_is_alive(stranger: subprocess.Popen[str], nowhere: RunPaths) -> None:
     identity = identify(stranger.pid, "t")
     os.kill(stranger.pid, signal.SIGSTOP)
@@ -57,6 +59,7 @@ def test_a_stopped_process_is_alive(stranger: subprocess.Popen[str], nowhere: Ru
     os.kill(stranger.pid, signal.SIGCONT)
 
 
+@pytest.mark.row(17, cases=1)
 def test_a_stranger_with_a_dead_runners_pid_is_not_that_runner(
     stranger: subprocess.Popen[str], nowhere: RunPaths
 ) -> None:
@@ -66,6 +69,7 @@ def test_a_stranger_with_a_dead_runners_pid_is_not_that_runner(
     assert liveness_of(earlier, nowhere) is Liveness.DEAD
 
 
+@pytest.mark.row(17, cases=1)
 def test_another_machine_another_boot_and_another_container_are_told_apart(
     stranger: subprocess.Popen[str], nowhere: RunPaths
 ) -> None:

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from support import CHILDREN, alive, until
 
-from subagents_nb.domain.environment import RUN_MARK
+from subagents_nb.domain.environment import NO_RUN, RUN_MARK
+from subagents_nb.domain.records import ChildEnd
+from subagents_nb.supervisor.identity import start_ticks
 from subagents_nb.supervisor.leftovers import end_leftovers, mark_of
 
 MARK = mark_of("r-1kge3h9010000000001", "a" * 32)
@@ -77,3 +79,100 @@ def test_the_marked_are_ended_although_a_process_with_an_odd_name_is_about(start
     left = end_leftovers(ended_leader(start), MARK)
     assert left.ended == (marked.pid,)
     assert alive(odd.pid)
+
+
+def row_of(process: subprocess.Popen[str], **more: object) -> ChildEnd:
+    ticks = start_ticks(process.pid)
+    return ChildEnd.model_validate({"pid": process.pid, "start_ticks": ticks, "group": process.pid, **more})
+
+
+SHELL = """
+import subprocess, sys
+print(subprocess.Popen([{command}], env={{"PATH": "/usr/bin:/bin"}}).pid, flush=True)
+{after}
+"""
+
+
+@pytest.fixture
+def shell() -> Iterator[Callable[..., tuple[subprocess.Popen[str], int]]]:
+    """Start a command of a run, in its own session, and one below it that has thrown its environment away."""
+    begun: list[subprocess.Popen[str]] = []
+    below: list[int] = []
+
+    def begin(after: str = "sys.stdin.read()", *, away: bool = False) -> tuple[subprocess.Popen[str], int]:
+        command = "'setsid', '--wait', 'sleep', '300'" if away else "'sleep', '300'"
+        environ = {k: v for k, v in os.environ.items() if k != RUN_MARK}
+        process = subprocess.Popen(
+            [sys.executable, "-c", SHELL.format(command=command, after=after)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environ,
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        begun.append(process)
+        below.append(int(process.stdout.readline()))
+        return process, below[-1]
+
+    yield begin
+    for process in begun:
+        process.kill()
+        process.communicate()
+    for pid in below:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, 9)
+
+
+@pytest.mark.parametrize("away", [False, True], ids=["in its session", "in another"])
+@pytest.mark.parametrize("observed", [True, False], ids=["by its parent", "by a stranger"])
+def test_a_command_that_was_written_down_is_ended_with_all_below_it(
+    start: Starter, shell: Callable[..., tuple[subprocess.Popen[str], int]], away: bool, observed: bool
+) -> None:
+    process, below = shell(away=away)
+    left = end_leftovers(ended_leader(start) if observed else None, MARK, recorded=[row_of(process)])
+    assert {process.pid, below} <= set(left.ended) and left.empty is True
+    until(lambda: not alive(below), 5, what="the end of what was below it")
+
+
+def test_what_outlived_its_command_is_ended_by_who_can_prove_the_number_and_else_keeps_the_proof_away(
+    start: Starter, shell: Callable[..., tuple[subprocess.Popen[str], int]]
+) -> None:
+    process, below = shell(after="pass")
+    row = row_of(process)
+    process.wait()
+    left = end_leftovers(None, MARK, recorded=[row])
+    assert (left.ended, left.empty) == ((), False)
+    assert alive(below)
+    left = end_leftovers(ended_leader(start), MARK, recorded=[row])
+    assert (left.ended, left.empty) == ((below,), True)
+
+
+def test_a_number_that_was_given_out_again_and_a_notice_to_the_person_are_left_alone(start: Starter) -> None:
+    stranger, notice = start("session"), start("session")
+    row = row_of(stranger)
+    assert row.start_ticks is not None
+    earlier = row.model_copy(update={"start_ticks": row.start_ticks - 1})
+    left = end_leftovers(ended_leader(start), MARK, recorded=[earlier, row_of(notice, what="notice")])
+    assert (left.ended, left.empty) == ((), True)
+    assert alive(stranger.pid) and alive(notice.pid)
+
+
+def test_whoever_fell_to_us_is_ended_unless_it_says_that_it_is_of_another_run_or_of_none(start: Starter) -> None:
+    ours, other, none = start("session"), start("session", mark=MARK + "0"), start("session", mark=NO_RUN)
+    left = end_leftovers(ended_leader(start), MARK, fallen=lambda: {ours.pid, other.pid, none.pid})
+    assert left.ended == (ours.pid,) and left.empty is True
+    assert alive(other.pid) and alive(none.pid)
+
+
+def test_for_want_of_descriptors_nobody_is_said_to_be_gone(start: Starter, monkeypatch: pytest.MonkeyPatch) -> None:
+    marked = start("session", mark=MARK)
+
+    def refuse(pid: int) -> int:
+        raise OSError(24, f"Too many open files for {pid}")
+
+    with monkeypatch.context() as few:
+        few.setattr(os, "pidfd_open", refuse)
+        with pytest.raises(OSError, match="Too many"):
+            end_leftovers(None, MARK)
+    assert end_leftovers(None, MARK).ended == (marked.pid,)

@@ -37,6 +37,7 @@ def account(*children: ChildEnd, **more: object) -> Candidate:
         ("malformed", CLEAN, ("unknown", "runner-candidate-malformed", "malformed")),
         ("missing", CLEAN, ("observed", None, None)),
         ("missing", Leftovers((70,), empty=True), ("observed", None, "missing")),
+        ("missing", Leftovers((70,), empty=True, accounted=False), ("unknown", "runner-candidate-missing", "missing")),
     ],
 )
 def test_a_runners_account_can_take_a_proof_away_and_never_give_one(
@@ -48,6 +49,17 @@ def test_a_runners_account_can_take_a_proof_away_and_never_give_one(
 def test_a_runner_that_died_before_its_last_word_has_no_account_of_its_processes() -> None:
     proof = prove(began=True, ended_itself=False, left=CLEAN, said="missing", started=STARTED)
     assert proof == ("observed", None, "missing")
+
+
+def test_where_nobody_knows_what_a_dead_runner_had_started_nothing_is_proved() -> None:
+    left = Leftovers(empty=True, accounted=False)
+    proof = prove(began=True, ended_itself=False, left=left, said="missing", started=STARTED)
+    assert proof == ("unknown", "runner-candidate-missing", "missing")
+
+
+def test_a_session_that_is_still_held_in_the_runs_name_takes_the_proof_away() -> None:
+    proof = prove(began=True, ended_itself=True, left=CLEAN, said="missing", started=STARTED, lease_held=True)
+    assert proof[:2] == ("unknown", "session-lease-active")
 
 
 def test_a_runner_that_never_began_has_started_nothing() -> None:
