@@ -1,4 +1,7 @@
-"""Read and merge the settings: defaults < user file < project file < environment."""
+"""Read and merge the settings: defaults < user file < project file < environment.
+
+For the time limit of tools the environment comes before the files: what a file says of it stands.
+"""
 
 from __future__ import annotations
 
@@ -44,16 +47,18 @@ def load_settings(
     Args:
         cwd: the working directory; the project file is looked for at its project root.
         home: the home folder, for tests.
-        environ: the environment; `SUBAGENTS_NB_MODEL`, `_TIMEOUT` and `_THINKING` count, empty ones do not.
+        environ: the environment; `SUBAGENTS_NB_MODEL`, `_TIMEOUT`, `_THINKING`, `_REUSE` and `_TOOL_TIMEOUT` count,
+            empty ones do not.
         reserved: provider names that an endpoint may not take.
 
     Raises:
         SettingsProblem: any fault; the message lists all of them.
     """
     merged = _Merge(reserved)
+    merged.add_environment(environ, _BELOW_THE_FILES)
     for place in settings_files(project_root(cwd, home=home), home=home):
         merged.add_file(place)
-    merged.add_environment(environ)
+    merged.add_environment(environ, _ABOVE_THE_FILES)
     if merged.reasons:
         raise SettingsProblem(merged.reasons)
     return Settings.model_validate({**merged.values, "origins": merged.origins})
@@ -89,8 +94,8 @@ class _Merge:
         for key, value in table.items():
             self._add_key(key, value, place)
 
-    def add_environment(self, environ: Mapping[str, str]) -> None:
-        for variable, key in _ENVIRONMENT.items():
+    def add_environment(self, environ: Mapping[str, str], variables: Mapping[str, str]) -> None:
+        for variable, key in variables.items():
             if value := environ.get(variable, "").strip():
                 self._set(key, value, variable, f"{variable}: its value")
 
@@ -206,10 +211,10 @@ _READERS: Mapping[str, tuple[str, Callable[[object], object]]] = {
     "tool_env": ("tool_env", _variables),
     "reuse": ("reuse", _reuse),
 }
-_ENVIRONMENT: Mapping[str, str] = {
+_BELOW_THE_FILES: Mapping[str, str] = {"SUBAGENTS_NB_TOOL_TIMEOUT": "tool_timeout"}
+_ABOVE_THE_FILES: Mapping[str, str] = {
     "SUBAGENTS_NB_MODEL": "default_model",
     "SUBAGENTS_NB_TIMEOUT": "timeout",
     "SUBAGENTS_NB_THINKING": "default_thinking",
-    "SUBAGENTS_NB_TOOL_TIMEOUT": "tool_timeout",
     "SUBAGENTS_NB_REUSE": "reuse",
 }

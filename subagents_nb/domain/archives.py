@@ -12,6 +12,8 @@ from pydantic import Field, ValidationError
 from subagents_nb.domain.base import Document, Value
 from subagents_nb.domain.ids import is_run_id
 from subagents_nb.domain.plan import Draft, FanOutItem, LaunchPlan, PlanItem, StepPlan
+from subagents_nb.domain.records import RunResult, StepRecord, StepResult
+from subagents_nb.domain.states import StepState
 
 MANIFEST = "manifest.json"
 MAX_FILES = 20_000
@@ -137,6 +139,18 @@ def unpacked(plan: LaunchPlan, cwd: str) -> LaunchPlan:
     if digest != plan.digest:
         raise ValueError("its plan is not the one that its digest names")
     return packed(plan).model_copy(update={"cwd": cwd})
+
+
+def state_problem(document: object) -> str | None:
+    """Return why a record of an archive can't be of a run that has ended: whoever waited for it would wait for ever."""
+    steps: tuple[StepResult, ...] = ()
+    if isinstance(document, RunResult):
+        if document.state.live:
+            return f"it says that the run is {document.state}"
+        steps = document.steps
+    elif isinstance(document, StepRecord):
+        steps = (document.result,)
+    return "it says that a step is at work" if any(step.state is StepState.RUNNING for step in steps) else None
 
 
 def without_places(value: Any) -> Any:

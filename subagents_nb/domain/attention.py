@@ -1,15 +1,19 @@
-"""When a run may need a look. A symptom that is shown, never a verdict."""
+"""When a run may need a look. A symptom that is shown, never a verdict. The run's state is the worst of its steps'."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from subagents_nb.domain.agent import Thinking
 from subagents_nb.domain.base import Value
 
-Kind = Literal["question", "disk-full", "idle", "long-tool", "failing-edits"]
+Kind = Literal["question", "disk-full", "idle", "long-tool", "failing-edits", "unheard"]
 
 _SCALE: dict[str, float] = {"medium": 2.0, "high": 5.0, "xhigh": 10.0, "max": 10.0}
+# A runner that has nothing to say writes its status every five seconds all the same: three of those, and some slack.
+UNHEARD_S = 20.0
+_WORST_FIRST: tuple[Kind, ...] = ("disk-full", "question", "failing-edits", "long-tool", "idle")
 
 
 class Thresholds(Value):
@@ -34,37 +38,72 @@ class Attention(Value):
 
 
 class Pulse(Value):
-    """What the decision is made from; all times on the run's own clock, in seconds."""
+    """What the decision about one step is made from; all times on the run's own clock, in seconds."""
 
     now_s: float
     last_event_s: float
-    open_questions: int = 0
-    disk_full: bool = False  # it has to write something down and can't
+    who: str = ""  # which step, in a run of several
     open_tools: tuple[tuple[str, float], ...] = ()  # name, started
-    failed_edits: tuple[float, ...] = ()  # consecutive failures, when
+    failed_edits: tuple[float, ...] = ()  # the last ones without a success between them, when
+    failed_paths: tuple[tuple[str, tuple[float, ...]], ...] = ()  # those of one file since it was last written, when
 
 
 def attention(pulse: Pulse, thresholds: Thresholds) -> Attention | None:
-    """Decide whether to point at a run: a full disk first, a question, failing edits, a long tool, silence."""
-    if pulse.disk_full:
+    """Decide whether to point at a step: failing edits first, then a long tool, then silence."""
+    found = _failing(pulse, thresholds) or _slow(pulse, thresholds) or _silent(pulse, thresholds)
+    if found is None or not pulse.who:
+        return found
+    return found.model_copy(update={"text": f"{pulse.who}: {found.text}"})
+
+
+def attention_of_run(
+    steps: Iterable[Attention | None], *, open_questions: int, disk_full: bool, since_s: float
+) -> Attention | None:
+    """Return what to show for a run: what it needs itself, else the worst of what its steps give reason for."""
+    if disk_full:
         text = "The disk is full: it has a question and can't store it. It goes on when there is room."
-        return Attention(kind="disk-full", text=text, since_s=pulse.last_event_s)
-    if pulse.open_questions:
-        many = f"{pulse.open_questions} questions wait" if pulse.open_questions > 1 else "A question waits"
-        return Attention(kind="question", text=f"{many} for you.", since_s=pulse.last_event_s)
-    recent = [at for at in pulse.failed_edits if pulse.now_s - at <= thresholds.failing_window_s]
-    if len(recent) >= thresholds.failing_edits:
-        return Attention(kind="failing-edits", text=f"The last {len(recent)} edits failed.", since_s=recent[0])
-    slow = [(name, at) for name, at in pulse.open_tools if pulse.now_s - at >= thresholds.tool_s]
-    if slow:
-        name, at = min(slow, key=lambda item: item[1])
-        return Attention(
-            kind="long-tool", text=f"The tool {name} is at work for {_minutes(pulse.now_s - at)}.", since_s=at
-        )
-    silent = pulse.now_s - pulse.last_event_s
-    if not pulse.open_tools and silent >= thresholds.idle_s:
-        return Attention(kind="idle", text=f"Nothing was heard for {_minutes(silent)}.", since_s=pulse.last_event_s)
+        return Attention(kind="disk-full", text=text, since_s=since_s)
+    if open_questions:
+        many = f"{open_questions} questions wait" if open_questions > 1 else "A question waits"
+        return Attention(kind="question", text=f"{many} for you.", since_s=since_s)
+    found = [one for one in steps if one is not None]
+    return min(found, key=lambda one: (_WORST_FIRST.index(one.kind), one.since_s), default=None)
+
+
+def unheard(seconds: float, elapsed_s: float) -> Attention | None:
+    """Return what an observer says of a live run whose process has written nothing for so long: frozen, or far away.
+
+    `elapsed_s` is the run's own clock, as it was last heard of.
+    """
+    if seconds < UNHEARD_S:
+        return None
+    text = f"No word came from its process for {_minutes(seconds)}."
+    return Attention(kind="unheard", text=text, since_s=elapsed_s - seconds)
+
+
+def _failing(pulse: Pulse, thresholds: Thresholds) -> Attention | None:
+    for path, moments in (("", pulse.failed_edits), *pulse.failed_paths):
+        recent = [at for at in moments if pulse.now_s - at <= thresholds.failing_window_s]
+        if len(recent) >= thresholds.failing_edits:
+            of = f" of {path}" if path else ""
+            return Attention(kind="failing-edits", text=f"The last {len(recent)} edits{of} failed.", since_s=recent[0])
     return None
+
+
+def _slow(pulse: Pulse, thresholds: Thresholds) -> Attention | None:
+    slow = [(name, at) for name, at in pulse.open_tools if pulse.now_s - at >= thresholds.tool_s]
+    if not slow:
+        return None
+    name, at = min(slow, key=lambda item: item[1])
+    text = f"The tool {name} is at work for {_minutes(pulse.now_s - at)}."
+    return Attention(kind="long-tool", text=text, since_s=at)
+
+
+def _silent(pulse: Pulse, thresholds: Thresholds) -> Attention | None:
+    silent = pulse.now_s - pulse.last_event_s
+    if pulse.open_tools or silent < thresholds.idle_s:
+        return None
+    return Attention(kind="idle", text=f"Nothing was heard for {_minutes(silent)}.", since_s=pulse.last_event_s)
 
 
 def _minutes(seconds: float) -> str:

@@ -47,6 +47,11 @@ class Amount(Value):
             raise ValueError(f"soft ({self.soft:g}) is larger than hard ({self.hard:g})")
         return self
 
+    def less(self, used: float) -> Self:
+        """Return what is left of it."""
+        soft = self.soft if self.soft is not None and self.soft > used else None
+        return type(self)(hard=self.hard - used, soft=None if soft is None else soft - used)
+
 
 class UsageBudget(Value):
     """What a whole run may use, by what providers reported: nothing is reserved in advance.
@@ -77,6 +82,15 @@ class UsageBudget(Value):
                 worst = "soft-reached"
         return worst
 
+    def less(self, usage: Usage) -> Self:
+        """Return what a usage leaves of it, for work that goes on; of a hard amount something must be left.
+
+        A soft amount that was passed has been shown, and is gone. An unknown cost leaves all of the money.
+        """
+        used = {"tokens": usage.input_tokens + usage.output_tokens, "cost_usd": usage.cost_usd or 0.0}
+        left = {name: amount.less(used[name]) for name in used if (amount := getattr(self, name)) is not None}
+        return self.model_copy(update=left)
+
     def words(self, usage: Usage) -> str:
         """Say what was used of what, for people."""
         parts = []
@@ -86,3 +100,15 @@ class UsageBudget(Value):
             used = "an unknown cost" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
             parts.append(f"{used} of ${self.cost_usd.hard:g}")
         return " and ".join(parts)
+
+
+def retuned_budget(planned: UsageBudget | None, *, tokens: float | None, cost_usd: float | None) -> UsageBudget | None:
+    """Return a budget with the hard amounts that were given since it was planned; None while there is none at all.
+
+    One that was not planned ends the steps that are at work too, else it would hold for nothing.
+    """
+    amounts = {"tokens": tokens, "cost_usd": cost_usd}
+    given = {name: Amount(hard=hard) for name, hard in amounts.items() if hard is not None}
+    if planned is None:
+        return UsageBudget(**given, stop_running=True) if given else None
+    return planned.model_copy(update=given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
@@ -43,6 +44,13 @@ class Retuned(Value):
     at: str
     by: str
     changes: dict[str, float]
+
+
+def in_force(retunes: Iterable[Retuned]) -> Retune:
+    """Return all changes together; of the same limit the last counts."""
+    changes = {name: value for one in retunes for name, value in one.changes.items() if name in Retune.model_fields}
+    whole = {name: int(changes[name]) for name in ("max_requests", "concurrency") if name in changes}
+    return Retune.model_validate(changes | whole)
 
 
 _NEEDED = {"steer": ("text", "mode"), "retune": ("retune",), "cancel-tool": ("call_id",), "append": ("append",)}

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from subagents_nb.domain.models import PROVIDERS
 
 RUN_MARK = "SUBAGENTS_NB_RUN"  # run id and instance token: names every process a run started
+NO_RUN = "none"  # in its place: a process that is of no run, although one may have started it
 
 # Variables of the kernel, of debuggers, of git's routing, and those that would slow or change a fresh interpreter.
 _KERNEL = re.compile(

@@ -139,10 +139,14 @@ def _steps(flow: Chain) -> Iterator[Step]:
             yield item.each
 
 
-def sweep_digest(what: Chain | str | None, task: str | None, axes: Sequence[Axis], cwd: str) -> str:
-    """Return the digest of what is swept: the agent or chain, its task, where, and which parameters vary."""
+def sweep_digest(what: Chain | str | None, task: str | None, axes: Sequence[Axis], cwd: str | None = None) -> str:
+    """Return the digest of what is swept: the agent or chain, its task, and which parameters vary.
+
+    With `cwd` it is the one of earlier versions, which bound the place too: a sweep carried to another was not found.
+    """
     shown = what.model_dump(mode="json") if isinstance(what, Chain) else what
-    return sha256_text(stable_json([shown, task, cwd, sorted(axis.name for axis in axes)]))
+    where = [] if cwd is None else [cwd]
+    return sha256_text(stable_json([shown, task, *where, sorted(axis.name for axis in axes)]))
 
 
 def parsed(text: str, kind: Callable[[str], Any] | None = None) -> Any:

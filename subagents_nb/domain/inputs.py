@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from subagents_nb.domain.base import Value
 
@@ -34,12 +34,17 @@ class InputRecord(Value):
     file: str  # below the run's directory: inputs/NAME.EXT
     media_type: str
     bytes: int
-    sha256: str
+    sha256: str  # of the file
+    content_sha256: str | None = None  # of what a table holds, whatever wrote it; None: the file is what it holds
     description: str = ""  # columns, types and first rows, for the agent; cut
 
     def contract(self) -> dict[str, object]:
         """Return what the launch contract binds of it."""
-        return {"name": self.name, "kind": self.kind, "sha256": self.sha256}
+        return {"name": self.name, "kind": self.kind, "sha256": self.content_sha256 or self.sha256}
+
+    def by_file(self) -> Self:
+        """Return the record as versions made it that knew a table by the bytes of its file only."""
+        return self.model_copy(update={"content_sha256": None})
 
 
 def describe_table(

@@ -8,6 +8,9 @@ from typing import Literal
 
 from subagents_nb.domain.records import Actor, Identity, Reason
 
+UNSTORED = 74  # the exit code of a runner whose result no disk took
+_UNSTORED_WORDS = "result not stored: "  # what it says last then
+
 
 class Liveness(StrEnum):
     ALIVE = "alive"
@@ -20,7 +23,8 @@ class Seen:
     """What an observer saw of the process that a record names.
 
     `lock`: whether the run's lock is held; None where the file system can't tell. `ticks` is None if no such process
-    was found; `readable` is False if looking was not permitted.
+    was found; `readable` is False if looking was not permitted. `token` is the one that the run was launched under, by
+    another document than the one that names the process; None if no such document says it.
     """
 
     lock: Literal["held", "free"] | None
@@ -31,17 +35,18 @@ class Seen:
     readable: bool = True
     zombie: bool = False
     ticks: int | None = None
+    token: str | None = None
 
 
 def judge_liveness(identity: Identity | None, seen: Seen) -> Liveness:
-    """Decide whether the runner lives: the lock first, then host, boot, namespace, pid and start ticks.
+    """Decide whether the runner lives: the lock first, then token, host, boot, namespace, pid and start ticks.
 
     Source of the order: a lock the kernel releases is proof in itself; every other witness can be stale or reused.
     """
     if seen.lock == "held":
         return Liveness.ALIVE
-    if identity is None:
-        return Liveness.UNKNOWN
+    if identity is None or _differ(identity.token, seen.token):
+        return Liveness.UNKNOWN  # nobody is named, or a process of another launch
     if _differ(identity.host, seen.host):
         return Liveness.UNKNOWN
     if None in (identity.host, seen.host) and (identity.boot_id is None or identity.boot_id != seen.boot_id):
@@ -82,13 +87,21 @@ class Judgement:
 
 
 def judge_end(
-    *, began: bool, ending: Ending, stop_asked: bool, last_words: str, waited_as: str | None = None
+    *,
+    began: bool,
+    ending: Ending,
+    stop_asked: bool,
+    last_words: str,
+    said: str | None = None,
+    waited_as: str | None = None,
 ) -> Judgement:
     """Say what a run without a result came to, once its runner is proved gone.
 
-    `began` is whether the runner had taken the run over from its launcher. `last_words` is the end of its error output.
+    `began` is whether the runner had taken the run over from its launcher. `last_words` is the end of its error output,
+    `said` what its status says of its end.
     """
     how = _how(ending)
+    tail = f" Its last words: {last_words.rstrip('.')}." if last_words else ""
     if waited_as is not None:
         return Judgement(
             state="failed",
@@ -102,23 +115,39 @@ def judge_end(
             state="stopped",
             reason="stopped",
             actor="person",
-            message=f"The run was asked to stop and its process was ended ({how}).",
+            message=f"The run was asked to stop and its process was ended ({how}).{tail}",
+        )
+    if ending.exit_code == UNSTORED:
+        return Judgement(
+            state="failed",
+            reason="not-stored",
+            actor="self",
+            message=said or not_stored(last_words.removeprefix(_UNSTORED_WORDS)),
         )
     if not began:
-        tail = f" Its last words: {last_words}" if last_words else ""
         return Judgement(
             state="failed",
             reason="startup",
             actor="self" if ending.exit_code else "unknown",
             message=f"The run's process ended before it began to work ({how}).{tail} Launch it again.",
         )
-    actor: Actor = "outside" if ending.signal is not None else "unknown"
+    sent = ending.signal is not None and ending.signal not in _FAULTS
+    actor: Actor = "outside" if sent else "unknown"
     return Judgement(
         state="lost",
         reason="signal" if ending.signal is not None else "vanished",
         actor=actor,
-        message=f"The run's process went away without a result ({how}). "
+        message=f"The run's process went away without a result ({how}).{tail} "
         "What it had written is kept; nothing restarts by itself.",
+    )
+
+
+def not_stored(why: str) -> str:
+    """Say that a run ended without its result having been stored."""
+    why = f": {why.rstrip('.')}" if why else ""
+    return (
+        f"The run came to its end and its result could not be stored{why}. "
+        "Make room, then go on from its session with resume, or launch it again."
     )
 
 
@@ -126,12 +155,21 @@ _SIGNALS = {
     1: "SIGHUP",
     2: "SIGINT",
     3: "SIGQUIT",
+    4: "SIGILL",
+    5: "SIGTRAP",
     6: "SIGABRT",
+    7: "SIGBUS",
+    8: "SIGFPE",
     9: "SIGKILL",
     11: "SIGSEGV",
     13: "SIGPIPE",
     15: "SIGTERM",
+    24: "SIGXCPU",
+    25: "SIGXFSZ",
+    31: "SIGSYS",
 }
+# A process brings these upon itself, or the system does for what it did; that somebody sent one can't be told.
+_FAULTS = frozenset({4, 5, 6, 7, 8, 11, 24, 25, 31})
 
 
 def _how(ending: Ending) -> str:

@@ -146,6 +146,11 @@ def parse_model(
     )
 
 
+def depends_on_place(choice: ModelChoice) -> bool:
+    """Say whether another machine may not come to this model: nobody named it, or its endpoint is a setting."""
+    return choice.kind == "endpoint" or choice.origin in ("settings", "environment")
+
+
 def extra_for(choice: ModelChoice) -> str | None:
     """Return the extra of this package that carries the provider's client, if it needs one."""
     known = _BY_NAME.get(choice.provider)

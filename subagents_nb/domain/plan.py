@@ -264,6 +264,9 @@ class Draft(Value):
     resumes: Resumes | None = None
     notify_command: tuple[str, ...] = ()
     checkpoint_s: float | None = None
+    # Why no run of it could begin here and now: a key, a client or the embedded model is missing. A run that is there
+    # already can stand in all the same.
+    start_problems: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -326,9 +329,21 @@ def _item_contract(item: PlanItem) -> dict[str, Any]:
 
 def agents_of(steps: Iterable[StepPlan], items: Iterable[PlanItem] = ()) -> tuple[str, ...]:
     """Return the names of all agents that a plan may start, reviewers and those of fan-outs included."""
-    everything = [*steps, *(item.template for item in items if isinstance(item, FanOutItem))]
-    found = [step.agent for step in everything] + [s.reviewer.agent for s in everything if s.reviewer is not None]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(step.agent for step in _everything(steps, items)))
+
+
+def choices_of(steps: Iterable[StepPlan], items: Iterable[PlanItem] = ()) -> tuple[ModelChoice, ...]:
+    """Return the models of all steps that a plan may start, each once, reviewers and those of fan-outs included."""
+    found: list[ModelChoice] = []
+    for step in _everything(steps, items):
+        if step.model not in found:
+            found.append(step.model)
+    return tuple(found)
+
+
+def _everything(steps: Iterable[StepPlan], items: Iterable[PlanItem]) -> list[StepPlan]:
+    planned = [*steps, *(item.template for item in items if isinstance(item, FanOutItem))]
+    return planned + [step.reviewer for step in planned if step.reviewer is not None]
 
 
 def label_of(task: str) -> str:

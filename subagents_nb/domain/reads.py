@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
-from subagents_nb.domain.base import Value
+from subagents_nb.domain.base import Document, Value
 
 
 class FileRead(Value):
@@ -40,3 +42,10 @@ class ReadLog(Value):
     def tracked(self) -> bool:
         """Whether everything that was read is known."""
         return not self.untracked
+
+
+class ReadsSoFar(Document):
+    """What a run at work has read up to now: `reads.json`, replaced by its runner; its result holds the whole."""
+
+    kind: Literal["reads"] = "reads"
+    reads: ReadLog

@@ -14,7 +14,7 @@ from subagents_nb.domain.attention import Attention
 from subagents_nb.domain.base import Document, Value
 from subagents_nb.domain.control import Retuned, SteerReceipt
 from subagents_nb.domain.plan import StepPlan
-from subagents_nb.domain.questions import OpenQuestion
+from subagents_nb.domain.questions import Answered, OpenQuestion
 from subagents_nb.domain.reads import ReadLog
 from subagents_nb.domain.stages import Stage
 from subagents_nb.domain.states import RunState, StepState
@@ -29,7 +29,7 @@ Reason = Literal[
     "timeout", "stopped", "interrupted", "signal", "provider", "auth", "rate-limit", "connection", "truncated",
     "schema", "context", "budget", "no-answer", "model", "setup", "startup", "vanished", "output-limit", "internal",
     "unknown", "rejected", "fan-out", "placeholder", "child", "attached", "worktree", "fail-fast",
-    "drained",
+    "drained", "not-stored",
 ]  # fmt: skip
 # Who ended it.
 Actor = Literal["person", "deadline", "budget", "parent", "outside", "provider", "self", "unknown"]
@@ -116,6 +116,7 @@ class RunStatus(Document):
     draining: bool = False
     attention: Attention | None = None
     questions: tuple[OpenQuestion, ...] = ()
+    answers: tuple[Answered, ...] = ()  # what became of the last questions
     waited_s: float = 0.0  # waiting for the person or for a rate limit; no deadline counts it
     retunes: tuple[Retuned, ...] = ()
     steering: tuple[SteerReceipt, ...] = ()
@@ -124,6 +125,9 @@ class RunStatus(Document):
     pending_appends: int = 0
     fan_out_used: int = 0
     budget: str | None = None  # "soft-reached" or "hard-reached", with a usage budget
+    # Of a run that has ended and whose result no disk took: there is no other document to say it.
+    reason: Reason | None = None
+    error: str | None = None
 
 
 class Artifact(Value):
@@ -253,7 +257,7 @@ class Candidate(Document):
 
 
 class ProcessRecord(Document):
-    """Process-terminal proof, written by the process that started the runner."""
+    """Process-terminal proof, written by the process that started the runner, or by who takes over from it."""
 
     kind: Literal["process"] = "process"
     state: Literal["pending", "not-started", "observed", "unknown"]
@@ -262,6 +266,7 @@ class ProcessRecord(Document):
     pid: int | None = None
     start_ticks: int | None = None
     observer_pid: int | None = None
+    observer: Identity | None = None  # who watches it; its token is the run's
     observed_at: str | None = None
     exit_code: int | None = None
     signal: int | None = None

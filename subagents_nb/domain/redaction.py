@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-_KEY_LIKE = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
+from subagents_nb.domain.environment import is_secret
+
+# Looser than what tools are denied: nothing is lost but a value that nobody misses.
+_KEY_LIKE = re.compile(r"key(?!board)|token(?!iz)|secret|passw|credential|auth(?!or(?!iz))", re.IGNORECASE)
+# These say where a secret is kept or of which kind it is.
+_ABOUT = re.compile(
+    r"_(?:PATH|DIR|FILE|SOCK|SOCKET|HOST|METHOD|MODE|TYPE|NAME|REALM|FIELD|ALG|ALGORITHM)\Z", re.IGNORECASE
+)
+_SURELY = re.compile(r"pass|secret|pwd|tokens?\Z|(?:api|access|private)_?key", re.IGNORECASE)
+_WORDS = re.compile(r"[a-z]{1,15}(?:[-_. ][a-z]{1,15}){0,3}\Z")
 _SHORTEST_SECRET = 8
 _HIDDEN = "[redacted]"
 # Keys that say by their form what they are; of the others nobody can tell.
@@ -31,19 +42,27 @@ class Redactor:
     def __init__(self, environ: Mapping[str, str], names: Iterable[str] = (), *, shapes: bool = False) -> None:
         named = frozenset(names)
         values = {
-            value.strip()
+            text
             for name, value in environ.items()
-            if (name in named or _KEY_LIKE.search(name)) and len(value.strip()) >= _SHORTEST_SECRET
+            if len(text := value.strip()) >= _SHORTEST_SECRET and (name in named or _holds_secret(name, text))
         }
+        # As they stand in JSON, and on one line.
+        values |= {form for value in values for form in (json.dumps(value)[1:-1], " ".join(value.split()))}
         # The longest first: one secret may begin with another.
-        alternatives = "|".join(re.escape(value) for value in sorted(values, key=len, reverse=True))
-        self._pattern = re.compile(alternatives) if alternatives else None
+        self._values = tuple(sorted(values, key=len, reverse=True))
+        self._by_first = {value[0]: tuple(v for v in self._values if v[0] == value[0]) for value in self._values}
+        self._firsts = frozenset(self._by_first)
+        self._longest = len(self._values[0]) if self._values else 0
+        self._shortest = len(self._values[-1]) if self._values else sys.maxsize
         self._shapes = shapes
 
     def __call__(self, text: str) -> str:
         """Return the text without any of the values."""
-        kept = self._pattern.sub(_HIDDEN, text) if self._pattern else text
-        return _SHAPES.sub(_HIDDEN, kept) if self._shapes else kept
+        if len(text) >= self._shortest:
+            for value in self._values:
+                if value in text:
+                    text = text.replace(value, _HIDDEN)
+        return _SHAPES.sub(_HIDDEN, text) if self._shapes else text
 
     def data(self, value: Any) -> Any:
         """Return plain JSON data with every text in it redacted, keys too."""
@@ -54,3 +73,56 @@ class Redactor:
         if isinstance(value, list | tuple):
             return [self.data(one) for one in value]
         return value
+
+    def unfinished(self, text: str) -> int:
+        """Return where in the text an end begins that may be the beginning of a value; its length if there is none."""
+        size, by_first = len(text), self._by_first
+        if self._firsts.isdisjoint(text):
+            return size
+        for start in range(max(0, size - self._longest + 1), size):
+            if text[start] in by_first:  # every piece of every answer comes by here
+                for value in by_first[text[start]]:
+                    whole = len(value) <= size - start
+                    if not whole and value.startswith(text[start:]) and not self._within(text, start):
+                        return start
+        return size
+
+    def _within(self, text: str, place: int) -> bool:
+        """Say whether a whole value begins before a place and goes beyond it: what stands there begins none then."""
+        for value in self._values:
+            start = text.find(value, max(0, place - len(value) + 1))
+            if 0 <= start < place:
+                return True
+        return False
+
+
+class RedactedStream:
+    """A text that comes in pieces, given on without the values, whole or cut. Usual text is not kept back."""
+
+    def __init__(self, redact: Redactor) -> None:
+        self._redact = redact
+        self._kept = ""
+
+    @property
+    def waits(self) -> bool:
+        """Whether something is kept back."""
+        return bool(self._kept)
+
+    def push(self, piece: str) -> str:
+        """Take the next piece and return what may be shown by now."""
+        text = self._kept + piece if self._kept else piece
+        end = self._redact.unfinished(text)
+        self._kept = text[end:]
+        return self._redact(text[:end])
+
+    def end(self) -> str:
+        """Return what was kept back: no more comes that could complete it."""
+        kept, self._kept = self._kept, ""
+        return self._redact(kept)
+
+
+def _holds_secret(name: str, value: str) -> bool:
+    if not (is_secret(name) or _KEY_LIKE.search(name)) or _ABOUT.search(name):
+        return False
+    # AUTH_BACKEND=production is no secret, and an answer without the word is a worse answer.
+    return _SURELY.search(name) is not None or _WORDS.match(value) is None

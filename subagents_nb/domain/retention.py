@@ -33,7 +33,6 @@ class Keep(StrEnum):
     TAGGED = "tagged"
     REFERENCED = "referenced"
     LEASED = "leased"
-    QUESTION = "open-question"
     UNRESOLVED = "unresolved"
 
 
@@ -49,9 +48,8 @@ SAID: dict[Keep, str] = {
     Keep.UNKNOWN_AGE: "of unknown age",
     Keep.YOUNG: "young",
     Keep.TAGGED: f"tagged {KEEP_TAG}",
-    Keep.REFERENCED: "from which another run goes on",
+    Keep.REFERENCED: "from which another run goes on, or which it waits for",
     Keep.LEASED: "whose session is in use",
-    Keep.QUESTION: "with an open question",
     Keep.UNRESOLVED: "with files not yet taken over",
 }
 
@@ -64,8 +62,7 @@ class Facts:
     age_s: float | None  # since its last sign of any kind, the youngest counts; None: can't be told
     lock: Literal["held", "free"] | None
     lease: Literal["held", "free"] | None  # of its session
-    referenced: bool  # a run that lives or may be resumed goes on from it
-    open_questions: bool
+    referenced: bool  # a run that lives or may be resumed goes on from it, or a live chain is attached to it
     unresolved: bool  # it holds files that somebody still has to take over, such as a worktree
     linked: bool  # its directory, or something right in it, is a link, or not ours
 
@@ -96,14 +93,17 @@ def reason_to_keep(facts: Facts, *, keep_s: float) -> Keep | None:
         return Keep.REFERENCED
     if facts.lease == "held":
         return Keep.LEASED
-    if facts.open_questions:
-        return Keep.QUESTION
     return Keep.UNRESOLVED if facts.unresolved else None
 
 
 def may_go_on(state: RunState | None) -> bool:
     """Say whether a run that goes on from another one still needs it: not once it is over for good."""
     return state not in (RunState.STOPPED, RunState.REJECTED)
+
+
+def may_still_read(state: RunState | None) -> bool:
+    """Say whether a chain that is attached to another run still needs it: until it has ended, or nobody knows."""
+    return state is None or state.live or state is RunState.PAUSED
 
 
 def _unfinished(state: RunState) -> Keep | None:

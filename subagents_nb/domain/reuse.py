@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from subagents_nb.domain.base import sha256_text, stable_json
@@ -37,10 +38,10 @@ def key_of(digest: str, cwd: str, repeat: int = 0, part: ExperimentPart | None =
     return sha256_text(stable_json(bound))
 
 
-def why_not(result: RunResult, policy: ReusePolicy) -> str | None:
+def why_not(result: RunResult, policy: ReusePolicy, good: Collection[RunState] = (RunState.COMPLETE,)) -> str | None:
     """Return why an ended run can't stand in for a new launch, None if only its files remain to be compared."""
     name = result.name
-    if result.state is not RunState.COMPLETE:
+    if result.state not in good:
         return f"{name} is {result.state}"
     reads = result.reads
     changed = reads.changed if reads is not None else result.changed_files

@@ -49,7 +49,7 @@ class Settings(Value):
     python_memory_mb: int = Field(default=2048, gt=0)  # what the python tool's kernel may take
     keep_days: float = Field(default=30.0, gt=0)
     reuse: ReusePolicy = "tracked"  # which runs of the same contract may stand in for a new one
-    # A command that is told on standard input when a run waits for the person or has ended.
+    # A command that is told on standard input when a run asks the person, may need a look or ends without a result.
     notify_command: tuple[str, ...] = ()
     endpoints: dict[str, Endpoint] = Field(default_factory=dict)
     # Variables that the tools an agent starts may see although their names look secret.

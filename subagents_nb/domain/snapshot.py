@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from subagents_nb.domain.attention import Attention
+from subagents_nb.domain.attention import Attention, unheard
 from subagents_nb.domain.base import Value
 from subagents_nb.domain.control import Retuned
 from subagents_nb.domain.plan import LaunchPlan
@@ -36,7 +36,10 @@ class Damage(Value):
 
 
 class Snapshot(Value):
-    """One reading of a run. Precedence: result, verdict, status, plan; None for what was not there or not asked for."""
+    """One reading of a run. Precedence: result, verdict, status, plan; None for what was not there or not asked for.
+
+    A verdict beside the result of a paused run says that somebody stopped it since.
+    """
 
     run_id: str
     plan: LaunchPlan | None = None
@@ -45,19 +48,25 @@ class Snapshot(Value):
     verdict: Verdict | None = None
     process: ProcessRecord | None = None
     damage: tuple[Damage, ...] = Field(default=())
+    unheard_s: float = 0.0  # for how long the process of a run at work has written nothing, if that is too long
 
     @property
     def state(self) -> RunState | None:
         """Return the state that readers believe; None if nothing readable says one."""
-        if self.result is not None:
-            return self.result.state
-        if self.verdict is not None:
-            return RunState(self.verdict.state)
+        word = self.last_word
+        if word is not None:
+            return RunState(word.state)
         if self.status is not None:
             return self.status.state
         # A status that is there and can't be read may have said anything: that is no queued run.
         unread = any(damage.document == "status.json" for damage in self.damage)
         return RunState.QUEUED if self.plan is not None and not unread else None
+
+    @property
+    def last_word(self) -> RunResult | Verdict | None:
+        """Return the document that says how the run ended; None while none does."""
+        paused = self.result is not None and self.result.state is RunState.PAUSED
+        return self.verdict if self.result is None or (paused and self.verdict is not None) else self.result
 
     @property
     def ended(self) -> bool:
@@ -123,17 +132,19 @@ class Snapshot(Value):
     @property
     def reason(self) -> Reason | None:
         """Return why it ended as it did."""
-        if self.result is not None:
-            return self.result.reason
-        return self.verdict.reason if self.verdict is not None else None
+        for document in (self.last_word, self.status):
+            if document is not None:
+                return document.reason
+        return None
 
     @property
     def error(self) -> str | None:
         """Return what went wrong, in a sentence for a person."""
-        if self.result is not None:
-            return self.result.error
-        if self.verdict is not None:
-            return self.verdict.message
+        word = self.last_word
+        if word is not None:
+            return word.message if isinstance(word, Verdict) else word.error
+        if self.status is not None and self.status.error is not None:
+            return self.status.error
         if self.state is None and self.damage:
             first = self.damage[0]
             return f"{first.document} can't be read: {first.message}"
@@ -148,8 +159,10 @@ class Snapshot(Value):
 
     @property
     def attention(self) -> Attention | None:
-        """Return why a live run may need a look."""
-        return self.status.attention if self.status is not None and not self.ended else None
+        """Return why a live run may need a look: what its process says, or that it says nothing any more."""
+        if self.status is None or self.ended:
+            return None
+        return unheard(self.unheard_s, self.elapsed_s) or self.status.attention
 
     @property
     def questions(self) -> tuple[OpenQuestion, ...]:

@@ -18,7 +18,7 @@ _OF_A_STEP = ("output_schema", "output", "output_mode", "reads", "progress", "ac
 
 
 def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, facts: Facts) -> Draft:
-    """Return the whole plan of a run, but for its identity.
+    """Return the whole plan of a run, but for its identity; `start_problems` says why it could not begin now.
 
     Raises:
         LaunchRefused: with every reason found.
@@ -50,7 +50,7 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
         planned = plan_flow(request.flow, ground, reasons, limit=children)
         mode, steps, items = planned.mode, planned.steps, planned.items
     if reasons:
-        raise LaunchRefused(list(dict.fromkeys(reasons)))
+        raise LaunchRefused(list(dict.fromkeys([*reasons, *ground.start_problems])))
     return Draft(
         name=request.name,
         cwd=facts.cwd,
@@ -71,6 +71,7 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
         notes=tuple(ground.notes),
         tags=request.tags,
         origin=request.origin,
+        start_problems=tuple(ground.start_problems),
     )
 
 

@@ -200,7 +200,7 @@ class _Planner:
         found.extend(check_template(task, self.names, first=first, item=item, has_task=bool(self.task) or not first))
         step = plan_step(
             asked.model_copy(update={"task": task}),
-            self.ground,
+            self.ground.at(where),
             found,
             index=-1 if template else self.next_index,
             namespace=namespace,

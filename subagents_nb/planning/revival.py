@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from subagents_nb.domain.agent import AgentDefinition
 from subagents_nb.domain.base import Value
+from subagents_nb.domain.budgets import UsageBudget, retuned_budget
+from subagents_nb.domain.control import Retune, in_force
 from subagents_nb.domain.ids import is_run_name
 from subagents_nb.domain.plan import Draft, LaunchPlan, Origin, Resumes, StepPlan, label_of
 from subagents_nb.domain.snapshot import Snapshot
@@ -13,6 +16,7 @@ from subagents_nb.domain.states import RunState
 from subagents_nb.domain.usage import Usage
 from subagents_nb.domain.words import duration, parse_duration
 from subagents_nb.errors import LaunchRefused
+from subagents_nb.planning.budgets import plan_usage_budget
 from subagents_nb.planning.facts import Facts
 from subagents_nb.planning.steps import check_task, model_problem
 
@@ -24,6 +28,7 @@ class Revival(Value):
     name: str | None = None
     timeout: float | str | None = None
     max_requests: int | None = None
+    usage_budget: Any = None  # False: none
     origin: Origin = Origin()
 
 
@@ -32,7 +37,8 @@ def draft_revival(
 ) -> Draft:
     """Return the plan of a new run that goes on from a step of an ended one, with its agent, model, tools and schema.
 
-    Limits are inherited as what is left of them, in working time and requests, unless new ones are given.
+    Limits are inherited as they were in force at the end, retuned ones too: as what is left of them in working time,
+    requests and usage, unless new ones are given.
 
     Raises:
         LaunchRefused: with every reason found.
@@ -51,19 +57,21 @@ def draft_revival(
         reasons.append(facts.cwd_problem)
     if (problem := model_problem(step.model, facts)) is not None:
         reasons.append(problem)
-    timeout = _time_left(revival, plan, step, snapshot, reasons)
-    requests = revival.max_requests or step.max_requests - _used(snapshot, step).requests
-    if requests <= 0:
-        reasons.append(f"all {step.max_requests} requests of {plan.name} are used; give it more with max_requests")
+    retuned = in_force(snapshot.retunes)
+    timeout = _time_left(revival, plan, step, snapshot, retuned, reasons)
+    requests = _requests_left(revival, plan, step, snapshot, retuned, reasons)
+    budget = _budget_left(revival, plan, snapshot, retuned, reasons)
     if reasons:
         raise LaunchRefused(reasons)
     asked = {"task": revival.text, "label": label_of(revival.text), "max_requests": requests}
+    limits = {"timeout_s": None, "tool_timeout_s": retuned.tool_timeout_s or step.tool_timeout_s}
     # Whoever reads the answer now is a person: it is kept in no file and judged by no gate.
-    going_on = step.model_copy(update={**asked, "index": 0, "timeout_s": None, "output_name": None, "output": None})
+    going_on = step.model_copy(update={**asked, **limits, "index": 0, "output_name": None, "output": None})
     return Draft(
         name=revival.name,
         cwd=plan.cwd,
         steps=(going_on,),
+        usage_budget=budget,
         timeout_s=timeout,
         inputs=plan.inputs,
         python_memory_mb=plan.python_memory_mb,
@@ -83,7 +91,7 @@ def _used(snapshot: Snapshot, step: StepPlan) -> Usage:
 
 
 def _time_left(
-    revival: Revival, plan: LaunchPlan, step: StepPlan, snapshot: Snapshot, reasons: list[str]
+    revival: Revival, plan: LaunchPlan, step: StepPlan, snapshot: Snapshot, retuned: Retune, reasons: list[str]
 ) -> float | None:
     if revival.timeout is not None:
         try:
@@ -91,13 +99,43 @@ def _time_left(
         except ValueError as error:
             reasons.append(str(error))
             return None
-    if plan.timeout_s is None:
+    deadline = retuned.timeout_s or plan.timeout_s
+    if deadline is None:
         return step.timeout_s
-    left = plan.timeout_s - snapshot.elapsed_s
+    left = deadline - snapshot.elapsed_s
     if left <= 0:
-        reasons.append(f"the {duration(plan.timeout_s)} of {plan.name} are used up; give it more with --timeout")
+        reasons.append(f"the {duration(deadline)} of {plan.name} are used up; give it more with --timeout")
         return None
     return left
+
+
+def _requests_left(
+    revival: Revival, plan: LaunchPlan, step: StepPlan, snapshot: Snapshot, retuned: Retune, reasons: list[str]
+) -> int:
+    allowed = retuned.max_requests or step.max_requests
+    requests = revival.max_requests or allowed - _used(snapshot, step).requests
+    if requests <= 0:
+        reasons.append(f"all {allowed} requests of {plan.name} are used; give it more with max_requests")
+    return requests
+
+
+def _budget_left(
+    revival: Revival, plan: LaunchPlan, snapshot: Snapshot, retuned: Retune, reasons: list[str]
+) -> UsageBudget | None:
+    if revival.usage_budget is not None:
+        return plan_usage_budget(revival.usage_budget, reasons, single=True)
+    budget = retuned_budget(plan.usage_budget, tokens=retuned.tokens, cost_usd=retuned.cost_usd)
+    if budget is None:
+        return None
+    used = snapshot.usage
+    if budget.judge(used) == "hard-reached":
+        reasons.append(
+            f"the usage budget of {plan.name} is used up: {budget.words(used)}; give it more with --usage-budget"
+        )
+        return None
+    left = budget.less(used)
+    # Of a chain it kept later steps from starting; here there is none.
+    return left.model_copy(update={"stop_running": True}) if plan.is_flow else left
 
 
 def same_agents(recorded: Sequence[AgentDefinition], plan: LaunchPlan) -> bool:

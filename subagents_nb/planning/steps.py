@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 from subagents_nb.catalog import AmbiguousAgent, BrokenAgent, UnknownAgent, resolve
 from subagents_nb.domain.agent import THINKING_LEVELS, AgentCatalog, AgentDefinition, Thinking
@@ -27,17 +28,30 @@ _IGNORED = ("permission", "permissions", "memory", "runner")
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What the steps of one launch are planned on; notes gather here, each once."""
+    """What the steps of one launch are planned on; notes gather here, each once, and what keeps a run from beginning.
+
+    `where` is the place in the launch that is planned just now, for what is said of it.
+    """
 
     request: LaunchRequest
     catalog: AgentCatalog
     settings: Settings
     facts: Facts
     notes: dict[str, None] = field(default_factory=dict)
+    start_problems: dict[str, None] = field(default_factory=dict)
+    where: str = ""
 
     def note(self, text: str) -> None:
         """Add a quiet remark."""
         self.notes[text] = None
+
+    def start_problem(self, text: str) -> None:
+        """Add why the run can't begin here and now, although it could be planned."""
+        self.start_problems[f"{self.where}{text}"] = None
+
+    def at(self, where: str) -> Self:
+        """Return the same ground for a place in the launch."""
+        return replace(self, where=f"{self.where}{where}: ")
 
 
 def plan_step(
@@ -111,8 +125,9 @@ def plan_step(
 def _reviewer(agent: str, ground: Ground, reasons: list[str]) -> StepPlan | None:
     # Its task is written by the runner, when there is something to review.
     found: list[str] = []
-    planned = plan_step(Step(agent=agent, task="{review}", acceptance=False, output=False), ground, found)
-    reasons.extend(f"acceptance.review.agent: {reason}" for reason in found)
+    where = "acceptance.review.agent"
+    planned = plan_step(Step(agent=agent, task="{review}", acceptance=False, output=False), ground.at(where), found)
+    reasons.extend(f"{where}: {reason}" for reason in found)
     return planned
 
 
@@ -179,7 +194,10 @@ def _model(
     if choice.thinking is None and thinking is not None:
         choice = choice.model_copy(update={"thinking": thinking})
     if (problem := model_problem(choice, facts)) is not None:
-        reasons.append(problem)
+        if choice.kind == "scripted":
+            reasons.append(problem)
+        else:
+            ground.start_problem(problem)
     if choice.origin == "environment":
         ground.note(f"Model {choice.label}: nobody named one, and {_named(choice, facts)} is set.")
     elif choice.origin == "embedded":

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 
+from subagents_nb.domain.attention import Attention, Pulse, Thresholds, attention
 from subagents_nb.domain.events import (
     ArtifactMade,
     EngineEvent,
@@ -16,6 +17,7 @@ from subagents_nb.domain.events import (
 )
 from subagents_nb.domain.records import Artifact, Refusal, StepResult, StepStatus, ToolRow
 from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.domain.words import one_line
 from subagents_nb.store.codec import lenient_json
 
 _CROWD = 8  # beyond so many steps each shows a shorter tail
@@ -25,6 +27,8 @@ _BRIEF_VALUE = 64 * 1024
 _KEPT_ROWS = 50
 _KEPT_FILES = 500
 _EDITS = ("write", "edit")
+_KEPT_FAILURES = 10
+_KEPT_PATHS = 50
 
 
 class StepAccount:
@@ -35,11 +39,12 @@ class StepAccount:
         self.refusals: list[Refusal] = []
         self.changed_files: list[str] = []
         self.artifacts: list[Artifact] = []
-        self.failed_edits: list[float] = []
         self.last_event_s = 0.0
         self.result: StepResult | None = None
         self._open: dict[str, tuple[str, str, float]] = {}
         self._rows: list[ToolRow] = []
+        self._failed_edits: list[float] = []  # since the last that went well
+        self._failed_paths: dict[str, list[float]] = {}  # of each file, since it was last written
         self._streams: dict[str, list[str]] = {"thinking": [], "text": []}
 
     def take(self, event: EngineEvent, now_s: float) -> bool:
@@ -61,6 +66,9 @@ class StepAccount:
                 if path not in self.changed_files and len(self.changed_files) < _KEPT_FILES:
                     self.changed_files.append(path)
             case ArtifactMade(artifact):
+                # A file that is kept again takes the place of what it was.
+                same = (artifact.kind, artifact.name)
+                self.artifacts = [one for one in self.artifacts if (one.kind, one.name) != same]
                 self.artifacts.append(artifact)
             case _:
                 pass
@@ -77,6 +85,17 @@ class StepAccount:
     def open_tools(self) -> tuple[tuple[str, float], ...]:
         """Return the tools at work with the time they began."""
         return tuple((name, at) for name, _, at in self._open.values())
+
+    def pulse(self, now_s: float, *, alone: bool) -> Pulse:
+        """Return what is decided from whether to point at the step; `alone` if the run has no other."""
+        return Pulse(
+            now_s=now_s,
+            last_event_s=self.last_event_s,
+            who="" if alone else f"Step {self.status.index} ({self.status.agent})",
+            open_tools=self.open_tools,
+            failed_edits=tuple(self._failed_edits),
+            failed_paths=tuple((path, tuple(moments)) for path, moments in self._failed_paths.items()),
+        )
 
     def open_rows(self, now_s: float) -> tuple[ToolRow, ...]:
         """Return the tools at work as rows."""
@@ -133,10 +152,36 @@ class StepAccount:
         if event.refused is not None:
             self.refusals.append(Refusal(tool=name, why=event.refused[:300]))
         if name in _EDITS:
-            self.failed_edits = [*self.failed_edits, now_s][-10:] if not event.ok else []
+            self._edited(one_line(args, 80), now_s, ok=event.ok)
         state = "refused" if event.refused is not None else "complete" if event.ok else "failed"
         row = {"call_id": event.call_id, "name": name, "args": args[:160], "state": state}
         self._rows.append(ToolRow.model_validate({**row, "seconds": round(event.seconds, 3)}))
+
+    def _edited(self, path: str, now_s: float, *, ok: bool) -> None:
+        # What is shown of an edit's arguments is its path.
+        if ok:
+            self._failed_edits.clear()
+            self._failed_paths.pop(path, None)
+            return
+        self._failed_edits = [*self._failed_edits, now_s][-_KEPT_FAILURES:]
+        self._failed_paths[path] = [*self._failed_paths.pop(path, ()), now_s][-_KEPT_FAILURES:]
+        if len(self._failed_paths) > _KEPT_PATHS:
+            del self._failed_paths[next(iter(self._failed_paths))]  # the one that failed longest ago
+
+
+def concerns(
+    accounts: Sequence[StepAccount],
+    patience: Callable[[int], Thresholds],
+    waiting: Collection[int],
+    *,
+    now_s: float,
+    alone: bool,
+) -> list[Attention | None]:
+    """Return what each step gives reason to point at; one that is `waiting` is not silent."""
+    for account in accounts:
+        if account.status.index in waiting:
+            account.last_event_s = now_s
+    return [attention(one.pulse(now_s, alone=alone), patience(one.status.index)) for one in accounts]
 
 
 def brief(result: StepResult) -> StepResult:

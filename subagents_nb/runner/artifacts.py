@@ -36,6 +36,7 @@ class ArtifactKeeper:
         self._disk = disk
         self._guard = threading.RLock()
         self._counts: dict[str, int] = {}
+        self._files: dict[tuple[str, str], Artifact] = {}  # by directory and path in it: the latest
         self._bytes = 0
         self._made = False
 
@@ -57,12 +58,24 @@ class ArtifactKeeper:
         numbers = shape if isinstance(shape, list) and all(isinstance(n, int) for n in shape) else []
         return self._keep(step, "table", data, ".parquet", PARQUET, shape=tuple(numbers[:2]) or None)
 
+    def has(self, cwd: Path, path: str) -> bool:
+        """Say whether a file of this directory is an artifact already."""
+        return (str(cwd), path) in self._files
+
     def file(self, step: int, cwd: Path, path: str) -> Artifact | None:
-        """Keep a file of the workspace; one that is too large is named only."""
+        """Keep a file of the workspace; one that is too large is named only. Kept again by its step, it is replaced."""
+        artifact = self._file(step, cwd, path)
+        if artifact is not None:
+            self._files[str(cwd), path] = artifact
+        return artifact
+
+    def _file(self, step: int, cwd: Path, path: str) -> Artifact | None:
         media_type = mimetypes.guess_type(path)[0] or "application/octet-stream"
         data = _content(cwd, path, MOST_FILE_BYTES)
         if data is not None:
-            return self._keep(step, "file", data, f"-{_plain(path)}", media_type, workspace=path)
+            before = self._files.get((str(cwd), path))
+            before = before if before is not None and before.path and before.step == step else None
+            return self._keep(step, "file", data, f"-{_plain(path)}", media_type, workspace=path, before=before)
         try:
             with open_file(cwd, path) as handle:
                 size, digest = os.fstat(handle).st_size, hashlib.sha256()
@@ -84,28 +97,30 @@ class ArtifactKeeper:
         *,
         shape: tuple[int, ...] | None = None,
         workspace: str | None = None,
+        before: Artifact | None = None,
     ) -> Artifact | None:
         with self._guard:
-            if self._bytes + len(data) > MOST_BYTES or sum(self._counts.values()) >= MOST:
+            more = len(data) - (before.size if before is not None else 0)
+            count = self._counts.get(kind, 0) + (before is None)
+            if self._bytes + more > MOST_BYTES or (before is None and sum(self._counts.values()) >= MOST):
                 self._say(f"a {kind} was not kept: the run has as many artifacts as it may have")
                 return None
-            number = self._counts.get(kind, 0) + 1
             short = {"figure": "fig", "table": "table", "file": "file"}[kind]
-            path = f"{FOLDER}/{step}-{short}-{number}{ending}"
+            path = before.path if before is not None else f"{FOLDER}/{step}-{short}-{count}{ending}"
             try:
                 self._begin()
                 self._disk.replace(self._root / path, data, durable=False)
             except OSError as error:
                 self._say(f"a {kind} was not kept: {error.strerror}")
                 return None
-            self._counts[kind] = number
-            self._bytes += len(data)
+            self._counts[kind] = count
+            self._bytes += more
         return Artifact(
             path=path,
             size=len(data),
             sha256=hashlib.sha256(data).hexdigest(),
             media_type=media_type,
-            name=workspace or f"{short}{number}",
+            name=workspace or f"{short}{count}",
             step=step,
             kind=kind,
             shape=shape,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass
 
 from subagents_nb.domain.control import ControlRequest
@@ -52,7 +53,12 @@ def past_disk_cap(used: int) -> Cause:
     return Cause(RunState.FAILED, "output-limit", "budget", text)
 
 
-SIGNALLED = Cause(RunState.STOPPED, "signal", "outside", "A signal from outside (SIGTERM) ended the run.")
+def signalled(number: int) -> Cause:
+    """Return the cause that a signal makes which asks the process to end."""
+    return Cause(
+        RunState.STOPPED, "signal", "outside", f"A signal from outside ({signal.Signals(number).name}) ended the run."
+    )
+
 
 GONE = Cause(RunState.STOPPED, "vanished", "outside", "The run's directory was deleted while it worked.")
 

@@ -60,6 +60,12 @@ class WorkClock:
             return self._waited + (self._now() - self._wait_began if self._wait_began is not None else 0.0)
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether it stands still just now."""
+        with self._guard:
+            return self._wait_began is not None
+
+    @property
     def worked_s(self) -> float:
         """Return how long it worked so far."""
         return self._now() - self._began - self.waited_s

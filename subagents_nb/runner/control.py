@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import assert_never
 
-from subagents_nb.domain.attention import Thresholds
 from subagents_nb.domain.control import ControlAnswer, ControlRequest, Retuned
 from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.states import RunState
@@ -23,6 +22,7 @@ from subagents_nb.runner.flow import Appended, Flow, names_of
 from subagents_nb.runner.journal import Journal
 from subagents_nb.runner.limits import LiveLimits
 from subagents_nb.runner.stdio import cap
+from subagents_nb.runner.work import TimeLeft
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.usage import DISK_CAP_BYTES, disk_use
 from subagents_nb.store.writer import RunWriter
@@ -31,9 +31,6 @@ POLL_S = 0.1
 GRACE_S = 3.0
 _CONSIDER_S = 1.0
 _MEASURE_S = 5.0
-_CHECKPOINT = (
-    "The deadline is {left} away. Leave what you have found so far as your final answer now, and say what is missing."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,18 +61,20 @@ class Control:
         self._flow = flow
         self._limits = limits
         self._levers = levers
-        self._thresholds = _thresholds(plan)
         self._seen: set[str] = set()
         self._over = threading.Event()
         self._guard = threading.Lock()
         self._since = self._considered = self._measured = 0.0
-        self._reminded = False
         self._noted: Cause | None = None
         self.cause: Cause | None = None
         self._thread = threading.Thread(target=self._watch, name="control", daemon=True)
 
     def start(self) -> None:
-        """Begin to listen."""
+        """Begin to listen. What was asked while the run waited for a place is carried out before any work."""
+        try:
+            self._hear()
+        except Exception:  # noqa: BLE001 - as in `_watch`, which goes on from here
+            traceback.print_exc()
         self._thread.start()
 
     def close(self) -> None:
@@ -133,19 +132,16 @@ class Control:
             self.end(past_disk_cap(used))
 
     def _keep_time(self) -> None:
-        timeout, elapsed = self._limits.timeout_s, self._journal.elapsed_s
+        timeout, elapsed, left = self._limits.timeout_s, self._journal.elapsed_s, None
         if timeout is not None:
-            if elapsed >= timeout:
+            left = TimeLeft(timeout - elapsed, timeout)
+            if left.left_s <= 0:
                 self.end(past_deadline(timeout, self._journal.activity))
-            elif self._plan.checkpoint_s and not self._reminded and timeout - elapsed <= self._plan.checkpoint_s:
-                self._reminded = True
-                for work in self._crew.at_work:
-                    work.inbox.remind(_CHECKPOINT.format(left=duration(round(timeout - elapsed))))
-        self._crew.keep_time()
+        self._crew.keep_time(left, self._plan.checkpoint_s if self.cause is None else None)
         now = time.monotonic()
         if now - self._considered >= _CONSIDER_S:
             self._considered = now
-            found = self._journal.consider(self._thresholds)
+            found = self._journal.consider(self._crew.patience, self._crew.waiting)
             if found is not None and found.kind != "question":
                 self._levers.tell(f"may need a look: {found.text}")
 
@@ -161,8 +157,8 @@ class Control:
                 self._answer(request_id, "refused", f"the request can't be understood: {why}")
             else:
                 outcome, text = self._carry_out(request)
-                if outcome:
-                    self._answer(request.request_id, outcome, text)
+                if outcome and not self._answer(request.request_id, outcome, text):
+                    self._writer.mark_heard(request)
 
     def _carry_out(self, request: ControlRequest) -> tuple[str, str]:
         """Return the outcome and what is said about it; an empty outcome means that somebody else answers."""
@@ -237,22 +233,17 @@ class Control:
             return "refused", f"the run has worked for {duration(round(self._journal.elapsed_s))} already"
         self._limits.retune(change)
         self._flow.retuned()
-        self._reminded = False
+        if change.timeout_s is not None:
+            self._crew.remind_anew()
         self._journal.retuned(
             Retuned(at=utc_now(), by=request.asked_by, changes=change.changes), self._limits.timeout_s
         )
         return "accepted", ""
 
-    def _answer(self, request_id: str, outcome: str, text: str) -> None:
+    def _answer(self, request_id: str, outcome: str, text: str) -> bool:
         answer = {"run_id": self._plan.run_id, "request_id": request_id, "answered_at": utc_now()}
         try:
             self._writer.answer(ControlAnswer.model_validate({**answer, "outcome": outcome, "text": text}))
         except OSError:
-            return  # nobody may be waiting; the run's state says it as well
-
-
-def _thresholds(plan: LaunchPlan) -> Thresholds:
-    """Return how long silence is fine: as long as for the step that thinks hardest."""
-    return max(
-        (Thresholds().scaled(step.thinking) for step in plan.steps), key=lambda t: t.idle_s, default=Thresholds()
-    )
+            return False  # nobody may be waiting; the run's state says it as well
+        return True

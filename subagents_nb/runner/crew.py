@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
+from subagents_nb.domain.attention import Thresholds
 from subagents_nb.domain.plan import StepPlan
 from subagents_nb.runner.causes import Cause
-from subagents_nb.runner.work import StepWork, Workshop
+from subagents_nb.runner.work import StepWork, TimeLeft, Workshop
 
 
 class Crew:
@@ -64,12 +65,28 @@ class Crew:
         for work in works:
             work.end(cause)
 
-    def keep_time(self) -> None:
-        """End the steps that are past their own deadlines."""
+    def keep_time(self, run: TimeLeft | None, checkpoint_s: float | None) -> None:
+        """End the steps that are past their own deadlines, and remind those that are near to one, or to the run's."""
         for work in self.at_work:
             cause = work.overdue()
             if cause is not None:
                 work.end(cause)
+            elif checkpoint_s is not None:
+                work.remind(run, checkpoint_s)
+
+    def remind_anew(self) -> None:
+        """The deadlines are others now: what was said of the old ones counts no more."""
+        for work in self.all:
+            work.remind_anew()
+
+    @property
+    def waiting(self) -> Collection[int]:
+        """Return the numbers of the steps that wait for the person or for a rate limit."""
+        return {work.step.index for work in self.at_work if work.waits}
+
+    def patience(self, index: int) -> Thresholds:
+        """Return when to point at a step: one that thinks harder may be silent longer."""
+        return Thresholds().scaled(self.work(index).step.thinking)
 
     def cancel_tool(self, call_id: str) -> bool:
         """End one open tool call, whichever step made it."""

@@ -74,6 +74,6 @@ class RunInbox:
         answer = {"run_id": request.run_id, "request_id": request.request_id, "answered_at": now}
         with contextlib.suppress(OSError):  # a full disk keeps the receipt back, not the message
             self._writer.answer(ControlAnswer.model_validate({**answer, "outcome": outcome}))
-        preview = one_line(request.text or "", 80)
+        preview = one_line(self._journal.clean(request.text or ""), 80)
         receipt = {"request_id": request.request_id, "preview": preview, "outcome": outcome, "at": now}
         self._journal.steering(SteerReceipt.model_validate(receipt))

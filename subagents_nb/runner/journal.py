@@ -6,14 +6,14 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from subagents_nb.domain.attention import Attention, Pulse, Thresholds, attention
+from subagents_nb.domain.attention import Attention, Thresholds, attention_of_run
 from subagents_nb.domain.control import KEPT_RECEIPTS, Retuned, SteerReceipt
 from subagents_nb.domain.events import EngineEvent
-from subagents_nb.domain.plan import LaunchPlan, StepPlan
-from subagents_nb.domain.questions import OpenQuestion
+from subagents_nb.domain.judge import not_stored
+from subagents_nb.domain.plan import LaunchPlan, StepPlan, choices_of
 from subagents_nb.domain.reads import ReadLog
 from subagents_nb.domain.records import (
     Actor,
@@ -27,9 +27,11 @@ from subagents_nb.domain.records import (
     first_step,
 )
 from subagents_nb.domain.states import RunState, StepState, advance, event_to
-from subagents_nb.runner.account import StepAccount, brief
+from subagents_nb.runner.account import StepAccount, brief, concerns
 from subagents_nb.runner.clock import WorkClock
+from subagents_nb.runner.insisting import insist
 from subagents_nb.runner.lines import event_line
+from subagents_nb.runner.redacting import Clean
 from subagents_nb.runner.stages import Stages
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.writer import RunWriter
@@ -38,7 +40,6 @@ STATUS_EVERY_S = 0.1
 # Every write wakes whoever watches: a kernel with fifty silent runs would pay three times as much for one every 1.5 s.
 HEARTBEAT_S, TOOL_HEARTBEAT_S = 5.0, 1.0
 REWORD_S = 10.0  # how often "at work for 5 min" is counted anew
-_FIRST_RETRY_S, _LAST_RETRY_S, _GIVE_UP_S = 0.1, 5.0, 600.0
 _STREAM_LINE_CHARS = 600  # at six bytes a character still one line below what a single write carries whole
 
 
@@ -64,11 +65,13 @@ class Journal:
         self._worded = 0.0  # when the text of the attention was last made
         self._dirty = False
         self._finished = False
+        self.unstored = False  # the disk never took the result
         self._refused = False  # the disk took no status the last time
         self.disk_full = False  # something that can't be left out waits for room
         self._status = first
         self._accounts = {step.index: StepAccount(step) for step in first.steps}
         self._stages = Stages(first.stages)
+        self.clean = Clean(plan)  # no secret gets into what is written
 
     @property
     def elapsed_s(self) -> float:
@@ -109,6 +112,7 @@ class Journal:
     def add_steps(self, steps: Sequence[StepPlan], labels: Sequence[str] = ()) -> None:
         """Take in steps that a fan-out or an append adds."""
         with self._guard:
+            self.clean.know(choices_of(steps))
             for number, step in enumerate(steps):
                 label = labels[number] if labels else step.title
                 self._writer.add_step(step.index)
@@ -141,7 +145,9 @@ class Journal:
             if self._finished or account.result is not None:
                 return
             now = round(self.elapsed_s, 3)
-            ended = result.model_copy(update={"started_s": account.status.started_s, "ended_s": now})
+            self._take(account, self.clean.rest(result.index))
+            times = {"started_s": account.status.started_s, "ended_s": now}
+            ended = self.clean.result(result).model_copy(update=times)
             account.end(ended)
             self._dirty = True
             if not self._plan.is_flow:
@@ -157,12 +163,15 @@ class Journal:
             if self._finished:
                 return
             self._dirty = True
-            account = self._accounts[index]
-            if account.take(event, self.elapsed_s):
-                self._flush_streams()
-                self._line(*event_line(event), keep=False, step=index)
+            self._take(self._accounts[index], self.clean.events(index, event))
             if time.monotonic() - self._written >= STATUS_EVERY_S:
                 self.flush()
+
+    def _take(self, account: StepAccount, events: Sequence[EngineEvent]) -> None:
+        for event in events:
+            if account.take(event, self.elapsed_s):
+                self._flush_streams()
+                self._line(*event_line(event), keep=False, step=account.status.index)
 
     def flush(self) -> None:
         """Write what came since the last write; called by the runner's tick."""
@@ -205,32 +214,34 @@ class Journal:
         fields = {"request": receipt.request_id, "outcome": receipt.outcome}
         self._milestone("steering", fields, steering=(*others, receipt)[-KEPT_RECEIPTS:])
 
-    def questions(self, questions: tuple[OpenQuestion, ...], what: str) -> None:
-        """Show the questions that wait for the person; `what` names the change for the events."""
-        self._milestone(what, {"open": len(questions)}, questions=questions)
+    def questions(self, what: str, fields: Mapping[str, Any], **update: Any) -> None:
+        """Show the questions that wait for the person and what became of others; `what` names the change."""
+        self._milestone(what, fields, **update)
 
-    def consider(self, thresholds: Thresholds) -> Attention | None:
-        """Decide anew whether to point at this run; return why if that is news. Words are at most ten seconds old."""
+    def consider(self, patience: Callable[[int], Thresholds], waiting: Collection[int] = ()) -> Attention | None:
+        """Decide anew whether to point at this run; return why if that is news. Words are at most ten seconds old.
+
+        `patience` gives a step's thresholds; steps that are `waiting`, for the person or a rate limit, are not silent.
+        """
         with self._guard:
             accounts = [a for a in self._accounts.values() if a.status.state is StepState.RUNNING]
             if self._finished or not accounts:
                 return None
-            pulse = Pulse(
-                now_s=self.elapsed_s,
-                last_event_s=max(a.last_event_s for a in accounts),
+            now = self.elapsed_s
+            found = attention_of_run(
+                concerns(accounts, patience, waiting, now_s=now, alone=not self._plan.is_flow),
                 open_questions=len(self._status.questions),
                 disk_full=self.disk_full,
-                open_tools=tuple(tool for a in accounts for tool in a.open_tools),
-                failed_edits=tuple(sorted(at for a in accounts for at in a.failed_edits)),
+                since_s=max(a.last_event_s for a in accounts),
             )
-            found, before = attention(pulse, thresholds), self._status.attention
+            before = self._status.attention
             if (found and found.kind) == (before and before.kind):
-                if found != before and pulse.now_s - self._worded >= REWORD_S:
-                    self._worded = pulse.now_s
+                if found != before and now - self._worded >= REWORD_S:
+                    self._worded = now
                     self._update(attention=found)
                     self._dirty = True
                 return None
-            self._worded = pulse.now_s
+            self._worded = now
             self._milestone("attention", {"kind": found.kind if found else None}, attention=found)
             return found
 
@@ -253,19 +264,27 @@ class Journal:
         """Write the result, then the last status. The first caller wins; False means somebody was first.
 
         `unfinished` says how a step that is still at work ended. A disk that refuses is asked again, for minutes: this
-        is the one record that must not be lost.
+        is the one record that must not be lost. One that never takes it makes the run failed and sets `unstored`.
         """
         with self._guard:
             if self._finished:
                 return False
             self._finished = True
             advance(RunState.RUNNING, event_to(state))
+            for index, account in self._accounts.items():
+                self._take(account, self.clean.rest(index))
             self._flush_streams()
+            end = None if unfinished is None else lambda draft: self.clean.result(unfinished(draft))
             for account in self._accounts.values():
-                account.settle(state, unfinished, round(self.elapsed_s, 3))
+                account.settle(state, end, round(self.elapsed_s, 3))
+            error = None if error is None else self.clean(error)
             result = self._result(state=state, reason=reason, actor=actor, error=error)
             whole = result.model_copy(update={"answer": answer, "outputs": dict(outputs or {})})
-            self._insist(lambda: self._writer.result(whole))
+            why = insist(lambda: self._writer.result(whole))
+            if why is not None:
+                self.unstored = True
+                state, reason = RunState.FAILED, "not-stored"
+                self._update(reason=reason, error=not_stored(why))
             self._line("run-ended", {"state": state, "reason": reason}, keep=True)
             self._update(state=state, attention=None, questions=())
             self._write(milestone=True)
@@ -361,24 +380,6 @@ class Journal:
             if not self._refused:
                 print(f"status not written: {error}", file=sys.stderr, flush=True)  # noqa: T201
             self._refused = True
-
-    @staticmethod
-    def _insist(write: Callable[[], object]) -> None:
-        wait, deadline = _FIRST_RETRY_S, time.monotonic() + _GIVE_UP_S
-        while True:
-            try:
-                write()
-            except (FileNotFoundError, NotADirectoryError):
-                print("result not stored: the run's directory is gone", file=sys.stderr, flush=True)  # noqa: T201
-                return
-            except OSError as error:
-                if time.monotonic() + wait > deadline:
-                    print(f"result not stored: {error}", file=sys.stderr, flush=True)  # noqa: T201
-                    return
-                time.sleep(wait)
-                wait = min(wait * 2, _LAST_RETRY_S)
-            else:
-                return
 
 
 def _sum(parts: Any) -> Usage:

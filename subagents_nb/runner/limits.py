@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from subagents_nb.domain.budgets import Amount, BudgetState, UsageBudget
+from subagents_nb.domain.budgets import BudgetState, UsageBudget, retuned_budget
 from subagents_nb.domain.control import Retune
 from subagents_nb.domain.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.usage import Usage
@@ -50,15 +50,8 @@ class LiveLimits:
     @property
     def budget(self) -> UsageBudget | None:
         """Return the usage budget in force."""
-        retuned, planned = self.retuned, self._plan.usage_budget
-        given = {
-            name: Amount(hard=hard)
-            for name, hard in (("tokens", retuned.tokens), ("cost_usd", retuned.cost_usd))
-            if hard is not None
-        }
-        if planned is None:
-            return UsageBudget(**given, stop_running=True) if given else None
-        return planned.model_copy(update=given)
+        retuned = self.retuned
+        return retuned_budget(self._plan.usage_budget, tokens=retuned.tokens, cost_usd=retuned.cost_usd)
 
     def spent(self) -> BudgetState | None:
         """Return how far the usage has come; None without a budget."""
@@ -86,6 +79,12 @@ class StepLimits:
     def __init__(self, run: LiveLimits, step: StepPlan) -> None:
         self._run = run
         self._step = step
+
+    @property
+    def timeout_s(self) -> float | None:
+        """Return the step's own deadline in seconds of its work; a longer one given to the live run lifts it too."""
+        own, retuned = self._step.timeout_s, self._run.retuned.timeout_s
+        return own if own is None or retuned is None else max(own, retuned)
 
     @property
     def max_requests(self) -> int:

@@ -10,12 +10,13 @@ import sys
 import traceback
 from pathlib import Path
 
-from subagents_nb.domain.environment import RUN_MARK, tool_environ
+from subagents_nb.domain.environment import tool_environ
+from subagents_nb.domain.judge import UNSTORED
 from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.records import RunStatus
 from subagents_nb.domain.states import RunState
 from subagents_nb.runner.artifacts import ArtifactKeeper
-from subagents_nb.runner.causes import FROM_WITHIN, SIGNALLED, Cause
+from subagents_nb.runner.causes import FROM_WITHIN, Cause, signalled
 from subagents_nb.runner.children import CHILDREN
 from subagents_nb.runner.clock import WorkClock
 from subagents_nb.runner.control import Control, Levers
@@ -26,11 +27,13 @@ from subagents_nb.runner.journal import Journal
 from subagents_nb.runner.limits import LiveLimits
 from subagents_nb.runner.notify import notify
 from subagents_nb.runner.questions import Questions
+from subagents_nb.runner.redacting import Clean
 from subagents_nb.runner.startup import Channel, may_begin
 from subagents_nb.runner.stdio import forgive
-from subagents_nb.runner.tracking import ReadRecorder
+from subagents_nb.runner.tracking import KeptReads, ReadRecorder
 from subagents_nb.runner.work import Workshop
 from subagents_nb.runner.worktrees import Worktrees
+from subagents_nb.store.childlog import ChildLog
 from subagents_nb.store.disk import DISK, Disk
 from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.lock import hold
@@ -58,11 +61,13 @@ def run(root: Path, *, channel: int, disk: Disk = DISK) -> int:
     plan = read_document(paths.plan, LaunchPlan, root.name)
     if not may_begin(Channel(channel), plan, paths):
         return NOT_STARTED
+    CHILDREN.keep(ChildLog(paths.children, disk=disk))
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     runner = Runner(plan, paths, loop, disk)
+    forgive(runner.clean)
     loop.run_until_complete(runner.carry_out())
-    return 0
+    return UNSTORED if runner.unstored else 0
 
 
 class Runner:
@@ -88,7 +93,18 @@ class Runner:
             artifacts=ArtifactKeeper(paths.root, disk),
             worktrees=Worktrees(paths, disk=disk),
             reads=reads,
+            keep_reads=KeptReads(plan.run_id, reads.log, self._writer).keep,
         )
+
+    @property
+    def clean(self) -> Clean:
+        """Return what takes secrets out of a text."""
+        return self._journal.clean
+
+    @property
+    def unstored(self) -> bool:
+        """Whether the run has ended and no disk took its result."""
+        return self._journal.unstored
 
     async def carry_out(self) -> None:
         """Do the work, under control, and write how it ended."""
@@ -99,7 +115,8 @@ class Runner:
         self._journal.begin()
         work = self._loop.create_task(flow.carry_out())
         # Only noted here, and acted on by the control thread, which works while the event loop is stuck.
-        signal.signal(signal.SIGTERM, lambda *_: control.note(SIGNALLED))
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda sent, _: control.note(signalled(sent)))
         control.start()
         await asyncio.wait({work})
         control.close()
@@ -112,22 +129,21 @@ class Runner:
         return RunPaths(paths.root.parent / resumes.run_id).step(resumes.step) / "session.json"
 
     def _tell(self, text: str) -> None:
-        environ = tool_environ(os.environ)
-        environ.pop(RUN_MARK, None)  # it may outlive this run
         plan = self._plan
-        notify(plan.notify_command, environ=environ, run_id=plan.run_id, name=plan.name, text=text)
+        notify(plan.notify_command, environ=tool_environ(os.environ), run_id=plan.run_id, name=plan.name, text=text)
 
     def _force(self, cause: Cause) -> None:
         """End the process although its work won't let go: write the result from the control thread and leave."""
         self._account()
         self._finish_for(cause)
         sys.stderr.flush()
-        os._exit(1)
+        os._exit(UNSTORED if self.unstored else 1)
 
     def _account(self) -> None:
         """Write down which processes were started and how they ended, if there were any."""
         # Without it the proof rests on what the supervisor sees; nothing may keep the result from being written.
         with contextlib.suppress(OSError):
+            CHILDREN.end_orphans()
             candidate = CHILDREN.candidate(self._plan.run_id, self._plan.token)
             if candidate is not None:
                 self._writer.candidate(candidate)
@@ -151,7 +167,7 @@ class Runner:
                 answer=flow.bindings.answer if self._plan.is_flow else None,
                 outputs=flow.bindings.outputs,
             )
-            if end.state is not RunState.COMPLETE:
+            if end.state is not RunState.COMPLETE or self.unstored:
                 self._tell("ended without a result")
 
     @staticmethod
@@ -160,7 +176,7 @@ class Runner:
         return end.state is RunState.COMPLETE
 
     def _finish_for(self, cause: Cause, flow: Flow | None = None) -> None:
-        self._journal.finish(
+        first = self._journal.finish(
             state=cause.state,
             reason=cause.reason,
             actor=cause.actor,
@@ -168,7 +184,7 @@ class Runner:
             unfinished=lambda draft: ended_for(draft, cause),
             outputs=flow.bindings.outputs if flow is not None else None,
         )
-        if flow is not None:
+        if first:  # the result first: a command that can't be started must not keep it
             self._tell("ended without a result")
 
 

@@ -1,31 +1,20 @@
-"""Tell the person who is away: a command of their settings, with what happened on its standard input."""
+"""Tell the person who is away of what a live run wants or came to; see `store.notice`."""
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 
 from subagents_nb.runner.children import CHILDREN
+from subagents_nb.store.notice import send_notice
 
 
 def notify(command: Sequence[str], *, environ: Mapping[str, str], run_id: str, name: str, text: str) -> None:
-    """Start the command and go on; it gets one JSON object on its input and sees no key. A failure is only noted."""
-    if not command:
-        return
+    """Start the command and account for it; it gets one JSON object and sees no key. A failure is only noted."""
     try:
-        process = subprocess.Popen(
-            list(command),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env=dict(environ),
-            start_new_session=True,
-        )
-        CHILDREN.began(process.pid, what="notice", poll=process.poll)
-        if process.stdin is not None:
-            process.stdin.write(json.dumps({"run_id": run_id, "name": name, "text": text}).encode())
-            process.stdin.close()
+        process = send_notice(command, run_id=run_id, name=name, text=text, environ=environ)
     except OSError as error:
         print(f"the notify command could not be run: {error}", file=sys.stderr, flush=True)  # noqa: T201
+    else:
+        if process is not None:
+            CHILDREN.began(process.pid, what="notice", poll=process.poll)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 from collections.abc import Callable, Sequence
 
 from subagents_nb.domain.plan import LaunchPlan
-from subagents_nb.domain.questions import OpenQuestion, Question, Reply
+from subagents_nb.domain.questions import Answered, OpenQuestion, Question, Reply
 from subagents_nb.domain.words import one_line, plain
 from subagents_nb.errors import Unreadable
 from subagents_nb.runner.journal import Journal
@@ -18,6 +19,7 @@ from subagents_nb.store.writer import RunWriter
 _POLL_S = 0.1
 _TEXT_CHARS = 4000
 _CHOICES = 12
+_KEPT_ANSWERS = 20
 _FIRST_RETRY_S, _LAST_RETRY_S = 0.1, 5.0
 _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
 
@@ -31,29 +33,55 @@ class Questions:
         self._journal = journal
         self._tell = tell  # somebody who is away
         self._open: dict[str, OpenQuestion] = {}
+        self._answers: list[Answered] = []
         self._asked = 0
 
-    async def ask(self, text: str, choices: Sequence[str] = (), *, call_id: str = "") -> str:
-        """Put a question and return the answer."""
+    async def ask(self, text: str, choices: Sequence[str] = (), *, step: int = 0, call_id: str = "") -> str:
+        """Put a question of a step and return the answer.
+
+        A question whose asker goes away is closed, so that nobody answers into the void.
+        """
+        clean = self._journal.clean
         self._asked += 1
         question = Question(
             run_id=self._plan.run_id,
             question_id=f"q{self._asked}",
+            step=step,
             call_id=call_id,
-            text=plain(text)[:_TEXT_CHARS],
-            choices=tuple(one_line(choice, 200) for choice in choices[:_CHOICES]),
+            text=plain(clean(text))[:_TEXT_CHARS],
+            choices=tuple(one_line(clean(choice), 200) for choice in choices[:_CHOICES]),
             asked_at=utc_now(),
         )
         await self._store(question)
-        shown = question.model_dump(include={"question_id", "text", "choices", "asked_at"})
+        shown = question.model_dump(include=set(OpenQuestion.model_fields))
         self._open[question.question_id] = OpenQuestion.model_validate(shown)
-        self._journal.questions(tuple(self._open.values()), "question-asked")
-        self._tell(f"asks: {one_line(question.text)}")
+        self._show("question-asked", question)
+        self._tell(f"{f'step {step} ' if self._plan.is_flow else ''}asks: {one_line(question.text)}")
+        reply: Reply | None = None
         try:
-            return await self._reply(question.question_id)
+            reply = await self._reply(question.question_id)
+            return reply.text
         finally:
-            self._open.pop(question.question_id, None)
-            self._journal.questions(tuple(self._open.values()), "question-closed")
+            self._over(question, reply or self._close(question))
+
+    def _over(self, question: Question, reply: Reply | None) -> None:
+        by = "" if reply is None or reply.closed else one_line(reply.answered_by, 60)
+        answered = Answered(question_id=question.question_id, step=question.step, by=by, at=utc_now())
+        self._answers = [*self._answers, answered][-_KEPT_ANSWERS:]
+        self._open.pop(question.question_id, None)
+        self._show("question-closed", question, by=by or None)
+
+    def _show(self, what: str, question: Question, **fields: str | None) -> None:
+        said = {"question": question.question_id, "step": question.step, "open": len(self._open), **fields}
+        self._journal.questions(what, said, questions=tuple(self._open.values()), answers=tuple(self._answers))
+
+    def _close(self, question: Question) -> Reply | None:
+        """Take the place of an answer that nobody waits for; return the one that came at the last moment, if any."""
+        made = {"run_id": question.run_id, "question_id": question.question_id, "text": "", "answered_at": utc_now()}
+        with contextlib.suppress(OSError, Unreadable):
+            if not self._writer.reply(Reply.model_validate({**made, "answered_by": "runner", "closed": True})):
+                return self._read(question.question_id)
+        return None
 
     async def _store(self, question: Question) -> None:
         """Write the question down; while the disk is full, try again: it must not be lost, nor fail the work."""
@@ -72,10 +100,12 @@ class Questions:
         finally:
             self._journal.disk_full = False
 
-    async def _reply(self, question_id: str) -> str:
-        path = self._writer.paths.reply(question_id)
+    def _read(self, question_id: str) -> Reply:
+        return read_document(self._writer.paths.reply(question_id), Reply, self._plan.run_id)
+
+    async def _reply(self, question_id: str) -> Reply:
         while True:
             try:
-                return read_document(path, Reply, self._plan.run_id).text
+                return self._read(question_id)
             except Unreadable:
                 await asyncio.sleep(_POLL_S)

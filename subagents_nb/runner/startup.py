@@ -13,7 +13,7 @@ from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.records import ProcessRecord
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.layout import RunPaths
-from subagents_nb.store.lock import hold_now
+from subagents_nb.store.lock import hold_now, owner_of
 from subagents_nb.store.reader import read_document
 from subagents_nb.store.trash import SESSION_LEASE
 
@@ -86,8 +86,10 @@ def _revive(channel: Channel, plan: LaunchPlan, paths: RunPaths) -> bool:
     try:
         hold_now(session_lease(source), owner=plan.run_id)  # held until this process ends
     except BlockingIOError:
-        channel.say("error the session is being gone on from by another run")
-        return _no("another run holds the session's lease")
+        owner = owner_of(session_lease(source))
+        who = f"another run, {owner}: steer that one, or stop it" if owner else "another run"
+        channel.say(f"error the session is being gone on from by {who}")
+        return _no(f"another run holds the session's lease ({owner or 'it does not say which'})")
     except OSError as error:
         channel.say(f"error the session's lease can't be taken ({error.strerror})")
         return _no(f"the session's lease can't be taken: {error}")

@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 HEAD_BYTES = 1024 * 1024
@@ -22,11 +23,22 @@ class _Raw(io.FileIO):
         return len(memoryview(data))
 
 
-def forgive() -> None:
-    """Let nothing that this process says of itself fail for a disk that refuses."""
+class _Said(io.TextIOWrapper):
+    """What is said, less the secrets in it: a traceback may hold one."""
+
+    def __init__(self, raw: _Raw, clean: Callable[[str], str]) -> None:
+        super().__init__(raw, "utf-8", "backslashreplace", write_through=True)
+        self._clean = clean
+
+    def write(self, text: str, /) -> int:
+        super().write(self._clean(text))
+        return len(text)
+
+
+def forgive(clean: Callable[[str], str] = str) -> None:
+    """Let nothing that this process says of itself fail for a disk that refuses; `clean` takes secrets out of it."""
     for name, number in (("stdout", 1), ("stderr", 2)):
-        raw = _Raw(number, "w", closefd=False)
-        setattr(sys, name, io.TextIOWrapper(raw, "utf-8", "backslashreplace", write_through=True))
+        setattr(sys, name, _Said(_Raw(number, "w", closefd=False), clean))
 
 
 def cap() -> None:

@@ -6,18 +6,20 @@ import asyncio
 import os
 import sys
 import threading
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from subagents_nb.domain.acceptance import Judgement
 from subagents_nb.domain.environment import tool_environ
-from subagents_nb.domain.events import EngineEvent, FileChanged, StepOutcome
+from subagents_nb.domain.events import EngineEvent, FileChanged, ModelAsked, StepOutcome, ToolEnded
 from subagents_nb.domain.inputs import inputs_section
 from subagents_nb.domain.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.records import StepResult
 from subagents_nb.domain.states import StepState
 from subagents_nb.domain.usage import Usage
+from subagents_nb.domain.words import duration
 from subagents_nb.runner.accepting import Accepting
 from subagents_nb.runner.artifacts import ArtifactKeeper
 from subagents_nb.runner.causes import FROM_WITHIN, Cause, past_deadline
@@ -38,6 +40,9 @@ from subagents_nb.runner.worktrees import Worktrees
 from subagents_nb.store.disk import Disk
 from subagents_nb.store.writer import RunWriter
 
+_CHECKPOINT = (
+    "The deadline is {left} away. Leave what you have found so far as your final answer now, and say what is missing."
+)
 LET_GO_S = 3.0  # how long an ended step may take to let go before the run goes on without it
 
 
@@ -54,7 +59,15 @@ class Workshop:
     questions: Questions
     worktrees: Worktrees
     reads: ReadRecorder = field(default_factory=ReadRecorder)
+    keep_reads: Callable[[], None] = lambda: None
     artifacts: ArtifactKeeper | None = None  # None: nothing is kept, and no step has a kernel
+
+
+class TimeLeft(NamedTuple):
+    """How much of a deadline is left, and how much it was in all."""
+
+    left_s: float
+    of_s: float
 
 
 class StepWork:
@@ -65,13 +78,14 @@ class StepWork:
         self.inbox = RunInbox(shop.writer, shop.journal)
         self.cause: Cause | None = None
         self._shop = shop
+        self._limits = StepLimits(shop.limits, step)
         self._history = history
         self._open_tools: dict[str, CancelTool] = {}
         self._guard = threading.Lock()
         self._loop = asyncio.get_running_loop()
         self._ending = asyncio.Event()
         self._clock: WorkClock | None = None
-        self._began = self._ended = False
+        self._began = self._ended = self._reminded = False
         self._at_rest = True
 
     @property
@@ -90,10 +104,34 @@ class StepWork:
 
     def overdue(self) -> Cause | None:
         """Return the cause of its end if it is past its own deadline."""
-        limit, clock = self.step.timeout_s, self._clock
-        if limit is None or clock is None or self._ended or clock.worked_s < limit:
+        limit, left = self._limits.timeout_s, self._left_s
+        if limit is None or left is None or left > 0 or self._ended:
             return None
         return past_deadline(limit, self._shop.journal.activity_of(self.step.index), step=True)
+
+    def remind(self, run: TimeLeft | None, checkpoint_s: float) -> None:
+        """Ask once for what there is when its own deadline, or the run's, is that near; never in the first half."""
+        limit, left = self._limits.timeout_s, self._left_s
+        own = TimeLeft(left, limit) if limit is not None and left is not None else None
+        near = [one.left_s for one in (own, run) if one is not None and one.left_s <= min(checkpoint_s, one.of_s / 2)]
+        if near and not self._reminded:
+            self._reminded = True
+            self.inbox.remind(_CHECKPOINT.format(left=duration(max(1, round(min(near))))))
+
+    def remind_anew(self) -> None:
+        """Forget that it was reminded: its deadline is another one now."""
+        self._reminded = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for the person or for a rate limit."""
+        clock = self._clock
+        return clock is not None and not self._ended and clock.is_waiting
+
+    @property
+    def _left_s(self) -> float | None:
+        limit, clock = self._limits.timeout_s, self._clock
+        return None if limit is None or clock is None else limit - clock.worked_s
 
     def cancel_tool(self, call_id: str) -> bool:
         """End one open tool call."""
@@ -167,6 +205,7 @@ class StepWork:
         finally:
             if desk.python is not None:
                 await desk.python.close()
+        outcome = journal.clean.outcome(outcome)
         outcome = accepting.take_report(outcome)
         result = ended_well(journal.draft(step.index), outcome, self._keep_text)
         if result.state is not StepState.COMPLETE:
@@ -194,14 +233,15 @@ class StepWork:
         reviewer = self.step.reviewer
         if reviewer is None:
             return Judgement(agent="reviewer", accepted=None, reasons=("the plan names no reviewer",))
-        return await review(reviewer, task, desk, StepLimits(self._shop.limits, reviewer), so_far=so_far)
+        said = await review(reviewer, task, desk, StepLimits(self._shop.limits, reviewer), so_far=so_far)
+        return said.model_copy(update={"reasons": tuple(map(self._shop.journal.clean.preview, said.reasons))})
 
     def _desk(self, cwd: Path, clock: WorkClock) -> Desk:
         step, shop = self.step, self._shop
 
         async def ask(text: str, choices: Sequence[str] = (), *, call_id: str = "") -> str:
             with clock.waiting():
-                return await shop.questions.ask(text, choices, call_id=call_id)
+                return await shop.questions.ask(text, choices, step=step.index, call_id=call_id)
 
         # In a worktree of its own a step sees and changes nothing of the workspace but what its contract binds.
         reads = shop.reads if step.worktree is None else ReadRecorder()
@@ -210,6 +250,8 @@ class StepWork:
             if isinstance(event, FileChanged):
                 reads.changed(event.path)
             shop.journal.report(step.index, event)
+            if isinstance(event, ToolEnded | ModelAsked | FileChanged):
+                shop.keep_reads()
 
         inputs = given_inputs(shop.plan, shop.writer.paths, cwd)
         tools = tool_environ(os.environ, allowed=shop.plan.tool_env) | inputs_environ(inputs)
@@ -237,7 +279,7 @@ class StepWork:
             tool_environ=tools,
             history=self._history,
             inbox=self.inbox,
-            limits=StepLimits(shop.limits, step),
+            limits=self._limits,
             ask=ask,
             waiting=clock.waiting,
             open_tools=self._open_tools,

@@ -1,7 +1,8 @@
 """A model on loopback that does as it is told: OpenAI's chat protocol, one tool call and then an answer.
 
 Prints its port, serves until its input closes. A task that holds `RUN: command` makes it call bash with the rest of
-that line once; its answer repeats what the tool said. Any other task is answered with `fine`.
+that line once; its answer repeats what the tool said. `SAY: text` is answered with the rest of that line, any other
+task with `fine`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,11 @@ def _reply(messages: list[dict[str, Any]]) -> bytes:
         call = {"index": 0, "id": "call-1", "type": "function", "function": function}
         body = _chunk({"role": "assistant", "tool_calls": [call]}) + _chunk({}, "tool_calls")
     else:
-        body = _chunk({"role": "assistant", "content": "\n".join(said) or "fine"}) + _chunk({}, "stop")
+        asked = task.partition("SAY: ")[2].splitlines()
+        answer = "\n".join(said) or (asked[0] if asked else "fine")
+        half = len(answer) // 2  # in two pieces, as a stream may cut a word anywhere
+        body = _chunk({"role": "assistant", "content": answer[:half]}) + _chunk({"content": answer[half:]})
+        body += _chunk({}, "stop")
     usage = {"prompt_tokens": 10, "completion_tokens": 1, "total_tokens": 11}
     return body + _chunk({}, None, usage=usage) + b"data: [DONE]\n\n"
 

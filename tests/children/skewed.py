@@ -1,4 +1,4 @@
-"""Runs whose wall clock jumps while they work: skewed.py SECONDS|epoch|zone TIMES. Prints the runs' ids.
+"""Runs whose wall clock jumps while they work: skewed.py SECONDS|epoch|zone|summer|winter TIMES. Prints the ids.
 
 The clock is the standard library's: `time.time`, `time.time_ns` and `datetime.now` are moved before anything of the
 package is loaded. The launcher and a judge that looks without pause see the same jump as the runner.
@@ -38,14 +38,31 @@ from subagents_nb.store.clock import utc_now  # noqa: E402
 from subagents_nb.supervisor.sweeping import sweep  # noqa: E402
 
 
+def go_by(zone: str) -> None:
+    os.environ["TZ"] = zone
+    time.tzset()
+
+
+def summer_time(begins: bool) -> str:
+    """Return a zone whose clocks were put forward, or back, an hour a moment ago."""
+
+    def at(moment: float, ahead: int) -> str:
+        when = time.gmtime(_time() + moment)
+        return f"{when.tm_yday - 1}/{when.tm_hour + ahead}:{when.tm_min:02}:{when.tm_sec:02}"
+
+    first, last = (-1, 86_400) if begins else (-86_400, -1)
+    return f"AAA0BBB,{at(first, 0)},{at(last, 1)}"  # its end is told by the clock that goes ahead
+
+
 def jump(what: str, after_s: float) -> None:
     """Move the clock once, a little later."""
 
     def move() -> None:
         global _offset
         if what == "zone":
-            os.environ["TZ"] = "Europe/Berlin"
-            time.tzset()
+            go_by("Europe/Berlin")
+        elif what in ("summer", "winter"):
+            go_by(summer_time(what == "summer"))
         else:
             _offset = -_time() if what == "epoch" else float(what)
 
@@ -62,6 +79,7 @@ def main(what: str, times: int) -> None:
     for number in range(times):
         global _offset
         _offset = 0.0
+        go_by(summer_time(True) if what == "winter" else "UTC0")
         plan = a_plan(number, model=model, created_at=utc_now())
         after_s = 0.09 * number / times
 

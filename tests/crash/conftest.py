@@ -2,7 +2,8 @@
 
 A test says which row of the fault matrix it belongs to and how many cases it has: `@pytest.mark.row(12, cases=200)`, or
 `at_least=60` where the number is found out on the way. It counts them with the fixture `case`. `test_counts.py` runs
-last and compares, with the plan and with the table of README.md.
+last and compares, with the plan and with the table of README.md. A row may be tried in another folder too: there each
+test compares for itself, since another process may run it, and only the numbers come here.
 """
 
 from __future__ import annotations
@@ -18,25 +19,32 @@ from crash.lives import settings
 from support import CHILDREN
 
 HERE = Path(__file__).parent
+ELSEWHERE = ("unit", "integration", "notebook")
 Case = Callable[..., None]
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "row(number, cases=0, at_least=0): a row of the fault matrix and its cases")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     ours = [item for item in items if item.path.parent == HERE]
-    for item in ours:
+    for item in items:
         for mark in item.iter_markers("row"):
-            LEDGER.plan(item.nodeid, Planned(mark.args[0], **mark.kwargs))
+            planned = Planned(mark.args[0], **mark.kwargs)
+            if item.path.parent == HERE:
+                LEDGER.plan(item.nodeid, planned)
+            else:
+                LEDGER.elsewhere[item.nodeid] = planned
     files = {path.name for path in HERE.glob("test_*.py")}
     options = config.option
     LEDGER.narrowed = bool(options.keyword or options.markexpr or any("::" in arg for arg in config.args))
     LEDGER.whole = files == {item.path.name for item in ours} and not LEDGER.narrowed
+    LEDGER.everywhere = LEDGER.whole and _marked_elsewhere() <= {item.path for item in items}
     last = [item for item in ours if item.path.name == "test_counts.py"]
     items[:] = [item for item in items if item not in last] + last
+
+
+def _marked_elsewhere() -> set[Path]:
+    files = {path for folder in ELSEWHERE for path in (HERE.parent / folder).rglob("test_*.py")}
+    return {path for path in files if "mark.row(" in path.read_text()}
 
 
 @pytest.fixture

@@ -101,6 +101,9 @@ def test_runs_that_die_with_whoever_watched_them_leave_no_process_either(
     ends: set[RunState | None] = set()
     expect_honest_ends(store_home, [run.id for run in begun], ends)
     assert ends == {RunState.LOST}
+    for run in begun:
+        proof = FileRuns(store_home).snapshot(run.id, whole=True).process
+        assert proof is not None and (proof.state, proof.reason) == ("unknown", "stale-repair")
     case(8)
 
 

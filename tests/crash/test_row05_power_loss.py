@@ -172,11 +172,13 @@ def test_a_cut_status_alone_proves_no_death(home: StoreHome, model: Path, lock: 
 def test_what_else_was_in_the_store_is_untouched_by_it(home: StoreHome, model: Path, case: Case) -> None:
     paths = again(home, model).paths
     befall(paths.status, "zeros")
-    before = {path: path.read_bytes() for path in paths.root.rglob("*") if path.is_file()}
+    kept = [path for path in paths.root.rglob("*") if path.is_file() and path != paths.process]
+    before = {path: path.read_bytes() for path in kept}
     assert listed(home) is RunState.LOST
     after = {path: path.read_bytes() for path in before}
     assert after == before
     verdict = json.loads(paths.verdict.read_text())
     assert verdict["stderr_tail"] == "something was said"
-    assert read_document(paths.process, ProcessRecord, run_id()).state == "pending"
+    proof = read_document(paths.process, ProcessRecord, run_id())
+    assert (proof.state, proof.reason) == ("unknown", "stale-repair")
     case()

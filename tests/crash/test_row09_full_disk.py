@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from crash.disks import FaultyDisk, raising
 from crash.lives import a_plan, event_lines, exit_code, fork, live, made, script, temps
-from support import until
+from support import alive, until
 
-from subagents_nb import launch
+from subagents_nb import launch, parallel, step
 from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.states import RunState
 from subagents_nb.errors import StoreError
@@ -181,6 +181,46 @@ def test_a_file_system_that_is_really_full(
         until(lambda: run.status.ended, 10, what="the result, now that there is room")
     assert (run.state, run.output) == (RunState.COMPLETE, "one and two")
     assert other.output == "x"
+    case()
+
+
+@pytest.mark.row(9, cases=1)
+@pytest.mark.parametrize("what", ["one step", "the run"])
+def test_a_stop_that_a_full_disk_lets_nobody_answer_ends_what_was_meant_and_no_more(
+    store_home: StoreHome, small_disk: Path, what: str, case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = open_home(small_disk / "store")
+    monkeypatch.setenv("SUBAGENTS_NB_HOME", str(home.root))
+    model = script("long", {"text": "one "}, {"sleep": 8}, {"text": "two"})
+    run = launch(parallel(*(step("scout", "x", model=model) for _ in range(2)), on_failure="continue"))
+    until(lambda: all(one.state == "running" and one.text for one in run.steps), 20, what="the first words")
+    process = FileRuns(home).snapshot(run.id, whole=True).process
+    assert process is not None
+    assert process.pid is not None
+    paths = home.run(run.id)
+    until(lambda: (paths.root / ".reserve").exists(), 5, what="the reserve")
+    ballast = fill(small_disk)
+    with ballast.open("r+b") as file:
+        file.truncate(ballast.stat().st_size - 4096)  # room for the request, and for nothing else
+    if what == "the run":
+        (paths.root / ".reserve").unlink()
+        run.stop()
+    else:
+        run.steps[0].stop()
+    ballast = fill(small_disk)
+    began = time.monotonic()
+    # Who does not hear a stop is ended from outside after three seconds; this one heard it and can't say so.
+    until(lambda: time.monotonic() - began > 6, 10)
+    assert alive(process.pid, process.start_ticks), paths.err.read_text()
+    assert list(paths.answers.iterdir()) == []
+    ballast.unlink()
+    assert run.wait(20)
+    found = (run.state, [str(one.state) for one in run.steps])
+    if what == "the run":
+        assert found == (RunState.STOPPED, ["stopped", "stopped"])
+    else:
+        assert found == (RunState.PARTIAL, ["stopped", "complete"])
+    assert paths.result.exists()
     case()
 
 

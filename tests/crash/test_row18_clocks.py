@@ -16,7 +16,7 @@ from subagents_nb.runner.clock import WorkClock
 from subagents_nb.store import FileRuns, StoreHome
 
 TIMES = 20
-JUMPS = ["1", "-1", "3600", "-3600", "31536000", "-31536000", "epoch", "zone"]
+JUMPS = ["1", "-1", "3600", "-3600", "31536000", "-31536000", "epoch", "zone", "summer", "winter"]
 
 
 @pytest.mark.row(18, cases=TIMES * len(JUMPS))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from crash.lives import settings
@@ -123,3 +126,52 @@ def test_a_bad_tool_goes_with_its_run(
         proof = until(lambda run=run: proof_of(run), 10, what="the proof of the end")
         assert proof is not None and (proof.state, proof.candidate) == ("observed", "agrees")
     print(f"{kind} tool: {TIMES} ended in {time.monotonic() - asked:.1f} s on {os.cpu_count()} processors")
+
+
+# Tools that throw their mark away: what they start is known by descent and by what the runner wrote down only.
+HIDDEN = {
+    "scrubbed": "env -i sleep {n}",
+    "away": "(env -i setsid sleep {n} &) >/dev/null 2>&1; env -i sleep {n}",
+    "left": "env -i setsid sleep {n} >/dev/null 2>&1 & sleep 0.2; echo begun",
+}
+
+
+def sleepers(numbers: range) -> dict[int, int]:
+    """Return the processes that sleep for one of these unusual numbers of seconds."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = path.read_bytes().split(b"\0")
+            if words[0] == b"sleep" and words[1].isdigit() and int(words[1]) in numbers:
+                found[int(path.parent.name)] = int(words[1])
+    return found
+
+
+@pytest.mark.row(19, cases=TIMES)
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("kind", HIDDEN)
+def test_what_a_tool_hides_goes_with_its_run_too(
+    shared_home: StoreHome, told: str, kind: str, monkeypatch: pytest.MonkeyPatch, case: Case
+) -> None:
+    monkeypatch.setenv("SUBAGENTS_NB_SPAWN", "warm")
+    launch(model="scripted:echo", task="whoever starts them is up").result(60)
+    first = 50_000 + 1000 * [*HIDDEN].index(kind)
+    numbers = range(first, first + TIMES)
+    begun = [launch(task=f"RUN: {HIDDEN[kind].format(n=n)}", model=told) for n in numbers]
+    if kind == "left":
+        for run in begun:
+            assert run.wait(30) and run.state is RunState.COMPLETE, run.error
+    else:
+        until(lambda: set(sleepers(numbers).values()) == set(numbers), 60, what="the tools", pause=0.1)
+        for run in begun:
+            process = FileRuns(run.home).snapshot(run.id, whole=True).process
+            assert process is not None and process.pid is not None
+            os.kill(process.pid, signal.SIGKILL)
+    for run in begun:
+        proof = until(lambda run=run: proof_of(run), 20, what="the proof of the end")
+        assert proof is not None and (proof.state, proof.group_empty) == ("observed", True)
+    left = sleepers(numbers)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert left == {}, "a process that nobody owns lives on beside a proof that there is none"
+    case(TIMES)

@@ -189,7 +189,7 @@ def test_directories_of_a_run_that_are_turned_into_links(store_home: StoreHome, 
     attacker = fork(lambda: attack_folders(paths.root, outside, FLIPS))
     victims = [
         fork(lambda: victim(writing(paths, result), attacker)),
-        fork(lambda: victim([*reading(store_home, plan.run_id), lambda: stop_request_of(paths.control)], attacker)),
+        fork(lambda: victim([*reading(store_home, plan.run_id), lambda: stop_request_of(paths)], attacker)),
     ]
     assert exit_code(attacker) == 0
     assert [exit_code(pid) for pid in victims] == [0, 0], "3: something hung; 4: the secret was told"

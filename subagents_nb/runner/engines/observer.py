@@ -190,8 +190,8 @@ class Observer(AbstractCapability[Bench]):
         self.usage = self.usage.model_copy(update={"tool_calls": self.usage.tool_calls + 1})
         self.notes.open.announce(call.tool_call_id)
         self.notes.meter.announce(call.tool_call_id)
-        preview = args_preview(_args_of(call))
-        self.report(ToolStarted(call.tool_call_id, one_line(call.tool_name, 80), self.redact(preview)))
+        texts = {name: self.redact(value) for name, value in _args_of(call).items() if isinstance(value, str)}
+        self.report(ToolStarted(call.tool_call_id, one_line(call.tool_name, 80), args_preview(texts)))
 
     def _tool_ended(self, result: ToolReturnPart) -> None:
         call_id, name = result.tool_call_id, result.tool_name
@@ -207,7 +207,7 @@ class Observer(AbstractCapability[Bench]):
                 call_id,
                 ok=refused is None and result.outcome == "success",
                 seconds=self.notes.seconds.pop(call_id, 0.0),
-                preview=one_line(self.redact(text[:1000]), 160),
+                preview=one_line(self.redact(text), 160),
                 refused=None if refused is None else one_line(self.redact(refused), 300),
             )
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from subagents_nb.domain.events import Noticed, StepFailed, ThoughtStreamed
+from subagents_nb.domain.events import Noticed, StepFailed
 from subagents_nb.domain.records import Usage
 from subagents_nb.domain.words import duration
 from subagents_nb.runner.engines.base import Desk
@@ -28,7 +28,7 @@ async def _do(player: Player, item: ScriptStep) -> None:
         case "text":
             player.text(item.text or "")
         case "think":
-            player.desk.report(ThoughtStreamed(item.think or ""))
+            player.think(item.think or "")
         case "tool":
             await player.calls.tool(item.tool or "", item.args, item.result, refused=item.refused, seconds=item.seconds)
         case "sleep":

@@ -9,7 +9,15 @@ from typing import Any
 
 import jsonschema_rs
 
-from subagents_nb.domain.events import ModelAsked, ModelNamed, StepFailed, StepOutcome, TextStreamed, UsageChanged
+from subagents_nb.domain.events import (
+    ModelAsked,
+    ModelNamed,
+    StepFailed,
+    StepOutcome,
+    TextStreamed,
+    ThoughtStreamed,
+    UsageChanged,
+)
 from subagents_nb.domain.plan import StepPlan
 from subagents_nb.domain.records import Usage
 from subagents_nb.runner.engines.base import Desk
@@ -34,7 +42,8 @@ class Player:
         self._counted = Usage(cost_usd=0.0)
         self._length = 0
         self._text: list[str] = []
-        self.calls = PretendedCalls(desk, self.count, ToolMeter(step.tool_budget, desk.report), self._remind)
+        meter = ToolMeter(step.tool_budget, desk.report)
+        self.calls = PretendedCalls(desk, transcript, self.count, meter, self._remind)
         self.value: tuple[Any] | None = None  # the structured answer, in a box of its own: it may be None
 
     @property
@@ -91,6 +100,11 @@ class Player:
         self.transcript.say(text)
         self.desk.report(TextStreamed(text))
         self.desk.report(UsageChanged(self.usage))
+
+    def think(self, text: str) -> None:
+        """Stream a piece of what comes before the answer."""
+        self.transcript.think(text)
+        self.desk.report(ThoughtStreamed(text))
 
     def count(self, more: Usage) -> None:
         """Add to the usage."""

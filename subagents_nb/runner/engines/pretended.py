@@ -14,20 +14,27 @@ from subagents_nb.runner.engines.limits import cell_seconds, limit_of, past_limi
 from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.opencalls import CANCELLED, CallCancelled, CallTimedOut, OpenCalls
 from subagents_nb.runner.engines.redaction import one_line
+from subagents_nb.runner.engines.transcript import Transcript
 
 
 class PretendedCalls:
     """Calls one tool after the other. Only a question is put, and Python run, in earnest."""
 
     def __init__(
-        self, desk: Desk, count: Callable[[Usage], None], meter: ToolMeter, remind: Callable[[Sequence[str]], None]
+        self,
+        desk: Desk,
+        transcript: Transcript,
+        count: Callable[[Usage], None],
+        meter: ToolMeter,
+        remind: Callable[[Sequence[str]], None],
     ) -> None:
         self._desk = desk
+        self._transcript = transcript
         self._count = count
         self._meter = meter
         self._remind = remind
         self._open = OpenCalls(desk.open_tools)
-        self._number = 0
+        self._number = transcript.calls  # no id is given twice in one history
 
     async def tool(
         self, name: str, args: dict[str, Any], result: str, *, refused: str | None = None, seconds: float = 0.0
@@ -58,7 +65,8 @@ class PretendedCalls:
         ask = self._desk.ask
         if ask is None:
             raise StepFailed("setup", "The script asks a question, and nobody can be asked here.")
-        return await self._call("ask", {"question": question}, lambda call_id: ask(question, choices, call_id=call_id))
+        args = {"question": question, **({"choices": list(choices)} if choices else {})}
+        return await self._call("ask", args, lambda call_id: ask(question, choices, call_id=call_id))
 
     async def _call(
         self, name: str, args: dict[str, Any], work: Callable[[str], Awaitable[str]], *, refused: str | None = None
@@ -66,10 +74,12 @@ class PretendedCalls:
         self._number += 1
         call_id = f"call-{self._number}"
         preview = one_line("  ".join(str(v)[:160] for v in args.values() if isinstance(v, str)), 160)
+        self._transcript.call(call_id, name, args)
         self._desk.report(ToolStarted(call_id, name, preview))
         began, result, failure = time.monotonic(), None, None
         spent = self._meter.refusal(call_id, name)
         if spent is not None:
+            self._transcript.result(call_id, name, _not_allowed(spent), ok=False)
             self._over(ToolEnded(call_id, ok=False, seconds=0.0, preview=one_line(spent, 160), refused=spent))
             return None
         failed = False
@@ -82,9 +92,13 @@ class PretendedCalls:
             result, failed = error.text, True
         except CallTimedOut as error:
             failure = past_limit(name, error.seconds)
-        shown = one_line(failure.message if failure else CANCELLED if result is None else result, 160)
+        told = CANCELLED if result is None else result
+        shown = one_line(failure.message if failure else told, 160)
         seconds = round(time.monotonic() - began, 1)  # what takes no time takes the same each time
         ok = refused is None and result is not None and not failed
+        if failure is None:  # else the run ends here, and no model is told anything
+            told = told if refused is None or result is None else result or _not_allowed(refused)
+            self._transcript.result(call_id, name, told, ok=ok)
         self._over(ToolEnded(call_id, ok=ok, seconds=seconds, preview=shown, refused=refused))
         if failure is not None:
             raise failure
@@ -95,6 +109,10 @@ class PretendedCalls:
         self._count(Usage(tool_calls=1))
         self._meter.forget(end.call_id)
         self._remind(self._meter.reminders())
+
+
+def _not_allowed(why: str) -> str:
+    return f"Not allowed: {why}"
 
 
 class _CellFailed(Exception):

@@ -30,6 +30,7 @@ from subagents_nb.runner.engines.session import SESSION_FILE
 
 _SCHEMA: dict[str, Any] = {"type": "object", "title": "A", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 _CALLS = (("list", '{"path": "."}'), ("final_result", '{"a": "b"}'))
+_PATIENCE_S = 60.0  # the other side is ourselves; only the machine can be slow
 _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
 
 
@@ -74,7 +75,7 @@ async def _run(place: Path, port: int, api: str, *, history: Path | None = None)
         output_schema=_SCHEMA,
     )
     desk = Desk(report=_forget, cwd=place, step_dir=place, store_home=place, environ={}, ask=_nobody, history=history)
-    return await NativeEngine(timeout_s=5.0, patience=NO_PATIENCE).run(step, desk)
+    return await NativeEngine(timeout_s=_PATIENCE_S, patience=NO_PATIENCE).run(step, desk)
 
 
 class Peer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from subagents_nb.runner.tracking.recorder import ReadRecorder
+from subagents_nb.runner.tracking.recorder import Changes, ReadRecorder
+from subagents_nb.runner.tracking.sofar import KeptReads
 
-__all__ = ["ReadRecorder"]
+__all__ = ["Changes", "KeptReads", "ReadRecorder"]

@@ -42,8 +42,11 @@ class Watch:
         self.listed: set[str] = set()
         self.links: dict[str, str] = {}  # the tree's symbolic links, and where they lead
         self.overflowed = False
-        self._changed: set[str] = set()
-        self._made: set[str] = set()  # since the last `forget`
+        # Since the last `forget`, with the number of the latest event of each.
+        self._changed: dict[str, int] = {}
+        self._made: dict[str, int] = {}
+        self._arrived: dict[str, int] = {}  # what got its name by a move
+        self.count = 0  # how many events were taken in so far
         self._root = os.path.realpath(root)
         self._skip = skip
         self._most = most
@@ -71,7 +74,7 @@ class Watch:
     def forget(self) -> None:
         """Forget what was seen so far; the tree stays under watch."""
         self.drain()
-        for seen in (self.opened, self.listed, self._changed, self._made):
+        for seen in (self.opened, self.listed, self._changed, self._made, self._arrived):
             seen.clear()
 
     def drain(self) -> None:
@@ -96,15 +99,25 @@ class Watch:
     @property
     def changed(self) -> set[str]:
         """Return what was made, written, moved or removed; what came and went again is left out."""
-        found: set[str] = set()
-        for path in self._changed:
+        return set(self.changed_since(0))
+
+    def changed_since(self, count: int) -> dict[str, bool]:
+        """Return the same of the events after the first `count`, and of each path whether it is a new name.
+
+        A file that was moved to where another one lay counts as new too.
+        """
+        found: dict[str, bool] = {}
+        for path, at in self._changed.items():
             place = os.path.join(self._root, path)
-            if path in self._made and not os.path.lexists(place):
+            if at <= count or (path in self._made and not os.path.lexists(place)):
                 continue
+            new = max(self._made.get(path, 0), self._arrived.get(path, 0)) > count
             if os.path.isdir(place) and not os.path.islink(place):
-                found |= self._files_below(path) or {f"{path}/"}
+                inside = self._files_below(path) or {f"{path}/"}
             else:
-                found.add(path)
+                inside = {path}
+            for one in inside:
+                found[one] = new or found.get(one, False)
         return found
 
     def aliases(self, path: str) -> set[str]:
@@ -121,6 +134,7 @@ class Watch:
         return next((link for link, target in self.links.items() if target.startswith("..")), None)
 
     def _take(self, watch: int, mask: int, name: str) -> None:
+        self.count += 1
         if mask & _IN_OVERFLOW:
             self.overflowed = True
         if mask & _IN_IGNORED:
@@ -143,9 +157,11 @@ class Watch:
             return
         if not name:
             return
-        if mask & _IN_CREATE and path not in self._changed:
-            self._made.add(path)
-        self._changed.add(path)
+        if mask & _IN_CREATE and (path not in self._changed or path in self._made):
+            self._made[path] = self.count
+        elif mask & _IN_MOVED_TO:
+            self._arrived[path] = self.count
+        self._changed[path] = self.count
         if mask & _NEW and mask & _IN_ISDIR:
             self._add_tree(path)
 
@@ -153,7 +169,7 @@ class Watch:
         if path == GIT_STATE[0] and mask & _IN_OPEN:
             self.opened.update(GIT_STATE)
         elif path == GIT_STATE[1] and mask & (_IN_MODIFY | _NEW):
-            self._changed.add(path)
+            self._changed[path] = self.count
 
     def _is_left_out(self, path: str, name: str) -> bool:
         return name in LEFT_OUT or path in self._skip

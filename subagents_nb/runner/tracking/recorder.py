@@ -20,6 +20,16 @@ _MOST_CHANGED = 500
 _Seen = tuple[str, str, str]  # directory, pattern, include
 
 
+class Changes(list[str]):
+    """What changed in the workspace while somebody worked under watch, by paths; filled when the work is over."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.earlier: frozenset[str] = frozenset()  # what changed before, while others were at work; known at once
+        self.new: frozenset[str] = frozenset()  # those whose names were not there before, or were moved to
+        self.seen = False  # the watch saw it all; else nobody knows
+
+
 class ReadRecorder:
     """One for all steps of a run; may be used from several threads. Without a root it notes nothing.
 
@@ -39,7 +49,8 @@ class ReadRecorder:
         self._left: dict[str, str | None] = {}
         self._bytes = 0
         self._watch: Watch | None = None
-        self._watched = 0  # calls that are at work under watch
+        self._watched = 0  # calls that are at work under watch, and
+        self._idle = 0  # of these, programs that are merely there
         self._blind = False
 
     # --- the file tools ---
@@ -124,22 +135,57 @@ class ReadRecorder:
     # --- other programs ---
 
     @contextlib.asynccontextmanager
-    async def watching(self, really: bool = True) -> AsyncIterator[list[str]]:
-        """Watch the workspace while another program works in it. The list holds what it changed, once it is over."""
-        changed: list[str] = []
+    async def watching(self, really: bool = True, *, idle: bool = False) -> AsyncIterator[Changes]:
+        """Watch the workspace while another program works in it. The list holds what it changed, once it is over.
+
+        Several may watch at once: each gets what changed in its own time. With `idle` a program is merely there: what
+        only it can have changed may as well be another's doing, so it counts as something that is not known.
+        """
+        changed = Changes()
         if not really or self._root is None or not await self._under_watch():
             yield changed
             return
         self._watched += 1
+        self._idle += idle
+        began = self._begin(changed)
         try:
             yield changed
         finally:
             self._watched -= 1
+            self._idle -= idle
             try:
-                changed += await self._settle()
+                await self._settle(changed, began, idle=idle)
             except asyncio.CancelledError:
                 self.untracked("a command was cut off")
                 raise
+
+    @contextlib.contextmanager
+    def looking_around(self) -> Iterator[None]:
+        """Mark a look at the workspace of our own: its directories were not listed by those who merely stand by.
+
+        On the event loop. Where a call is at work meanwhile, nobody can tell, and it counts as the call's.
+        """
+        self._drain()
+        listed = set(self._watch.listed) if self._watch is not None else set()
+        try:
+            yield
+        finally:
+            self._drain()
+            if self._watch is not None and self._watched == self._idle:
+                self._watch.listed &= listed
+
+    @property
+    def watches(self) -> bool:
+        """Whether the workspace is under watch now, for somebody who is at work."""
+        return self._watch is not None and self._watched > 0
+
+    def _begin(self, changes: Changes) -> int:
+        """Note what changed so far; return the place in the course of events from which on changes count."""
+        self._drain()
+        if self._watch is None:
+            return 0
+        changes.earlier = frozenset(self._watch.changed)
+        return self._watch.count
 
     async def _under_watch(self) -> bool:
         async with self._settling:
@@ -155,16 +201,16 @@ class ReadRecorder:
                 self._give_up(str(error))
             return self._watch is not None
 
-    async def _settle(self) -> list[str]:
+    async def _settle(self, changes: Changes, began: int, *, idle: bool) -> None:
         async with self._settling:
             if (watch := self._watch) is None:
-                return []
+                return
             self._drain()
             opened, listed, changed = set(watch.opened), set(watch.listed), watch.changed
             watch.opened.clear()
             watch.listed.clear()
-            for path in sorted(changed):
-                self.changed(path)
+            for path in sorted(watch.changed_since(began)):
+                self._changed_by(path, idle=idle)
             paths = sorted((opened | {alias for path in opened for alias in watch.aliases(path)}) - changed)
             await asyncio.to_thread(self._take_all, paths, sorted(listed))
             self._drain()
@@ -175,7 +221,16 @@ class ReadRecorder:
                 self.untracked(f"{path} changed while the run was at work")
             if watch.overflowed:
                 self._give_up("too much happened in the workspace to be watched")
-            return sorted(changed)
+            own = watch.changed_since(began)
+            changes += sorted(changed & own.keys())
+            changes.new = frozenset(path for path in changes if own[path])
+            changes.seen = self._watch is not None
+
+    def _changed_by(self, path: str, *, idle: bool) -> None:
+        if not idle:
+            self.changed(path)
+        elif path not in self._changed and path not in self._own:
+            self.untracked(f"{path} changed while the run was at work")
 
     def _take_all(self, paths: list[str], listed: list[str]) -> None:
         if len(paths) > MAX_FILES:

@@ -79,6 +79,14 @@ def test_the_project_stands_over_the_user_and_the_environment_over_both(load: Lo
     }
 
 
+def test_a_time_limit_of_tools_in_a_file_stands_over_the_one_in_the_environment(load: Load) -> None:
+    variable = {"SUBAGENTS_NB_TOOL_TIMEOUT": "20s"}
+    settings = load("tool_timeout = 10\n", environ=variable)
+    assert (settings.tool_timeout_s, settings.origins["tool_timeout_s"]) == (10, "~/.subagents/settings.toml")
+    settings = load("", "", variable)
+    assert (settings.tool_timeout_s, settings.origins["tool_timeout_s"]) == (20, "SUBAGENTS_NB_TOOL_TIMEOUT")
+
+
 def test_the_project_file_is_found_from_a_folder_below(project: Path, home: Path, load: Load) -> None:
     load(project_text="max_requests = 3")
     (project / "notebooks").mkdir()

@@ -71,7 +71,7 @@ def test_each_cell_has_a_key_of_its_own(sizes: list[int], repeat: int) -> None:
 
 def test_a_sweep_keeps_its_digest_when_its_grid_grows() -> None:
     def digest(grid: dict[str, list[str]], task: str = "say {{x}}") -> str:
-        return sweep_digest("scout", task, axes_of(grid, []), "/somewhere")
+        return sweep_digest("scout", task, axes_of(grid, []))
 
     assert digest({"x": ["a"]}) == digest({"x": ["a", "b"]})
     assert digest({"x": ["a"]}) != digest({"y": ["a"]}) and digest({"x": ["a"]}) != digest({"x": ["a"]}, "tell {{x}}")

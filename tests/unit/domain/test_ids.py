@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import string
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -36,14 +37,15 @@ def hostile() -> list[str]:
     return fixed
 
 
-def test_five_hundred_hostile_texts_are_no_ids_and_become_no_path() -> None:
+@pytest.mark.row(25, cases=500)
+def test_five_hundred_hostile_texts_are_no_ids_and_become_no_path(case: Callable[..., None]) -> None:
     texts = hostile()
-    assert len(texts) == 500
     home = StoreHome(root=Path("/nowhere"))
     for text in texts:
         assert not is_run_id(text), repr(text)
         with pytest.raises(UnknownRun):
             home.run(text)
+        case()
 
 
 @given(st.integers(0, 2**44), st.integers(0, 2**50 - 1), st.integers(1, 10**9), st.integers(0, 2**50 - 1))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import itertools
 
-from subagents_nb.domain.redaction import Redactor
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from subagents_nb.domain.redaction import RedactedStream, Redactor
 
 SHAPES = [
     "sk-proj-" + "a1B2" * 6,
@@ -39,3 +43,68 @@ def test_data_is_redacted_all_through() -> None:
     assert redact.data({"12345678": ["a 12345678", 3, None, {"x": True}]}) == {
         "[redacted]": ["a [redacted]", 3, None, {"x": True}]
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("GIT_AUTHOR_NAME", "Ada Lovelace"),
+        ("KEYBOARD_LAYOUT", "gb-extended-1"),
+        ("AUTH_BACKEND", "production"),
+        ("SSH_AUTH_SOCK", "/tmp/agent.123"),
+        ("TOKENIZERS_PARALLELISM", "disabled0"),
+        ("PASSWORD_FILE", "/run/passwords"),
+        ("PORT_KEY", "1234567"),
+    ],
+)
+def test_what_only_sounds_like_a_secret_stays(name: str, value: str) -> None:
+    assert Redactor({name: value})(f"it is {value}") == f"it is {value}"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("SESSION_COOKIE", "abc-123-def"), ("DB_PASSWORD", "correct horse"), ("SENTRY_DSN", "https://1@x/2"),
+     ("AUTHORIZATION", "Basic abcdef12")],
+)  # fmt: skip
+def test_what_tools_may_not_see_goes(name: str, value: str) -> None:
+    assert Redactor({name: value})(f"it is {value}") == "it is [redacted]"
+
+
+def test_a_value_goes_in_json_and_on_one_line_too() -> None:
+    redact = Redactor({"PRIVATE_KEY": 'line "one"\nline two'})
+    assert redact('{"key": "line \\"one\\"\\nline two"}') == '{"key": "[redacted]"}'
+    assert redact('key: line "one" line two') == "key: [redacted]"
+
+
+def test_a_variable_that_is_named_goes_whatever_its_name_and_form() -> None:
+    assert Redactor({"LAB": "production"}, ["LAB"])("in production") == "in [redacted]"
+
+
+ENVIRON = {"A_TOKEN": "abcd1234", "B_TOKEN": "abcd1234efgh", "C_TOKEN": "4xyz5678"}
+
+
+@given(
+    text=st.lists(
+        st.sampled_from([*ENVIRON.values(), "abcd", "1234", "ab", "4", "4xyz", " ", "x", "efg"]), max_size=8
+    ).map("".join),
+    cuts=st.lists(st.integers(0, 60), max_size=8),
+)
+def test_no_value_passes_a_stream_however_it_is_cut(text: str, cuts: list[int]) -> None:
+    redact = Redactor(ENVIRON)
+    stream, places = RedactedStream(redact), sorted({min(cut, len(text)) for cut in [0, *cuts, len(text)]})
+    shown = [stream.push(text[start:end]) for start, end in itertools.pairwise(places)]
+    whole = "".join(shown) + stream.end()
+    assert not any(value in whole for value in ENVIRON.values())
+    assert len(whole.replace("[redacted]", "")) <= len(text)
+    if not any(value in text for value in ENVIRON.values()):
+        assert whole == text
+
+
+def test_usual_text_is_not_kept_back() -> None:
+    stream = RedactedStream(Redactor(ENVIRON))
+    pieces = ["the", " text", " of", " an", " answer", ".", " A", "\n"]
+    assert [stream.push(piece) for piece in pieces] == pieces
+    assert not stream.waits
+    assert (stream.push(" is abcd"), stream.push("12"), stream.push("x"), stream.end()) == (" is ", "", "abcd12x", "")
+    assert (stream.push("abcd12"), stream.push("34"), stream.push("efgh!")) == ("", "", "[redacted]!")
+    assert (stream.push("abcd1234"), stream.end()) == ("", "[redacted]")

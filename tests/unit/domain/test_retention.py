@@ -37,7 +37,6 @@ def facts(**more: Any) -> Facts:
         "lock": "free",
         "lease": None,
         "referenced": False,
-        "open_questions": False,
         "unresolved": False,
         "linked": False,
     }
@@ -66,7 +65,6 @@ def test_a_lost_run_may_go_once_it_has_its_verdict() -> None:
         ({"lock": "held"}, Keep.LIVE),
         ({"lease": "held"}, Keep.LEASED),
         ({"referenced": True}, Keep.REFERENCED),
-        ({"open_questions": True}, Keep.QUESTION),
         ({"unresolved": True}, Keep.UNRESOLVED),
         ({"age_s": None}, Keep.UNKNOWN_AGE),
         ({"age_s": math.nan}, Keep.UNKNOWN_AGE),
@@ -121,7 +119,6 @@ def any_facts(draw: st.DrawFn) -> Facts:
         lock=pick("free", None, "held"),
         lease=pick("free", None, "held"),
         referenced=pick(False, False, True),
-        open_questions=pick(False, False, True),
         unresolved=pick(False, False, True),
         linked=pick(False, False, True),
     )
@@ -146,7 +143,6 @@ def test_nothing_on_the_list_of_what_is_never_deleted_is_deleted(seen: Facts) ->
         or len(tokens) > 1
         or "keep" in run.plan.tags
         or seen.referenced
-        or seen.open_questions
         or seen.unresolved
         or seen.linked
     )

@@ -11,6 +11,7 @@ from subagents_nb.domain.agent import AgentCatalog, AgentDefinition
 from subagents_nb.domain.plan import Draft, LaunchRequest
 from subagents_nb.domain.settings import Endpoint, Settings
 from subagents_nb.errors import LaunchRefused
+from subagents_nb.launching.flows import chain, step
 from subagents_nb.planning import Facts, draft
 
 
@@ -51,15 +52,36 @@ def test_a_level_in_the_model_string_wins_over_the_agents_own(catalog: AgentCata
 
 def test_an_endpoints_key_is_needed_where_it_names_one(catalog: AgentCatalog) -> None:
     settings = Settings(endpoints={"lab": Endpoint(base_url="http://x/v1", key_env="LAB_KEY")})
-    with pytest.raises(LaunchRefused, match="LAB_KEY is not set"):
-        planned(catalog, settings=settings, model="lab:m")
+    (problem,) = planned(catalog, settings=settings, model="lab:m").start_problems
+    assert "LAB_KEY is not set" in problem
     keyed = planned(catalog, settings=settings, model="lab:m", facts={"environ_names": frozenset({"LAB_KEY"})})
     assert keyed.steps[0].model.endpoint == settings.endpoints["lab"]
+    assert keyed.start_problems == ()
 
 
 def test_a_client_that_is_not_installed_is_named_with_its_extra(catalog: AgentCatalog) -> None:
-    with pytest.raises(LaunchRefused, match=r'pip install "subagents-nb\[anthropic\]"'):
-        planned(catalog, model="anthropic:x", facts={"missing_extras": frozenset({"anthropic"})})
+    (problem,) = planned(
+        catalog, model="anthropic:x", facts={"missing_extras": frozenset({"anthropic"})}
+    ).start_problems
+    assert 'pip install "subagents-nb[anthropic]"' in problem
+
+
+def test_what_keeps_a_run_from_beginning_is_said_with_its_place_and_changes_no_contract(catalog: AgentCatalog) -> None:
+    work = chain(step("mine", "a", model="scripted:echo"), step("mine", "b", acceptance={"review": {"agent": "mine"}}))
+    request: dict[str, Any] = {"agent": None, "task": "", "flow": work}
+    without = planned(catalog, facts={"environ_names": frozenset()}, **request)
+    why = "the model openai:gpt-5 needs a key, and OPENAI_API_KEY is not set; set it in the environment of the kernel"
+    assert without.start_problems == (f"step 2 (mine): {why}", f"step 2 (mine): acceptance.review.agent: {why}")
+    assert without.digest == planned(catalog, **request).digest
+
+
+def test_what_keeps_a_run_from_beginning_is_said_beside_what_is_wrong_with_it(catalog: AgentCatalog) -> None:
+    with pytest.raises(LaunchRefused) as caught:
+        planned(catalog, task=" ", facts={"environ_names": frozenset()})
+    assert [reason.partition(";")[0].partition(",")[0] for reason in caught.value.reasons] == [
+        "the task is empty",
+        "the model openai:gpt-5 needs a key",
+    ]
 
 
 def test_a_temperature_is_kept_and_one_that_no_model_takes_is_refused(catalog: AgentCatalog) -> None:

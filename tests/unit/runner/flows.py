@@ -27,6 +27,7 @@ from subagents_nb.launching.begin import first_status
 from subagents_nb.planning import Facts, draft
 from subagents_nb.runner.main import Runner
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run
+from subagents_nb.store.disk import DISK, Disk
 from subagents_nb.store.lock import hold
 
 BUILTIN = frozenset({"echo", "slow", "fail", "hang", "steerable"})
@@ -54,8 +55,9 @@ def plan_flow(work: Path, flow: Chain, **more: Any) -> LaunchPlan:
 class Carried:
     """A flow that is carried out; ask of it what a person would."""
 
-    def __init__(self, home: StoreHome, plan: LaunchPlan) -> None:
+    def __init__(self, home: StoreHome, plan: LaunchPlan, *, disk: Disk = DISK) -> None:
         self.home = home
+        self.disk = disk  # of the runner
         self.plan = plan
         self.writer = create_run(home, plan, make_recovery().model_copy(update={"run_id": plan.run_id}))
         self.writer.status(first_status(plan), milestone=True)
@@ -82,7 +84,7 @@ class Carried:
         """Do the work to its end. Each of `meanwhile` is called again and again until it says that it is done."""
 
         async def both() -> None:
-            runner = Runner(self.plan, self.writer.paths, asyncio.get_running_loop())
+            runner = Runner(self.plan, self.writer.paths, asyncio.get_running_loop(), self.disk)
             work = asyncio.ensure_future(runner.carry_out())
             for act in meanwhile:
                 while not act(self) and not work.done():

@@ -67,6 +67,26 @@ def test_a_file_keeps_its_place_in_the_workspace_as_its_name(keeper: ArtifactKee
     assert kept.path == "artifacts/1-file-1-_b_a_b.csv"
 
 
+def test_a_file_that_is_kept_again_by_its_step_takes_the_place_of_what_it_was(
+    keeper: ArtifactKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(artifacts, "MOST", 2)
+    monkeypatch.setattr(artifacts, "MOST_BYTES", 20)
+    work = tmp_path / "work"
+    for text in ("version 1", "version two"):
+        (work / "a.csv").write_text(text)
+        kept = keeper.file(0, work, "a.csv")
+        assert kept is not None and kept.path == "artifacts/0-file-1-a.csv"
+        assert (tmp_path / "run" / kept.path).read_text() == text
+    assert (keeper.has(work, "a.csv"), keeper.has(tmp_path, "a.csv")) == (True, False)
+    other = keeper.file(1, work, "a.csv")
+    assert other is None, "of another step it is another artifact, for which there is no room here"
+    (work / "a.csv").write_text("short")
+    assert keeper.file(0, work, "a.csv") is not None
+    other = keeper.file(1, work, "a.csv")
+    assert other is not None and other.path == "artifacts/1-file-2-a.csv"
+
+
 def test_a_link_is_no_artifact(keeper: ArtifactKeeper, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
     (tmp_path / "work/link").symlink_to(tmp_path / "secret")

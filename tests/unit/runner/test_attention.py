@@ -6,15 +6,17 @@ import asyncio
 import errno
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pytest
-from support import WHEN, make_plan, make_recovery, make_status, run_id, until
+from support import WHEN, make_plan, make_recovery, make_status, make_step, run_id, until
 
 from subagents_nb.domain.attention import Attention, Thresholds
-from subagents_nb.domain.events import ToolStarted
+from subagents_nb.domain.events import TextStreamed, ToolEnded, ToolStarted
+from subagents_nb.domain.plan import GroupItem
 from subagents_nb.domain.questions import Reply
+from subagents_nb.domain.records import first_step
 from subagents_nb.domain.states import RunState
 from subagents_nb.runner.clock import WorkClock
 from subagents_nb.runner.journal import Journal
@@ -41,23 +43,33 @@ class Tight(Disk):
 class Life:
     """A run with a clock of its own."""
 
-    def __init__(self, home: StoreHome) -> None:
+    def __init__(self, home: StoreHome, *, steps: int = 1) -> None:
         self.now = 0.0
         self.disk = Tight()
         self.home = home
-        create_run(home, make_plan(), make_recovery())
+        indices = tuple(range(steps))
+        group = (GroupItem(steps=indices, concurrency=steps),) if steps > 1 else ()
+        plan = make_plan(steps=tuple(make_step(index=index) for index in indices), items=group)
+        create_run(home, plan, make_recovery())
         self.writer = RunWriter(home.run(run_id()), disk=self.disk)
-        first = make_status(state=RunState.QUEUED)
+        first = make_status(state=RunState.QUEUED, steps=tuple(first_step(step) for step in plan.steps))
         self.writer.status(first, milestone=True)
-        self.journal = Journal(self.writer, make_plan(), first, WorkClock(lambda: self.now))
-        self.journal.step_began(0)
+        self.journal = Journal(self.writer, plan, first, WorkClock(lambda: self.now))
+        for index in indices:
+            self.journal.step_began(index)
         self.journal.begin()
+        self.patience = dict.fromkeys(indices, THRESHOLDS)
 
-    def at(self, now: float) -> Attention | None:
+    def at(self, now: float, *, waiting: Collection[int] = ()) -> Attention | None:
         self.now = now
-        found = self.journal.consider(THRESHOLDS)
+        found = self.journal.consider(self.patience.__getitem__, waiting)
         self.journal.flush()
         return found
+
+    def edit(self, index: int, path: str, *, ok: bool = False) -> None:
+        self.now += 1
+        self.journal.report(index, ToolStarted(call_id="e", name="edit", args=path))
+        self.journal.report(index, ToolEnded("e", ok=ok, seconds=0.1, preview=""))
 
     def shown(self) -> Attention | None:
         return FileRuns(self.home).snapshot(run_id()).attention
@@ -101,6 +113,61 @@ def test_a_run_whose_tool_works_says_oftener_that_it_lives(life: Life, monkeypat
     assert written_after(5.1)
     life.journal.report(0, ToolStarted(call_id="c", name="bash", args="{}"))
     assert written_after(1.1) and not written_after(0.5)
+
+
+@pytest.fixture
+def group(tmp_path: Path) -> Life:
+    """A run of three steps beside one another."""
+    return Life(open_home(tmp_path / "store"), steps=3)
+
+
+def test_one_failed_edit_of_each_of_three_steps_is_no_reason_to_look(group: Life) -> None:
+    for index in range(3):
+        group.edit(index, "a.py")
+    assert group.at(5) is None
+    group.edit(1, "b.py")
+    group.edit(1, "c.py")
+    assert text_of(group.at(10)) == "Step 1 (scout): The last 3 edits failed."
+
+
+def test_edits_of_one_file_that_fail_between_good_ones_are_a_reason_to_look(life: Life) -> None:
+    for number in range(3):
+        assert life.at(life.now) is None
+        life.edit(0, "a.py")
+        life.edit(0, f"b{number}.py", ok=True)
+    assert text_of(life.at(life.now)) == "The last 3 edits of a.py failed."
+    life.edit(0, "a.py", ok=True)
+    assert life.at(life.now) is None
+    assert life.shown() is None
+
+
+def test_a_silent_step_is_not_hidden_by_those_that_talk_or_use_tools(group: Life) -> None:
+    group.now = 50
+    group.journal.report(0, TextStreamed("a"))
+    group.journal.report(2, ToolStarted(call_id="c", name="bash", args="{}"))
+    assert group.at(59) is None
+    assert text_of(group.at(61)) == "Step 1 (scout): Nothing was heard for 61 s."
+
+
+def test_a_step_that_thinks_hard_is_left_alone_and_the_one_beside_it_is_not(group: Life) -> None:
+    group.patience[1] = THRESHOLDS.scaled("max")
+    for index in (0, 2):
+        group.now = 50
+        group.journal.report(index, TextStreamed("a"))
+    assert group.at(100) is None
+    assert text_of(group.at(115)).startswith("Step 0 (scout)")
+
+
+def test_a_step_that_waits_for_a_rate_limit_is_not_silent(group: Life) -> None:
+    for now in (30, 60, 90, 120):
+        group.now = now
+        for index in (0, 2):
+            group.journal.report(index, TextStreamed("a"))
+        assert group.at(now, waiting={1} if now <= 90 else ()) is None
+    for index in (0, 2):
+        group.journal.report(index, TextStreamed("a"))
+    assert group.at(149) is None
+    assert text_of(group.at(151)) == "Step 1 (scout): Nothing was heard for 61 s."
 
 
 def test_a_question_that_finds_no_room_waits_for_it_and_the_run_says_so(life: Life) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support import until
 
+from subagents_nb.domain.environment import RUN_MARK
 from subagents_nb.runner import children, notify
 from subagents_nb.runner.children import KEPT, Children
 from subagents_nb.runner.engines import shell
@@ -80,3 +81,50 @@ def test_whether_a_process_is_the_last_of_its_group_is_seen() -> None:
     )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert said == ["True", "False", "True"] and children._is_alone() is not None
+
+
+LEAVING = """
+import asyncio, os, sys
+from pathlib import Path
+from support import alive, until
+from subagents_nb.runner.engines import shell
+from subagents_nb.store.childlog import ChildLog, read_children
+
+os.setsid()
+path, environ = Path(sys.argv[1]), dict(os.environ)
+account = shell.CHILDREN
+account.keep(ChildLog(path))
+def run(command):
+    end = asyncio.run(shell.run_command(command, cwd=Path("/"), environ=environ, seconds=20, limit=1000))
+    return [int(word) for word in end.output.split()]
+
+# The substitution waits until what it starts has left the command's session and let its output go.
+AWAY = "setsid --fork sh -c 'echo $$; exec sleep 300 >/dev/null 2>&1'"
+(left,) = run(f"echo $(env -i {AWAY})")
+(none,) = run(f"echo $(SUBAGENTS_NB_RUN=none {AWAY})")
+(other,) = run(f"echo $(SUBAGENTS_NB_RUN=r-x:t {AWAY})")
+(brief,) = run(f"echo $(env -i {AWAY})")
+(shown,) = read_children(path)[:1]
+assert shown.pid == left and alive(left)
+os.kill(brief, 15)
+until(lambda: not alive(brief), 10)
+BELOW = "sleep 300 >/dev/null 2>&1 & echo $!; exec >/dev/null 2>&1; wait"
+(deep,) = run(f"echo $(env -i setsid --fork sh -c '{BELOW}')")
+account.end_orphans()
+rows = {row.pid: row for row in account.candidate("r-x", "t").children}
+assert not alive(left) and not alive(deep), "left behind"
+assert (rows[left].how, rows[left].code, rows[left].seen_by) == ("killed", -9, "runner"), rows[left]
+assert (rows[brief].how, rows[brief].code) == ("killed", -15), rows[brief]
+assert read_children(path) == (), read_children(path)
+assert alive(none) and alive(other), "of no run, or of another, and ended with this one"
+assert none not in rows and other not in rows
+for pid in (none, other):
+    os.kill(pid, 9)
+"""
+
+
+def test_what_commands_leave_behind_falls_to_the_runner_and_ends_with_the_run(tmp_path: Path) -> None:
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), RUN_MARK: "r-own:t"}
+    command = [sys.executable, "-c", LEAVING, str(tmp_path / "children.jsonl")]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr

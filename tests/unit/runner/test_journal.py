@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import json
 import shutil
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +140,26 @@ def test_a_run_whose_directory_is_gone_ends_without_making_it_anew(home: StoreHo
     journal.flush()
     assert finish(journal, done(journal), state=RunState.COMPLETE)
     assert not home.run(run_id()).root.exists()
+
+
+def test_a_result_that_no_disk_takes_is_no_complete_run(
+    home: StoreHome,
+    journal: Journal,
+    disk: Refusing,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: None)  # ten minutes of asking again
+    clock = itertools.count(1.0, 60.0)
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    disk.links = 10**6
+    assert finish(journal, done(journal), state=RunState.COMPLETE)
+    assert journal.unstored
+    snapshot = FileRuns(home).snapshot(run_id())
+    assert (snapshot.state, snapshot.reason, snapshot.result) == (RunState.FAILED, "not-stored", None)
+    assert "could not be stored: No space left on device. Make room" in str(snapshot.error)
+    assert events(home)[-1]["state"] == "failed"
+    assert "result not stored: No space left on device" in capsys.readouterr().err
 
 
 HALF = "\ud83d"

@@ -214,6 +214,79 @@ def test_what_happens_between_two_calls_is_not_the_runs_doing(work: Path) -> Non
 
 
 @linux
+def test_while_a_program_stands_by_what_it_reads_between_two_calls_is_seen(work: Path) -> None:
+    async def carry_out() -> ReadRecorder:
+        recorder = ReadRecorder(work)
+        async with recorder.watching(idle=True):
+            async with recorder.watching():
+                pass
+            (work / "notes.md").read_text()
+        recorder.close()
+        return recorder
+
+    recorder = asyncio.run(carry_out())
+    assert files_of(recorder) == {"notes.md": sha("n")}
+    assert log_of(recorder).tracked
+
+
+@linux
+def test_what_changes_while_a_program_only_stands_by_is_nobodys_but_known_to_have_changed(work: Path) -> None:
+    async def carry_out() -> ReadLog:
+        recorder = ReadRecorder(work)
+        recorder.own("mine.md")
+        async with recorder.watching(idle=True):
+            (work / "notes.md").write_text("by the program or by somebody else")
+            (work / "mine.md").write_text("the answer")
+            async with recorder.watching() as changed:
+                (work / "new.txt").write_text("by the call")
+            assert list(changed) == ["new.txt"]
+        recorder.close()
+        return log_of(recorder)
+
+    log = asyncio.run(carry_out())
+    assert log.changed == ("new.txt",)
+    assert log.untracked == ("notes.md changed while the run was at work",)
+
+
+@linux
+def test_calls_at_the_same_time_are_each_told_what_changed_in_theirs_and_which_names_are_new(work: Path) -> None:
+    async def carry_out() -> None:
+        recorder = ReadRecorder(work)
+        async with recorder.watching() as whole:
+            (work / "new.txt").write_text("x")
+            async with recorder.watching() as part:
+                assert part.earlier == {"new.txt"}
+                (work / "notes.md").write_text("y")
+                (work / "made").mkdir()
+                (work / "made/z.txt").write_text("z")
+                (work / "data/a.csv").rename(work / "data/c.csv")
+                (work / "gone.tmp").write_text("t")
+                (work / "gone.tmp").unlink()
+        recorder.close()
+        assert list(part) == ["data/a.csv", "data/c.csv", "made/z.txt", "notes.md"]
+        assert part.new == {"data/c.csv", "made/z.txt"}
+        assert whole.new == {"new.txt", *part.new}
+        assert part.seen and whole.seen
+
+    asyncio.run(carry_out())
+
+
+@linux
+def test_a_look_of_our_own_is_nobodys_interest_unless_a_call_is_at_work(work: Path) -> None:
+    async def carry_out(*, call: bool) -> list[str]:
+        recorder = ReadRecorder(work)
+        async with recorder.watching(idle=not call):
+            os.listdir(work / "data")
+            with recorder.looking_around():
+                os.listdir(work)
+        recorder.close()
+        return [one.path for one in log_of(recorder).names]
+
+    assert asyncio.run(carry_out(call=False)) == ["data"]
+    assert asyncio.run(carry_out(call=True)) == [".", "data"]
+
+
+@linux
 def test_a_file_that_changes_while_it_is_hashed_is_noted_as_unknown(work: Path) -> None:
     class Slow(ReadRecorder):
         def _hash(self, name: str) -> str | None:

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from subagents_nb.domain.events import ArtifactMade, EngineEvent, FileChanged
+from subagents_nb.domain.events import ArtifactMade, EngineEvent
 from subagents_nb.domain.inputs import InputRecord
 from subagents_nb.domain.records import Artifact
 from subagents_nb.runner.artifacts import ArtifactKeeper
-from subagents_nb.runner.engines.aside import aside
 from subagents_nb.runner.engines.base import InputFiles, PythonEnd
 from subagents_nb.runner.engines.kernel.cells import Cell
-from subagents_nb.runner.engines.kernel.files import Stamp, look
+from subagents_nb.runner.engines.kernel.made import MadeFiles
 from subagents_nb.runner.engines.kernel.record import NOTEBOOK, Record
 from subagents_nb.runner.engines.limits import CELL_SECONDS
 from subagents_nb.runner.tracking import ReadRecorder
@@ -57,7 +56,7 @@ class PythonTool:
         self._around = around
         self._keeper = keeper
         self._report = report
-        self._reads = reads
+        self._files = MadeFiles(around.step, around.cwd, keeper, report, reads)
         self._record = Record(around.step_dir / NOTEBOOK, around.disk)
         self._session: Session | None = None
         self._lost = False  # a kernel went with all that it knew
@@ -71,14 +70,13 @@ class PythonTool:
         limit = CELL_SECONDS if seconds is None else seconds
         async with self._one_at_a_time:
             cell = Cell(code)
-            before = await aside(lambda: look(self._around.cwd))
-            async with self._reads.watching() as changed:
+            async with self._files.during(cell):
                 session = await self._ready(cell)
                 if session is None:
                     return PythonEnd(text=cell.text(), ok=False)
                 end = await session.run(code, cell.hear, seconds=limit)
                 await self._after(end, cell, limit)
-            await self._keep(cell, before, changed)
+                self._keep(cell)
             try:
                 self._record.add(cell)
             except OSError as error:
@@ -93,6 +91,7 @@ class PythonTool:
                 await session.end()
             finally:
                 shutil.rmtree(self._around.step_dir / "kernel", ignore_errors=True)
+                await self._files.let_go()
 
     async def _ready(self, cell: Cell) -> Session | None:
         from subagents_nb.runner.engines.kernel.session import KernelProblem
@@ -102,6 +101,7 @@ class PythonTool:
         if self._session is None:
             try:
                 self._session = await self._start(cell)
+                await self._files.hold()
             except KernelProblem as error:
                 cell.say(f"There is no Python here: the kernel can't be had, {error}")
                 return None
@@ -160,8 +160,8 @@ class PythonTool:
     def _allowed(self) -> str:
         return f"at most {self._around.memory_mb:,} MB, python_memory_mb in the settings"
 
-    async def _keep(self, cell: Cell, before: dict[str, Stamp] | None, changed: Sequence[str]) -> None:
-        """Keep what the cell showed and made, and name it to the model."""
+    def _keep(self, cell: Cell) -> None:
+        """Keep what the cell showed, and name it to the model."""
         tables = self._around.step_dir / "kernel" / "tables"
         made: list[Artifact | None] = [self._keeper.figure(self._around.step, data) for data in cell.figures]
         made += [self._keeper.table(self._around.step, tables, told) for told in cell.tables]
@@ -169,19 +169,6 @@ class PythonTool:
             if artifact is not None:
                 self._report(ArtifactMade(artifact))
                 cell.say(f"Kept as {artifact.name}: {artifact.kind}, {artifact.path}")
-        after = await aside(lambda: look(self._around.cwd)) if before is not None else None
-        written = [path for path, stamp in (after or {}).items() if before is not None and before.get(path) != stamp]
-        for path in sorted({*written, *changed}):
-            self._report(FileChanged(path))
-        if before is not None:  # in a tree too large to be looked through nobody knows what is new
-            await aside(lambda: self._keep_files(sorted(path for path in written if path not in before)))
-
-    def _keep_files(self, paths: Sequence[str]) -> None:
-        for path in paths:
-            artifact = self._keeper.file(self._around.step, self._around.cwd, path)
-            if artifact is not None:
-                self._reads.keep(path)  # its own: as long as it lies there unchanged, the run can be reused
-                self._report(ArtifactMade(artifact))
 
 
 def _records(inputs: InputFiles | None) -> Sequence[InputRecord]:

@@ -22,6 +22,7 @@ from subagents_nb.domain.events import (
     ToolStarted,
     UsageChanged,
 )
+from subagents_nb.domain.messages import parse_session
 from subagents_nb.domain.records import Usage
 from subagents_nb.domain.scripts import BUILTIN_SCRIPTS, script_paths
 from subagents_nb.runner.engines.scripted import _BUILTIN, ScriptedEngine
@@ -173,6 +174,38 @@ def test_a_script_of_the_workspace_is_played_in_its_order(workshop: Any, plan: A
     assert [event.refused for event in workshop.told(ToolEnded)] == [None, "not allowed"]
     assert outcome.value == {"ok": True}
     assert outcome.usage.input_tokens == 103 and outcome.usage.tool_calls == 2
+
+
+def test_the_history_has_thoughts_calls_and_results_in_their_turns(workshop: Any, plan: Any) -> None:
+    script(
+        workshop.cwd,
+        "demo",
+        [
+            {"think": "hm, "},
+            {"think": "so"},
+            {"text": "I look."},
+            {"tool": "read", "args": {"path": "a.csv"}, "result": "x"},
+            {"tool": "bash", "args": {"command": "rm x"}, "refused": "no such tool"},
+            {"text": "do"},
+            {"text": "ne"},
+        ],
+    )
+
+    workshop.run(ENGINE, plan("scripted:demo"))
+
+    said = parse_session((workshop.step_dir / "session.json").read_bytes())
+    assert [(one.role, one.turn, one.text, one.tool, one.call_id, one.ok) for one in said.messages] == [
+        ("user", 0, "count the rows", "", "", True),
+        ("thought", 1, "hm, so", "", "", True),
+        ("answer", 1, "I look.", "", "", True),
+        ("call", 1, '{"path": "a.csv"}', "read", "call-1", True),
+        ("result", 2, "x", "read", "call-1", True),
+        ("call", 3, '{"command": "rm x"}', "bash", "call-2", True),
+        ("result", 4, "Not allowed: no such tool", "bash", "call-2", False),
+        ("answer", 5, "done", "", "", True),
+    ]
+    assert [event.call_id for event in workshop.told(ToolStarted)] == ["call-1", "call-2"]
+    assert [message.kind for message in workshop.messages] == ["request", "response"] * 3
 
 
 def test_a_script_may_fail_as_it_likes(workshop: Any, plan: Any) -> None:

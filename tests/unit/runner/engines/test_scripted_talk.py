@@ -151,6 +151,38 @@ def test_the_twin_goes_on_from_a_models_session_too(workshop: Any, plan: Any, pl
     assert len(workshop.messages) == 6
 
 
+def test_a_model_goes_on_from_the_twins_session_with_its_calls(
+    workshop: Any, plan: Any, plays: Any, script: Any
+) -> None:
+    from subagents_nb.runner.engines.native import NativeEngine
+
+    calls = ({"think": "hm"}, {"tool": "list", "result": "a"}, {"tool": "bash", "refused": "no"}, {"text": "one"})
+    workshop.run(ENGINE, script(*calls))
+    go_on(workshop)
+    workshop.run(NativeEngine(plays(["two"])), plan())
+
+    parts = [part for message in workshop.messages for part in message.parts]
+    assert [getattr(part, "outcome", None) for part in parts if part.part_kind == "tool-return"] == [
+        "success",
+        "failed",
+    ]
+    assert [message.kind for message in workshop.messages] == ["request", "response"] * 4
+
+
+def test_no_id_of_a_call_is_given_twice_in_one_history(workshop: Any, script: Any) -> None:
+    for _ in range(2):
+        workshop.run(ENGINE, script({"tool": "list", "result": "a"}, {"text": "x"}))
+        go_on(workshop)
+
+    assert [event.call_id for event in workshop.told(ToolStarted)] == ["call-1", "call-2"]
+
+
+def test_of_a_call_that_was_cut_off_the_history_has_no_result(workshop: Any, script: Any) -> None:
+    workshop.stop_at(ENGINE, script({"tool": "bash", "seconds": 300}), lambda event: isinstance(event, ToolStarted))
+
+    assert [part.part_kind for message in workshop.messages for part in message.parts] == ["user-prompt", "tool-call"]
+
+
 @pytest.mark.parametrize("content", [None, "not json", '{"kind": "request"}'])
 def test_a_session_that_cannot_be_read_is_a_matter_of_setup(workshop: Any, plan: Any, content: str | None) -> None:
     workshop.more["history"] = workshop.step_dir.parent / "earlier.json"

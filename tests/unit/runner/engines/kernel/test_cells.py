@@ -11,7 +11,7 @@ import pytest
 
 from subagents_nb.runner.engines.kernel import record as record_module
 from subagents_nb.runner.engines.kernel.cells import Cell
-from subagents_nb.runner.engines.kernel.files import look
+from subagents_nb.runner.engines.kernel.files import look, stamps
 from subagents_nb.runner.engines.kernel.preload import TABLE_MIME
 from subagents_nb.runner.engines.kernel.record import Record
 from subagents_nb.store.disk import DISK
@@ -127,3 +127,5 @@ def test_files_that_came_or_changed_are_seen_and_hidden_ones_are_not(tmp_path: P
     after = look(tmp_path)
     assert before is not None and after is not None
     assert {path for path in after if after[path] != before.get(path)} == {"kept.txt", "sub/new.txt"}
+    asked = stamps(tmp_path, ["kept.txt", "sub/new.txt", "sub", ".hidden", "link", "gone", "a\0b"])
+    assert asked == after, "asked for by name they are the same"

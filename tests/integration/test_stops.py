@@ -1,0 +1,121 @@
+"""What a stop ends and what it does not: one step, a run that waits for a place, one that is paused; with processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from support import until
+
+from subagents_nb import Run, launch, parallel, runs, step
+from subagents_nb.domain.states import RunState
+from subagents_nb.errors import LaunchError, LaunchRefused, RequestError, RunStopped
+from subagents_nb.store import FileRuns, StoreHome
+from subagents_nb.store.lock import probe
+from subagents_nb.store.retention import collect
+from subagents_nb.supervisor.sweeping import sweep
+
+pytestmark = pytest.mark.timeout(60)
+
+
+def waits() -> str:
+    folder = Path(".subagents/scripts")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "waits.json").write_text(json.dumps([{"text": "a "}, {"await_steer": True}]))
+    return "scripted:waits"
+
+
+def at_work(run: Run) -> bool:
+    return run.state == "running" and all(one.state == "running" for one in run.steps)
+
+
+def pair(first: str, second: str) -> Run:
+    group = parallel(step("scout", "a", model=first), step("scout", "b", model=second), on_failure="continue")
+    return launch(group)
+
+
+def runner_of(run: Run) -> int:
+    process = FileRuns(run.home).snapshot(run.id, whole=True).process
+    assert process is not None
+    assert process.pid is not None
+    return process.pid
+
+
+def test_stopping_one_step_of_a_chain_that_waits_for_a_place_stops_that_step_alone(
+    shared_home: StoreHome, spawn: str
+) -> None:
+    settings = Path.home() / ".subagents"
+    settings.mkdir()
+    (settings / "settings.toml").write_text("max_live_runs = 1\n")
+    first = launch(task="x", model=waits())
+    queued = pair("scripted:hang", "scripted:echo")
+    single = launch(task="not me", model="scripted:echo")
+    assert queued.state is single.state is RunState.QUEUED
+    queued.steps[0].stop()
+    single.steps[0].stop("the only one")
+    until(lambda: single.status.ended, 10, what="the end of the run whose only step was stopped")
+    assert single.error == "Stopped before it began: the only one."
+    assert queued.state is RunState.QUEUED
+    first.stop()
+    assert queued.wait(20)
+    assert (queued.state, [str(one.state) for one in queued.steps]) == (RunState.PARTIAL, ["stopped", "complete"])
+
+
+def test_a_runner_killed_from_outside_is_lost_though_one_of_its_steps_was_stopped(
+    shared_home: StoreHome, spawn: str
+) -> None:
+    run = pair(waits(), waits())
+    until(lambda: at_work(run), 20, what="both steps at work")
+    run.steps[0].stop()
+    until(lambda: run.steps[0].state == "stopped", 10, what="the end of the one step")
+    os.kill(runner_of(run), signal.SIGKILL)
+    assert run.wait(10)
+    verdict = FileRuns(run.home).snapshot(run.id).verdict
+    assert verdict is not None
+    assert (verdict.state, verdict.reason, verdict.actor) == (RunState.LOST, "signal", "outside")
+
+
+def paused(name: str | None = None) -> Run:
+    run = launch(task="tick", model="scripted:slow", name=name)
+    until(lambda: run.status.tail, 20, what="the first words")
+    run.interrupt("lunch")
+    assert run.wait(10)
+    assert run.state is RunState.PAUSED
+    return run
+
+
+def test_a_paused_run_can_be_stopped_and_then_collected(shared_home: StoreHome, spawn: str) -> None:
+    run = paused()
+    with pytest.raises(RequestError, match="paused already; there is nothing to stop"):
+        run.stop(step=3)
+    until(lambda: probe(run.home.run(run.id).lock) == "free", 10, what="the end of its process")
+    assert not would_go(shared_home, run)
+    run.stop("not after all")
+    assert (run.state, run.status.reason) == (RunState.STOPPED, "stopped")
+    assert run.error == "Stopped on request from python while it was paused: not after all."
+    with pytest.raises(RunStopped, match="not after all"):
+        _ = run.output
+    with pytest.raises(RequestError, match="is stopped already"):
+        run.stop()
+    with pytest.raises(LaunchRefused, match="was stopped"):
+        run.resume("go on")
+    assert {one.id: one.state for one in runs()}[run.id] is RunState.STOPPED
+    assert sweep(shared_home, [run.id]) == []
+    assert would_go(shared_home, run)
+
+
+def would_go(home: StoreHome, run: Run) -> bool:
+    """Say whether the run would be deleted if it were old enough."""
+    return run.id in [one.run_id for one in collect(home, keep_s=0, dry_run=True).deleted]
+
+
+def test_who_holds_a_session_is_named_to_whoever_wants_it_too(shared_home: StoreHome, spawn: str) -> None:
+    source = paused()
+    second = source.resume("go on")
+    with pytest.raises(LaunchError, match=f"another run, {second.id}: steer that one, or stop it"):
+        source.resume("me too")
+    second.stop()
+    assert second.wait(10)
