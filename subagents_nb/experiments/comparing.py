@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from subagents_nb.errors import RequestError
-from subagents_nb.experiments.estimates import Estimate, estimate
+from subagents_nb.experiments.estimates import Estimate, estimate, is_share
 from subagents_nb.experiments.frames import Frame
 from subagents_nb.experiments.grouping import (
     BY_NAME,
@@ -24,8 +24,9 @@ from subagents_nb.experiments.grouping import (
 )
 from subagents_nb.experiments.rows import RunRow, read_rows
 from subagents_nb.experiments.scoring import settle
-from subagents_nb.experiments.selecting import ids_of
-from subagents_nb.launching import Run
+from subagents_nb.launching import Run, Runs
+from subagents_nb.launching.selecting import ids_of
+from subagents_nb.store import FileRuns, StoreHome, open_home
 
 
 class Case(NamedTuple):
@@ -51,6 +52,7 @@ class Comparison(Sequence[Group]):
         lower: Sequence[str] = (),
         baseline: Group | None = None,
         same: Mapping[str, Any] | None = None,
+        home: StoreHome | None = None,
     ) -> None:
         self.groups = tuple(groups)
         self.by = tuple(by)
@@ -58,6 +60,8 @@ class Comparison(Sequence[Group]):
         self.lower = frozenset(lower) | frozenset(FIGURES)
         self.baseline = baseline
         self.same = dict(same or {})
+        self._home = home
+        self._shares: dict[str, bool] = {}  # by metric
 
     def __getitem__(self, index: Any) -> Any:
         """Return one group, or some."""
@@ -66,13 +70,27 @@ class Comparison(Sequence[Group]):
     def __len__(self) -> int:
         return len(self.groups)
 
+    @property
+    def runs(self) -> Runs:
+        """Return the runs that are compared, group by group."""
+        home = self._home if self._home is not None else open_home(create=False)
+        reader = FileRuns(home)
+        return Runs(home, [reader.snapshot(row.run_id) for one in self.groups for row in one.rows])
+
     def units(self, metric: str) -> list[str]:
         """Return everything that was judged under a metric in any group."""
         return list(dict.fromkeys(unit for one in self.groups for unit in one.units.get(metric, {})))
 
     def estimate(self, one: Group, metric: str) -> Estimate:
         """Return what a group came to."""
-        return estimate(list(one.units.get(metric, {}).values()))
+        return estimate(list(one.units.get(metric, {}).values()), share=self.is_share(metric))
+
+    def is_share(self, metric: str) -> bool:
+        """Say whether a metric is a share in all groups: one that is only counted or measured is none in any."""
+        if metric not in self._shares:
+            every = (value for one in self.groups for value in one.units.get(metric, {}).values())
+            self._shares[metric] = metric not in FIGURES and is_share(every)
+        return self._shares[metric]
 
     def missing(self, one: Group, metric: str) -> int:
         """Return how many judgements other groups have and this one lacks. They are no zeros."""
@@ -181,12 +199,6 @@ class Comparison(Sequence[Group]):
     def __repr__(self) -> str:
         return self.text
 
-    def with_groups(self, groups: Sequence[Group]) -> Comparison:
-        """Return the same comparison with its groups in another order."""
-        return Comparison(
-            groups, by=self.by, metrics=self.metrics, lower=tuple(self.lower), baseline=self.baseline, same=self.same
-        )
-
     def _ipython_display_(self) -> None:
         # The notebook face is known here by its entry point only: this room never imports it.
         importlib.import_module("subagents_nb.notebook.compare_show").show_comparison(self)
@@ -227,6 +239,7 @@ def compare(
         metrics=metrics,
         by=[by] if isinstance(by, str) else by,
         lower=[lower] if isinstance(lower, str) else lower,
+        home=home,
     )
 
 
@@ -237,6 +250,7 @@ def compare_rows(
     metrics: Sequence[str] | None = None,
     by: Sequence[str] | None = None,
     lower: Sequence[str] = (),
+    home: StoreHome | None = None,
 ) -> Comparison:
     """Do the same with rows that were read; pure."""
     apart = differing(rows)
@@ -250,7 +264,15 @@ def compare_rows(
     if unknown := [name for name in metrics or () if name not in every]:
         raise RequestError(f"Nothing was judged as {unknown[0]!r}; there are {', '.join(every)}.")
     base = None if baseline is None else _baseline(groups, baseline)
-    return Comparison(groups, by=chosen, metrics=metrics or every, lower=lower, baseline=base, same=same(rows, chosen))
+    return Comparison(
+        groups,
+        by=chosen,
+        metrics=metrics or every,
+        lower=lower,
+        baseline=base,
+        same=same(rows, chosen),
+        home=home,
+    )
 
 
 def _baseline(groups: Sequence[Group], wanted: Any) -> Group:

@@ -10,8 +10,8 @@ from typing import Any
 
 from subagents_nb.domain.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.words import plain
-from subagents_nb.experiments.selecting import runs_of
 from subagents_nb.launching import Run
+from subagents_nb.launching.selecting import runs_of
 
 MAX_LINES = 2000  # of one text; more are left out, and said to be
 _TEXTS = ("task", "system_prompt")

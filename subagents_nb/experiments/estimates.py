@@ -1,7 +1,8 @@
 """Means and how sure they are. Pure arithmetic; every interval says by which method it was made.
 
-Single judgements that are all 0 or 1 get a Wilson interval, everything else one by Student's t over what was judged
-separately: cases, else repetitions. A difference to a baseline is paired: only what both have, subtracted one by one.
+A share, of judgements that are all 0 or 1, gets a Wilson interval, everything else one by Student's t over what was
+judged separately: cases, else repetitions. A difference to a baseline is paired: only what both have, subtracted one by
+one.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -35,8 +36,14 @@ class Estimate:
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
-def estimate(values: Sequence[float], *, paired: bool = False) -> Estimate:
-    """Return mean, spread and 95 % interval; `paired` says that the values are differences."""
+def is_share(values: Iterable[float]) -> bool:
+    """Say whether these are all the judgements of a share: each of them is 0 or 1, so that a mean is a part of them."""
+    finite = {value for value in values if math.isfinite(value)}
+    return bool(finite) and finite <= {0.0, 1.0}
+
+
+def estimate(values: Sequence[float], *, share: bool = False, paired: bool = False) -> Estimate:
+    """Return mean, spread and 95 % interval; `share` and `paired` say what the values are, 0 or 1, or differences."""
     finite = [value for value in values if math.isfinite(value)]
     left = len(values) - len(finite)
     n = len(finite)
@@ -44,7 +51,7 @@ def estimate(values: Sequence[float], *, paired: bool = False) -> Estimate:
         return Estimate(0, None, method="nothing judged", nonfinite=left)
     mean = math.fsum(finite) / n
     sd = statistics.stdev(finite) if n > 1 else None
-    if not paired and set(finite) <= {0.0, 1.0}:
+    if share:
         low, high = wilson(round(sum(finite)), n)
         return Estimate(n, mean, sd, low, high, "Wilson", left)
     if sd is None:

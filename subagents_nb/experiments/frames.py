@@ -17,8 +17,8 @@ from typing import Any
 from subagents_nb.errors import RequestError
 from subagents_nb.experiments.rows import RunRow, moment, read_rows
 from subagents_nb.experiments.scoring import settle
-from subagents_nb.experiments.selecting import ids_of
 from subagents_nb.launching import Run
+from subagents_nb.launching.selecting import ids_of
 from subagents_nb.store.skim import skim_messages
 
 LEVELS = ("runs", "steps", "messages", "events")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from subagents_nb.domain.grid import parsed
 from subagents_nb.domain.words import one_line
 from subagents_nb.experiments.rows import RunRow, Scalar
 
@@ -107,8 +108,12 @@ def figures(row: RunRow) -> dict[str, float]:
 
 
 def fits(one: Group, wanted: Mapping[str, Any]) -> bool:
-    """Say whether a group has these parameters."""
-    return all(
-        name in one.params and (one.params[name] == value or said(one.params[name]) == str(value))
-        for name, value in wanted.items()
-    )
+    """Say whether a group has these parameters. A text means what it would mean behind --sweep, too: 0 is 0.0."""
+    return all(name in one.params and _means(given, one.params[name]) for name, given in wanted.items())
+
+
+def _means(given: Any, value: Scalar) -> bool:
+    if said(value) == str(given):
+        return True
+    wanted = parsed(given) if isinstance(given, str) and not isinstance(value, str) else given
+    return bool(wanted == value) and isinstance(wanted, bool) == isinstance(value, bool)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,11 +24,17 @@ from subagents_nb.domain.grid import (
 )
 from subagents_nb.domain.ids import is_run_name
 from subagents_nb.domain.plan import Origin
+from subagents_nb.domain.settings import ReusePolicy
 from subagents_nb.domain.words import one_line
-from subagents_nb.errors import LaunchRefused
-from subagents_nb.launching import Preflight, Run, launch, preflight
+from subagents_nb.errors import LaunchRefused, RequestError
+from subagents_nb.launching import Preflight, Run, launch, preflight, settings
+from subagents_nb.launching.asked import somewhere
 from subagents_nb.launching.experiment import current_experiment, lineage_of
-from subagents_nb.launching.flows import as_chain
+from subagents_nb.launching.flows import as_chain, types_of
+from subagents_nb.launching.inputs import gather
+from subagents_nb.launching.reuse import policy_of
+from subagents_nb.launching.schemas import OutputType, output_type
+from subagents_nb.launching.steps import Types
 from subagents_nb.planning.budgets import plan_usage_budget
 
 MAX_REPEAT = 1000
@@ -45,12 +52,15 @@ class Order:
     axes: tuple[Axis, ...]
     cells: tuple[Combination, ...]
     digest: str
+    earlier_digest: str  # of the same sweep, as versions before made it
+    cwd: str | None  # where all its runs work; None: where they work varies
     name: str | None
     experiment: str | None
     notes: str
     tags: tuple[str, ...]
     max_parallel: int | None
     budget: UsageBudget | None
+    reuse: ReusePolicy
     scorers: tuple[Callable[[Any], Any], ...]
     origin: Origin
     lineage: Lineage
@@ -59,6 +69,14 @@ class Order:
     def launch(self, cell: Combination) -> Run:
         """Launch the run of one cell."""
         what, task, options = self._asked(cell)
+        return launch(what, task, **options, **self._about(cell), max_live=self.max_parallel, fresh=True)
+
+    def preflight(self, cell: Combination, *, fresh: bool = False) -> Preflight:
+        """Say what the launch of one cell would do, without doing it."""
+        what, task, options = self._asked(cell)
+        return preflight(what, task, **options, **self._about(cell), reuse=self.reuse, fresh=fresh)
+
+    def _about(self, cell: Combination) -> dict[str, Any]:
         part = ExperimentPart(
             name=self.experiment,
             params=cell.params,
@@ -66,25 +84,28 @@ class Order:
             lineage=self.lineage,
             cell=Cell(sweep=self.digest, place=cell.place, repeat=cell.repeat, of=len(self.cells)),
         )
-        return launch(what, task, **options, name=self._name(cell), experiment=part, tags=self.tags, origin=self.origin,
-                      max_live=self.max_parallel, fresh=True)  # fmt: skip
+        return {"name": self._name(cell), "experiment": part, "tags": self.tags, "origin": self.origin}
 
-    def preflight(self, cell: Combination) -> Preflight:
-        """Say what the launch of one cell would do, without doing it."""
-        what, task, options = self._asked(cell)
-        return preflight(what, task, **options)
-
-    def contract(self, cell: Combination) -> str | None:
-        """Return the digest of what would be launched for a cell.
+    def contracts(self, cell: Combination) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the digests that a run of a cell may have, and the reasons for which none could begin now.
 
         Raises:
-            LaunchRefused: it would not be launched.
+            LaunchRefused: it can't be planned, here or elsewhere.
         """
-        found = self.preflight(cell)
-        if found.digest is None:
-            shown = ", ".join(f"{name}={one_line(str(value), 60)}" for name, value in cell.params.items())
-            raise LaunchRefused([f"{shown}: {reason}" for reason in found.reasons])
-        return found.digest
+        what, task, options = self._asked(cell)
+        found = preflight(what, task, **options, reuse="never")
+        shown = ", ".join(f"{name}={one_line(str(value), 60)}" for name, value in cell.params.items())
+        reasons = tuple(f"{shown}: {reason}" for reason in found.reasons)
+        if not found.contracts:
+            raise LaunchRefused(reasons)
+        return found.contracts, reasons
+
+    def types(self, cell: Combination) -> tuple[OutputType | None, Types]:
+        """Return the types in which the outputs of a cell's run come back: of the whole run, and of a chain's steps."""
+        what, _, options = self._asked(cell)
+        schema = options.get("schema")
+        kind = None if schema is None else output_type(schema, name=options.get("schema_name"))
+        return kind, types_of(what) if isinstance(what, Chain) else {}
 
     def _asked(self, cell: Combination) -> tuple[str | Chain | None, str | None, dict[str, Any]]:
         known = swept_options()
@@ -118,6 +139,7 @@ def make_order(
     experiment: str | None,
     max_parallel: int | None,
     budget: Any,
+    reuse: str | None,
     scorers: tuple[Callable[[Any], Any], ...],
     notes: str,
     tags: Sequence[str],
@@ -142,6 +164,7 @@ def make_order(
         elif axis.name == "agent" and agent is not None:
             reasons.append("the agent is given twice: in the grid and for all runs")
     reasons.extend(f"there is no option {one_line(option, 60)}" for option in options if option not in known)
+    axes, options = _with_each_once(axes, options, reasons)
     if isinstance(repeat, bool) or not isinstance(repeat, int) or not 1 <= repeat <= MAX_REPEAT:
         reasons.append(f"repeat is a number from 1 to {MAX_REPEAT}, not {repeat!r}")
     if name is not None and (not is_run_name(name) or len(name) > 64):
@@ -149,24 +172,68 @@ def make_order(
     if not all(callable(scorer) for scorer in scorers):
         reasons.append("score is a function of yours, or several")
     spend = plan_usage_budget(budget, reasons, single=False)
+    cwd = Path(options.get("cwd") or Path.cwd()).absolute()
+    policy = _policy(reuse, cwd, reasons)
     if reasons:
         raise LaunchRefused(reasons)
-    cwd = Path(options.get("cwd") or Path.cwd()).absolute()
     where = origin or Origin()
     return Order(
         what=what,
         task=task if isinstance(what, str) or what is None else None,
         axes=axes,
         cells=tuple(combinations(axes, repeat)),
-        digest=sweep_digest(what, task, axes, str(cwd)),
+        digest=sweep_digest(what, task, axes),
+        earlier_digest=sweep_digest(what, task, axes, str(cwd)),
+        cwd=None if any(axis.name == "cwd" for axis in axes) else os.path.normpath(cwd),
         name=name,
         experiment=experiment or current_experiment() or name,
         notes=notes,
         tags=tuple(tags),
         max_parallel=max_parallel,
         budget=spend,
+        reuse=policy,
         scorers=scorers,
         origin=where,
         lineage=lineage_of(where, cwd),
         options=dict(options),
     )
+
+
+def _policy(asked: str | None, cwd: Path, reasons: list[str]) -> ReusePolicy:
+    try:
+        return policy_of(asked, settings(cwd if cwd.is_dir() else somewhere()).reuse, fresh=False)
+    except RequestError as error:
+        reasons.extend(getattr(error, "reasons", (str(error),)))
+        return "never"
+
+
+def _with_each_once(
+    axes: Sequence[Axis], options: Mapping[str, Any], reasons: list[str]
+) -> tuple[tuple[Axis, ...], dict[str, Any]]:
+    """Read each schema, and make the files of the inputs, once: a sweep asks for them with every run."""
+    limit = options.get("max_input_mb")
+
+    def files(inputs: Any, where: str) -> Any:
+        try:
+            return None if inputs is None else gather(inputs, limit)
+        except LaunchRefused as refused:
+            reasons.extend(f"{where}{reason}" for reason in refused.reasons)
+            return None
+
+    def kind(schema: Any, where: str) -> Any:
+        try:
+            return None if schema is None else output_type(schema)
+        except RequestError as error:
+            reasons.append(f"{where}{error}")
+            return None
+
+    once = {"schema": kind} if any(axis.name == "max_input_mb" for axis in axes) else {"schema": kind, "inputs": files}
+    kept = {name: once[name](value, "") if name in once else value for name, value in options.items()}
+    found = []
+    for axis in axes:
+        if axis.name in once:
+            values = tuple((word, once[axis.name](value, f"{axis.name}={word}: ")) for word, value in axis.values)
+            found.append(Axis.model_construct(name=axis.name, values=values))
+        else:
+            found.append(axis)
+    return tuple(found), kept

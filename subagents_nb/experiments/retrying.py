@@ -6,9 +6,9 @@ from typing import Any
 
 from subagents_nb.domain.states import RunState
 from subagents_nb.errors import RequestError
-from subagents_nb.experiments.selecting import runs_of
 from subagents_nb.experiments.sweeps import Sweep
 from subagents_nb.launching import Run, Runs
+from subagents_nb.launching.selecting import runs_of
 from subagents_nb.store import FileRuns, open_home
 
 _FAILED = (RunState.FAILED, RunState.LOST, RunState.STOPPED, RunState.REJECTED)
@@ -26,8 +26,7 @@ def retry(runs: Any) -> Runs:
     if isinstance(runs, Sweep):
         before = set(runs.ids)
         runs.retry()
-        fresh = [run for run in runs.runs if run.id not in before]
-        return _listed(fresh)
+        return runs.listed([run_id for run_id in runs.ids if run_id not in before])
     chosen = runs_of(runs)
     failed = [run for run in chosen if run.state in _FAILED]
     if not failed:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from subagents_nb.domain.base import sha256_text
+from subagents_nb.domain.states import RunState
 from subagents_nb.store import StoreHome
 from subagents_nb.store.reader import uncollected
 from subagents_nb.store.skim import skim
@@ -71,6 +72,8 @@ def read_row(home: StoreHome, run_id: str) -> RunRow:
         _from_status(row, found["status.json"], found["verdict.json"])
     else:
         _from_result(row, result)
+        if row.state == RunState.PAUSED:  # it may have been stopped since
+            _from_verdict(row, skim(home, run_id, ("verdict.json",))["verdict.json"])
     for score in _ordered(found["scores"]):
         row.scores[(score["name"], score.get("case"))] = _number(score)
     return row
@@ -118,6 +121,10 @@ def _from_status(row: RunRow, status: dict[str, Any] | None, verdict: dict[str, 
         row.name, row.state = _text(status.get("name")) or row.name, _text(status.get("state")) or "unreadable"
         row.start = _maybe(status.get("started_at")) or row.start
         _figures(row, status)
+    _from_verdict(row, verdict)
+
+
+def _from_verdict(row: RunRow, verdict: dict[str, Any] | None) -> None:
     if verdict is not None:
         row.state, row.reason = _text(verdict.get("state")) or row.state, _maybe(verdict.get("reason"))
         row.error, row.end = _maybe(verdict.get("message")), _maybe(verdict.get("judged_at"))

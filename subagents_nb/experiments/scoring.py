@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
-from subagents_nb.domain.states import RunState
 from subagents_nb.domain.words import one_line
 from subagents_nb.errors import RequestError
-from subagents_nb.experiments.selecting import runs_of
+from subagents_nb.experiments.evaluators import Evaluated, is_evaluator
 from subagents_nb.launching import Run
-from subagents_nb.launching.scoring import apply, name_of, waits_for
+from subagents_nb.launching.scoring import JUDGED, Scorer, apply, name_of, waits_for
+from subagents_nb.launching.selecting import runs_of
 from subagents_nb.store import StoreHome
-
-_JUDGED = (RunState.COMPLETE, RunState.PARTIAL)
 
 
 class ScoringFailed(RequestError):
@@ -31,8 +28,8 @@ def score(runs: Any, scorer: Any) -> int:
     Args:
         runs: a Run, several, a sweep, or what `runs()` gives.
         scorer: a function that takes the Run and returns a number, true or false, or a mapping of names to these; None
-            where it has nothing to say. An evaluator of pydantic-evals does as well, where that is installed: it gets
-            the task as `inputs` and the run's output.
+            where it has nothing to say. An evaluator of pydantic-evals does as well: it gets the task as `inputs`, the
+            run's `output` in its type, its params as `metadata`, and its requests and tool calls as `span_tree`.
 
     Raises:
         ScoringFailed: it could not judge some of them.
@@ -42,7 +39,7 @@ def score(runs: Any, scorer: Any) -> int:
     failed: dict[str, str] = {}
     kept = 0
     for run in runs_of(runs):
-        if run.state not in _JUDGED:
+        if run.state not in JUDGED:
             continue
         try:
             kept += len(apply(call, run))
@@ -65,44 +62,34 @@ def settle(home: StoreHome, ids: Iterable[str]) -> None:
             Run(home, run_id)._judge()
 
 
-def as_scorer(scorer: Any) -> Callable[[Any], Any]:
+def as_scorer(scorer: Any) -> Scorer:
     """Return what judges a run: a function as it is, an evaluator of pydantic-evals as one.
 
     Raises:
         RequestError: it is neither.
     """
-    if hasattr(scorer, "evaluate_sync") and hasattr(scorer, "get_default_evaluation_name"):
-        return _Evaluated(scorer)
+    if is_evaluator(scorer):
+        if isinstance(scorer, type):
+            raise RequestError(f"{scorer.__name__} is a kind of evaluators; give one, as in {scorer.__name__}(...).")
+        return Evaluated(scorer)
     if callable(scorer):
         return scorer  # type: ignore[no-any-return]
     raise RequestError(f"A scorer is a function that takes a run, not {one_line(repr(scorer), 80)}.")
 
 
-class _Evaluated:
-    """An evaluator of pydantic-evals as a scorer."""
+def as_scorers(scorers: Iterable[Any]) -> tuple[Scorer, ...]:
+    """Return what judges each run of a sweep. Of evaluators with the same name, the later ones are numbered.
 
-    def __init__(self, evaluator: Any) -> None:
-        self._evaluator = evaluator
-        self.__name__ = str(evaluator.get_default_evaluation_name())
-
-    def __call__(self, run: Run) -> Any:
-        evals = importlib.import_module("pydantic_evals.evaluators")
-        tree = importlib.import_module("pydantic_evals.otel.span_tree")
-        context = evals.EvaluatorContext(
-            name=run.name,
-            inputs=run.plan.task or run.plan.steps[0].task,
-            metadata=dict(run.plan.experiment.params),
-            expected_output=None,
-            output=run.output,
-            duration=run.status.elapsed_s,
-            _span_tree=tree.SpanTree(),
-            attributes={},
-            metrics={},
-        )
-        given = self._evaluator.evaluate_sync(context)
-        if hasattr(given, "value"):  # an EvaluationReason
-            given = given.value
-        if isinstance(given, dict):
-            plain = {name: getattr(one, "value", one) for name, one in given.items()}
-            return {name: value for name, value in plain.items() if not isinstance(value, str)}
-        return None if isinstance(given, str) else given  # a label is no score
+    Raises:
+        RequestError: one is no scorer.
+    """
+    found: list[Scorer] = []
+    names: set[str] = set()
+    for scorer in map(as_scorer, scorers):
+        name = head = name_of(scorer)
+        number = 2
+        while isinstance(scorer, Evaluated) and name in names:
+            name, number = f"{head}_{number}", number + 1
+        names.add(name)
+        found.append(scorer.named(name) if isinstance(scorer, Evaluated) and name != head else scorer)
+    return tuple(found)

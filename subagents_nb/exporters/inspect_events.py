@@ -29,6 +29,7 @@ _STOPPED = {"length": "max_tokens", "content_filter": "content_filter", "error":
 # Not every version that reads these logs knows `max`, and one that does not refuses the whole log.
 _EFFORTS = {"off": "none", **{level: level for level in ("minimal", "low", "medium", "high", "xhigh")}}
 
+_Call: TypeAlias = tuple[dict[str, Any] | None, dict[str, Any] | None]  # its arguments, and the message with its result
 _Piece: TypeAlias = tuple[int, str, str, dict[str, Any]]  # its place, kind, time and fields
 
 
@@ -126,17 +127,10 @@ class _Work:
         self._texts = texts
         self._turns = [turn for turn, _ in said]
         self._exchanges = step.exchanges()
-        self._calls: dict[str, deque[dict[str, Any]]] = defaultdict(deque)
-        self._results: dict[str, deque[dict[str, Any]]] = defaultdict(deque)
+        self._calls = _calls_of(step, said)
         own = [turn.number for _, turn in self._exchanges if turn is not None]
         earlier = [turn.number for turn in step.session.turns if not own or turn.number < own[0]]
         self._before = max(earlier, default=-1)  # the latest response so far
-        for turn_number, form in said[bisect_right(self._turns, self._before) :]:
-            if form["role"] == "tool":
-                self._results[form.get("tool_call_id", "")].append(form)
-            elif own and turn_number >= own[0]:
-                for call in form.get("tool_calls", ()):
-                    self._calls[call["id"]].append(call["arguments"])
 
     def requests(self, error: str | None) -> Iterator[_Piece]:
         """Yield the requests; if the last one brought no response, the step's error is its own."""
@@ -167,9 +161,8 @@ class _Work:
     def tools(self) -> Iterator[_Piece]:
         """Yield the calls of tools; where no session has arguments and result, as far as the events show them."""
         for tool in self._step.tools:
-            calls, results = self._calls[tool.call_id], self._results[tool.call_id]
-            args = calls.popleft() if calls else {"arguments": tool.args} if tool.args else {}
-            result = results.popleft() if results else None
+            known_args, result = self._calls[tool.call_id].popleft() if self._calls.get(tool.call_id) else (None, None)
+            args = known_args if known_args is not None else {"arguments": tool.args} if tool.args else {}
             text = tool.preview if result is None else result["content"]
             error = _tool_error(tool, text)
             fields = {
@@ -213,6 +206,24 @@ class _Work:
             found["choices"] = [{"message": with_texts(form, self._texts.short), "stop_reason": why}]
             found["completion"] = "\n".join(part["text"] for part in form["content"] if part["type"] == "text")
         return found
+
+
+def _calls_of(step: StepRecord, said: Sequence[Said]) -> dict[str, deque[_Call]]:
+    """Return arguments and results of the step's calls by their ids; an earlier run's with the same id come first."""
+    found: dict[str, deque[_Call]] = defaultdict(deque)
+    for _, form in said:
+        if form["role"] == "tool":
+            calls = found[form.get("tool_call_id", "")]
+            if calls and calls[-1][1] is None:
+                calls.append((calls.pop()[0], form))
+            else:
+                calls.append((None, form))
+        for call in form.get("tool_calls", ()):
+            found[call["id"]].append((call["arguments"], None))
+    for call_id, calls in found.items():
+        for _ in range(len(calls) - sum(tool.call_id == call_id for tool in step.tools)):
+            calls.popleft()
+    return found
 
 
 def _at_work(record: RunRecord, at: str) -> set[int]:

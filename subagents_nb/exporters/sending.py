@@ -14,6 +14,7 @@ from subagents_nb.exporters.gather import gather
 from subagents_nb.exporters.ledger import digest_of, keep, ledger_of
 from subagents_nb.exporters.protocol import Exporter, Link, exporter
 from subagents_nb.launching import Run, attach
+from subagents_nb.launching.selecting import runs_or_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Export(Sequence[Sent]):
         return tuple(one for one in self._sent if one.outcome == "failed")
 
 
-def export(runs: Run | str | Iterable[Run | str], to: str, **options: Any) -> Export:
+def export(runs: Any, to: str, **options: Any) -> Export:
     """Send ended runs to another tool and say for each what became of it. The runs stay as they are.
 
     A run that was sent to the same place before is sent again only if something about it changed, a new score for
@@ -72,19 +73,19 @@ def export(runs: Run | str | Iterable[Run | str], to: str, **options: Any) -> Ex
     taken out of everything that is text.
 
     Args:
-        runs: runs, or their ids or names.
+        runs: a Run, several, a sweep, a comparison, what `runs()` gives, or ids or names; each run is sent once.
         to: `mlflow`, `trackio`, `inspect`, `otel`, or what another package adds.
         options: the exporter's own, such as `url`, `experiment` or `prompts=True`.
 
     Raises:
-        RequestError: there is no such exporter or option, or it can't be used here.
+        RequestError: there is no such exporter or option, or it can't be used here; or these are no runs.
         ExportError: a single run did not arrive, or none of several did. If only some did not, see `.failed`.
     """
-    chosen = [runs] if isinstance(runs, Run | str) else list(runs)
+    chosen = {one if isinstance(one, str) else one.id: one for one in runs_or_words(runs)}
     made = exporter(to, **options)
     if why := made.available():
         raise RequestError(f"The exporter {to} can't be used: {why}")
-    found = Export(to, [_one(made, run) for run in chosen])
+    found = Export(to, [_one(made, run) for run in chosen.values()])
     if found and len(found.failed) == len(found):
         listed = "\n".join(f"  {one.name}: {one.error}" for one in found)
         raise ExportError(f"Nothing was exported to {to}; the runs are as they were.\n{listed}")

@@ -37,6 +37,8 @@ def append(
 ) -> ControlAnswer | None:
     """Plan items and have a live chain take them in behind its last one; return its answer, None if none came in time.
 
+    A chain that waits for a place answers `queued`, and takes them in when it has begun.
+
     Raises:
         AppendRefused: with every reason found; nothing was asked of the run.
         RequestError: it is no chain, has ended, or refused.
@@ -51,7 +53,10 @@ def append(
         raise RequestError(f"Run {plan.name} has one step; only a chain can be appended to.")
     planned = plan_appendix(flow, plan, snapshot)
     appendix = Appendix(items=planned.items, steps=planned.steps)
-    answer = asking.request(home, run_id, "append", asked_by=asked_by, wait_s=wait_s, append=appendix)
+    until_done = not snapshot.waits_for_place
+    answer = asking.request(
+        home, run_id, "append", asked_by=asked_by, wait_s=wait_s, until_done=until_done, append=appendix
+    )
     if answer is not None and answer.outcome == "too-late":
         raise RequestError(f"Nothing was appended to {plan.name}: {answer.text}.")
     return answer
@@ -81,6 +86,7 @@ def plan_appendix(flow: Chain, plan: LaunchPlan, snapshot: Snapshot) -> PlannedF
     known = flow.model_copy(update={"task": plan.task or None})
     left = max(0, plan.max_children - _started(snapshot))
     planned = plan_flow(known, ground, reasons, limit=left, names=names_of(plan, snapshot))
+    reasons.extend(ground.start_problems)
     if reasons:
         raise AppendRefused(list(dict.fromkeys(reasons)))
     return planned

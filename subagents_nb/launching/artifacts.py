@@ -187,8 +187,8 @@ class RunArtifacts(Sequence[RunArtifact]):
 
     @property
     def figures(self) -> tuple[RunArtifact, ...]:
-        """Return the figures."""
-        return tuple(one for one in self._all if one.kind == "figure")
+        """Return the figures, and the files that are pictures by their names."""
+        return tuple(one for one in self._all if one.kind == "figure" or one.media_type.startswith("image/"))
 
     @property
     def tables(self) -> tuple[RunArtifact, ...]:
@@ -204,11 +204,14 @@ def _records(run: Run) -> list[Artifact]:
     result = run.status.result
     if result is not None:
         return list(result.artifacts)
-    found = []
+    found: dict[tuple[int | None, str, str], Artifact] = {}
     for event in run.events():
         if event.get("type") == "artifact" and (record := _record(event)) is not None:
-            found.append(record)
-    return found
+            # A file that is kept again takes the place of what it was.
+            same = (record.step, record.kind, record.name)
+            found.pop(same, None)
+            found[same] = record
+    return list(found.values())
 
 
 def _record(event: Mapping[str, Any]) -> Artifact | None:

@@ -18,7 +18,7 @@ from subagents_nb.domain.stages import stage_of
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.launching.hearing import tell_launched
 from subagents_nb.store import RunWriter, StoreHome, create_run
-from subagents_nb.store.capacity import take_place
+from subagents_nb.store.capacity import places_taken, take_place
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.contracts import remember
 from subagents_nb.store.inputs import Content
@@ -42,19 +42,18 @@ def begin(
 
     When this returns, the runner may work and its owner is on disk.
 
-    Beyond `limit` live runs it is queued with the supervisor and started in its turn, or refused if `queue` is False.
+    Beyond `limit` live runs, and behind runs that wait for a place it could have, it is queued with the supervisor and
+    started in its turn; or refused if `queue` is False.
 
     Raises:
-        LaunchRefused: no place is free and it may not wait.
+        LaunchRefused: no place is free for it and it may not wait.
         StoreError: its directory could not be made; nothing is left.
         LaunchError: its process could not be started; nothing is left, but for a revival, which stays listed as failed.
     """
     place = take_place(home, limit)
     if place is None and (not queue or draft.resumes is not None):
-        what = "a resumed run can't wait" if queue else "--no-queue forbids to wait"
-        raise LaunchRefused(
-            [f"{limit} runs are live, which is the limit (max_live_runs in the settings), and {what}; stop one first"]
-        )
+        may_not = "a resumed run can't wait" if queue else "--no-queue forbids to wait"
+        raise LaunchRefused([_no_place(home, limit, may_not)])
     variables = runner_environ(os.environ if environ is None else environ)
     plan = draft.to_plan(
         run_id=make_run_id(time.time_ns() // 1_000_000, secrets.randbits(50)),
@@ -77,6 +76,12 @@ def begin(
         writer.launched()
     tell_launched(home, plan.run_id)
     return plan.run_id
+
+
+def _no_place(home: StoreHome, limit: int, may_not: str) -> str:
+    if places_taken(home) < limit:
+        return f"other runs have waited for a place for longer, and {may_not}; stop one of those, or try again later"
+    return f"{limit} runs are live, which is the limit (max_live_runs in the settings), and {may_not}; stop one first"
 
 
 def _start(home: StoreHome, writer: RunWriter, plan: LaunchPlan, place: int, environ: Mapping[str, str]) -> None:

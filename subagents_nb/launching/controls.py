@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 from subagents_nb.domain.control import ControlAnswer, Retune, Verb
 from subagents_nb.domain.plan import Origin
 from subagents_nb.domain.questions import Question
 from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.domain.states import RunState
 from subagents_nb.domain.words import parse_duration
 from subagents_nb.errors import RequestError
 from subagents_nb.launching import asking, revive
@@ -35,15 +36,24 @@ class Controls:
 
         It takes effect within a second, whatever the model does.
 
-        A stopped run is over for good; to go on later, interrupt it instead.
+        A stopped run is over for good, one that was paused too; to go on later, interrupt it instead.
 
         Raises:
             RequestError: it has ended already.
         """
-        self._ask("stop", asked_by=asked_by, wait_s=0.0, reason=reason, step=step)
+        snapshot = self._current()
+        document = snapshot.result or snapshot.status
+        if step == 0 and document is not None and not document.stages:
+            step = None  # the only step of a run is the run
+        if snapshot.state is RunState.PAUSED and step is None:
+            asking.stop_paused(self._home, snapshot, reason=reason, asked_by=asked_by)
+        else:
+            self._ask("stop", asked_by=asked_by, wait_s=0.0, reason=reason, step=step)
 
     def interrupt(self, reason: str = "", *, asked_by: str = _PYTHON) -> None:
         """Ask the run to pause: its work ends now, its session is kept, and `resume` goes on from it.
+
+        A run that still waits for a place has no session: it is over then, and `launch_again` starts it anew.
 
         Raises:
             RequestError: it has ended already.
@@ -56,17 +66,24 @@ class Controls:
         """Say something to the agent while it works: before its next request, or as a follow-up when its turn is over.
 
         Waits up to three seconds for the receipt. Its outcome is `delivered` only once the model was given the text;
-        `queued` or None: it waits for that; `too-late`: the run ended first. In a chain, `step` says who is meant where
-        several are at work.
+        `queued` or None: it waits for that, or for the run to begin; `too-late`: the run ended first. In a chain,
+        `step` says who is meant where several are at work.
 
         Raises:
             RequestError: the run has ended, or the text is empty or too long.
         """
         return self._ask("steer", asked_by=asked_by, text=text, mode="follow-up" if follow_up else "steer", step=step)
 
-    def drain(self, *, asked_by: str = _PYTHON) -> None:
-        """Let finish what runs and start nothing new."""
-        self._ask("drain", asked_by=asked_by)
+    def drain(self, *, asked_by: str = _PYTHON) -> ControlAnswer | None:
+        """Let finish what runs and start nothing new; of a run that waits for a place, that is everything: it is over.
+
+        Waits up to three seconds for the receipt: `accepted`, or `too-late` if the run is ending already. None: it is
+        busy and hears of it later.
+
+        Raises:
+            RequestError: it has ended already.
+        """
+        return self._ask("drain", asked_by=asked_by)
 
     def retune(
         self,
@@ -78,11 +95,14 @@ class Controls:
         tokens: float | None = None,
         cost_usd: float | None = None,
         asked_by: str = _PYTHON,
-    ) -> None:
+    ) -> ControlAnswer | None:
         """Change the limits of the live run; the change is recorded beside its contract, with who and when.
 
+        Waits up to three seconds for the receipt: `accepted`; `queued` if the run waits for a place and changes them
+        once it has begun; `too-late` if it is ending already. None: it is busy and hears of it later.
+
         Raises:
-            RequestError: a limit makes no sense, or lies behind the run already.
+            RequestError: it has ended, or a limit makes no sense or lies behind the run already.
         """
         try:
             change = Retune(
@@ -95,7 +115,7 @@ class Controls:
             )
         except ValueError as error:
             raise RequestError(str(error).splitlines()[0]) from error
-        self._ask("retune", asked_by=asked_by, retune=change)
+        return self._ask("retune", asked_by=asked_by, retune=change)
 
     def cancel_tool(self, call_id: str, *, asked_by: str = _PYTHON) -> None:
         """End one open tool call; the agent is told and goes on.
@@ -114,7 +134,7 @@ class Controls:
         """Answer a question of the run; the only open one if none is named. Returns the question.
 
         Raises:
-            RequestError: there is none, there are several, or somebody was first.
+            RequestError: the run has ended, there is none, there are several, or somebody was first.
         """
         return asking.reply(self._home, self.id, text, question=question, answered_by=asked_by)
 
@@ -126,13 +146,15 @@ class Controls:
         name: str | None = None,
         timeout: float | str | None = None,
         max_requests: int | None = None,
+        usage_budget: Any = None,
         origin: Origin | None = None,
     ) -> Self:
         """Start a new run that goes on from this one's session with `text`, and return its handle.
 
         Of a chain, `step` says whose session that is.
 
-        Agent, model, tools and schema are this run's; limits are what is left of its own unless new ones are given.
+        Agent, model, tools and schema are this run's; limits are what is left of its own, retuned ones too, unless new
+        ones are given. `usage_budget` is one as `launch` takes it, or False for none.
 
         Raises:
             LaunchRefused: with every reason; a live run is steered instead, a stopped one is over.
@@ -146,6 +168,7 @@ class Controls:
             name=name,
             timeout=timeout,
             max_requests=max_requests,
+            usage_budget=usage_budget,
             origin=origin,
             limit=live_limit(),
         )
@@ -162,7 +185,10 @@ class Controls:
         snapshot = self._current()
         if snapshot.ended:
             raise RequestError(f"Run {snapshot.name} is {snapshot.state} already; there is nothing to {verb}.")
-        return asking.request(self._home, self.id, verb, asked_by=asked_by, wait_s=wait_s, **fields)
+        until_done = not snapshot.waits_for_place  # that may take hours
+        return asking.request(
+            self._home, self.id, verb, asked_by=asked_by, wait_s=wait_s, until_done=until_done, **fields
+        )
 
     def _current(self) -> Snapshot:
         return FileRuns(self._home).snapshot(self.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,22 +12,19 @@ from typing import Any
 from subagents_nb.catalog import discover, load_settings, registered_agents, resolve
 from subagents_nb.domain.agent import AgentCatalog
 from subagents_nb.domain.experiments import ExperimentPart
-from subagents_nb.domain.flow import Attached
 from subagents_nb.domain.models import PROVIDER_NAMES
-from subagents_nb.domain.plan import Draft, LaunchRequest, Origin, agents_of
-from subagents_nb.domain.settings import Settings
+from subagents_nb.domain.plan import Draft, Origin, agents_of
+from subagents_nb.domain.settings import ReusePolicy, Settings
 from subagents_nb.domain.states import RunState
-from subagents_nb.errors import LaunchRefused, RequestError
-from subagents_nb.launching.asked import Asked, somewhere
+from subagents_nb.errors import LaunchRefused, RequestError, StoreError
+from subagents_nb.launching.asked import Asked
 from subagents_nb.launching.begin import begin
-from subagents_nb.launching.facts import gather_facts
-from subagents_nb.launching.flows import FlowLike, models_of
-from subagents_nb.launching.gitfacts import worktrees_of
+from subagents_nb.launching.flows import FlowLike
 from subagents_nb.launching.handle import Run
 from subagents_nb.launching.listing import Runs, about, list_runs
-from subagents_nb.launching.reuse import find, matching, policy_of
+from subagents_nb.launching.planned import Planned, plan_launch
+from subagents_nb.launching.reuse import NO_MATCH, Match, find_any, matching, policy_of
 from subagents_nb.launching.schemas import output_type
-from subagents_nb.planning import draft as plan_draft
 from subagents_nb.store import FileRuns, find_run, open_home
 
 
@@ -38,6 +36,9 @@ class Preflight:
     reasons: tuple[str, ...]
     reuses: str | None = None  # the id of the run that would stand in for a new one
     reuse_note: str = ""  # why no earlier run of the same contract would
+    # The digests of its contract here, and of those it may have had elsewhere; also where it would be refused, but for
+    # a request that makes no sense.
+    contracts: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str | None:
@@ -46,7 +47,7 @@ class Preflight:
 
     @property
     def ok(self) -> bool:
-        """Whether the launch would begin."""
+        """Whether the launch would begin, or find a run that stands in for it."""
         return self.plan is not None
 
 
@@ -90,7 +91,8 @@ def launch(
     """Start a detached run of `agent` on `task` and return its handle as soon as its process may work.
 
     A run of the same contract that is at work, or that is complete and would see the same files, stands in for a new
-    one: then nothing is started, and `reused` of the handle is true.
+    one: then nothing is started, and `reused` of the handle is true. That needs no key; nor does a launch that names no
+    model, where no key is set, miss the run that another machine made with its own default.
 
     Args:
         agent: an agent's name (the default of the settings, `delegate`, if None), or what `step`, `parallel` and
@@ -167,14 +169,22 @@ def launch(
         max_input_mb=max_input_mb,
         origin=origin,
     )
-    draft, catalog, effective = _plan(asked.request)
-    home = open_home()
-    chosen = {name: resolve(name, catalog) for name in agents_of(draft.steps, draft.items)}
-    limit = _fewer(effective.max_live_runs, max_live)
-    with matching(home, draft, policy_of(reuse, effective.reuse, fresh=fresh)) as match:
-        if match.run_id is None and match.note:
-            draft = draft.model_copy(update={"notes": (*draft.notes, match.note)})
-        run_id = match.run_id or begin(draft, chosen, home=home, limit=limit, inputs=asked.inputs, queue=queue)
+    planned = plan_launch(asked.request)
+    limit = _fewer(planned.settings.max_live_runs, max_live)
+    policy = policy_of(reuse, planned.settings.reuse, fresh=fresh)
+    draft = planned.draft
+    if draft is None or planned.reasons:
+        match = _instead(planned, policy)
+        if match.run_id is None:
+            raise LaunchRefused(planned.reasons)
+        home, run_id = open_home(create=False), match.run_id
+    else:
+        home = open_home()
+        chosen = {name: resolve(name, planned.catalog) for name in agents_of(draft.steps, draft.items)}
+        with matching(home, draft, policy, planned.others) as match:
+            if match.run_id is None and match.note:
+                draft = draft.model_copy(update={"notes": (*draft.notes, match.note)})
+            run_id = match.run_id or begin(draft, chosen, home=home, limit=limit, inputs=asked.inputs, queue=queue)
     run = Run(home, run_id, output_type=asked.output_type, output_types=asked.output_types, match=match)
     if wait:
         run.wait()
@@ -187,11 +197,17 @@ def preflight(agent: str | FlowLike | None = None, task: str | None = None, **op
         options.pop(name, None)
     reuse, fresh = options.pop("reuse", None), bool(options.pop("fresh", False))
     try:
-        draft, _, effective = _plan(Asked.of(agent, task, **options).request)
-        match = find(open_home(create=False), draft, policy_of(reuse, effective.reuse, fresh=fresh))
+        planned = plan_launch(Asked.of(agent, task, **options).request)
+        policy = policy_of(reuse, planned.settings.reuse, fresh=fresh)
+        match = _instead(planned, policy) if planned.reasons else _found(planned, policy)
     except LaunchRefused as refused:
         return Preflight(None, refused.reasons)
-    return Preflight(draft, (), reuses=match.run_id, reuse_note=match.why_not)
+    drafts = (*([planned.draft] if planned.draft is not None else []), *planned.others)
+    contracts = tuple(draft.digest for draft in drafts)
+    if match.run_id is None and planned.reasons:
+        return Preflight(None, planned.reasons, contracts=contracts)
+    plan = match.draft if match.draft is not None else planned.draft
+    return Preflight(plan, (), reuses=match.run_id, reuse_note=match.why_not, contracts=contracts)
 
 
 def attach(id_or_name: str, *, schema: Any = None) -> Run:
@@ -255,34 +271,15 @@ def settings(cwd: str | os.PathLike[str] | None = None) -> Settings:
     return load_settings(path, environ=os.environ, reserved=PROVIDER_NAMES)
 
 
-def _plan(request: LaunchRequest) -> tuple[Draft, AgentCatalog, Settings]:
-    request, attached = _attach(request)
-    facts = gather_facts(request.cwd, environ=os.environ, models=models_of(request), worktrees=worktrees_of(request))
-    facts = facts.model_copy(update={"attached_schema": attached})
-    base = Path(facts.cwd) if facts.cwd_problem is None else somewhere()
-    try:
-        effective = settings(base)
-    except RequestError as error:
-        raise LaunchRefused(getattr(error, "reasons", (str(error),))) from error
-    catalog = agents(base)
-    return plan_draft(request, catalog=catalog, settings=effective, facts=facts), catalog, effective
+def _found(planned: Planned, policy: ReusePolicy) -> Match:
+    return find_any(open_home(create=False), planned.draft, planned.others, policy)
 
 
-def _attach(request: LaunchRequest) -> tuple[LaunchRequest, dict[str, Any] | None]:
-    """Find the run that a chain begins with by its name; return the request with its id, and its answer's schema."""
-    flow = request.flow
-    first = flow.items[0] if flow is not None and flow.items else None
-    if flow is None or not isinstance(first, Attached):
-        return request, None
-    reader = FileRuns(open_home(create=False))
-    try:
-        run_id = find_run(first.run, reader)
-    except RequestError as error:
-        raise LaunchRefused([f"step 1 (attached run): {error}"]) from error
-    plan = reader.snapshot(run_id, whole=True).plan
-    schema = plan.steps[-1].output_schema if plan is not None and plan.steps and not plan.is_flow else None
-    items = (first.model_copy(update={"run": run_id}), *flow.items[1:])
-    return request.model_copy(update={"flow": flow.model_copy(update={"items": items})}), schema
+def _instead(planned: Planned, policy: ReusePolicy) -> Match:
+    """Find what stands in for a launch that could not begin; a store that can't be used has nothing."""
+    with contextlib.suppress(StoreError):
+        return _found(planned, policy)
+    return NO_MATCH
 
 
 def _fewer(limit: int, asked: int | None) -> int:

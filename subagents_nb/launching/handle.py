@@ -130,13 +130,13 @@ class Run(Showing):
     def judge_with(self, scorers: Sequence[scoring.Scorer]) -> None:
         """Have functions judge the run when somebody asks, in this process, what it came to; each once.
 
-        One whose score the run has already is not called.
+        One that has judged it already is not called, unless it was changed since; none is if it ends without a result.
         """
-        known = self.scores
-        scoring.judge_later(self.id, [one for one in scorers if scoring.name_of(one) not in known])
+        scoring.judge_later(self, scorers)
 
     def _judge(self) -> None:
-        scoring.judge_now(self, ended=self.status.ended)
+        if scoring.waits_for(self.id):
+            scoring.judge_now(self, self.status)
 
     @property
     def disk_bytes(self) -> int:

@@ -36,14 +36,18 @@ class Given:
     data: bytes
 
 
-def gather(values: Mapping[str, Any] | None, max_mb: float | None = None) -> tuple[Given, ...]:
-    """Return the values as files, in their order. The limit holds for all of them together, as stored.
+def gather(values: Mapping[str, Any] | tuple[Given, ...] | None, max_mb: float | None = None) -> tuple[Given, ...]:
+    """Return the values as files, in their order; those that are files already, as they are.
+
+    The limit holds for all of them together, as stored.
 
     Raises:
         LaunchRefused: with a reason for each value that can't be kept.
     """
     if values is None:
         return ()
+    if isinstance(values, tuple) and all(isinstance(one, Given) for one in values):
+        return values
     if not isinstance(values, Mapping):
         raise LaunchRefused([f"inputs is a mapping of names to values, not {type_name(values)}: inputs={{'df': df}}"])
     limit_mb = MAX_INPUT_MB if max_mb is None else max_mb
@@ -136,6 +140,7 @@ def _record(name: str, kept: Kept, files: set[str]) -> InputRecord:
         media_type=kept.media_type,
         bytes=len(kept.data),
         sha256=hashlib.sha256(kept.data).hexdigest(),
+        content_sha256=kept.content_sha256,
         description=kept.description,
     )
 

@@ -12,8 +12,8 @@ from subagents_nb.domain.models import PROVIDER_NAMES
 from subagents_nb.domain.retention import DAY_S, Collection
 from subagents_nb.errors import RequestError
 from subagents_nb.launching.handle import Run
-from subagents_nb.store import StoreHome, open_home
-from subagents_nb.store.retention import collect, collect_daily
+from subagents_nb.store import open_home
+from subagents_nb.store.retention import collect
 from subagents_nb.store.trash import GRACE_S, Trash, alone
 from subagents_nb.supervisor.sweeping import sweep
 
@@ -54,11 +54,6 @@ def restore(text: str) -> Run:
     home = open_home(create=False)
     with alone(home):
         return Run(home, Trash(home).restore(text))
-
-
-def maybe_collect(home: StoreHome) -> Collection | None:
-    """Do what `gc` does at most once a day and for 100 runs at once; None if it is not due. Never raises."""
-    return collect_daily(home, keep_days=keep_days, judge=functools.partial(sweep, home))
 
 
 def keep_days() -> float:

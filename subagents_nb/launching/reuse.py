@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from subagents_nb.domain.plan import Draft
-from subagents_nb.domain.reads import ReadLog
-from subagents_nb.domain.records import RunResult
+from subagents_nb.domain.reads import ReadLog, ReadsSoFar
 from subagents_nb.domain.reuse import ANEW, contract_key, why_not
 from subagents_nb.domain.settings import REUSE_POLICIES, ReusePolicy
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import RunState
-from subagents_nb.errors import LaunchRefused
+from subagents_nb.errors import LaunchRefused, Unreadable
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.contracts import alone_with, runs_of
 from subagents_nb.store.fingerprints import Unsettled, file_sha256, names_below, names_sha256, own_names
+from subagents_nb.store.reader import read_document
 from subagents_nb.supervisor.sweeping import sweep
 
 _MOST_LOOKED_AT = 20  # of the newest runs of one contract
@@ -32,6 +33,7 @@ class Match:
 
     run_id: str | None = None
     note: str = ""
+    draft: Draft | None = None  # as which plan of the launch it was found
 
     @property
     def why_not(self) -> str:
@@ -57,8 +59,10 @@ def policy_of(asked: str | None, default: ReusePolicy, *, fresh: bool) -> ReuseP
 
 
 @contextlib.contextmanager
-def matching(home: StoreHome, draft: Draft, policy: ReusePolicy) -> Iterator[Match]:
+def matching(home: StoreHome, draft: Draft, policy: ReusePolicy, others: Sequence[Draft] = ()) -> Iterator[Match]:
     """Give what stands in for a launch; inside, nobody else launches the same contract.
+
+    `others` are the plans that the launch may have had elsewhere; a run of one of them stands in too.
 
     Raises:
         StoreError: somebody else is launching it all the time.
@@ -68,36 +72,61 @@ def matching(home: StoreHome, draft: Draft, policy: ReusePolicy) -> Iterator[Mat
         yield NO_MATCH
         return
     with alone_with(home, key):
-        yield find(home, draft, policy, alone=True)
+        yield find_any(home, draft, others, policy, alone=True)
+
+
+def find_any(
+    home: StoreHome, draft: Draft | None, others: Sequence[Draft], policy: ReusePolicy, *, alone: bool = False
+) -> Match:
+    """Find what stands in for a launch by its own plan, else by one of the others; say why none of its own does."""
+    match = NO_MATCH if draft is None else find(home, draft, policy, alone=alone)
+    if match.run_id is None:
+        elsewhere = (find(home, other, policy) for other in others)
+        match = next((found for found in elsewhere if found.run_id is not None), match)
+    return match
 
 
 def find(home: StoreHome, draft: Draft, policy: ReusePolicy, *, alone: bool = False) -> Match:
-    """Find what stands in for a launch. `alone` says that nobody else can be launching the same just now."""
+    """Find what stands in for a launch. `alone` says that nobody else can be launching the same just now.
+
+    The newest comes first, and the user's own runs before those that came in an archive.
+    """
     key = contract_key(draft)
     if key is None or policy == "never":
         return NO_MATCH
-    reader, reasons = FileRuns(home), []
-    for run_id in runs_of(home, key)[:_MOST_LOOKED_AT]:
-        snapshot = settled(home, reader, run_id, alone=alone)
-        if snapshot.state is not None and snapshot.state.live:
-            return Match(run_id, "It is at work already.")
-        why = _why_not(snapshot, Path(draft.cwd), policy)
-        if why is None:
-            return Match(run_id)
-        reasons.append((snapshot.state is not RunState.COMPLETE, why))
+    reader, reasons, cwd = FileRuns(home), [], Path(draft.cwd)
+    ids = runs_of(home, key)
+    imported = {run_id for run_id in ids if _is_imported(home, run_id)}
+    for run_id in sorted(ids, key=imported.__contains__)[:_MOST_LOOKED_AT]:
+        snapshot = settled(home, reader, run_id, alone=alone and run_id not in imported)
+        live = snapshot.state is not None and snapshot.state.live
+        if live and run_id not in imported:
+            why = _changed_meanwhile(home, snapshot, cwd)
+            if why is None:
+                return Match(run_id, "It is at work already.", draft)
+        else:
+            why = _why_not(snapshot, cwd, policy)
+            if why is None:
+                return Match(run_id, draft=draft)
+        reasons.append((not live and snapshot.state is not RunState.COMPLETE, why))
     if not reasons:
         return NO_MATCH
-    # What keeps a complete run from standing in says more than that another one failed.
+    # What keeps a good run from standing in says more than that another one failed.
     return Match(None, f"{ANEW}{min(reasons, key=lambda one: one[0])[1]}.")
 
 
-def changed_since(home: StoreHome, run_id: str) -> str | None:
-    """Return what is not as a complete run saw or left it; None also where that is not known."""
+def why_not_again(home: StoreHome, run_id: str, policy: ReusePolicy, *, good: Collection[RunState]) -> str | None:
+    """Return why a run of the same contract can't stand in for a new one; None if it can, or nothing says so.
+
+    `good` are the states in which an ended one may.
+    """
     snapshot = FileRuns(home).snapshot(run_id, whole=True)
-    result, plan = snapshot.result, snapshot.plan
-    if result is None or plan is None or result.reads is None or not result.reads.tracked:
+    plan = snapshot.plan
+    if plan is None:
         return None
-    return _differs(Path(plan.cwd), result.reads, result)
+    if snapshot.state is not None and snapshot.state.live and not _is_imported(home, run_id):
+        return _changed_meanwhile(home, snapshot, Path(plan.cwd))
+    return _why_not(snapshot, Path(plan.cwd), policy, good)
 
 
 def settled(home: StoreHome, reader: FileRuns, run_id: str, *, alone: bool) -> Snapshot:
@@ -121,29 +150,46 @@ def settled(home: StoreHome, reader: FileRuns, run_id: str, *, alone: bool) -> S
         time.sleep(_PAUSE_S)
 
 
-def _why_not(snapshot: Snapshot, cwd: Path, policy: ReusePolicy) -> str | None:
+def _why_not(
+    snapshot: Snapshot, cwd: Path, policy: ReusePolicy, good: Collection[RunState] = (RunState.COMPLETE,)
+) -> str | None:
     result = snapshot.result
     if result is None:
         if snapshot.state is None:
             return f"{snapshot.name} never began" if not snapshot.damage else f"{snapshot.name} can't be read"
         return f"{snapshot.name} is {snapshot.state}"
-    why = why_not(result, policy)
-    return why if why is not None or result.reads is None else _differs(cwd, result.reads, result)
+    why = why_not(result, policy, good)
+    return why if why is not None or result.reads is None else _differs(cwd, result.reads, result.name)
 
 
-def _differs(cwd: Path, reads: ReadLog, result: RunResult) -> str | None:
-    """Return what is not as the run saw or left it."""
+def _is_imported(home: StoreHome, run_id: str) -> bool:
+    return os.path.lexists(home.run(run_id).imported)
+
+
+def _changed_meanwhile(home: StoreHome, snapshot: Snapshot, cwd: Path) -> str | None:
+    """Return what a run at work has read and would no longer find so; what it did itself in the workspace aside."""
+    try:
+        log = read_document(home.run(snapshot.run_id).reads, ReadsSoFar, snapshot.run_id).reads
+    except Unreadable:
+        return None
+    files = tuple(one for one in log.files if one.path not in log.changed)
+    kept = log.model_copy(update={"files": files, "left": (), "names": () if log.changed else log.names})
+    return _differs(cwd, kept, snapshot.name)
+
+
+def _differs(cwd: Path, reads: ReadLog, name: str) -> str | None:
+    """Return what is not as the run of this name saw or left it."""
     try:
         for one in (*reads.files, *reads.left):
             now = file_sha256(cwd, one.path)
             if now != one.sha256:
                 what = "is there" if one.sha256 is None else "is gone" if now is None else "changed"
-                return f"{one.path} {what} since {result.name}"
+                return f"{one.path} {what} since {name}"
         own = own_names(reads.own)
         for seen in reads.names:
             if names_sha256(names_below(cwd, seen.path, seen.pattern, seen.include), own) != seen.sha256:
                 where = "the workspace" if seen.path == "." else seen.path
-                return f"the names in {where} changed since {result.name}"
+                return f"the names in {where} changed since {name}"
     except Unsettled as error:
-        return f"{error}, since {result.name}"
+        return f"{error}, since {name}"
     return None

@@ -37,6 +37,7 @@ def resume(
     name: str | None = None,
     timeout: float | str | None = None,
     max_requests: int | None = None,
+    usage_budget: Any = None,
     origin: Origin | None = None,
     limit: int,
 ) -> str:
@@ -51,7 +52,8 @@ def resume(
     chosen = _chosen_step(plan, step)
     agent = _recorded_agents(home, plan)[chosen.agent]
     facts = gather_facts(plan.cwd, environ=os.environ, models=(chosen.model.requested,))
-    revival = Revival(text=text, name=name, timeout=timeout, max_requests=max_requests, origin=origin or Origin())
+    limits = {"timeout": timeout, "max_requests": max_requests, "usage_budget": usage_budget}
+    revival = Revival.model_validate({"text": text, "name": name, **limits, "origin": origin or Origin()})
     has_session = _has_session(home, run_id, chosen.index)
     draft = draft_revival(revival, plan, chosen, snapshot, facts=facts, has_session=has_session)
     return begin(draft, {agent.name: agent}, home=home, limit=limit, inputs=given_again(home, plan))

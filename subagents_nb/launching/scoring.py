@@ -3,6 +3,9 @@
 A scorer is a function that takes the Run and returns a number, true or false, or a mapping of names to these. One that
 was attached at the launch is called in this process when somebody asks what the run came to: `await`, `wait`,
 `result`, `scores`, a comparison. Where the kernel is gone before that, `score(runs, fn)` does the same later.
+
+A score says by what it was given: the scorer's name and a hash of what it does. So one that was attached is not called
+again on a run that it has judged, in a fresh kernel either, unless it was changed meanwhile.
 """
 
 from __future__ import annotations
@@ -15,21 +18,32 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from subagents_nb.domain.experiments import Score, latest, split_number
+from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.domain.states import RunState
 from subagents_nb.domain.words import one_line
 from subagents_nb.errors import RequestError
+from subagents_nb.launching.scorers import OURS, scorer_hash
 from subagents_nb.store import StoreHome
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.scores import read_scores, write_score
 
 Scorer: TypeAlias = "Callable[[Any], Any]"
 
+JUDGED = (RunState.COMPLETE, RunState.PARTIAL)  # the others have nothing to show
 _MAX_NAME = 200
 _MAX_COMMENT = 10_000
 _waiting: dict[str, list[Scorer]] = {}  # by run: what to call when it has ended
 _lock = threading.Lock()
+
+
+class Judged(NamedTuple):
+    """What a scorer gives that says why, too."""
+
+    value: Any
+    comment: str = ""
 
 
 class Scores(Mapping[str, float]):
@@ -131,11 +145,15 @@ def apply(scorer: Scorer, run: Any) -> list[Score]:
     Raises:
         RequestError: it gave something else than numbers.
     """
-    called = name_of(scorer)
+    called, signed = name_of(scorer), signature(scorer)
     given = scorer(run)
     found = given if isinstance(given, Mapping) else {} if given is None else {called: given}
-    checked = {name: as_number(value, name) for name, value in found.items()}  # all or nothing
-    return [keep_score(run.home, run.id, name, value, by=called) for name, value in checked.items()]
+    judged = {name: one if isinstance(one, Judged) else Judged(one) for name, one in found.items()}
+    checked = {name: as_number(one.value, name) for name, one in judged.items()}  # all or nothing
+    return [
+        keep_score(run.home, run.id, name, value, comment=judged[name].comment, by=signed)
+        for name, value in checked.items()
+    ]
 
 
 def name_of(scorer: Scorer) -> str:
@@ -144,11 +162,35 @@ def name_of(scorer: Scorer) -> str:
     return one_line(str(named), _MAX_NAME) or "score"
 
 
-def judge_later(run_id: str, scorers: Sequence[Scorer]) -> None:
-    """Have scorers called when somebody asks, in this process, what the run came to."""
-    if scorers:
-        with _lock:
-            _waiting.setdefault(run_id, []).extend(scorers)
+def signature(scorer: Scorer) -> str:
+    """Return by what its scores are known: its name, and a hash of what it does."""
+    return f"{one_line(name_of(scorer), _MAX_NAME - 20)} {scorer_hash(scorer)}"
+
+
+class _Bound:
+    """A scorer of one run, which sees the handle that it was bound to: its output is in its type, whoever asks."""
+
+    def __init__(self, scorer: Scorer, run: Any) -> None:
+        setattr(self, OURS, scorer)
+        self._scorer = scorer
+        self._run = run
+        self.__name__ = name_of(scorer)
+
+    def __call__(self, _run: Any) -> Any:
+        return self._scorer(self._run)
+
+
+def judge_later(run: Any, scorers: Sequence[Scorer]) -> None:
+    """Have scorers called when somebody asks, in this process, what the run came to; they see it as this handle does.
+
+    They take the place of those of the same names that wait: a cell that is run again has each called once.
+    """
+    if not scorers:
+        return
+    names = {name_of(scorer) for scorer in scorers}
+    with _lock:
+        kept = [one for one in _waiting.get(run.id, []) if name_of(one) not in names]
+        _waiting[run.id] = [*kept, *(_Bound(scorer, run) for scorer in scorers)]
 
 
 def waits_for(run_id: str) -> bool:
@@ -156,13 +198,21 @@ def waits_for(run_id: str) -> bool:
     return run_id in _waiting
 
 
-def judge_now(run: Any, *, ended: bool) -> None:
-    """Call what waits for the run's end, each once. A scorer that fails warns, and neither run nor cell fail by it."""
-    if not ended or not waits_for(run.id):
+def judge_now(run: Any, snapshot: Snapshot) -> None:
+    """Call what waits for the run's end, each once, if that has come; not those that have judged it before.
+
+    What ended without a result is not judged at all. A scorer that fails warns, and neither run nor cell fail by it.
+    """
+    if not waits_for(run.id) or not snapshot.ended or snapshot.state is RunState.PAUSED:
         return
     with _lock:
         scorers = _waiting.pop(run.id, [])
+    if snapshot.state not in JUDGED:
+        return
+    known = {score.by for score in read_scores(run.home.run(run.id))}
     for scorer in scorers:
+        if signature(scorer) in known:
+            continue
         try:
             apply(scorer, run)
         except Exception as error:  # noqa: BLE001 - somebody else's function

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subagents_nb.domain.messages import Session, parse_session
+from subagents_nb.domain.plan import choices_of
 from subagents_nb.domain.records import StepResult, StepStatus
 from subagents_nb.domain.redaction import Redactor
 from subagents_nb.domain.transcript import Cell, heading, note, notebook, step_cells
 from subagents_nb.domain.words import cost, duration, tokens
-from subagents_nb.errors import RequestError, StoreError, Unreadable
+from subagents_nb.errors import RequestError, StoreError, SubagentsError, Unreadable
 from subagents_nb.store.codec import lenient_json
 from subagents_nb.store.disk import DISK
 from subagents_nb.store.layout import RunPaths
@@ -73,8 +74,8 @@ def read_session(paths: RunPaths, step: int) -> Session | None:
 
 
 def _cells(run: Run, chosen: list[int]) -> Iterator[Cell]:
-    clean = Redactor(os.environ, shapes=True)
     snapshot = run.status
+    clean = Redactor(os.environ, _key_names(run), shapes=True)
     facts = [
         ("run", run.id),
         ("state", str(snapshot.state or "unreadable")),
@@ -92,6 +93,15 @@ def _cells(run: Run, chosen: list[int]) -> Iterator[Cell]:
             if len(steps) > 1:
                 yield _step_heading(step.index, status, clean)
             yield from _step(run, step.index, status, clean)
+
+
+def _key_names(run: Run) -> set[str]:
+    """Return the variables that the models' own endpoints name, whose names need not look secret."""
+    try:
+        plan = run.plan
+    except SubagentsError:  # what can't be read names nothing
+        return set()
+    return {name for model in choices_of(plan.steps, plan.items) for name in model.key_env}
 
 
 def _step_heading(index: int, status: StepResult | StepStatus, clean: Redactor) -> Cell:

@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from subagents_nb.domain.attention import UNHEARD_S
 from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.domain.states import RunState
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.supervisor.sweeping import sweep
 
@@ -30,6 +32,7 @@ _POLL_S = 2.0
 _LIVENESS_S = 0.5
 _TICK_MS = 250
 _UNREAD_TIMES = 3
+_UNHEARD_EVERY_S = 5.0
 _DOCUMENTS = ("result.json", "verdict.json", "status.json")
 
 
@@ -41,6 +44,8 @@ class _Followed:
     seen: tuple[object, ...] = ()
     last: Snapshot | None = None
     unread: int = 0  # how often in a row nothing of it could be read
+    heard: float = 0.0  # when it last said something, by the monotonic clock
+    unheard_told: float = 0.0  # when its followers were last told that it says nothing any more
 
 
 class Watcher:
@@ -171,6 +176,7 @@ class Watcher:
             home, seen = followed.home, followed.seen
         mark = _signature(home.run(run_id).root)
         if mark == seen:
+            self._notice_silence(followed)
             return
         snapshot = FileRuns(home).snapshot(run_id)
         followed.unread = followed.unread + 1 if _is_unread(snapshot) else 0
@@ -179,12 +185,28 @@ class Watcher:
         with self._guard:
             followed.seen = mark
             followed.last = snapshot
+            followed.heard = time.monotonic() - snapshot.unheard_s
             listeners = list(followed.listeners.values())
             if snapshot.ended:
                 self._runs.pop(run_id, None)
                 self._changed.set()
         for listener in listeners:
             self._call(listener, snapshot)
+
+    def _notice_silence(self, followed: _Followed) -> None:
+        """Tell the followers of a run at work whose files have long stood still how long, every few seconds."""
+        last, now = followed.last, time.monotonic()
+        if last is None or last.state is not RunState.RUNNING:
+            return
+        unheard_s = now - followed.heard
+        if unheard_s < UNHEARD_S or now - followed.unheard_told < _UNHEARD_EVERY_S:
+            return
+        followed.unheard_told = now
+        said = last.model_copy(update={"unheard_s": unheard_s})
+        with self._guard:
+            listeners = list(followed.listeners.values())
+        for listener in listeners:
+            self._call(listener, said)
 
     @staticmethod
     def _call(listener: Callable[..., None], *args: object) -> None:

@@ -6,16 +6,22 @@ import hashlib
 import json
 import os
 import stat
+import subprocess
+import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
+from support import CHILDREN
 
-from subagents_nb import Run, attach, launch, runs
+from subagents_nb import Run, attach, chain, launch, preflight, runs, step
 from subagents_nb.cli import main
 from subagents_nb.errors import LaunchRefused, RequestError
+from subagents_nb.experiments import Sweep, sweep
+from subagents_nb.experiments.sweeps import plan_sweep
 from subagents_nb.launching.archive import export_runs, import_runs
 from subagents_nb.store import StoreHome, open_home
 
@@ -112,6 +118,153 @@ def test_a_reviewer_executes_the_notebook_again_without_running_anything(
     anew = launch("scout", "look around", model="scripted:tools")
     assert anew.reuse_note == f"data.csv changed since {run.name}."
     assert anew.wait(20)
+
+
+class Rows(BaseModel):
+    rows: int
+
+
+@pytest.fixture
+def lab(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str | None], None]]:
+    """A model on loopback, an endpoint of the user's with a key; call it to add settings, with None to take all away.
+
+    What it answers is written in the task behind `SAY: `.
+    """
+    del project
+    settings = Path.home() / ".subagents/settings.toml"
+    settings.parent.mkdir(exist_ok=True)
+    command = [sys.executable, str(CHILDREN / "chat.py")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as peer:
+        assert peer.stdin is not None and peer.stdout is not None
+        url = f"http://127.0.0.1:{int(peer.stdout.readline())}/v1"
+        endpoint = f'[endpoints.lab]\nbase_url = "{url}"\nkey_env = "LAB_KEY"\noutput_mode = "prompted"\n'
+
+        def have(top: str | None) -> None:
+            if top is None:
+                settings.unlink()
+                monkeypatch.delenv("LAB_KEY")
+            else:
+                monkeypatch.setenv("LAB_KEY", "key-1234567890")
+                settings.write_text(f"{top}\n{endpoint}")
+
+        have("")
+        yield have
+        peer.stdin.close()
+
+
+TASK = 'SAY: {"rows": 3}'
+
+
+@pytest.mark.parametrize("kind", ["plain", "chain"])
+def test_a_reviewer_has_neither_the_key_nor_the_endpoint(
+    project: Path, elsewhere: Callable[[], StoreHome], lab: Callable[[str | None], None], kind: str
+) -> None:
+    def asked(**more: Any) -> Run:
+        if kind == "chain":
+            return launch(chain(step("scout", TASK, model="lab:m"), step("scout", TASK, model="lab:m", schema=Rows)))
+        return launch("scout", TASK, model="lab:m", schema=Rows, **more)
+
+    run = asked()
+    assert run.wait(60)
+    assert run.output == Rows(rows=3), run.error
+    export_runs([run.id], "runs.zip")
+    elsewhere()
+    lab(None)
+    assert import_runs(project / "runs.zip") == ([run.id], [])
+    found = asked()
+    assert (found.id, found.reused, found.output) == (run.id, True, Rows(rows=3))
+    assert len(runs()) == 1
+    if kind == "plain":
+        foreseen = preflight("scout", TASK, model="lab:m", schema=Rows)
+        assert (foreseen.ok, foreseen.reuses, foreseen.digest) == (True, run.id, run.plan.digest)
+        with pytest.raises(LaunchRefused, match="no provider or endpoint named 'lab'"):
+            asked(fresh=True)
+        with pytest.raises(LaunchRefused, match="no provider or endpoint named 'lab'"):
+            launch("scout", "another task", model="lab:m")
+    assert len(runs()) == 1
+
+
+def test_a_reviewer_has_no_key_and_the_cell_names_no_model(
+    project: Path, elsewhere: Callable[[], StoreHome], lab: Callable[[str | None], None]
+) -> None:
+    lab('default_model = "lab:m:high"')
+    run = launch("scout", TASK, schema=Rows)
+    assert run.wait(60)
+    assert run.output == Rows(rows=3), run.error
+    export_runs([run.id], "runs.zip")
+    elsewhere()
+    lab(None)
+    import_runs(project / "runs.zip")
+    found = launch("scout", TASK, schema=Rows)
+    assert (found.id, found.reused, found.output) == (run.id, True, Rows(rows=3))
+    assert preflight("scout", TASK, schema=Rows).reuses == run.id
+    # A named model stays what it is, and so does the default of somebody who has a key.
+    assert not preflight("scout", TASK, schema=Rows, model="local:smollm2").reuses
+    lab('default_model = "lab:other"')
+    assert not preflight("scout", TASK, schema=Rows).reuses
+
+
+@pytest.mark.parametrize("model", ["openai:gpt-5-mini", None])
+def test_a_reviewer_has_no_key_of_the_provider(
+    project: Path,
+    elsewhere: Callable[[], StoreHome],
+    exported: str,
+    monkeypatch: pytest.MonkeyPatch,
+    model: str | None,
+) -> None:
+    """The answer is not the provider's, which can't be asked in a test: it is said to be."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-1234567890")
+    planned = preflight("scout", "look around", model=model).plan
+    assert planned is not None
+    monkeypatch.delenv("OPENAI_API_KEY")
+
+    def by_openai(members: dict[str, bytes], run_id: str) -> None:
+        name = f"runs/{run_id}/plan.json"
+        plan = json.loads(members[name])
+        plan["steps"][0]["model"] = planned.steps[0].model.model_dump(mode="json", exclude_none=True)
+        plan["digest"] = planned.digest
+        members[name] = json.dumps(plan).encode()
+        fitting(members)
+
+    made = rewritten(project / "runs.zip", lambda members: by_openai(members, exported))
+    elsewhere()
+    import_runs(made)
+    found = launch("scout", "look around", model=model)
+    assert (found.id, found.reused) == (exported, True)
+    assert preflight("scout", "look around", model=model).reuses == exported
+    named = preflight("scout", "another task", model="openai:gpt-5-mini")
+    assert (named.ok, named.plan) == (False, None)
+    assert "OPENAI_API_KEY is not set" in named.reasons[0]
+    with pytest.raises(LaunchRefused, match="OPENAI_API_KEY is not set"):
+        launch("scout", "look around", model="openai:gpt-5-mini", reuse="never")
+    assert len(runs()) == 1
+
+
+def test_a_run_of_the_users_own_comes_before_one_from_an_archive(
+    project: Path, elsewhere: Callable[[], StoreHome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del elsewhere
+    monkeypatch.setenv("SUBAGENTS_NB_HOME", str(project.parent / "mine"))
+    mine = done()
+    monkeypatch.setenv("SUBAGENTS_NB_HOME", str(project.parent / "store"))
+    newer = done()
+    export_runs([newer.id], "runs.zip")
+    monkeypatch.setenv("SUBAGENTS_NB_HOME", str(project.parent / "mine"))
+    import_runs("runs.zip")
+    Path("runs.zip").unlink()
+    assert done().id == mine.id
+
+
+def test_nobody_waits_for_an_imported_run_that_never_ends(
+    project: Path, elsewhere: Callable[[], StoreHome], exported: str
+) -> None:
+    """An earlier version took such runs in."""
+    other = elsewhere()
+    import_runs(project / "runs.zip")
+    other.run(exported).result.unlink()
+    found = done()
+    assert found.id != exported
+    assert found.reuse_note == f"{attach(exported).name} is queued."
 
 
 def test_what_is_taken_in_is_private_and_taken_in_once(project: Path, elsewhere: Callable[[], StoreHome]) -> None:
@@ -234,6 +387,14 @@ def _other_task(members: dict[str, bytes], run_id: str) -> None:
     fitting(members)
 
 
+def _at_work(members: dict[str, bytes], run_id: str) -> None:
+    name = f"runs/{run_id}/result.json"
+    result = json.loads(members[name])
+    result["steps"][0]["state"] = "running"
+    members[name] = json.dumps(result).encode()
+    fitting(members)
+
+
 def _bomb(members: dict[str, bytes], run_id: str) -> None:
     members[f"runs/{run_id}/artifacts/zeros.bin"] = b"\0" * (80 * 1024**2)
     fitting(members)
@@ -254,6 +415,10 @@ def _bomb(members: dict[str, bytes], run_id: str) -> None:
         (_manifest(more=1), "its manifest.json is wrong"),
         (_manifest(files=[]), "don't agree"),
         (_patch("result.json", state="great"), "result.json of r-.* is refused"),
+        (_patch("result.json", state="running"), "result.json of r-.* is refused: it says that the run is running"),
+        (_patch("result.json", state="queued"), "result.json of r-.* is refused: it says that the run is queued"),
+        (_rename("result.json", "steps/0/kept.json"), "says how run r-.* ended"),
+        (_at_work, "it says that a step is at work"),
         (_patch("result.json", run_id="r-000000000000000000"), "it names another run"),
         (_patch("plan.json", kind="status"), "plan.json of r-.* is refused"),
         (_other_task, "its plan is not the one that its digest names"),
@@ -316,3 +481,30 @@ def test_commands_of_the_other_machine_do_not_come_along(
     plan = attach(exported).plan
     assert (plan.notify_command, plan.tool_env, plan.cwd) == ((), (), os.getcwd())
     assert len(runs()) == 1
+
+
+def test_a_reviewer_sweeps_again_without_the_key(
+    project: Path, elsewhere: Callable[[], StoreHome], lab: Callable[[str | None], None]
+) -> None:
+    options: dict[str, Any] = {"grid": {"model": ["lab:m", "scripted:echo"], "word": ["a", "b"]}}
+
+    def swept() -> Sweep:
+        found = sweep("scout", "SAY: {{word}}", **options)
+        assert found.wait(60)
+        return found
+
+    ids = swept().ids
+    export_runs(ids, "runs.zip")
+    elsewhere()
+    lab(None)
+    with pytest.raises(LaunchRefused, match=r"model=lab:m.*no provider or endpoint named 'lab'"):
+        swept()
+    assert len(runs()) == 0
+    import_runs(project / "runs.zip")
+    order = plan_sweep("scout", "SAY: {{word}}", **options)
+    first = order.preflight(order.cells[0])
+    assert (first.ok, first.reuses, Sweep(open_home(), order).foresee()) == (True, ids[0], 4)
+    found = swept()
+    assert found.ids == ids and (found.found, found.launched) == (4, 0)
+    assert [run.output for run in found.runs][:2] == ["a", "b"]
+    assert len(runs()) == 4

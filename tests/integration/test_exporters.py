@@ -283,14 +283,14 @@ def test_inspects_own_reader_and_converter_have_the_events_of_a_script(trackers:
     why = {"type": "refused", "call": "call-2", "tool": "bash", "why": "bash is not allowed"}
     assert [event for event in sample["events"] if event[0] != "model"] == [
         ["sample_init", task],
-        ["tool", {"arguments": {"arguments": "rows.csv"}, "result": "x,y", "error": None}],
-        ["tool", {"arguments": {"arguments": "rm -rf build"}, "result": "no", "error": "permission"}],
+        ["tool", {"arguments": {"path": "rows.csv"}, "result": "x,y", "error": None}],
+        ["tool", {"arguments": {"command": "rm -rf build"}, "result": "no", "error": "permission"}],
         ["info", why],
         ["score", ["accuracy", 0.5]],
         ["score", ["loss", "nan"]],
     ]
     (asked,) = [told for kind, told in sample["events"] if kind == "model"]
-    assert asked == {"input": [task], "output": lure, "calls": [], "tokens": None, "within": True}
+    assert asked == {"input": [task, "", "x,y", "", "no"], "output": lure, "calls": [], "tokens": None, "within": True}
     inspect = str(trackers.parent / "inspect")
     convert = [
         inspect,

@@ -10,10 +10,13 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pandas
+import pyarrow
 import pytest
 from support import until
 
 from subagents_nb import Run, attach, chain, launch, parallel, preflight, runs, step
+from subagents_nb.domain.plan import Draft
 from subagents_nb.domain.reads import FileRead, ReadLog
 from subagents_nb.launching.handle import Run as Handle
 from subagents_nb.store import StoreHome
@@ -88,6 +91,38 @@ def test_a_live_run_is_attached_to() -> None:
     assert (second.id, second.reused) == (first.id, True)
     first.stop()
     assert second.wait(10)
+
+
+def test_a_live_run_is_not_attached_to_when_a_file_it_has_read_has_changed() -> None:
+    Path("data.csv").write_text("1")
+    model = script("reader", {"python": "open('data.csv').read()"}, {"sleep": 600})
+
+    def begin() -> Run:
+        return launch("delegate", "go", model=model)
+
+    first = begin()
+    path = first.home.run(first.id).reads
+    until(lambda: path.exists() and b"data.csv" in path.read_bytes(), what="its account of what it read")
+    assert begin().id == first.id
+    Path("data.csv").write_text("2")
+    second = begin()
+    assert second.id != first.id
+    assert second.reuse_note == f"data.csv changed since {first.name}."
+    assert preflight("delegate", "go", model=model).reuses == second.id
+    for run in (first, second):
+        run.stop()
+        assert run.wait(10)
+
+
+def test_what_a_live_run_changes_itself_keeps_nobody_from_attaching() -> None:
+    Path("notes.md").write_text("old")
+    write = "from pathlib import Path; Path('notes.md').write_text(Path('notes.md').read_text() + ' new')"
+    first = launch("delegate", "go", model=script("own", {"python": write}, {"sleep": 600}))
+    path = first.home.run(first.id).reads
+    until(lambda: path.exists() and b"notes.md" in path.read_bytes(), what="its account of what it changed")
+    assert launch("delegate", "go", model="scripted:own").id == first.id
+    first.stop()
+    assert first.wait(10)
 
 
 @pytest.mark.parametrize("model", ["scripted:fail", "scripted:crash"])
@@ -263,6 +298,27 @@ def test_preflight_says_what_would_be_reused_and_starts_nothing() -> None:
     assert preflight("scout", "say this back", model="scripted:echo", fresh=True).reuses is None
     assert preflight("scout", "say this back", model="scripted:fail").reuse_note == f"{failed.name} is failed."
     assert len(runs()) == before
+
+
+def test_a_table_written_by_a_later_version_of_its_library_is_the_same_table() -> None:
+    table = pyarrow.Table.from_pandas(pandas.DataFrame({"a": [1, 2]}))
+    noted = json.loads(table.schema.metadata[b"pandas"]) | {"pandas_version": "99.0"}
+    first = done(inputs={"table": table})
+    later = table.replace_schema_metadata({b"pandas": json.dumps(noted).encode()})
+    assert done(inputs={"table": later}).id == first.id
+    assert done(inputs={"table": table.slice(1)}).id != first.id
+
+
+def test_a_run_of_a_version_that_knew_a_table_by_its_file_is_found(shared_home: StoreHome) -> None:
+    table = pandas.DataFrame({"a": [1, 2]})
+    first = done(inputs={"table": table})
+    path = shared_home.run(first.id).plan
+    plan = json.loads(path.read_text())
+    del plan["inputs"][0]["content_sha256"]
+    kept = {name: plan[name] for name in Draft.model_fields if name in plan}
+    path.write_text(json.dumps(plan | {"digest": Draft.model_validate(kept).digest}))
+    shutil.rmtree(shared_home.root / "contracts")
+    assert done(inputs={"table": table}).id == first.id
 
 
 def test_an_unknown_policy_is_refused() -> None:

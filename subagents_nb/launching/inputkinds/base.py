@@ -30,6 +30,7 @@ class Kept:
     media_type: str
     shape: tuple[int, ...] | None = None
     description: str = ""
+    content_sha256: str | None = None  # where the bytes say more than the value: by which version they were written
 
 
 class Bounded(io.BytesIO):

@@ -8,6 +8,7 @@ from typing import Any
 
 from subagents_nb.domain.inputs import HEAD_ROWS, SHOWN_COLUMNS, describe_table
 from subagents_nb.launching.inputkinds.base import Bounded, CantKeep, Kept, TooLarge, is_a, loaded, type_name
+from subagents_nb.launching.inputkinds.content import about_pandas, content_sha256
 
 MEDIA_TYPE = "application/vnd.apache.parquet"
 _NAMED = 5
@@ -50,7 +51,8 @@ def _pandas(value: Any, limit: int) -> Kept:
             raise CantKeep(_why_not(frame, pyarrow, error)) from error
     types = [str(kind) for kind in frame.dtypes.iloc[:SHOWN_COLUMNS]]
     names = [str(name) for name in frame.columns[:SHOWN_COLUMNS]]
-    return _kept(value, value.shape, _parquet(converted, limit), _describe_arrow(converted, names, types, frame.shape))
+    text, content = _describe_arrow(converted, names, types, frame.shape), (converted, about_pandas(converted))
+    return _kept(value, value.shape, _parquet(converted, limit), text, *content)
 
 
 def _polars(value: Any, limit: int) -> Kept:
@@ -69,7 +71,21 @@ def _polars(value: Any, limit: int) -> Kept:
     names = frame.columns[:SHOWN_COLUMNS]
     head = frame.select(names).head(HEAD_ROWS)
     text = describe_table(names, [str(head[name].dtype) for name in names], head.rows(), frame.shape)
-    return _kept(value, value.shape, sink.getvalue(), text)
+    content = _from_polars(polars, frame)
+    return _kept(value, value.shape, sink.getvalue(), text, *content)
+
+
+def _from_polars(polars: Any, frame: Any) -> tuple[Any, Any]:
+    """Return the frame as arrow has it, and its own types; nothing where there is no pyarrow."""
+    types = [str(kind) for kind in frame.schema.values()]
+    try:
+        import pyarrow  # noqa: F401
+
+        # The numbers of categories come from a table that the whole process shares.
+        plain = frame.with_columns(polars.col(polars.Categorical).cast(polars.String))
+        return plain.to_arrow(compat_level=polars.CompatLevel.oldest()), types
+    except Exception:  # noqa: BLE001 - whatever is amiss, the bytes of the file say what the table holds
+        return None, None
 
 
 def _arrow(value: Any, limit: int) -> Kept:
@@ -79,7 +95,8 @@ def _arrow(value: Any, limit: int) -> Kept:
     names = whole.column_names[:SHOWN_COLUMNS]
     types = [str(field.type) for field in list(whole.schema)[:SHOWN_COLUMNS]]
     shape = (whole.num_rows, whole.num_columns)
-    return _kept(value, shape, _parquet(whole, limit), _describe_arrow(whole, names, types, shape))
+    content = (whole, about_pandas(whole))
+    return _kept(value, shape, _parquet(whole, limit), _describe_arrow(whole, names, types, shape), *content)
 
 
 def _parquet(converted: Any, limit: int) -> bytes:
@@ -104,7 +121,9 @@ def _describe_arrow(converted: Any, names: list[str], types: list[str], shape: t
     return describe_table(names, types, list(zip(*columns, strict=True)), shape)
 
 
-def _kept(value: Any, shape: tuple[int, ...], data: bytes, description: str) -> Kept:
+def _kept(
+    value: Any, shape: tuple[int, ...], data: bytes, description: str, held: Any = None, about: Any = None
+) -> Kept:
     return Kept(
         kind="table",
         type=type_name(value),
@@ -113,6 +132,7 @@ def _kept(value: Any, shape: tuple[int, ...], data: bytes, description: str) -> 
         extension=".parquet",
         media_type=MEDIA_TYPE,
         description=description,
+        content_sha256=None if held is None else content_sha256(held, about),
     )
 
 

@@ -181,3 +181,28 @@ def test_a_live_run_has_no_figures_yet() -> None:
     found = compare_rows([row(1, "a", state="running"), row(2, "b")])
 
     assert found.estimate(found[0], "tokens").mean is None and found.text.splitlines()[1].count("1 live") == 1
+
+
+def test_a_metric_is_a_share_in_all_groups_or_in_none_and_a_figure_never() -> None:
+    counts = two_models([1.0, 1.0, 1.0], [3.0, 5.0, 4.0])
+    assert [counts.estimate(one, "acc").method for one in counts] == ["all are equal", "t"]
+    shares = two_models([1.0, 1.0, 1.0], [0.0, 1.0, 0.0])
+    assert [shares.estimate(one, "acc").method for one in shares] == ["Wilson", "Wilson"]
+    free = compare_rows([row(n, "a", n, usage={"cost_usd": 0, "input_tokens": n}) for n in range(2)], by=["model"])
+    assert [free.estimate(free[0], name).method for name in ("cost_usd", "tokens")] == ["all are equal", "t"]
+
+
+@pytest.mark.parametrize("wanted", ["0", "0.0", "0.00", " 0", 0, 0.0])
+def test_a_number_names_its_group_however_it_is_written(wanted: Any) -> None:
+    rows = [row(n, "a", params={"temperature": float(n)}) for n in range(2)]
+    given = {"temperature": wanted} if not isinstance(wanted, str) else f"temperature={wanted}"
+    for baseline in (given, {"temperature": wanted}):
+        found = compare_rows(rows, baseline=baseline).baseline
+        assert found is not None and found.params == {"temperature": 0.0}
+
+
+def test_a_text_is_itself_and_yes_is_no_number() -> None:
+    words: list[Any] = ["0", "true", True, 1]
+    rows = [row(n, "a", params={"k": word}) for n, word in enumerate(words)]
+    found = [compare_rows(rows, baseline={"k": word}).baseline for word in ("0", True, 1)]
+    assert [one.params["k"] for one in found if one is not None] == ["0", True, 1]

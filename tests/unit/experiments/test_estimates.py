@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subagents_nb.experiments.estimates import estimate, t_quantile, wilson
+from subagents_nb.experiments.estimates import estimate, is_share, t_quantile, wilson
 
 NAN, INF = math.nan, math.inf
 
@@ -46,8 +46,9 @@ def test_an_interval_by_t() -> None:
 def test_hits_and_misses_get_wilsons_interval() -> None:
     assert wilson(8, 10) == (pytest.approx(0.4901625, abs=1e-6), pytest.approx(0.9433178, abs=1e-6))
     assert wilson(0, 5) == (0.0, pytest.approx(0.4344825, abs=1e-6))
-    assert estimate([1.0] * 5).low == pytest.approx(0.5655175, abs=1e-6)  # never a certainty out of five
-    assert estimate([1.0, 0.0, 1.0]).method == "Wilson"
+    assert estimate([1.0] * 5, share=True).low == pytest.approx(0.5655175, abs=1e-6)  # never a certainty out of five
+    assert estimate([1.0, 0.0, 1.0], share=True).method == "Wilson"
+    assert is_share([1.0, 0.0, NAN]) and not is_share([1.0, 0.5]) and not is_share([NAN]) and not is_share([])
 
 
 def test_differences_are_no_shares() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from subagents_nb import Run, export
+from subagents_nb import Run, compare, export, runs
 from subagents_nb.errors import ExportError, RequestError
 from subagents_nb.exporters import Link, exporters, protocol
 from subagents_nb.exporters.record import RunRecord
@@ -70,10 +70,10 @@ def test_exporters_are_found_by_their_entry_points() -> None:
 
 
 def test_a_run_that_fails_does_not_stop_the_others(record: Record, shelf: dict[str, Any]) -> None:
-    runs = [record(1), record(2), record(3)]
-    report = export(runs, to="shelf", breaks_on="scout-2")
+    given = [record(1), record(2), record(3)]
+    report = export(given, to="shelf", breaks_on="scout-2")
     assert [one.outcome for one in report] == ["created", "failed", "created"]
-    assert list(shelf) == [runs[0].id, runs[2].id]
+    assert list(shelf) == [given[0].id, given[2].id]
     assert [one.name for one in report.failed] == ["scout-2"]
     assert "scout-2: failed: KeyError: 'theirs'" in repr(report)
 
@@ -96,6 +96,14 @@ def test_runs_may_be_named(record: Record) -> None:
         "failed",
     ]
     assert export("scout-1", to="shelf")[0].outcome == "unchanged"
+
+
+def test_what_means_runs_elsewhere_means_them_here_each_once(record: Record) -> None:
+    pair = [record(1), record(2)]
+    for given in (runs(), compare(pair), [pair[0], runs(), compare(pair)], (one for one in pair)):
+        assert sorted(one.run_id for one in export(given, to="shelf")) == sorted(run.id for run in pair)
+    with pytest.raises(RequestError, match="int is no run"):
+        export([1], to="shelf")
 
 
 def test_secrets_of_this_process_are_taken_out(

@@ -11,7 +11,7 @@ from support import make_plan, make_recovery, make_result, make_status
 from subagents_nb.domain.ids import make_run_id
 from subagents_nb.domain.retention import DAY_S, Keep
 from subagents_nb.errors import RequestError, StoreError
-from subagents_nb.launching.retention import gc, keep_days, maybe_collect, restore
+from subagents_nb.launching.retention import gc, keep_days, restore
 from subagents_nb.store import StoreHome, create_run
 from subagents_nb.store.trash import alone
 
@@ -59,7 +59,6 @@ def test_settings_that_are_none_delete_nothing(store_home: StoreHome) -> None:
     old_run(store_home, days=400)
     with pytest.raises(RequestError, match="keep_days"):
         gc()
-    assert maybe_collect(store_home) is None
     assert len(os.listdir(store_home.runs)) == 1
 
 
@@ -84,10 +83,3 @@ def test_a_deleted_run_comes_back_as_a_handle(store_home: StoreHome) -> None:
     assert (run.id, run.text) == (run_id, "three rows")
     with alone(store_home), pytest.raises(StoreError, match="Another process"):
         restore(run_id)
-
-
-def test_the_automatic_pass_deletes_by_the_same_rules(store_home: StoreHome) -> None:
-    run_id = old_run(store_home, days=40)
-    done = maybe_collect(store_home)
-    assert done is not None and [run.run_id for run in done.deleted] == [run_id]
-    assert maybe_collect(store_home) is None

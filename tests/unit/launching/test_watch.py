@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,26 @@ def test_a_follower_hears_the_present_state_every_change_and_the_end(
     until(lambda: heard[-1].status is not None and heard[-1].status.seq == 2, 5)
     writer.result(make_result())
     until(lambda: heard[-1].state is RunState.COMPLETE, 5)
+
+
+def moment(seconds_ago: float) -> str:
+    return (datetime.now(UTC) - timedelta(seconds=seconds_ago)).isoformat(timespec="milliseconds")
+
+
+def test_followers_of_a_run_that_says_nothing_any_more_are_told_so_until_it_does(
+    home: StoreHome, writer: RunWriter, watcher: Watcher
+) -> None:
+    heard: list[Snapshot] = []
+    writer.status(make_status(updated_at=moment(1)), milestone=False)
+    watcher.follow(home, run_id(), heard.append)
+    until(lambda: heard, 5)
+    assert heard[0].attention is None
+    watcher._runs[run_id()].heard -= 60  # as if a minute had passed
+    until(lambda: heard[-1].attention is not None, 10)
+    assert heard[-1].attention is not None and heard[-1].attention.kind == "unheard"
+    assert 60 < heard[-1].unheard_s < 90 and heard[-1].state is RunState.RUNNING
+    writer.status(make_status(seq=2, updated_at=moment(0)), milestone=False)
+    until(lambda: heard[-1].attention is None, 10)
 
 
 def test_what_cannot_be_read_for_a_moment_is_no_end(home: StoreHome, writer: RunWriter, watcher: Watcher) -> None:

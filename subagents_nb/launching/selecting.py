@@ -1,12 +1,14 @@
-"""What people hand over when they mean runs: one, several, a sweep, a list, their ids or names."""
+"""What people hand over when they mean runs: one, several, a sweep, a comparison, a list, their ids or names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from subagents_nb.errors import RequestError
-from subagents_nb.launching import Run, Runs, attach
+from subagents_nb.launching.front import attach
+from subagents_nb.launching.handle import Run
+from subagents_nb.launching.listing import Runs
 from subagents_nb.store import FileRuns, StoreHome, open_home
 
 
@@ -18,7 +20,8 @@ def runs_of(given: Any) -> list[Run]:
         UnknownRun, AmbiguousRun: an id or name does not fit one run.
     """
     found: dict[str, Run] = {}
-    for run in _each(given):
+    for named in runs_or_words(given):
+        run = attach(named) if isinstance(named, str) else named
         found.setdefault(run.id, run)
     return list(found.values())
 
@@ -39,16 +42,19 @@ def ids_of(given: Any = None) -> tuple[StoreHome, list[str]]:
     return (runs[0].home if runs else open_home(create=False)), [run.id for run in runs]
 
 
-def _each(given: Any) -> Iterable[Run]:
-    if isinstance(given, Run):
-        return [given]
-    if isinstance(given, str):
-        return [attach(given)]
-    if isinstance(given, Runs):
-        return list(given)
-    runs = getattr(given, "runs", None)
-    if isinstance(runs, Runs):  # a sweep, a comparison
-        return list(runs)
-    if isinstance(given, Iterable):
-        return [run for one in given for run in _each(one)]
-    raise RequestError(f"{type(given).__name__} is no run: give a Run, several, a sweep, an id or a name.")
+def runs_or_words(given: Any) -> Iterator[Run | str]:
+    """Yield the runs that are meant, in the order given; where an id or a name stands, that, as it is.
+
+    Raises:
+        RequestError: it is nothing of the kind.
+    """
+    listed = given if isinstance(given, Runs) else getattr(given, "runs", None)
+    if isinstance(given, Run | str):
+        yield given
+    elif isinstance(listed, Runs):  # of a sweep, a comparison
+        yield from listed
+    elif isinstance(given, Iterable):
+        for one in given:
+            yield from runs_or_words(one)
+    else:
+        raise RequestError(f"{type(given).__name__} is no run: give a Run, several, a sweep, an id or a name.")

@@ -1,0 +1,109 @@
+"""Plan a launch from where it is asked for, and as it may have been planned where its run was made."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from subagents_nb.catalog import discover, load_settings, registered_agents
+from subagents_nb.domain.agent import AgentCatalog
+from subagents_nb.domain.flow import Attached
+from subagents_nb.domain.models import PROVIDER_NAMES, ModelChoice
+from subagents_nb.domain.plan import Draft, LaunchRequest
+from subagents_nb.domain.settings import Settings
+from subagents_nb.errors import LaunchRefused, RequestError, StoreError
+from subagents_nb.launching.asked import somewhere
+from subagents_nb.launching.facts import gather_facts
+from subagents_nb.launching.flows import models_of
+from subagents_nb.launching.gitfacts import worktrees_of
+from subagents_nb.planning import Facts
+from subagents_nb.planning import draft as plan_draft
+from subagents_nb.planning.elsewhere import comes_to_embedded, settings_elsewhere, without_a_model
+from subagents_nb.store import FileRuns, find_run, open_home
+from subagents_nb.store.contracts import models_of as models_of_store
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A launch, planned; `draft` is None if it can't be planned here.
+
+    `reasons` say why no run of it can begin; a run that is there already may stand in all the same: one of `draft`, or
+    one of `others`, the plans it may have had elsewhere, by another version or with another default model.
+    """
+
+    draft: Draft | None
+    others: tuple[Draft, ...]
+    reasons: tuple[str, ...]
+    catalog: AgentCatalog
+    settings: Settings
+
+
+def plan_launch(request: LaunchRequest) -> Planned:
+    """Return the plan of a launch.
+
+    Raises:
+        LaunchRefused: where it is to work can't be used, or its settings can't.
+    """
+    request, attached = _attach(request)
+    facts = gather_facts(request.cwd, environ=os.environ, models=models_of(request), worktrees=worktrees_of(request))
+    facts = facts.model_copy(update={"attached_schema": attached})
+    base = Path(facts.cwd) if facts.cwd_problem is None else somewhere()
+    try:
+        settings = load_settings(base, environ=os.environ, reserved=PROVIDER_NAMES)
+    except RequestError as error:
+        raise LaunchRefused(getattr(error, "reasons", (str(error),))) from error
+    catalog = discover(base, registered=registered_agents())
+    draft: Draft | None = None
+    try:
+        draft = plan_draft(request, catalog=catalog, settings=settings, facts=facts)
+        reasons = draft.start_problems
+    except LaunchRefused as refused:
+        reasons = refused.reasons
+    others = tuple(_others(draft, request, catalog, settings, facts))
+    return Planned(draft, others, tuple(reasons), catalog, settings)
+
+
+def _others(
+    own: Draft | None, request: LaunchRequest, catalog: AgentCatalog, settings: Settings, facts: Facts
+) -> Iterator[Draft]:
+    seen = {own.digest} if own is not None else set()
+    drafts = [own] if own is not None else []
+    if own is None or without_a_model(own):
+        unnamed = comes_to_embedded(settings, facts)
+        for elsewhere in settings_elsewhere(settings, _models_used(), unnamed=unnamed):
+            try:
+                drafts.append(plan_draft(request, catalog=catalog, settings=elsewhere, facts=facts))
+            except LaunchRefused:
+                continue  # the reasons that count are those against the plan of its own
+    for draft in drafts:
+        for one in (draft, draft.model_copy(update={"inputs": tuple(kept.by_file() for kept in draft.inputs)})):
+            if one.digest not in seen:
+                seen.add(one.digest)
+                yield one
+
+
+def _models_used() -> list[ModelChoice]:
+    with contextlib.suppress(StoreError):  # said by whoever launches, or looks for a run
+        return models_of_store(open_home(create=False))
+    return []
+
+
+def _attach(request: LaunchRequest) -> tuple[LaunchRequest, dict[str, Any] | None]:
+    """Find the run that a chain begins with by its name; return the request with its id, and its answer's schema."""
+    flow = request.flow
+    first = flow.items[0] if flow is not None and flow.items else None
+    if flow is None or not isinstance(first, Attached):
+        return request, None
+    reader = FileRuns(open_home(create=False))
+    try:
+        run_id = find_run(first.run, reader)
+    except RequestError as error:
+        raise LaunchRefused([f"step 1 (attached run): {error}"]) from error
+    plan = reader.snapshot(run_id, whole=True).plan
+    schema = plan.steps[-1].output_schema if plan is not None and plan.steps and not plan.is_flow else None
+    items = (first.model_copy(update={"run": run_id}), *flow.items[1:])
+    return request.model_copy(update={"flow": flow.model_copy(update={"items": items})}), schema

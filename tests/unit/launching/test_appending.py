@@ -1,0 +1,22 @@
+"""What is appended must be able to begin: there is no earlier run that could stand in for it."""
+
+from __future__ import annotations
+
+import pytest
+from support import make_plan, make_status
+
+from subagents_nb.domain.plan import StepItem
+from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.launching.appending import AppendRefused, plan_appendix
+from subagents_nb.launching.flows import chain, step
+from subagents_nb.store import StoreHome
+
+
+def test_a_step_whose_model_has_no_key_is_not_appended(store_home: StoreHome) -> None:
+    del store_home
+    plan = make_plan(1, items=(StepItem(step=0),), mode="chain")
+    snapshot = Snapshot(run_id=plan.run_id, plan=plan, status=make_status(1))
+    planned = plan_appendix(chain(step("scout", "go on", model="scripted:echo")), plan, snapshot)
+    assert [one.task for one in planned.steps] == ["go on"]
+    with pytest.raises(AppendRefused, match="OPENAI_API_KEY is not set"):
+        plan_appendix(chain(step("scout", "go on", model="openai:gpt-5")), plan, snapshot)
