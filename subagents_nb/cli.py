@@ -69,6 +69,8 @@ def _parser() -> argparse.ArgumentParser:
     answer.add_argument("--question", metavar="ID", help="which one, if several are open")
     resume = _of_run(commands, "resume", _resume, "start a new run that goes on from an ended one", text=True)
     resume.add_argument("--timeout", metavar="TIME", help="its deadline, such as 30m; else what is left of the old one")
+    resume.add_argument("--max-requests", type=int, metavar="NUMBER", help="how often it may ask the model, likewise")
+    resume.add_argument("--usage-budget", metavar="AMOUNT", help="what it may use, as 200k or '$2', likewise")
     resume.add_argument("--name", help="a name to find it by")
     _add_step(resume, "of a chain: whose session to go on from")
     retune = _of_run(commands, "retune", cli_chains.retune, "change the limits of a live run; the change is recorded")
@@ -173,12 +175,15 @@ def _status(options: argparse.Namespace) -> int:
     from subagents_nb.domain.retention import size
     from subagents_nb.notebook.card import card_text
     from subagents_nb.notebook.graph import stages_text
+    from subagents_nb.notebook.view import attention_line
     from subagents_nb.store.usage import DISK_CAP_BYTES, disk_use
 
     run = launching.attach(options.run)
     snapshot, paths = run.status, run.home.run(run.id)
     stages, figures = stages_text(snapshot), stages_text(snapshot, figures=True)
     print(card_text(snapshot).replace(stages, figures, 1) if stages else card_text(snapshot))
+    if wants_a_look := attention_line(snapshot):
+        print(f"It may need a look: {wants_a_look}")
     print(f"\n{run.id}  {paths.root}  {size(disk_use(paths))} of at most {size(DISK_CAP_BYTES)}")
     return 0 if snapshot.error is None else 1
 
@@ -241,8 +246,8 @@ def _resume(options: argparse.Namespace) -> int:
     from subagents_nb.domain.plan import Origin
 
     source = launching.attach(options.run)
-    how = {"step": options.step, "name": options.name, "timeout": options.timeout}
-    run = source.resume(options.text, **how, origin=Origin(surface="cli"))
+    limits = {"timeout": options.timeout, "max_requests": options.max_requests, "usage_budget": options.usage_budget}
+    run = source.resume(options.text, step=options.step, name=options.name, **limits, origin=Origin(surface="cli"))
     print(f"{run.name} goes on from {source.name}. See it: subagents-nb status {run.id}")
     return 0
 

@@ -8,6 +8,11 @@ import sys
 from subagents_nb.errors import LaunchRefused, RequestError
 
 ASKED_BY = "a terminal"
+_RETUNED: dict[str | None, str] = {
+    "accepted": "retuned.",
+    "queued": "it waits for a free place and begins with these limits.",
+    "too-late": "nothing was changed, for the run is ending already.",
+}
 
 
 def retune(options: argparse.Namespace) -> int:
@@ -15,7 +20,7 @@ def retune(options: argparse.Namespace) -> int:
     from subagents_nb import launching
 
     run = launching.attach(options.run)
-    run.retune(
+    answer = run.retune(
         timeout=options.timeout,
         tool_timeout=options.tool_timeout,
         max_requests=options.max_requests,
@@ -24,8 +29,9 @@ def retune(options: argparse.Namespace) -> int:
         cost_usd=options.cost,
         asked_by=ASKED_BY,
     )
-    _say(f"{run.name}: retuned.")
-    return 0
+    outcome = answer.outcome if answer is not None else None
+    _say(f"{run.name}: {_RETUNED.get(outcome, 'the run is busy and hears of it later.')}")
+    return int(outcome == "too-late")
 
 
 def launch_chain(options: argparse.Namespace) -> int:

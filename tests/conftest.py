@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from crash.counting import Planned
 from hypothesis import HealthCheck, settings
 from support import SECRET_PREFIXES, ask_host, processes_of, until
 from xdist.scheduler import LoadScopeScheduling
@@ -35,9 +36,32 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _Lanes:
     return _Lanes(config, log)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "row(number, cases=0, at_least=0): a row of the fault matrix and its cases")
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: "crash" not in item.path.parts)  # the longest lane begins first
+
+
+@pytest.fixture
+def case(request: pytest.FixtureRequest) -> Iterator[Callable[..., None]]:
+    """Count one case, or `n`, of this test's row of the fault matrix; fail if fewer ran than its mark plans.
+
+    In `tests/crash`, where several tests share a row, the same name counts for its ledger.
+    """
+    ran = 0
+
+    def count(n: int = 1) -> None:
+        nonlocal ran
+        ran += n
+
+    yield count
+    mark = request.node.get_closest_marker("row")
+    assert mark is not None, "a test that counts its cases says which row they are of"
+    fault = Planned(mark.args[0], **mark.kwargs).fault(ran)
+    assert not fault, fault
 
 
 def dismiss_hosts(home: StoreHome) -> None:

@@ -1,14 +1,17 @@
 // @ts-check
 /**
- * A comparison that can be sorted and filtered: an anywidget (AFM) module. The kernel sends words to show and keys to
- * sort by, once; nothing is asked of it afterwards but to leave the plain table behind when the page is saved.
+ * A comparison that can be sorted and filtered: an anywidget (AFM) module without a view. The plain table is the cell's
+ * output; wherever it stands, a live one takes its place for as long as the model lives. The kernel sends words to
+ * show and keys to sort by, once; nothing is asked of it, and what is saved is the plain table at any time.
  *
  * @typedef {{title: string, numeric: boolean}} Column
  * @typedef {{cells: string[], keys: (string | number | null)[]}} Row
+ * @typedef {{get: (name: string) => any, on: (event: string, ear: () => void) => void, widget_manager?: any}} Model
  */
 import { h, line, mark, put } from "./dom.js";
 
-const WORDS = new Set(["best", "better", "worse", "unclear", "missing", "baseline"]);
+const WORDS = new Set(["best", "better", "worse", "missing"]);
+const LIVE = "sa-compare";
 
 /** Order by one column: numbers before words, what is missing last either way. @param {Row[]} rows @param {number} at @param {boolean} down */
 export function sorted(rows, at, down) {
@@ -36,10 +39,8 @@ function cell(text) {
   return [shown.slice(0, shown.length - word.length), h("b", `sa-word sa-${word}`, word)];
 }
 
-/** @param {{model: any, el: HTMLElement}} host */
-function render({ model, el }) {
-  /** @type {{columns: Column[], rows: Row[], remarks: string[]}} */
-  const { columns = [], rows = [], remarks = [] } = model.get("table") ?? {};
+/** Make a live table; it keeps its order and its filter to itself. @param {{columns?: Column[], rows?: Row[]}} table */
+function liveTable({ columns = [], rows = [] }) {
   let at = -1;
   let down = false;
   const input = mark(h("input"), { type: "search", "aria-label": "Show the rows that hold these words", placeholder: "Filter" });
@@ -47,41 +48,79 @@ function render({ model, el }) {
   const body = h("tbody");
   const heads = columns.map((column, place) => {
     const button = mark(h("button", "", line(column.title, 80)), { type: "button" });
-    const head = mark(h("th", column.numeric ? "sa-figure" : "", button), { scope: "col", "aria-sort": "none" });
     button.addEventListener("click", () => {
       // Figures begin with the largest, words with the first; a second click turns them.
       down = at === place ? !down : column.numeric;
       at = place;
       draw();
-      model.send({ kind: "order", order: order().map((row) => rows.indexOf(row)) });
     });
-    return head;
+    return mark(h("th", column.numeric ? "sa-figure" : "", button), { scope: "col", "aria-sort": "none" });
   });
-  const order = () => (at < 0 ? rows : sorted(rows, at, down));
 
   function draw() {
-    const shown = filtered(order(), input.value);
+    const shown = filtered(at < 0 ? rows : sorted(rows, at, down), input.value);
     heads.forEach((head, place) => mark(head, { "aria-sort": place !== at ? "none" : down ? "descending" : "ascending" }));
     body.replaceChildren(
       ...shown.map((row) => h("tr", "", ...row.cells.map((text, place) => h("td", columns[place]?.numeric ? "sa-figure" : "", ...cell(text))))),
     );
-    put(count, shown.length === rows.length ? `${rows.length} groups` : `${shown.length} of ${rows.length} groups`);
+    const all = rows.length === 1 ? "1 row" : `${rows.length} rows`;
+    put(count, shown.length === rows.length ? all : `${shown.length} of ${all}`);
   }
 
   input.addEventListener("input", draw);
-  // A notebook keeps what stands there when it is saved; without a kernel this view would be an empty box.
-  /** @param {KeyboardEvent} event */
-  const saving = (event) => {
-    if ((event.ctrlKey || event.metaKey) && event.key === "s") model.send({ kind: "leave" });
-  };
-  document.addEventListener("keydown", saving, true);
-  const table = h("table", "", h("thead", "", h("tr", "", ...heads)), body);
-  mark(table, { "aria-label": "Comparison" });
-  const top = h("div", "sa-top", h("b", "", "Comparison"), count, input);
-  const section = h("section", "sa sa-compare", top, h("div", "sa-wide", table), ...remarks.map((remark) => h("p", "sa-remark", line(remark, 400))));
-  el.append(mark(section, { "aria-label": "Comparison" }));
   draw();
-  return () => document.removeEventListener("keydown", saving, true);
+  const table = mark(h("table", "", h("thead", "", h("tr", "", ...heads)), body), { "aria-label": "Comparison" });
+  return h("div", `sa ${LIVE}`, h("div", "sa-top", count, input), h("div", "sa-wide", table));
 }
 
-export default { render };
+/**
+ * Put a live table wherever the plain one stands, now and later: an output is drawn again, shown a second time, or comes
+ * back when its cell is scrolled into the page. Returns what puts the plain ones back.
+ * @param {{model: Model}} host
+ */
+function initialize({ model }) {
+  const token = String(model.get("token"));
+  /** @type {Map<HTMLElement, HTMLElement>} Each plain table with the live one before it. */
+  const standing = new Map();
+
+  /** @param {Element} place */
+  function enter(place) {
+    const plain = /** @type {HTMLElement | null} */ (place.firstElementChild);
+    if (!plain || place.getElementsByClassName(LIVE).length) return; // one page may have two models of a comparison
+    const live = liveTable(model.get("table") ?? {});
+    plain.style.display = "none";
+    place.insertBefore(live, plain);
+    standing.set(plain, live);
+  }
+  /** @param {Node} node */
+  function look(node) {
+    if (!("classList" in node)) return;
+    const element = /** @type {Element} */ (node);
+    if (element.classList.contains(token)) enter(element);
+    Array.from(element.getElementsByClassName(token)).forEach(enter);
+  }
+  function leave() {
+    observer.disconnect();
+    for (const [plain, live] of standing) {
+      live.remove();
+      plain.style.display = "";
+    }
+    standing.clear();
+  }
+  const observer = new MutationObserver((records) => {
+    // JupyterLab destroys no model of a notebook that is closed, and makes new ones when it is opened again.
+    if (model.widget_manager?.context?.isDisposed) return leave();
+    for (const { target, addedNodes } of records) {
+      if (/** @type {Element} */ (target).classList.contains(token)) enter(/** @type {Element} */ (target));
+      addedNodes.forEach(look);
+    }
+  });
+
+  if (!token) return leave;
+  model.on("comm_live_update", leave); // a kernel that restarts destroys no model either
+  observer.observe(document.body, { childList: true, subtree: true });
+  look(document.body);
+  return leave;
+}
+
+export default { initialize };

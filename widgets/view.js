@@ -9,7 +9,7 @@
  * @typedef {import("./asks.js").Question} Question
  * @typedef {{run_id: string, name: string, agent: string, model: string, state: string, elapsed_s: number,
  *   deadline_s: number | null, tokens_in: number, tokens_out: number, cost: string, tool_calls: number,
- *   tool_limit: number | null, refusals: number, tools: Tool[], tail: string, tail_end: number, note: string,
+ *   tool_limit: number | null, refusals: number, tools: Tool[], tail: string, tail_end: number, note: string, reused: string,
  *   error: string, reason: string, stopping: boolean, questions: Question[], attention: string, waited_s: number,
  *   beat: number, graph: unknown}} Traits
  * @typedef {{kind: "stop", step?: number} | {kind: "steer", text: string, step?: number} | {kind: "open", step: number}
@@ -24,7 +24,7 @@ import { Tail, ago, clean, clock, cut, h, line, makeMeter, makeToolRow, mark, nu
 /** @type {(keyof Traits)[]} */
 const TRAITS = [
   "run_id", "name", "agent", "model", "state", "elapsed_s", "deadline_s", "tokens_in", "tokens_out", "cost",
-  "tool_calls", "tool_limit", "refusals", "tools", "tail", "tail_end", "note", "error", "reason", "stopping",
+  "tool_calls", "tool_limit", "refusals", "tools", "tail", "tail_end", "note", "reused", "error", "reason", "stopping",
   "questions", "attention", "waited_s", "beat",
 ];
 const TELLS_TIME = ["elapsed_s", "state", "questions", "waited_s"]; // with these comes the kernel's count of seconds
@@ -50,7 +50,7 @@ function makePage(/** @type {SteerPanel} */ steer, /** @type {Asked} */ stopped)
   const [icon, word, title, agent] = [h("span"), h("span"), h("span", "sa-title"), h("span", "sa-agent")];
   const [refused, elapsed, waited, tokens, cost] = [h("b", "sa-refused"), h("b"), h("span"), h("b"), h("b")];
   const [state, tokenFact] = [h("span", "sa-state", icon, word), h("span", "", tokens, " tokens")];
-  const [lead, more, attach, note] = [h("p"), h("p"), h("code"), h("p", "sa-note")];
+  const [lead, more, attach, note, reused] = [h("p"), h("p"), h("code"), h("p", "sa-note"), h("p", "sa-note")];
   const say = h("div", "sa-say", lead, more);
   const stale = h("div", "sa-say sa-stale", h("p", "", "The notebook's kernel is not answering, so this view is old. ",
     "The run itself may well go on. To look: ", attach));
@@ -59,7 +59,7 @@ function makePage(/** @type {SteerPanel} */ steer, /** @type {Asked} */ stopped)
   const [questions, attention, stop, again] = [h("div", "sa-asks"), h("p", "sa-attention"), h("button", "sa-danger"), h("code")];
   const [againBox, age, id, spoken] = [h("span", "", "again: ", again), h("span"), h("code"), h("p", "sa-hide")];
   const facts = h("span", "sa-facts", refused, elapsed, waited, tokenFact, cost);
-  const body = h("div", "sa-body", stale, say, questions, attention, tail.box, tools, meters, note, steer.box);
+  const body = h("div", "sa-body", stale, say, questions, attention, tail.box, tools, meters, note, reused, steer.box);
   const section = h("section", "sa",
     h("header", "sa-head", state, title, agent, facts), body,
     h("footer", "sa-foot", steer.button, stop, againBox, stopped.box, age, id), spoken);
@@ -67,7 +67,7 @@ function makePage(/** @type {SteerPanel} */ steer, /** @type {Asked} */ stopped)
   mark(tools, { "aria-label": "Latest tool calls" });
   mark(spoken, { role: "status", "aria-live": "polite" });
   return { section, facts, body, state, icon, word, title, agent, refused, elapsed, waited, tokens, tokenFact, cost, lead, more, attach,
-    note, say, stale, questions, attention, tail, deadline, calls, tools, meters, stop, again, againBox, age, id, spoken };
+    note, reused, say, stale, questions, attention, tail, deadline, calls, tools, meters, stop, again, againBox, age, id, spoken };
 }
 
 /** One view of one model: listens, draws, counts its own seconds, and goes stale when the kernel falls silent. */
@@ -245,6 +245,7 @@ export class View {
     p.calls.set(most !== null ? `${count} of ${most}` : count ? String(count) : "", count, most);
     p.meters.hidden = p.deadline.box.hidden && p.calls.box.hidden;
     put(p.note, line(m.get("note")));
+    put(p.reused, line(m.get("reused")));
   }
   /** @param {typeof UNKNOWN} state @param {boolean} stale @param {number} now */
   drawFoot(state, stale, now) {

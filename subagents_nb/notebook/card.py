@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from subagents_nb.domain import words
+from subagents_nb.domain.retention import size as size_on_disk
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.notebook import endings
 from subagents_nb.notebook.graph import mode_of, so_far, stages_text, step_rows
@@ -33,7 +34,7 @@ from subagents_nb.notebook.html import (
 )
 from subagents_nb.notebook.made import made_line
 from subagents_nb.notebook.markdown import safe_markdown
-from subagents_nb.notebook.reused import anew_line
+from subagents_nb.notebook.reused import anew_line, other_notes
 from subagents_nb.notebook.shown import LOOKS, shown_name, shown_state, who
 from subagents_nb.notebook.tables import (
     MAX_COLUMNS,
@@ -53,7 +54,16 @@ MAX_TEXT_CHARS = 4_000
 # Characters of the answer, lines of changes; the next is tried when the card is too big.
 _ROOMS = ((3_000, 80), (3_000, 24), (1_200, 8), (400, 0))
 _DEPTH, _TAIL_LINES, _QUESTIONS, _FILES = 4, 12, 4, 8
+_WORTH_SAYING = 1_000_000  # bytes on the disk
 _LIST = "margin:0;padding-left:18px"
+_LOOSE = "margin:0 0 8px"
+_APART = "padding:8px 12px;border-radius:4px;background:color-mix(in srgb,currentColor 6%,transparent)"
+_AT_HOME = {
+    "<p>": f'<p style="{_LOOSE}">',
+    "<pre><code>": f'<pre style="{_LOOSE};{_APART}"><code style="background:none">',
+    "<th>": '<th style="text-align:left">',
+    "<td>": '<td style="text-align:left">',
+}
 
 
 class Beside(NamedTuple):
@@ -66,6 +76,7 @@ class Beside(NamedTuple):
     reused: str = ""  # what is said of a launch that found it
     patches: Mapping[int, str] | None = None  # by the numbers of steps: what each changed in its worktree
     trees: int = 0  # worktrees that a run without a last word left behind
+    disk: int = 0  # bytes that it takes on the disk
 
     @property
     def holder(self) -> str:
@@ -91,10 +102,11 @@ def card_html(snapshot: Snapshot, beside: Beside = NOTHING) -> Html:
 
 def card_text(snapshot: Snapshot, beside: Beside = NOTHING) -> str:
     """Return the plain twin: the run's one line, what its work came to, the answer or its value as JSON; bounded."""
-    said = beside.reused or anew_line(snapshot)
-    lead = "\n".join(
-        filter(None, [text_line(snapshot), stages_text(snapshot), works_text(snapshot, beside.holder), said])
-    )
+    work, made = works_text(snapshot, beside.holder), made_line(snapshot, beside.holder)
+    # Of a partial run the one line says what it came to, and nothing yet says why that is not all.
+    why = line(snapshot.error or endings.ending(snapshot), 300) if shown_state(snapshot) == "partial" else ""
+    parts = [text_line(snapshot), why, stages_text(snapshot), work, made, beside.reused or anew_line(snapshot)]
+    lead = "\n".join(filter(None, parts))
     if shown_state(snapshot) not in {"complete", "partial"} or not (snapshot.has_value or snapshot.text):
         return lead
     if snapshot.has_value:
@@ -115,8 +127,8 @@ def _card(snapshot: Snapshot, beside: Beside, room: int, lines: int) -> Html:
     steps = snapshot.result.steps if snapshot.result is not None and not snapshot.stages else ()
     body += work.beside(steps[-1], alone=True) if steps else []
     body += [_story(snapshot, beside), _notes(snapshot)]
-    body += [styled("p", QUIET, made)] if (made := made_line(snapshot, beside.binding)) else []
-    body += [styled("p", QUIET, beside.reused)] if beside.reused else []
+    quietly = [made_line(snapshot, beside.holder), beside.reused or anew_line(snapshot)]
+    body += [styled("p", QUIET, said) for said in quietly if said]
     return frame(f"Run {name}, {state}", _head(snapshot, state, name), body, _foot(snapshot, state, name, beside))
 
 
@@ -136,7 +148,7 @@ def _head(snapshot: Snapshot, state: str, name: str) -> Html:
 def _open(snapshot: Snapshot, room: int) -> list[Html | None]:
     """Say what a live run wants of the person: its questions, a place, a look."""
     questions = snapshot.questions[: _QUESTIONS if room else 1]
-    shown: list[Html | None] = [say("warn", endings.asked(question)) for question in questions]
+    shown: list[Html | None] = [say("warn", endings.asked(snapshot, question)) for question in questions]
     if snapshot.waits_for_place:
         shown.append(say("", "It waits for a free place."))
     wants_a_look = attention_line(snapshot)
@@ -152,7 +164,8 @@ def _ending(snapshot: Snapshot, state: str, beside: Beside, room: int) -> list[H
     why = endings.ending(snapshot)
     if endings.says_it_all(snapshot):
         why, error = error, ""
-    files = _changed(snapshot.changed_files or beside.changed_files, _FILES if room else 2)
+    changed = snapshot.changed_files or beside.changed_files
+    files = _changed(changed, _FILES if room else 2, "restarts by itself" in why + error)
     left = [endings.at_work(snapshot.open_tools), files, left_in_trees(beside.trees, beside.holder)]
     said = say(LOOKS[state].tone, why, error + more if error else None, *left) if why else None
     # Of a chain the last lines stand with the steps, once it has a last word.
@@ -162,12 +175,13 @@ def _ending(snapshot: Snapshot, state: str, beside: Beside, room: int) -> list[H
     return [said, pre("\n".join(last)) if last else None]
 
 
-def _changed(files: tuple[str, ...], most: int) -> Html | None:
+def _changed(files: tuple[str, ...], most: int, said: bool) -> Html | None:
+    """Say which files were changed, and that nothing restarts by itself, unless that is `said` already."""
     lead, names, more = endings.changed(files, most)
     if not names:
         return None
     listed = [part for name in names for part in (", ", code(name))][1:]
-    return safe(lead, " ", *listed, f" {more}" if more else "", ". Nothing restarts by itself.")
+    return safe(lead, " ", *listed, f" {more}" if more else "", "." if said else ". Nothing restarts by itself.")
 
 
 def _refused(snapshot: Snapshot) -> Html | None:
@@ -181,16 +195,17 @@ def _refused(snapshot: Snapshot) -> Html | None:
 
 
 def _story(snapshot: Snapshot, beside: Beside) -> Html | None:
-    """Say quietly what happened to it besides its work: where it goes on from, which limits were changed."""
+    """Say quietly what else there is: where it goes on from, which limits were changed, that it takes much disk."""
     source, name = line(snapshot.resumed_from or "", 60), line(beside.source, 80)
     known = f"{name} ({source})" if name not in {"", source} else source
     came = f"goes on from {known}" if source else ""
-    said = list(filter(None, [came, endings.retuned(snapshot.retunes)]))
+    takes = f"takes {size_on_disk(beside.disk)} of the disk" if beside.disk >= _WORTH_SAYING else ""
+    said = list(filter(None, [came, endings.retuned(snapshot.retunes), takes]))
     return styled("p", QUIET, " · ".join(said)) if said else None
 
 
 def _notes(snapshot: Snapshot) -> Html | None:
-    notes = [line(note, 300) for note in snapshot.notes[:4]]
+    notes = [line(note, 300) for note in other_notes(snapshot)[:4]]
     return styled("p", QUIET, " · ".join(filter(None, notes))) if any(notes) else None
 
 
@@ -226,13 +241,15 @@ def _answer(snapshot: Snapshot, beside: Beside, room: int) -> list[Html | None]:
 
 
 def _at_home(shown: Html) -> Html:
-    """Keep a text tight and its tables to the left, which Lab would spread. The sanitizer leaves bare tags only."""
-    loose, tight = '<p style="margin:0 0 8px">', '<p style="margin:0">'
-    shown = Html(shown.replace("<p>", loose))
-    for cell in ("<th>", "<td>"):
-        shown = Html(shown.replace(cell, f'{cell[:-1]} style="text-align:left">'))
-    head, found, last = shown.rpartition(loose)
-    return Html(head + tight + last) if found and shown.endswith("</p>") else shown
+    """Keep a text tight, its tables to the left, which Lab would spread, and its code apart from the prose."""
+    text = str(shown)
+    for bare, ours in _AT_HOME.items():  # the sanitizer leaves bare tags only
+        text = text.replace(bare, ours)
+    for tag in ("p", "pre"):
+        if text.endswith(f"</{tag}>"):
+            head, found, last = text.rpartition(f'<{tag} style="{_LOOSE}')
+            text = f'{head}<{tag} style="margin:0{last}' if found else text
+    return Html(text)
 
 
 def value_html(value: Any, room: int, whole: Html) -> list[Html | None]:

@@ -28,6 +28,16 @@ class CellMagics(Magics):
         held = self._variables().get(named)
         return held if isinstance(held, launching.Run) else launching.attach(named)
 
+    def _meant(self, word: str) -> Any:
+        """Return what a word means: a variable with a run, several, a sweep or a comparison, else an id or name."""
+        from subagents_nb import launching
+        from subagents_nb.experiments import Comparison, Sweep
+
+        held = self._variables().get(word)
+        kinds = (launching.Run, launching.Runs, Sweep, Comparison)
+        several = isinstance(held, list | tuple) and held and all(isinstance(one, kinds) for one in held)
+        return held if several or isinstance(held, kinds) else launching.attach(word)
+
     def _variables(self) -> dict[str, Any]:
         """Return the user's variables themselves: what is put in is bound."""
         shell: Any = self.shell

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from subagents_nb.domain.reuse import ANEW
 from subagents_nb.experiments.comparing import Comparison
 from subagents_nb.experiments.diffs import Diff
+from subagents_nb.experiments.grouping import said
+from subagents_nb.experiments.places import Place, first_to_see, no_run, tally, tally_text, whence_text
 from subagents_nb.experiments.sweeps import Sweep
 from subagents_nb.experiments.telling import case_told, tell
 from subagents_nb.notebook.html import (
@@ -26,6 +28,7 @@ from subagents_nb.notebook.html import (
     styled,
     table,
 )
+from subagents_nb.notebook.shown import ASKS
 from subagents_nb.notebook.tables import state_badge
 
 MAX_DIFF_LINES = 400  # of all parts together; the text twin has the rest
@@ -34,13 +37,14 @@ _WORST = 5
 _TONES = {"best": "ok", "better": "ok", "worse": "bad", "missing": "warn"}
 
 
-def comparison_html(comparison: Comparison) -> Html:
-    """Show a comparison as a table, the worst cases below it."""
+def comparison_html(comparison: Comparison, *, token: str = "") -> Html:
+    """Show a comparison as a table, the worst cases below it; by the token, a class, a page finds the table."""
     told = tell(comparison)
     columns = [Column(title, numeric) for title, numeric in zip(told.columns, told.numeric, strict=True)]
     rows = [[_toned(cell) for cell in row] for row in told.rows]
     head = bar(safe(element("strong", None, "Comparison"), " ", styled("span", SOFT, _tally(comparison))))
-    body = [table(columns, rows, unseen="Comparison"), _worst(comparison)]
+    whole = table(columns, rows, unseen="Comparison")
+    body = [element("div", {"class": token}, whole) if token else whole, _worst(comparison)]
     return frame("Comparison", head, [*body, *(styled("p", QUIET, remark) for remark in told.remarks)])
 
 
@@ -68,13 +72,21 @@ def _worst(comparison: Comparison) -> Html | None:
     return table(heads[:width], [case_told(case)[:width] for case in cases], caption="Worst cases")
 
 
-def sweep_html(sweep: Sweep) -> Html:
-    """Show how far a sweep is: its counts, and one row for each of its runs."""
-    counts = sweep.counts()
-    parts = [f"{counts['done']} of {counts['cells']} done"]
-    parts += [f"{counts[word]} {word}" for word in ("live", "failed", "missing") if counts[word]]
+def sweep_html(sweep: Sweep, places: Sequence[Place] | None = None) -> Html:
+    """Show how far a sweep is: its counts, and one row for each cell, the `places` if they are known already.
+
+    Of a large one these rows are shown first, in the order of the grid: what asks or failed, then what is at work.
+    """
+    every = sweep.places() if places is None else places
+    launching = sweep.launching
+    counts = tally_text(tally(place.reading for place in every), launching=launching)
+    whence = whence_text(sweep.found, sweep.launched)
     head = bar(
-        safe(element("strong", None, line(sweep.name, 80)), " ", styled("span", SOFT, ", ".join(parts))),
+        safe(
+            element("strong", None, line(sweep.name, 80)),
+            " ",
+            styled("span", SOFT, " · ".join(filter(None, [counts, whence]))),
+        ),
         styled("span", SOFT, "sweep"),
     )
     columns = [
@@ -83,14 +95,27 @@ def sweep_html(sweep: Sweep) -> Html:
         Column("state"),
         Column("run"),
     ]
-    rows = [
-        [*cell.values(), state_badge(state) if state else "missing", name]
-        for cell, state, name in itertools.islice(sweep.places(), MAX_PLACES)
-    ]
-    left = len(sweep) - MAX_PLACES
-    more = f"… {plural(left, 'more run')}" if left > 0 else ""
-    remarks = [text for text in (more, sweep.note) if text]
+    shown, others = first_to_see(every, MAX_PLACES, launching=launching)
+    rows = [_place_row(place, no_run(launching=launching)) for place in shown]
+    left = len(every) - len(shown)
+    more = f"… {plural(left, 'more run')}: {others}. What asks, failed or is at work stands here first." if left else ""
+    remarks = [text for text in (more, sweep.note, _anew(sweep.launched_anew)) if text]
     return frame("Sweep", head, [table(columns, rows, unseen="Sweep"), *(styled("p", QUIET, r) for r in remarks)])
+
+
+def _anew(reasons: Sequence[str]) -> str:
+    if not reasons:
+        return ""
+    more = f", and {plural(len(reasons) - 1, 'more run')}" if len(reasons) > 1 else ""
+    return f"{ANEW}{line(reasons[0], 200)}{more}."
+
+
+def _place_row(place: Place, nothing: str) -> list[Html | str]:
+    head = [*(said(value) for value in place.params.values()), str(place.repeat + 1)]
+    reading = place.reading
+    if reading is None:
+        return [*head, nothing, ""]
+    return [*head, state_badge(ASKS if reading.asks else reading.word), reading.name]
 
 
 def diff_html(diff: Diff) -> Html:
@@ -121,8 +146,6 @@ def comparison_state(comparison: Comparison) -> dict[str, Any]:
             {"cells": [line(cell, 200) for cell in row], "keys": list(key)}
             for row, key in zip(told.rows, keys, strict=True)
         ],
-        "remarks": [line(remark, 400) for remark in told.remarks],
-        "worst": [list(case_told(case)) for case in comparison.worst(number=_WORST)],
     }
 
 

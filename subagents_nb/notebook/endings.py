@@ -44,6 +44,7 @@ _REASONS = {
     "worktree": "A git worktree could not be made or kept.",
     "fail-fast": "It was not started, since a step beside it failed.",
     "drained": "It was asked to start nothing new.",
+    "not-stored": "It came to its end, and no disk took the result.",
 }
 # Said after the reason, unless the reason has said it.
 _ACTORS = {
@@ -63,6 +64,8 @@ _NAMED_BY = {
     "unknown": {"startup"},
     "provider": {"provider", "auth", "rate-limit", "connection", "truncated", "context", "no-answer", "model"},
 }
+# With these the run's own last word tells it, if this is in it.
+_TOLD_WITH = {"interrupted": "", "stopped": "", "timeout": "deadline", "budget": "used up"}
 # With these the run's own words say which step it was.
 _SAID_BY_THE_CHAIN = {"rejected", "fan-out", "placeholder", "child", "attached", "fail-fast", "drained"}
 _LIMITS = {
@@ -85,7 +88,7 @@ def timeout_of(snapshot: Snapshot) -> float | None:
 
 def ending(snapshot: Snapshot) -> str:
     """Say in plain words why the run ended and who ended it; nothing for a run that lives or is complete."""
-    document = snapshot.result or snapshot.verdict
+    document = snapshot.last_word
     state = shown_state(snapshot)
     if state == UNREADABLE:
         return "What is on disk of this run can't be read, so nobody knows how it stands."
@@ -103,10 +106,14 @@ def ending(snapshot: Snapshot) -> str:
 
 def says_it_all(snapshot: Snapshot) -> bool:
     """Whether the run's own last word tells why it ended, so that the same in our words would only repeat it."""
-    error = snapshot.error or ""
-    if error and snapshot.stages and snapshot.reason in _SAID_BY_THE_CHAIN:
+    error, reason = snapshot.error or "", snapshot.reason or "unknown"
+    if not error or snapshot.ended_in_queue:
+        return False
+    if snapshot.stages and reason in _SAID_BY_THE_CHAIN:
         return True
-    return bool(error) and (snapshot.reason == "interrupted" or (snapshot.reason == "timeout" and "deadline" in error))
+    if reason == "signal":
+        return snapshot.result is not None  # it lived to say so itself
+    return reason in _TOLD_WITH and _TOLD_WITH[reason] in error
 
 
 def go_on(snapshot: Snapshot, *, has_session: bool | None = None) -> tuple[str, str]:
@@ -126,7 +133,9 @@ def go_on(snapshot: Snapshot, *, has_session: bool | None = None) -> tuple[str, 
         step = _step_to_go_on_from(snapshot)
         if step is None or state in {"stopped", "rejected"}:
             return "start over:", command(snapshot, "again")
-        return "go on from one step:", command(snapshot, "resume", f"--step {step}", "…")
+        return "go on from one step:", command(
+            snapshot, "resume", f"--step {step} {_more_to_use(snapshot)}".strip(), "…"
+        )
     if has_session is None:
         has_session = snapshot.usage.requests > 0
     if state in {"stopped", "rejected"} or not has_session:
@@ -153,15 +162,37 @@ def _more(snapshot: Snapshot) -> str:
     timeout = timeout_of(snapshot)
     if timeout and (snapshot.reason == "timeout" or snapshot.elapsed_s >= timeout):
         flags.append(f"--timeout {math.ceil(min(2 * timeout, words.MAX_TIMEOUT_S) / 60)}m")
-    if snapshot.reason == "budget":
+    if budget := _more_to_use(snapshot):
+        flags.append(budget)
+    elif snapshot.reason == "budget":
         flags.append(f"--max-requests {snapshot.usage.requests}")
     return " ".join(flags)
 
 
-def asked(question: OpenQuestion) -> str:
-    """Say a question and what may be answered, in one line."""
+def _more_to_use(snapshot: Snapshot) -> str:
+    """Return the flag that gives as much again as was used of a usage budget that is used up."""
+    error, usage = snapshot.error or "", snapshot.usage
+    if snapshot.reason != "budget" or "usage budget" not in error:
+        return ""
+    if "tokens" not in error and usage.cost_usd:
+        return f"--usage-budget '${usage.cost_usd:.2g}'"
+    return f"--usage-budget {usage.input_tokens + usage.output_tokens}"
+
+
+def asked(snapshot: Snapshot, question: OpenQuestion) -> str:
+    """Say a question and what may be answered, in one line; of a chain, who asks it."""
     choices = " / ".join(line(choice, 60) for choice in question.choices)
-    return f"“{line(question.text, 300)}”{f' ({choices})' if choices else ''}"
+    return f"{asker(snapshot, question)}“{line(question.text, 300)}”{f' ({choices})' if choices else ''}"
+
+
+def asker(snapshot: Snapshot, question: OpenQuestion) -> str:
+    """Name the step of a chain that asks, with a colon behind it; nothing for a run of one step."""
+    if not snapshot.stages:
+        return ""
+    steps = snapshot.status.steps if snapshot.status is not None else ()
+    step = next((one for one in steps if one.index == question.step), None)
+    called = line(step.label or step.agent, 40) if step is not None else ""
+    return f"step {question.step}{f' ({called})' if called else ''}: "
 
 
 def refusals(snapshot: Snapshot) -> list[tuple[str, str, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import line_magic, magics_class, no_var_expand
 
@@ -11,6 +11,9 @@ from subagents_nb.notebook.cells import CellMagics, explain, number
 from subagents_nb.notebook.experiment_flags import grid_of, scorers_of
 from subagents_nb.notebook.options import FOREVER
 from subagents_nb.notebook.parsers import PARSERS
+
+if TYPE_CHECKING:
+    from subagents_nb.experiments.orders import Order
 
 
 @magics_class
@@ -74,23 +77,14 @@ class ExperimentMagics(CellMagics):
             NOTICES.expect(run)
         return fresh
 
-    def _meant(self, word: str) -> Any:
-        """Return what a word means: a variable that holds a run, several or a sweep, else an id or name."""
-        from subagents_nb import launching
-        from subagents_nb.experiments import Sweep
-
-        held = self._variables().get(word)
-        kinds = (launching.Run, launching.Runs, Sweep)
-        several = isinstance(held, list | tuple) and held and all(isinstance(one, kinds) for one in held)
-        return held if several or isinstance(held, kinds) else launching.attach(word)
-
 
 def launch_sweep(
     what: Any, asked: dict[str, Any], options: Any, variables: dict[str, Any], magic: str, how_long: str | float | None
 ) -> Any:
-    """Launch the sweep that a cell asks for, bind it, wait for it if asked to, and return it to be shown."""
+    """Launch the sweep that a cell asks for, bind it, wait for it if asked to; return it to be shown once."""
     from subagents_nb.experiments.orders import swept_options
     from subagents_nb.experiments.sweeps import plan_sweep, sweep
+    from subagents_nb.notebook.sweep_show import show_sweep
 
     parser = PARSERS[magic]()
     known = swept_options()
@@ -109,19 +103,36 @@ def launch_sweep(
         "score": scorers_of(options, variables, parser),
         "notes": options.note or "",
         "tags": tuple(options.tag),
+        "reuse": asked["reuse"],
         "origin": asked["origin"],
         **given,
     }
     if options.dry_run:
         order = plan_sweep(agent, asked.get("task"), **how)
-        sys.stdout.write(f"A sweep of {len(order.cells):,} runs. The plan of the first:\n")
-        return order.preflight(order.cells[0])
+        there = _there(order, fresh=bool(options.fresh))
+        found = f", of which {there:,} are there" if there else ""
+        sys.stdout.write(f"A sweep of {len(order.cells):,} runs{found}. The plan of the first:\n")
+        return order.preflight(order.cells[0], fresh=bool(options.fresh))
     swept = sweep(agent, asked.get("task"), **how, fresh=bool(options.fresh))
     if options.bind is not None:
         variables[options.bind] = swept
-    if how_long is not None:
-        swept.wait(None if how_long == FOREVER else float(how_long))
-    return None if options.quiet else swept
+    if how_long is None:
+        return None if options.quiet else swept
+    shows_its_end = options.quiet or show_sweep(swept)
+    swept.wait(None if how_long == FOREVER else float(how_long))
+    return None if shows_its_end else swept
+
+
+def _there(order: Order, *, fresh: bool) -> int:
+    """Return how many runs the sweep would find; one that can't be planned finds none, and its plan says why."""
+    from subagents_nb.errors import RequestError, StoreError
+    from subagents_nb.experiments.sweeps import Sweep
+    from subagents_nb.store import open_home
+
+    try:
+        return Sweep(open_home(create=False), order, fresh=fresh).foresee()
+    except (RequestError, StoreError):
+        return 0
 
 
 explain(ExperimentMagics)

@@ -47,7 +47,7 @@ def unload(shell: Any) -> None:
         ours = manager.registry.pop(name, None)
         if ours in shell.configurables:
             shell.configurables.remove(ours)  # or %config would go on setting the defaults of the one that was left
-    for name in ("show", "compare_show"):
+    for name in ("show", "compare_show", "sweep_show"):
         shown = sys.modules.get(f"subagents_nb.notebook.{name}")
         if shown is not None:
             shown.leave_all()

@@ -17,7 +17,7 @@ TAGS = frozenset({
     "section", "header", "footer", "div", "p", "span", "strong", "code", "pre", "ul", "li", "table", "caption", "thead",
     "tbody", "tr", "th", "td", "details", "summary",
 })  # fmt: skip
-ATTRIBUTES = frozenset({"style", "scope", "aria-label", "aria-hidden", "open"})
+ATTRIBUTES = frozenset({"style", "class", "scope", "aria-label", "aria-hidden", "open"})
 
 SOFT = "opacity:.7"
 QUIET = "margin:0;font-size:12px;opacity:.7"

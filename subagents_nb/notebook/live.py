@@ -30,7 +30,10 @@ class Face(Protocol):
 
 
 class LiveView:
-    """Feeds one widget. `publish` puts the final card where the widget stood."""
+    """Feeds one widget. `publish_end` puts the final card where the widget stood.
+
+    `reused` says of each reading how the launch came by the run; its words may change with the time.
+    """
 
     def __init__(
         self,
@@ -38,12 +41,14 @@ class LiveView:
         first: Snapshot,
         *,
         publish_end: Callable[[Snapshot], None],
+        reused: Callable[[Snapshot], str] = lambda _: "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._face = face
+        self._reused = reused
         self._clock = clock
         self._publish_end = publish_end
-        self._sent = widget_state(first)
+        self._sent = widget_state(first, reused(first))
         self._streamed = int(self._sent["tail_end"])
         self._graph = GraphFeed(face, self._sent[_FED], clock) if self._sent[_FED] else None
         self._latest = first
@@ -98,7 +103,7 @@ class LiveView:
         if snapshot is None:
             return
         self._last = self._clock()
-        state = widget_state(snapshot)
+        state = widget_state(snapshot, self._reused(snapshot))
         with_tail = self._stream(state)
         changed = {
             name: value

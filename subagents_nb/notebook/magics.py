@@ -66,11 +66,20 @@ class SubagentMagics(CellMagics):
 
         set_display_mode(change.new)
 
-    @traitlets.observe("notices", "on_end")
+    on_attention = traitlets.Callable(
+        None,
+        allow_none=True,
+        help="Likewise a function of yours, when a live run asks you something or may need a look.",
+    ).tag(config=True)
+
+    @traitlets.observe("notices", "on_end", "on_attention")
     def _set_notices(self, _change: Any) -> None:
         module = sys.modules.get("subagents_nb.notebook.notices")
         if module is not None:  # otherwise the first launch does it
-            module.NOTICES.enabled, module.NOTICES.hook = self.notices, self.on_end
+            self._tell_by(module.NOTICES)
+
+    def _tell_by(self, notices: Any) -> None:
+        notices.enabled, notices.hook, notices.attention_hook = self.notices, self.on_end, self.on_attention
 
     @no_var_expand
     @line_cell_magic
@@ -170,6 +179,7 @@ class SubagentMagics(CellMagics):
             name=options.name,
             timeout=options.timeout,
             max_requests=number(PARSERS["subagent_resume"](), "--max-requests", options.max_requests),
+            usage_budget=options.usage_budget,
             origin=origin(self.shell),
         )
         return self._begun(run, options, how_long)
@@ -229,7 +239,7 @@ class SubagentMagics(CellMagics):
         from subagents_nb.notebook.notices import NOTICES
         from subagents_nb.notebook.show import show_run
 
-        NOTICES.enabled, NOTICES.hook = self.notices, self.on_end
+        self._tell_by(NOTICES)
         if not (run.reused and run.status.ended):
             NOTICES.expect(run)
         if scorers:

@@ -37,6 +37,7 @@ class _Expected:
     latest: Snapshot | None = None
     ended_at: float | None = None
     asked: set[str] = field(default_factory=set)  # the questions that were told
+    called_for: set[str] = field(default_factory=set)  # the questions, and the kind of attention, that a hook was told
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +61,23 @@ def is_ripe(ends: Sequence[tuple[float, bool]], now: float) -> bool:
 
 
 class Notices:
-    """The runs of this kernel. `hook` is called with each that ended, one after the other, on a thread of its own."""
+    """The runs of this kernel.
+
+    `hook` is called with each that ended, `attention_hook` with each that asks or may need a look, once for a question
+    or kind of attention: one after the other, on a thread of their own.
+    """
 
     def __init__(self, *, follow: Follow = WATCHER.follow, clock: Clock = time.monotonic) -> None:
         self.enabled = True
         self.hook: Callable[[Run], object] | None = None
+        self.attention_hook: Callable[[Run], object] | None = None
         self.suppressed: dict[str, Why] = {}
         self._follow = follow
         self._clock = clock
         self._guard = threading.Lock()
         self._runs: dict[str, _Expected] = {}
         self._fault = ""
-        self._to_hook: deque[tuple[Callable[[Run], object], Run]] = deque()
+        self._to_hook: deque[tuple[str, Callable[[Run], object], Run]] = deque()
         self._hooking = False
 
     def launched(self, home: StoreHome, run_id: str) -> None:
@@ -110,11 +116,12 @@ class Notices:
                 return
             expected.latest = snapshot
             if not snapshot.ended:
+                if _needs_a_look(expected, snapshot) and self.attention_hook is not None:
+                    self._start_hooking("on_attention", self.attention_hook, expected.run)
                 return
             expected.ended_at = self._clock()
             if self.hook is not None:
-                self._to_hook.append((self.hook, expected.run))
-                self._start_hooking()
+                self._start_hooking("on_end", self.hook, expected.run)
 
     def take(self, *, person: bool = True) -> News:
         """Take what is to be told now: everything, but for successes that others may still join."""
@@ -148,7 +155,7 @@ class Notices:
             if one.unfollow is not None:
                 one.unfollow()
         self.suppressed.clear()
-        self.enabled, self.hook, self._fault = True, None, ""
+        self.enabled, self.hook, self.attention_hook, self._fault = True, None, None, ""
 
     def _suppress(self, run_id: str, why: Why) -> None:
         with self._guard:
@@ -166,7 +173,8 @@ class Notices:
             if run_id in self.suppressed:
                 del self._runs[run_id]
 
-    def _start_hooking(self) -> None:
+    def _start_hooking(self, called: str, hook: Callable[[Run], object], run: Run) -> None:
+        self._to_hook.append((called, hook, run))
         if not self._hooking:
             self._hooking = True
             threading.Thread(target=self._call_hooks, name="subagents-nb-on-end", daemon=True).start()
@@ -177,13 +185,23 @@ class Notices:
                 if not self._to_hook:
                     self._hooking = False
                     return
-                hook, run = self._to_hook.popleft()
+                called, hook, run = self._to_hook.popleft()
             try:
                 hook(run)
             except Exception as error:  # noqa: BLE001 - the person's own function; its fault is told, once
-                _log.debug("on_end failed", exc_info=True)
+                _log.debug("%s failed", called, exc_info=True)
                 with self._guard:
-                    self._fault = self._fault or f"{type(error).__name__}: {error}"
+                    self._fault = self._fault or f"Your {called} function failed: {type(error).__name__}: {error}"
+
+
+def _needs_a_look(expected: _Expected, snapshot: Snapshot) -> bool:
+    """Say whether there is a question or a kind of attention of which no hook was told, and note it."""
+    found = {question.question_id for question in snapshot.questions}
+    if snapshot.attention is not None and snapshot.attention.kind != "question":
+        found.add(snapshot.attention.kind)
+    fresh = found - expected.called_for
+    expected.called_for = found  # what has passed and comes back is news again
+    return bool(fresh)
 
 
 def _asks_anew(expected: _Expected) -> Snapshot | None:

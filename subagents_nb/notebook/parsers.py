@@ -95,6 +95,7 @@ def resume_parser() -> MagicParser:
     _add_step(parser, "of a chain: whose session to go on from")
     parser.add_argument("--timeout", metavar="TIME", help="its deadline, such as 30m, instead of what is left")
     parser.add_argument("--max-requests", metavar="NUMBER", help="how often it may ask the model, likewise")
+    parser.add_argument("--usage-budget", metavar="AMOUNT", help="what it may use, as 200k or '$2', likewise")
     _add_binding(parser)
     _add_waiting(parser)
     return parser

@@ -35,4 +35,32 @@ def steered(snapshot: Snapshot, receipt: ControlAnswer | None, *, follow_up: boo
     if outcome == "too-late":
         return Said(outcome, f"Too late, it ended first. To go on: {command(snapshot, 'resume', text='…')}")
     when = "when its turn is over" if follow_up else "before its next request"
+    if snapshot.waits_for_place:
+        when = "when the run has begun, which waits for a free place"
     return Said("queued", f"Waiting; the agent is told {when}.")
+
+
+def retuned(name: str, answer: ControlAnswer | None, changes: str) -> Said:
+    """Say whether limits were changed, are to be changed later, or never will be."""
+    match answer.outcome if answer is not None else None:
+        case "accepted":
+            return Said.about(name, "retuned", changes)
+        case "too-late":
+            return Said.about(name, "too-late", "nothing was changed, for the run is ending already")
+        case "queued":
+            return Said.about(name, "queued", f"{changes}; the run waits for a free place and begins with that")
+        case _:
+            return Said.about(name, "queued", f"{changes}; the run is busy and hears of it later")
+
+
+def drained(name: str, answer: ControlAnswer | None, *, began: bool = True) -> Said:
+    """Say whether a run starts nothing new from now on; `began`: it had begun."""
+    match answer.outcome if answer is not None else None:
+        case "accepted" if not began:
+            return Said.about(name, "stopped", "it waited for a free place, and never begins now")
+        case "accepted":
+            return Said.about(name, "draining", "it finishes what runs and starts nothing new")
+        case "too-late":
+            return Said.about(name, "too-late", "the run is ending already")
+        case _:
+            return Said.about(name, "queued", "the run is busy and hears of it later; until then it may start more")

@@ -27,6 +27,11 @@ def anew_line(snapshot: Snapshot) -> str:
     return line(note, 300)
 
 
+def other_notes(snapshot: Snapshot) -> list[str]:
+    """Return the notes of a run but for what `anew_line` says."""
+    return [note for note in snapshot.notes if not note.startswith(ANEW)]
+
+
 def would_find(preflight: Any) -> str:
     """Say what a launch would find, or why it would start a run although there is one like it."""
     if preflight.reuses is not None:

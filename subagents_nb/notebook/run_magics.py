@@ -135,9 +135,11 @@ class RunMagics(CellMagics):
                 "say what to change: --timeout, --max-requests, --tool-timeout, --concurrency, --tokens, --cost"
             )
         run = self._run(options.run)
-        run.retune(**limits, asked_by=ASKED_BY)
-        changed = ", ".join(f"{name.replace('_', ' ')} {_plain(value)}" for name, value in limits.items() if value)
-        return self._said(run, "retuned", changed)
+        from subagents_nb.notebook.receipts import retuned
+
+        answer = run.retune(**limits, asked_by=ASKED_BY)
+        changes = ", ".join(f"{name.replace('_', ' ')} {_plain(value)}" for name, value in limits.items() if value)
+        return retuned(run.name, answer, changes)
 
     @no_var_expand
     @line_magic
@@ -146,8 +148,10 @@ class RunMagics(CellMagics):
         if options is None:
             return None
         run = self._run(options.run)
-        run.drain(asked_by=ASKED_BY)
-        return self._said(run, "draining", "it finishes what runs and starts nothing new")
+        from subagents_nb.notebook.receipts import drained
+
+        answer = run.drain(asked_by=ASKED_BY)
+        return drained(run.name, answer, began=not run.status.ended_in_queue)
 
     @no_var_expand
     @line_magic

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import secrets
 import sys
@@ -19,8 +20,8 @@ from subagents_nb.notebook.card import Beside, card_html, card_text
 from subagents_nb.notebook.live import CardView, LiveView
 from subagents_nb.notebook.notices import NOTICES
 from subagents_nb.notebook.page_requests import PageRequests
-from subagents_nb.notebook.reused import anew_line, reused_line
-from subagents_nb.notebook.view import text_line, widget_state
+from subagents_nb.notebook.reused import reused_line
+from subagents_nb.notebook.view import live_text, widget_state
 from subagents_nb.store import FileRuns
 
 _MAX_EVENTS = 100_000
@@ -52,8 +53,8 @@ def show_run(run: Run) -> bool:
         NOTICES.asked_for(run.id)
     if mode == "text":
         found = reused_line(run, snapshot)
-        live = "\n".join(filter(None, [text_line(snapshot), found or anew_line(snapshot)]))
-        sys.stdout.write((card_text(snapshot, Beside(reused=found)) if snapshot.ended else live) + "\n")
+        beside = Beside(binding=_bound_to(run, shell), reused=found)
+        sys.stdout.write((card_text(snapshot, beside) if snapshot.ended else live_text(snapshot, found)) + "\n")
         return snapshot.ended
     if snapshot.ended:
         _publish(shell, _card(run, shell))
@@ -115,11 +116,12 @@ def _show_widget(place: _Place, snapshot: Snapshot) -> LiveView:
 
     requests = PageRequests(place.run)
     kind = ChainWidget if snapshot.stages else RunWidget
-    widget = kind(widget_state(snapshot), on_request=requests.hear)
+    reused = functools.partial(reused_line, place.run)
+    widget = kind(widget_state(snapshot, reused(snapshot)), on_request=requests.hear)
     bundle: Any = widget._repr_mimebundle_() or {}
     data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-    place.show({**data, "text/plain": text_line(snapshot)}, metadata)
-    view = LiveView(widget, snapshot, publish_end=place.replace)
+    place.show({**data, "text/plain": live_text(snapshot, reused(snapshot))}, metadata)
+    view = LiveView(widget, snapshot, publish_end=place.replace, reused=reused)
     requests.on_watch = view.watch
     return view
 
@@ -146,6 +148,7 @@ def _bundle(snapshot: Snapshot, run: Run, shell: Any) -> dict[str, str]:
         reused=reused_line(run, snapshot),
         patches=_patches(run, snapshot),
         trees=_trees(run) if left_no_word else 0,
+        disk=run.disk_bytes if snapshot.ended else 0,  # a live card is made anew each second
     )
     return {"text/html": card_html(snapshot, beside), "text/plain": card_text(snapshot, beside)}
 

@@ -59,7 +59,8 @@ class Telling:
             from subagents_nb.notebook.notices import NOTICES
 
             if (magics := self._shell.magics_manager.registry.get("SubagentMagics")) is not None:
-                NOTICES.enabled, NOTICES.hook = magics.notices, magics.on_end
+                NOTICES.enabled = magics.notices
+                NOTICES.hook, NOTICES.attention_hook = magics.on_end, magics.on_attention
             self._leave = observe(NOTICES)
         except Exception:  # noqa: BLE001 - as in before_cell
             self._leave = _nothing
@@ -70,8 +71,9 @@ class Telling:
         self.after_cell()
         try:
             self._takes_input = _takes_input(self._shell)
-            if (show := sys.modules.get("subagents_nb.notebook.show")) is not None:
-                show.repeat_ends(publish=not self._has_person())
+            for name in ("show", "sweep_show"):
+                if (shown := sys.modules.get(f"subagents_nb.notebook.{name}")) is not None:
+                    shown.repeat_ends(publish=not self._has_person())
             notices = self._notices()
             if self._broken or notices is None or not getattr(info, "store_history", True):
                 return
@@ -147,7 +149,7 @@ def bundle_of(news: Any) -> dict[str, str]:
         lines.append(more)
         rows.append(safe(more))
     if news.fault:
-        fault = f"Your on_end function failed: {line(news.fault, 300)}"
+        fault = line(news.fault, 330)
         lines.append(fault)
         rows.append(safe(fault))
     style = "font:12px/1.5 var(--jp-ui-font-family,system-ui,sans-serif)"

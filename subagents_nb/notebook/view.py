@@ -10,10 +10,11 @@ from subagents_nb.domain.questions import OpenQuestion
 from subagents_nb.domain.records import RECENT_TOOLS, TAIL_CHARS, StepStatus, ToolRow
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import StepState
-from subagents_nb.notebook.endings import asked, ending, go_on, timeout_of
+from subagents_nb.notebook.endings import asked, asker, ending, go_on, timeout_of
 from subagents_nb.notebook.graph import mode_of, so_far, step_rows
 from subagents_nb.notebook.graph_feed import drawn
 from subagents_nb.notebook.html import clean, cut, line, plural, scalar
+from subagents_nb.notebook.reused import anew_line, other_notes
 from subagents_nb.notebook.shown import ASKS, UNREADABLE, command, shown_name, shown_state, who
 
 WAITS = "waits for a free place"
@@ -64,7 +65,8 @@ def _doing(snapshot: Snapshot) -> str:
     if snapshot.status is not None and snapshot.status.stopping:
         return "stopping"
     if snapshot.questions:
-        return f"“{line(snapshot.questions[0].text, 118)}”"
+        first = snapshot.questions[0]
+        return f"{asker(snapshot, first)}“{line(first.text, 118)}”"
     if snapshot.waits_for_place:
         return WAITS
     if snapshot.stages:
@@ -96,18 +98,28 @@ def text_line(snapshot: Snapshot) -> str:
     count = snapshot.refusals
     refused = f" · {plural(count, 'tool call')} refused" if count else ""
     if state == ASKS:
-        return f"{lead}: {asked(snapshot.questions[0])}{refused} · answer with {go_on(snapshot)[1]}"
+        return f"{lead}: {asked(snapshot, snapshot.questions[0])}{refused} · answer with {go_on(snapshot)[1]}"
     if not snapshot.ended:
         waits = f" · {WAITS}" if snapshot.waits_for_place else ""
+        if snapshot.attention is not None and snapshot.attention.kind == "unheard":
+            waits = " · no word from its process"
         return f"{lead}{waits}{refused} · attach again with {command(snapshot, 'attach')}"
     said = now(snapshot, 200)
     return f"{lead}{': ' + said if said else ''}{refused}"
 
 
-def widget_state(snapshot: Snapshot) -> dict[str, Any]:
-    """Return exactly the traits that the page knows, all bounded. The page cleans the tail, whose length counts."""
+def live_text(snapshot: Snapshot, reused: str = "") -> str:
+    """Return what stands for a live view where none can be shown: the one line, and how the launch came by the run."""
+    return "\n".join(filter(None, [text_line(snapshot), reused or anew_line(snapshot)]))
+
+
+def widget_state(snapshot: Snapshot, reused: str = "") -> dict[str, Any]:
+    """Return exactly the traits that the page knows, all bounded. The page cleans the tail, whose length counts.
+
+    `reused` is what is said of a launch that found the run.
+    """
     state, usage, step = shown_state(snapshot), snapshot.usage, _current(snapshot)
-    chain = bool(snapshot.stages)
+    chain, notes = bool(snapshot.stages), other_notes(snapshot)
     agent, model = mode_of(snapshot) if chain else who(snapshot)
     tail = "" if chain else snapshot.tail[-TAIL_CHARS:].encode("utf-8", "replace").decode("utf-8")
     streamed = step.tail_end if not chain and step is not None and step.tail == snapshot.tail else 0
@@ -129,19 +141,20 @@ def widget_state(snapshot: Snapshot) -> dict[str, Any]:
         "tools": [] if chain else [_tool(row) for row in _tools(snapshot, step)[-RECENT_TOOLS:]],
         "tail": tail,
         "tail_end": max(streamed, len(tail)),
-        "note": line(snapshot.notes[0], 300) if snapshot.notes else "",
+        "note": line(notes[0], 300) if notes else "",
+        "reused": line(reused, 300) or anew_line(snapshot),
         "error": error + " …" if more else error,
         "reason": f"It {WAITS}." if snapshot.waits_for_place else ending(snapshot),
         "attention": attention_line(snapshot),
         "waited_s": snapshot.waited_s,
-        "questions": [_question(question) for question in snapshot.questions[:_QUESTIONS]],
+        "questions": [_question(snapshot, question) for question in snapshot.questions[:_QUESTIONS]],
         "stopping": bool(snapshot.status is not None and snapshot.status.stopping and not snapshot.ended),
         "graph": drawn(snapshot),
     }
 
 
-def _question(question: OpenQuestion) -> dict[str, Any]:
-    text, more = cut(clean(question.text).strip(), _QUESTION_CHARS)
+def _question(snapshot: Snapshot, question: OpenQuestion) -> dict[str, Any]:
+    text, more = cut(asker(snapshot, question) + clean(question.text).strip(), _QUESTION_CHARS)
     choices = [line(choice, 200) for choice in question.choices]
     return {"id": question.question_id, "text": text + " …" if more else text, "choices": choices}
 

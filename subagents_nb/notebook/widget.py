@@ -36,6 +36,7 @@ class RunWidget(anywidget.AnyWidget):
     tail = traitlets.Unicode("").tag(sync=True)
     tail_end = traitlets.Int(0).tag(sync=True)
     note = traitlets.Unicode("").tag(sync=True)
+    reused = traitlets.Unicode("").tag(sync=True)
     error = traitlets.Unicode("").tag(sync=True)
     reason = traitlets.Unicode("").tag(sync=True)
     stopping = traitlets.Bool(False).tag(sync=True)

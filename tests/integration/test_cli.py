@@ -77,6 +77,13 @@ def test_interrupt_pauses_and_resume_goes_on_under_a_name(capsys: Said) -> None:
     assert later.wait(30)
     assert later.plan.resumes is not None and later.plan.resumes.run_id == run.id
     assert (later.plan.timeout_s, later.plan.origin.surface) == (300.0, "cli")
+    limits = ["--max-requests", "3", "--usage-budget", "2k"]
+    assert main(["resume", run.id, "go on", "--timeout", "5m", "--name", "last", *limits]) == 0
+    last = attach("last")
+    assert last.wait(30)
+    budget = last.plan.usage_budget
+    assert budget is not None and budget.tokens is not None
+    assert (last.plan.steps[0].max_requests, budget.tokens.hard, budget.stop_running) == (3, 2000, True)
 
 
 def test_resume_says_why_it_does_not_go_on(capsys: Said) -> None:

@@ -117,6 +117,7 @@ def test_the_embedded_model_without_its_weights_is_refused_with_how_to_get_them(
     assert "smollm2" in text.lower() or "embedded" in text.lower() or "local" in text.lower()
 
 
+@pytest.mark.row(25, cases=1)
 @pytest.mark.parametrize("text", ["../../etc", "/etc/passwd", "..", "r-../../../etc", "a/b", ""])
 def test_no_text_with_path_parts_is_attached_to(text: str) -> None:
     with pytest.raises(UnknownRun):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import json
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
@@ -21,17 +23,20 @@ import pytest
 from support import alive, marked_processes, until
 
 from subagents_nb import Run, launch
-from subagents_nb.domain.events import ArtifactMade, EngineEvent, FileChanged
+from subagents_nb.domain.events import ArtifactMade, EngineEvent, FileChanged, Noticed
+from subagents_nb.domain.reads import FileRead, ReadLog
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError
 from subagents_nb.launching.inputs import gather
 from subagents_nb.runner.artifacts import ArtifactKeeper
 from subagents_nb.runner.engines.base import InputFiles, PythonEnd
+from subagents_nb.runner.engines.kernel import files
 from subagents_nb.runner.engines.kernel.tool import PythonTool, Surroundings
 from subagents_nb.runner.tracking import ReadRecorder
 from subagents_nb.store import StoreHome
 from subagents_nb.store.disk import DISK
 
 pytestmark = pytest.mark.timeout(150)
+linux = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
 
 
 @dataclass
@@ -43,6 +48,7 @@ class Place:
     memory_mb: int = 1024
     environ: dict[str, str] = field(default_factory=lambda: {"PATH": os.environ["PATH"]})
     inputs: InputFiles | None = None
+    reads: ReadRecorder = field(default_factory=ReadRecorder)
 
     def give(self, **values: Any) -> None:
         given = gather(values)
@@ -54,13 +60,14 @@ class Place:
     def work(self, body: Callable[[PythonTool], Coroutine[Any, Any, Any]]) -> Any:
         around = Surroundings(step=0, cwd=self.root / "work", step_dir=self.root / "step", environ=self.environ,
                               inputs=self.inputs, memory_mb=self.memory_mb, disk=DISK)  # fmt: skip
-        tool = PythonTool(around, ArtifactKeeper(self.root, DISK), self.events.append, ReadRecorder())
+        tool = PythonTool(around, ArtifactKeeper(self.root, DISK), self.events.append, self.reads)
 
         async def main() -> Any:
             try:
                 return await body(tool)
             finally:
                 await tool.close()
+                self.reads.close()
 
         return asyncio.run(main())
 
@@ -73,12 +80,50 @@ class Place:
     def told(self, kind: type[Any]) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
 
+    @property
+    def made(self) -> list[tuple[str, str]]:
+        """The artifacts that were told of, by name, and what each holds now."""
+        kept = [event.artifact for event in self.told(ArtifactMade)]
+        return [(one.name, (self.root / one.path).read_text()) for one in kept]
+
+    @property
+    def log(self) -> ReadLog:
+        log = self.reads.log()
+        assert log is not None
+        return log
+
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     for name in ("work", "step"):
         (tmp_path / name).mkdir(mode=0o700)
     return Place(tmp_path)
+
+
+@pytest.fixture
+def watched(place: Place) -> Place:
+    """The same, with an account of what is read."""
+    place.reads = ReadRecorder(place.root / "work")
+    return place
+
+
+def later(work: str) -> str:
+    """Return a cell whose thread does this work once there is a file `go` beside the workspace, then leaves `over`."""
+    return (
+        "import pathlib, threading, time\n"
+        "def wait_and_work():\n"
+        "    while not pathlib.Path('../go').exists(): time.sleep(0.01)\n"
+        f"    {work}\n"
+        "    pathlib.Path('../over').touch()\n"
+        "threading.Thread(target=wait_and_work, daemon=True).start()"
+    )
+
+
+async def let_it_work(root: Path) -> None:
+    (root / "go").touch()
+    async with asyncio.timeout(20):
+        while not (root / "over").exists():
+            await asyncio.sleep(0.01)
 
 
 def test_variables_stay_from_cell_to_cell_and_the_last_value_is_shown(place: Place) -> None:
@@ -125,6 +170,98 @@ def test_new_files_are_artifacts_and_changed_ones_are_told(place: Place) -> None
     assert [event.path for event in place.told(FileChanged)] == ["new.csv", "old.txt"]
     [made] = [event.artifact for event in place.told(ArtifactMade)]
     assert (made.name, (place.root / made.path).read_text()) == ("new.csv", "a,b")
+
+
+@pytest.mark.parametrize("kind", ["place", "watched"])
+def test_a_file_that_a_later_cell_writes_again_is_kept_again(kind: str, request: pytest.FixtureRequest) -> None:
+    place = request.getfixturevalue(kind)
+    place.run("open('out.csv', 'w').write('v1')", "open('out.csv', 'w').write('version 2')", "1")
+    assert place.made == [("out.csv", "version 2")] * 2, "kept twice, in one place"
+
+
+@linux
+def test_an_artifact_that_is_written_again_is_noted_as_it_was_left(watched: Place) -> None:
+    cells = ("open('out.csv', 'w').write('v1'); open('b', 'w').write('b')", "open('out.csv', 'w').write('version 2')")
+    watched.run(*cells, "import os; os.unlink('b')")
+    assert watched.log.left == (
+        FileRead(path="b"),
+        FileRead(path="out.csv", sha256=hashlib.sha256(b"version 2").hexdigest()),
+    )
+    assert watched.log.changed == ()
+
+
+def test_an_artifact_that_changes_after_its_cell_is_kept_as_it_was_when_the_kernel_ended(place: Place) -> None:
+    async def body(tool: PythonTool) -> None:
+        await tool.run("open('out.csv', 'w').write('v1')\n" + later("open('out.csv', 'w').write('version 2')"))
+        await let_it_work(place.root)
+
+    place.work(body)
+    assert place.made == [("out.csv", "version 2")] * 2
+
+
+@linux
+def test_what_a_thread_reads_after_its_cell_is_noted(watched: Place) -> None:
+    (watched.root / "work/data.csv").write_text("a")
+
+    async def body(tool: PythonTool) -> None:
+        await tool.run(later("open('data.csv').read()"))
+        await let_it_work(watched.root)
+
+    watched.work(body)
+    assert watched.log.files == (FileRead(path="data.csv", sha256=hashlib.sha256(b"a").hexdigest()),)
+    assert watched.log.tracked
+
+
+@linux
+def test_what_a_thread_writes_after_its_cell_is_known_to_have_changed(watched: Place) -> None:
+    async def body(tool: PythonTool) -> None:
+        await tool.run(later("open('late.csv', 'w').write('a')"))
+        await let_it_work(watched.root)
+        await tool.run("1")
+
+    watched.work(body)
+    assert watched.log.untracked == ("late.csv changed while the run was at work",)
+    assert (watched.told(ArtifactMade), watched.told(FileChanged)) == ([], [])
+
+
+@linux
+def test_our_own_looks_at_the_workspace_are_no_interest_in_its_names(watched: Place) -> None:
+    (watched.root / "work/data").mkdir()
+    watched.run(
+        "open('a.txt', 'w').write('a')", "1", "open('data/b.txt', 'w').write('b')", "import os; os._exit(3)", "1"
+    )
+    assert watched.made == [("a.txt", "a"), ("data/b.txt", "b")]
+    assert watched.log.names == ()
+
+
+@linux
+def test_in_a_workspace_too_large_to_look_through_the_watch_tells_what_is_new(
+    watched: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MOST", 2)
+    for name in ("1", "2", "old.txt"):
+        (watched.root / "work" / name).write_text(name)
+    [end, _] = watched.run(
+        "import os\nopen('tmp', 'w').write('moved'); os.rename('tmp', 'new.csv'); open('.hidden', 'w').write('h')\n"
+        "open('old.txt', 'a').write('er')",
+        "open('new.csv', 'w').write('again')",
+    )
+    assert end.text == "2" and watched.told(Noticed) == []
+    assert watched.made == [("new.csv", "again")] * 2
+    assert [event.path for event in watched.told(FileChanged)] == [".hidden", "new.csv", "old.txt", "new.csv"]
+
+
+def test_where_nobody_can_know_what_is_new_the_model_and_the_person_are_told(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MOST", 2)
+    for name in ("1", "2", "3"):
+        (place.root / "work" / name).touch()
+    ends = place.run("open('new.csv', 'w').write('a')", "1")
+    assert "so nobody knows which files are new: none of them is kept as an artifact. Show a table" in ends[0].text
+    assert ends[1].text == "1", "once is enough"
+    assert [event.code for event in place.told(Noticed)] == ["files-not-kept"]
+    assert place.told(ArtifactMade) == []
 
 
 def test_what_was_run_is_a_valid_notebook(place: Place) -> None:
@@ -319,6 +456,29 @@ def test_artifacts_can_be_read_while_the_run_works(work: Path) -> None:
     assert run.artifacts[0].to_pandas().a.tolist() == [1]
     run.stop()
     assert ended(run).artifacts["table1"].shape == (1, 1)
+
+
+def test_a_file_that_was_written_twice_is_one_artifact_and_the_run_can_be_reused(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SUBAGENTS_NB_REUSE")
+    cells = [{"python": f"open('out.csv', 'w').write('{text}')"} for text in ("v1", "version 2")]
+    model = script("twice", *cells, {"text": "."})
+    run = ended(launch("delegate", "x", model=model))
+    assert [(one.name, one.text) for one in run.artifacts] == [("out.csv", "version 2")]
+    again = ended(launch("delegate", "x", model=model))
+    assert (again.id, again.reuse_note) == (run.id, run.reuse_note)
+
+
+def test_a_file_that_is_a_picture_counts_as_a_figure(work: Path) -> None:
+    cell = {"python": "open('plot.png', 'wb').write(b'png'); open('n.txt', 'w').write('x')"}
+    live = launch("delegate", "x", model=script("plot", cell, {"await_steer": True}))
+    until(lambda: len(live.artifacts) == 2, 60, what="the files")
+    assert [one.name for one in live.artifacts.figures] == ["plot.png"]
+    live.stop()
+    run = ended(live)
+    assert [one.name for one in run.artifacts.figures] == ["plot.png"]
+    assert set(run.artifacts.figures[0]._repr_mimebundle_()) == {"text/plain", "image/png"}
 
 
 def test_an_artifact_that_was_changed_is_not_handed_out(work: Path) -> None:

@@ -15,7 +15,8 @@ SWEEP = (
     "%%subagent scout --model scripted:echo --name pair --experiment words "
     "--sweep 'word=one,<img onerror>' --sweep temperature=0,1 --repeat 2 "
 )
-WIDGET = "application/vnd.jupyter.widget-view+json"
+EVIL = "<img onerror>"
+LEAVE = "from subagents_nb.notebook.compare_show import leave_all\nleave_all()"
 TASK = "\nSay {{word}} to $HOME and {{other}}"
 
 
@@ -30,7 +31,7 @@ def test_a_sweep_is_written_in_a_cell_judged_and_compared(kernel: Kernel) -> Non
     cell = kernel.ok(f"{SWEEP} -o swept --score length --wait{TASK}")
 
     assert "8 of 8 done" in cell.plain
-    shown = next(data["text/html"] for data in cell.shown if "Sweep" in data["text/plain"])
+    shown = [data["text/html"] for data in cell.shown if "Sweep" in data["text/plain"]][-1]
     assert "<img" not in shown and "&lt;img onerror&gt;" in shown and shown.count("complete") == 8
     assert kernel.value("swept.runs[4].text") == "Say <img onerror> to $HOME and {{other}}\n"
     assert kernel.value("swept.runs[4].plan.experiment.params") == {"word": "<img onerror>", "temperature": 0.0}
@@ -44,18 +45,38 @@ def test_a_sweep_is_written_in_a_cell_judged_and_compared(kernel: Kernel) -> Non
     assert len(html) < 8000
 
     live = kernel.ok("%subagent_compare swept --by word")
-    # A notice about a run of another cell may stand before it.
-    (message,) = (m["content"] for m in live.messages if WIDGET in m["content"].get("data", {}))
-    comm, place = message["data"][WIDGET]["model_id"], message["transient"]["display_id"]
-    assert message["data"]["text/plain"].startswith("word")
-    kernel.say(comm, {"kind": "order", "order": [1, 0]})
-    kernel.say(comm, {"kind": "leave"})
-    left = kernel.until(lambda: kernel.updates_of(place), what="the plain table")
-    assert "&lt;img" in left[-1]["text/html"] and "widget-view" not in str(left[-1].keys())
-    assert left[-1]["text/plain"].splitlines()[1].startswith("<img")
+    # Only the plain table is an output; the page finds it by its class. A notice of another cell may stand before it.
+    opened = [m["content"] for m in live.messages if m["msg_type"] == "comm_open"]
+    ((comm, state),) = ((one["comm_id"], one["data"]["state"]) for one in opened if "token" in one["data"]["state"])
+    (output,) = (data for data in live.shown if state["token"] in data.get("text/html", ""))
+    assert set(output) == {"text/html", "text/plain"} and output["text/plain"].startswith("word")
+    assert "&lt;img" in output["text/html"] and [row["keys"][0] for row in state["table"]["rows"]] == ["one", EVIL]
+    closed = kernel.ok(LEAVE).messages
+    assert comm in [m["content"]["comm_id"] for m in closed if m["msg_type"] == "comm_close"]
 
-    again = kernel.ok(f"{SWEEP} -o again{TASK}")
-    assert "8 of 8 done" in again.plain and kernel.value("again.ids == swept.ids") is True
+    again = kernel.ok(f"{SWEEP} --reuse tracked -o again{TASK}")
+    assert "8 of 8 done; 8 found, 0 launched" in again.plain and kernel.value("again.ids == swept.ids") is True
+    assert "8 of 8 done · 8 found, 0 launched" in again.shown[-1]["text/html"]
+    held = kernel.ok("%subagent_compare swept --by temperature --baseline temperature=0").plain
+    assert "Baseline: temperature=0.0." in held
+    kernel.ok(LEAVE)
+    for flag in ("--reuse never", ""):  # the default of this kernel is never
+        kernel.ok(f"{SWEEP} {flag} -o anew --wait{TASK}")
+        assert kernel.value("sorted(set(anew.ids) & set(swept.ids))") == []
+    foreseen = kernel.ok(f"{SWEEP} --reuse tracked --dry-run{TASK}").stdout
+    assert foreseen == "A sweep of 8 runs, of which 8 are there. The plan of the first:\n"
+
+
+def test_the_default_of_the_magics_says_which_runs_a_sweep_may_find(kernel: Kernel) -> None:
+    cell = "%%subagent scout -o {} --model scripted:echo --sweep word=a,b --wait -q\nfind {{{{word}}}}"
+    kernel.ok("%config SubagentMagics.reuse = 'tracked'\nfirst = None")
+    kernel.ok(cell.format("first"))
+    kernel.ok(cell.format("again"))
+    kernel.ok("%config SubagentMagics.reuse = 'never'")
+    kernel.ok(cell.format("anew"))
+    kernel.ok("%config SubagentMagics.reuse = ''")
+
+    assert kernel.value("[again.ids == first.ids, sorted(set(anew.ids) & set(first.ids))]") == [True, []]
 
 
 def test_the_experiment_of_a_kernel_holds_for_its_launches(kernel: Kernel) -> None:
@@ -73,6 +94,7 @@ def test_the_experiment_of_a_kernel_holds_for_its_launches(kernel: Kernel) -> No
     assert kernel.value("run.id in runs(tag='quick').ids and plain.id not in runs(tag='quick').ids") is True
     assert "first look: current" in kernel.ok("%subagent_experiment").plain
     assert "plain" not in kernel.ok("%subagent_compare").plain  # by parameters, not by variables
+    kernel.ok(LEAVE)
     assert "off" in kernel.ok("%subagent_experiment --off").plain
     assert "none" in kernel.ok("%subagent_experiment").plain
 

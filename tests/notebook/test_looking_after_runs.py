@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from kernels import Kernel, display_id_of
 from support import until
@@ -192,6 +194,7 @@ OURS = (
 )
 
 
+@pytest.mark.row(31, cases=1)
 def test_loading_shows_nothing_starts_nothing_and_unloading_leaves_nothing(kernel: Kernel) -> None:
     try:
         kernel.ok("%unload_ext subagents_nb")
@@ -211,22 +214,25 @@ def test_loading_shows_nothing_starts_nothing_and_unloading_leaves_nothing(kerne
         kernel.ok("%reload_ext subagents_nb")
 
 
-def test_reloading_keeps_one_of_each_and_the_runs_go_on(kernel: Kernel) -> None:
+@pytest.mark.row(31, cases=20)
+def test_reloading_keeps_one_of_each_and_the_runs_go_on(kernel: Kernel, case: Callable[..., None]) -> None:
     slow(kernel, "reloaded-over")
     shown = display_id_of(kernel.ok("work"))
-    for _ in range(3):
+    for _ in range(20):
         kernel.ok("%reload_ext subagents_nb")
+        case()
     assert kernel.value(OURS[2]) == ["SubagentMagics", "RunMagics", "ExperimentMagics", "ExportMagics"]
     assert kernel.value(OURS[1]) == ["subagents_matcher"]
     # The live view became a card, and nothing is watched any more.
     kernel.until(lambda: kernel.updates_of(shown), what="the card")
     until(lambda: kernel.value(OURS[3]) == [], what="the end of the watching thread")
-    assert kernel.state("reloaded-over") == "running"
+    until(lambda: kernel.state("reloaded-over") == "running", 20, what="its work, or that it goes on")
     kernel.ok("work")
     kernel.ok("work")
     assert kernel.value(OURS[3]) == ["subagents-nb-watch"]
 
 
+@pytest.mark.row(31, cases=1)
 def test_an_await_outlives_a_reload(kernel: Kernel) -> None:
     slow(kernel, "awaited-over-a-reload")
     kernel.ok(

@@ -135,6 +135,23 @@ def test_flags_and_defaults_choose_what_may_stand_in(new_kernel: Callable[..., K
     assert json.loads(json.dumps(kernel.value("run.reused"))) is False
 
 
+def test_a_launch_that_finds_its_run_at_work_says_so_on_the_live_view(new_kernel: Callable[..., Kernel]) -> None:
+    kernel = new_kernel(SUBAGENTS_NB_REUSE="tracked")
+    cell = "%%subagent --model scripted:slow -o run\nGo on for a while."
+    said = "reused: it was at work already (launched "
+    assert said not in kernel.ok(cell).plain
+    again = kernel.ok(cell)
+    assert kernel.value("run.reused") is True
+    assert said in again.plain.splitlines()[-1]
+    opened = [m["content"]["data"]["state"] for m in kernel.log if m["msg_type"] == "comm_open"]
+    views = [state["reused"] for state in opened if "reused" in state]
+    assert [bool(view) for view in views] == [False, True]
+    assert views[1].startswith(said)
+    card = kernel.ok(cell, cell_id=None).shown[0]
+    assert all(said in text for text in card.values()), card
+    kernel.ok("run.stop(); run.wait()")
+
+
 def test_a_dry_run_says_what_would_be_found(new_kernel: Callable[..., Kernel]) -> None:
     kernel = new_kernel(SUBAGENTS_NB_REUSE="tracked")
     cell = "%%subagent --model scripted:echo -o run {flags}\nSay this back."

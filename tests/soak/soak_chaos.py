@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -164,8 +164,9 @@ class Chaos:
             self.kernels.pop().communicate()
 
 
+@pytest.mark.row(32, at_least=int(SECONDS / 4))
 @pytest.mark.timeout(SECONDS + 300)
-def test_chaos(store_home: StoreHome, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chaos(store_home: StoreHome, place: Path, monkeypatch: pytest.MonkeyPatch, case: Callable[..., None]) -> None:
     print("seed", SEED)
     home = open_home(place / "store")
     monkeypatch.setenv("SUBAGENTS_NB_HOME", str(home.root))
@@ -180,6 +181,7 @@ def test_chaos(store_home: StoreHome, place: Path, monkeypatch: pytest.MonkeyPat
             if time.monotonic() > strikes:
                 strikes = time.monotonic() + chaos.rng.uniform(0, EVERY_S)
                 chaos.strike()
+                case()
                 chaos.remember()
             threading.Event().wait(0.1)
     finally:

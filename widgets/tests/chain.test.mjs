@@ -148,6 +148,11 @@ test("a graph that grows keeps what it had, and one that is older than a message
   assert.match(view.cell("_0").textContent, /failed/);
 });
 
+test("a chain says how the launch came by it, below its stages", () => {
+  const seen = showChain(graphOf(1), { reused: "Launched anew: data.csv changed since scout-ab12." }).part("sa-body").seen;
+  assert.match(seen, /synthesis.*Launched anew: data\.csv changed since scout-ab12\.$/);
+});
+
 test("the end of a stage is spoken, and what its steps do is not", () => {
   const view = showChain(graphOf(3));
   assert.equal(view.spoken.textContent, "");

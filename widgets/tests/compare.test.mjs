@@ -1,7 +1,7 @@
-// A comparison on the page: sorted, filtered, harmless, and gone when the page is saved.
+// A comparison on the page: found wherever its plain table stands, sorted, filtered, harmless, and gone with its model.
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { FakeElement } from "./fake.mjs";
+import { beforeEach, test } from "node:test";
+import { FakeElement, FakeModel, deliver, observing } from "./fake.mjs";
 import compare, { filtered, sorted } from "../compare.js";
 
 const EVIL = "<img src=x onerror=alert(1)>";
@@ -11,20 +11,35 @@ const ROWS = [
   { cells: ["a", "0.9 best"], keys: ["a", 0.9] },
 ];
 const COLUMNS = [{ title: "model", numeric: false }, { title: "acc", numeric: true }];
+const TOKEN = "subagents-nb-compare-0123456789abcdef";
 const firsts = (rows) => rows.map((row) => row.cells[0]);
+const of = (node, tag) => node.all().filter((one) => one.tag === tag);
+const cells = (node) => of(node, "td").map((one) => one.textContent);
 
-function show(table = { columns: COLUMNS, rows: ROWS, remarks: [EVIL] }) {
-  const el = new FakeElement("div");
-  const sent = [];
-  const ears = new Map();
-  const before = globalThis.document;
-  globalThis.document = { ...before, createElement: before.createElement, createElementNS: before.createElementNS, createTextNode: before.createTextNode,
-    addEventListener: (type, ear) => ears.set(type, ear), removeEventListener: (type) => ears.delete(type) };
-  const leave = compare.render({ model: { get: () => table, send: (message) => sent.push(message) }, el });
-  const all = el.all();
-  const of = (tag) => all.filter((node) => node.tag === tag);
-  const body = () => el.all().filter((node) => node.tag === "td").map((node) => node.textContent);
-  return { el, sent, ears, leave, of, body };
+beforeEach(() => {
+  document.body.replaceChildren();
+  deliver();
+});
+
+function make(tag, className, ...kids) {
+  const node = new FakeElement(tag);
+  node.className = className;
+  node.append(...kids);
+  return node;
+}
+
+/** An output as it was saved: a frame with the plain table in it, which the token marks, and the worst cases below. */
+const output = (token = TOKEN) => make("section", "", make("div", token, make("table", "", "plain")), make("table", "", "worst"));
+const modelOf = (more = {}) => Object.assign(new FakeModel({ token: TOKEN, table: { columns: COLUMNS, rows: ROWS } }), more);
+
+/** One output on the page, and a model that makes it live. */
+function show(table = { columns: COLUMNS, rows: ROWS }) {
+  const el = output();
+  document.body.append(el);
+  const model = modelOf();
+  model.traits.table = table;
+  const leave = compare.initialize({ model });
+  return { el, model, leave, live: el.one("sa-compare") };
 }
 
 test("numbers sort as numbers, words as words, and what is missing stands last either way", () => {
@@ -40,39 +55,130 @@ test("a filter keeps the rows that hold every word", () => {
   assert.deepEqual(filtered(ROWS, "nowhere"), []);
 });
 
-test("a click on a heading sorts, says so to a screen reader, and tells the kernel the order", () => {
-  const view = show();
-  const [model, acc] = view.of("button");
+test("a click on a heading sorts and says so to a screen reader, the focus stays, and the kernel hears nothing", () => {
+  const { live, model, leave } = show();
+  const [name, acc] = of(live, "button");
+  acc.focus();
   acc.fire("click");
-  assert.deepEqual(view.body(), ["a", "0.9 best", "b", "0.5 ± 0.1", EVIL, "missing"]);
+  assert.deepEqual(cells(live), ["a", "0.9 best", "b", "0.5 ± 0.1", EVIL, "missing"]);
   assert.equal(acc.parentNode.getAttribute("aria-sort"), "descending");
   acc.fire("click");
   assert.equal(acc.parentNode.getAttribute("aria-sort"), "ascending");
-  model.fire("click");
+  assert.ok(FakeElement.focused === acc && live.contains(acc));
+  name.fire("click");
   assert.equal(acc.parentNode.getAttribute("aria-sort"), "none");
-  assert.deepEqual(view.sent[0], { kind: "order", order: [2, 0, 1] });
+  assert.deepEqual(model.sent, []);
+  leave();
 });
 
 test("typing filters and says how many are left", () => {
-  const view = show();
-  const [input] = view.of("input");
+  const { live, leave } = show();
+  const [input] = of(live, "input");
+  assert.equal(live.one("sa-count").getAttribute("role"), "status");
+  assert.equal(live.one("sa-count").textContent, "3 rows");
   input.value = "best";
   input.fire("input");
-  assert.deepEqual(view.body(), ["a", "0.9 best"]);
-  assert.ok(view.el.textContent.includes("1 of 3 groups"));
+  assert.deepEqual(cells(live), ["a", "0.9 best"]);
+  assert.equal(live.one("sa-count").textContent, "1 of 3 rows");
+  leave();
 });
 
 test("hostile words are text, and an empty table is one too", () => {
-  const view = show();
-  assert.ok(view.body().includes(EVIL));
-  assert.equal(view.of("img").length, 0);
-  assert.ok(show({}).el.textContent.includes("0 groups"));
+  const { live, leave } = show();
+  assert.ok(cells(live).includes(EVIL));
+  assert.equal(of(live, "img").length, 0);
+  leave();
+  document.body.replaceChildren();
+  const empty = show({});
+  assert.ok(empty.live.textContent.includes("0 rows"));
+  empty.leave();
 });
 
-test("saving asks the kernel for the plain table, and leaving takes the ear away", () => {
-  const view = show();
-  view.ears.get("keydown")({ ctrlKey: true, key: "s" });
-  assert.deepEqual(view.sent, [{ kind: "leave" }]);
-  view.leave();
-  assert.equal(view.ears.size, 0);
+test("the live table takes the place of the plain one alone, and leaves it as it was", () => {
+  const { el, leave } = show();
+  assert.equal(el.seen.includes("plain"), false);
+  assert.ok(el.seen.endsWith("worst"));
+  leave();
+  assert.equal(el.seen, "plainworst");
+  assert.equal(el.one("sa-compare"), undefined);
+  assert.equal(observing(), 0);
+  leave(); // a host may say it twice
+  assert.equal(el.seen, "plainworst");
+});
+
+test("it is found however it comes: before the model, after it, shown twice, drawn again; what is another's is not", () => {
+  const [early, other] = [output(), output("subagents-nb-compare-another")];
+  document.body.append(early, other);
+  const leave = compare.initialize({ model: modelOf() });
+  const [twice, late] = [output(), make("div", "", output())];
+  document.body.append(make("div", "jp-OutputArea", twice));
+  document.body.append(late);
+  deliver();
+  const again = output();
+  late.replaceChildren(again);
+  deliver();
+  for (const el of [early, twice, again]) assert.equal(el.getElementsByClassName("sa-compare").length, 1);
+  assert.equal(other.one("sa-compare"), undefined);
+
+  // Each has an order of its own.
+  of(early, "button")[1].fire("click");
+  assert.notDeepEqual(cells(early), cells(twice));
+  leave();
+  for (const el of [early, twice, again]) assert.equal(el.seen, "plainworst");
+  document.body.append(output());
+  deliver();
+  assert.equal(document.body.one("sa-compare"), undefined);
+});
+
+test("one that is out of the page and back keeps its order, and is plain again if the model went meanwhile", () => {
+  const { el, live, leave } = show();
+  of(live, "button")[1].fire("click");
+  el.remove();
+  document.body.append(el);
+  deliver();
+  assert.deepEqual(el.getElementsByClassName("sa-compare"), [live]);
+  assert.equal(of(live, "th")[1].getAttribute("aria-sort"), "descending");
+  el.remove();
+  leave();
+  document.body.append(el);
+  deliver();
+  assert.equal(el.seen, "plainworst");
+});
+
+test("a second model of one comparison waits for the first to go", () => {
+  const { el, leave } = show();
+  const leaveSecond = compare.initialize({ model: modelOf() });
+  deliver();
+  assert.equal(el.getElementsByClassName("sa-compare").length, 1);
+  leave();
+  deliver();
+  assert.equal(el.getElementsByClassName("sa-compare").length, 1);
+  leaveSecond();
+  assert.equal(el.seen, "plainworst");
+});
+
+test("a kernel that restarts and a notebook that is closed leave the plain table, though no model is destroyed", () => {
+  const { el, model } = show();
+  for (const ear of model.ears.get("comm_live_update")) ear();
+  assert.equal(el.seen, "plainworst");
+  assert.equal(observing(), 0);
+
+  const closed = modelOf({ widget_manager: { context: { isDisposed: false } } });
+  compare.initialize({ model: closed });
+  assert.ok(el.one("sa-compare"));
+  closed.widget_manager.context.isDisposed = true;
+  document.body.append(output());
+  deliver();
+  assert.equal(document.body.one("sa-compare"), undefined);
+  assert.equal(observing(), 0);
+});
+
+test("an output without a table, and a model without a token, change nothing", () => {
+  document.body.append(make("div", TOKEN));
+  compare.initialize({ model: modelOf() })();
+  const model = modelOf();
+  model.traits.token = "";
+  document.body.append(output(""));
+  compare.initialize({ model })();
+  assert.equal(document.body.one("sa-compare"), undefined);
 });

@@ -1,4 +1,4 @@
-// Just enough of a page, a model and a clock to test run.js without a browser. Ways to parse HTML throw.
+// Just enough of a page, a model and a clock to test the views without a browser. Ways to parse HTML throw.
 import { mock } from "node:test";
 import chain from "../chain.js";
 import run from "../run.js";
@@ -9,7 +9,41 @@ class FakeNode {
     if (!this.parentNode) return;
     const kids = this.parentNode.childNodes;
     kids.splice(kids.indexOf(this), 1);
+    tell(this.parentNode, []);
     this.parentNode = null;
+  }
+}
+
+const observers = new Set();
+
+/** Tell who observes the page that something below it changed. */
+function tell(target, addedNodes) {
+  let top = target;
+  while (top.parentNode) top = top.parentNode;
+  if (top !== globalThis.document?.body) return;
+  for (const observer of observers) observer.records.push({ target, addedNodes });
+}
+
+globalThis.MutationObserver = class {
+  records = [];
+  constructor(ear) {
+    this.ear = ear;
+  }
+  observe() {
+    observers.add(this);
+  }
+  disconnect() {
+    observers.delete(this);
+    this.records = [];
+  }
+};
+/** How many observe the page. */
+export const observing = () => observers.size;
+/** Deliver what changed on the page, until nothing changes any more, as a browser does after each task. */
+export function deliver() {
+  for (let rounds = 0; [...observers].some((one) => one.records.length); rounds++) {
+    if (rounds > 100) throw new Error("those who observe the page never come to rest");
+    for (const one of [...observers]) if (one.records.length) one.ear(one.records.splice(0));
   }
 }
 
@@ -50,6 +84,7 @@ export class FakeElement extends FakeNode {
     kid.remove();
     kid.parentNode = this;
     this.childNodes.splice(before ? this.childNodes.indexOf(before) : this.childNodes.length, 0, kid);
+    tell(this, [kid]);
     return kid;
   }
   replaceChildren(...kids) {
@@ -84,6 +119,15 @@ export class FakeElement extends FakeNode {
   contains(node) {
     return this.all().includes(node);
   }
+  get classList() {
+    return { contains: (name) => this.className.split(" ").includes(name) };
+  }
+  getElementsByClassName(name) {
+    return this.all().slice(1).filter((node) => node.classList.contains(name));
+  }
+  get firstElementChild() {
+    return this.childNodes.find((kid) => kid instanceof FakeElement) ?? null;
+  }
   getRootNode() {
     return { activeElement: FakeElement.focused ?? null };
   }
@@ -109,12 +153,13 @@ export class FakeElement extends FakeNode {
   }
   /** What a reader sees: text outside of hidden elements. */
   get seen() {
-    if (this.hidden || this.className === "sa-hide") return "";
+    if (this.hidden || this.style.display === "none" || this.className === "sa-hide") return "";
     return this.childNodes.map((kid) => (kid instanceof FakeElement ? kid.seen : kid.data)).join("");
   }
 }
 
 globalThis.document = {
+  body: new FakeElement("body"),
   createElement: (tag) => new FakeElement(tag),
   createElementNS: (_, tag) => new FakeElement(tag),
   createTextNode: (text) => new FakeText(text),

@@ -400,6 +400,20 @@ test("a live view shows no attach line, and its note when there is one", () => {
   assert.match(view.body.seen, /local model, because no key is set$/);
 });
 
+test("how the launch came by the run is said in a quiet line of its own, as text, and never spoken", () => {
+  const said = "reused: it was at work already (launched 2 minutes ago)";
+  const view = show({ note: "local model", reused: said });
+  assert.match(view.body.seen, /local modelreused: it was at work already \(launched 2 minutes ago\)$/);
+  const line = view.body.all().find((node) => node.textContent === said);
+  assert.equal(line.className, "sa-note");
+  view.model.set({ reused: "reused: <img src=x>\u202e\n and more" });
+  assert.equal(line.textContent, "reused: <img src=x>\u2426 and more");
+  assert.equal(line.childNodes.length, 1);
+  view.model.set({ reused: "" });
+  assert.match(view.body.seen, /local model$/);
+  assert.equal(view.spoken.textContent, "");
+});
+
 test("an ended run that goes on is live again", () => {
   const view = show({ state: "failed" });
   view.model.set({ state: "running" });
@@ -450,7 +464,7 @@ const HOSTILE = [
   "line\u2028sep\u2029", "lone\rreturn",
 ];
 const RISKY = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]|[\u{e0000}-\u{e007f}]/u;
-const FIELDS = ["run_id", "name", "agent", "model", "cost", "note", "error", "reason", "attention", "tail", "state"];
+const FIELDS = ["run_id", "name", "agent", "model", "cost", "note", "reused", "error", "reason", "attention", "tail", "state"];
 
 test("30 hostile texts in every field become harmless text", () => {
   assert.equal(HOSTILE.length, 30);

@@ -107,6 +107,62 @@ def test_what_the_run_said_of_its_end_is_not_repeated_in_our_words() -> None:
     assert "its session is kept" in Page(card_html(ended("paused", reason="interrupted", actor="person"))).text
 
 
+@pytest.mark.parametrize(
+    ("state", "reason", "actor", "ours", "error"),
+    [
+        ("stopped", "stopped", "person", "A person ended it", "Stopped on request from a cell: enough."),
+        ("stopped", "signal", "outside", "Something outside", "A signal from outside (SIGTERM) ended the run."),
+        ("failed", "budget", "budget", "Its budget is", "The usage budget is used up: 200k tokens. Give it more."),
+    ],
+)
+def test_nor_is_a_stop_a_signal_or_a_budget(state: str, reason: str, actor: str, ours: str, error: str) -> None:
+    assert ours in Page(card_html(ended(state, reason=reason, actor=actor))).text
+    text = Page(card_html(ended(state, reason=reason, actor=actor, error=error))).text
+    assert error in text
+    assert ours not in text
+
+
+def test_a_run_that_was_stopped_while_it_waited_says_that_it_never_began() -> None:
+    snapshot = queued(verdict=Verdict(
+        run_id=RUN_ID, state=RunState.STOPPED, reason="stopped", message="Stopped before it began.", judged_at=AT,
+        judged_by="supervisor",
+    ))  # fmt: skip
+    in_order(Page(card_html(snapshot)).text, "It waited for a free place and never began.", "Stopped before it began.")
+
+
+def test_code_in_an_answer_stands_apart_from_the_prose() -> None:
+    card = card_html(answered("Do this:\n\n```python\nprint('<b> margin:0 0 8px')\n```\n\nThen stop."))
+    page = Page(card)
+    assert "print('<b> margin:0 0 8px')" in page.text
+    first, code, last = (
+        card.index(tag)
+        for tag in ('<p style="margin:0 0 8px">Do', '<pre style="margin:0 0 8px;', '<p style="margin:0">Then')
+    )
+    assert first < code < last
+    assert "currentColor 6%" in card[code:last]
+    at_the_end = card_html(answered('Do this:\n\n```\nx <pre style="margin:0 0 8px\n```'))
+    assert '<pre style="margin:0;padding:8px' in at_the_end
+    assert 'x <pre style="margin:0 0 8px' in Page(at_the_end).text
+
+
+def test_a_lost_card_says_once_that_nothing_restarts() -> None:
+    message = "The run's process went away without a result. What it had written is kept; nothing restarts by itself."
+    text = Page(card_html(lost(message=message), Beside(changed_files=("pkg/io.py",)))).text
+    in_order(text, "nothing restarts by itself.", "1 file was changed and kept: pkg/io.py .")
+    assert text.count("restarts by itself") == 1
+
+
+def test_the_plain_card_of_a_partial_run_says_what_is_missing() -> None:
+    cut_off = ended(
+        "partial", reason="budget", error="The usage budget is used up.\nGive it more.", step={"text": "Two."}
+    )
+    assert card_text(cut_off).splitlines() == [
+        "find-outliers (scout) partial: Two.", "The usage budget is used up. Give it more.", "", "Two.",
+    ]  # fmt: skip
+    silent = ended("partial", reason="no-answer", step={"text": "Two."})
+    assert "\nIt gave up: the model gave no answer.\n" in card_text(silent)
+
+
 def test_the_run_that_another_goes_on_from_is_named_if_its_name_is_known() -> None:
     snapshot = answered("Done.", resumed_from="r-06f3k2m1")
     assert "goes on from rename-api (r-06f3k2m1)" in Page(card_html(snapshot, Beside(source="rename-api"))).text
@@ -323,3 +379,8 @@ def test_any_text_has_a_card_under_the_cap(text: str, name: str) -> None:
         card = card_html(snapshot)
         Page(card)
         assert len(card.encode()) <= MAX_CARD_BYTES
+
+
+def test_a_run_that_takes_much_of_the_disk_says_how_much() -> None:
+    assert "takes 4.2 MB of the disk" in Page(card_html(ended(), Beside(disk=4_200_000))).text
+    assert "of the disk" not in Page(card_html(ended(), Beside(disk=900_000))).text

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from types import SimpleNamespace
 from typing import Any
 
+import IPython.core.getipython
+import ipywidgets
 import pytest
 
 from subagents_nb.experiments.comparing import Comparison, compare_rows
 from subagents_nb.experiments.rows import RunRow
-from subagents_nb.notebook.compare_show import CompareWidget, ComparisonView, bundle_of, reordered
+from subagents_nb.notebook.compare_show import MOST_LIVE, CompareWidget, bundle_of, leave_all, show_comparison
 from subagents_nb.notebook.compare_view import comparison_html, comparison_state, diff_html
+from subagents_nb.notebook.show import set_display_mode
 
 EVIL = "<img src=x onerror=alert(1)>"
 
@@ -74,49 +79,75 @@ def test_keys_and_cells_stand_beside_one_another_with_a_baseline_too() -> None:
     assert len(state["rows"][0]["keys"]) == len(state["columns"]) == 7
 
 
-@pytest.mark.parametrize("order", [None, "ab", [0, 0, 1], [3], [True, 0], [0.5], [-1], {"a": 1}])
-def test_an_order_that_is_none_changes_nothing(order: Any) -> None:
-    whole = compared()
-    assert reordered(whole, order).groups == whole.groups
-
-
-def test_the_plain_table_keeps_the_order_of_the_page_and_loses_no_row() -> None:
-    whole = compared()
-    assert reordered(whole, [2, 0]).groups == (whole.groups[2], whole.groups[0], whole.groups[1])
-
-
 class Page:
     """What a shell publishes."""
 
     def __init__(self) -> None:
         self.said: list[dict[str, Any]] = []
+        self.kernel = object()
         self.display_pub = SimpleNamespace(publish=lambda **what: self.said.append(what))
 
 
-def test_the_live_table_becomes_a_plain_one_when_the_page_is_saved_and_only_once() -> None:
-    page = Page()
-    view = ComparisonView(compared(), page)
-    view.show()
-    view._hear(None, {"kind": "order", "order": [2, 1, 0]}, None)
-    view._hear(None, {"kind": EVIL}, None)
-    view._hear(None, "leave", None)
-    view._hear(None, {"kind": "leave"}, None)
-    view.leave()
-
-    first, last = page.said
-    assert "application/vnd.jupyter.widget-view+json" in first["data"] and "update" not in first
-    assert last["update"] is True and last["transient"] == first["transient"]
-    assert last["data"] == bundle_of(reordered(compared(), [2, 1, 0]))
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Page]:
+    """A shell in a kernel, as IPython knows the current one."""
+    shell = Page()
+    monkeypatch.setattr(IPython.core.getipython, "get_ipython", lambda: shell)
+    yield shell
+    leave_all()
+    set_display_mode("auto")
 
 
-def test_nobody_touched_it_for_a_while_so_it_becomes_plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    page = Page()
-    view = ComparisonView(compared(), page, idle_s=0.01)
-    view.show()
-    assert view._timer is not None
-    view._timer.join(10)
+def widgets() -> list[CompareWidget]:
+    return [one for one in list(ipywidgets.widgets.widget._instances.values()) if isinstance(one, CompareWidget)]
 
-    assert len(page.said) == 2 and repr(CompareWidget(table={})) == "<CompareWidget>"
+
+def test_the_output_is_the_plain_table_and_the_widget_is_never_displayed(page: Page) -> None:
+    set_display_mode("widget")
+    show_comparison(compared())
+
+    (said,), (widget,) = page.said, widgets()
+    assert set(said["data"]) == {"text/html", "text/plain"} and "update" not in said and "transient" not in said
+    assert said["data"] == bundle_of(compared(), token=widget.token)
+    assert widget.table == comparison_state(compared()) and repr(widget) == "<CompareWidget>"
+
+
+def test_the_token_stands_once_in_the_output_around_the_main_table_and_is_another_each_time(page: Page) -> None:
+    set_display_mode("widget")
+    show_comparison(compared())
+    show_comparison(compared())
+
+    tokens = [widget.token for widget in widgets()]
+    assert len(set(tokens)) == 2
+    for token, said in zip(tokens, page.said, strict=True):
+        assert re.fullmatch("subagents-nb-compare-[0-9a-f]{16}", token)
+        html = said["data"]["text/html"]
+        assert html.count(token) == 1
+        assert html.index("<header") < html.index(f'<div class="{token}"><table') < html.index("Worst cases")
+        assert html.replace(f'<div class="{token}">', "").replace("</table></div>", "</table>", 1) == comparison_html(
+            compared()
+        )
+
+
+def test_where_no_widget_can_be_the_plain_table_has_no_token(page: Page) -> None:
+    set_display_mode("html")
+    show_comparison(compared())
+
+    assert page.said == [{"data": bundle_of(compared()), "metadata": {}}] and widgets() == []
+    assert "class" not in Tags(comparison_html(compared())).names
+
+
+def test_the_last_few_are_live_and_all_are_plain_when_the_extension_goes(page: Page) -> None:
+    set_display_mode("widget")
+    for _ in range(MOST_LIVE + 2):
+        show_comparison(compared())
+
+    assert len(page.said) == MOST_LIVE + 2
+    for widget, said in zip(widgets(), page.said[2:], strict=True):
+        assert widget.token in said["data"]["text/html"]
+    leave_all()
+    assert widgets() == []
+    leave_all()
 
 
 def test_a_difference_is_text_and_bounded() -> None:

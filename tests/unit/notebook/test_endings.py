@@ -10,6 +10,8 @@ from card_samples import USAGE, answered, asking, ended, lost, planned, queued, 
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.notebook.endings import ending, go_on
 
+COSTLY = USAGE.model_copy(update={"cost_usd": 0.123})
+
 
 @pytest.mark.parametrize(
     ("snapshot", "has_session", "command"),
@@ -32,6 +34,16 @@ from subagents_nb.notebook.endings import ending, go_on
             ended("failed", reason="budget", usage=USAGE.model_copy(update={"requests": 50})),
             True,
             "%subagent_resume find-outliers --max-requests 50 -- …",
+        ),
+        (
+            ended("failed", reason="budget", error="The usage budget is used up: 3 of 2 tokens."),
+            True,
+            f"%subagent_resume find-outliers --usage-budget {USAGE.input_tokens + USAGE.output_tokens} -- …",
+        ),
+        (
+            ended("failed", reason="budget", error="The usage budget is used up: $0.1 of $0.1.", usage=COSTLY),
+            True,
+            "%subagent_resume find-outliers --usage-budget '$0.12' -- …",
         ),
         (ended("partial", reason="no-answer"), True, "%subagent_resume find-outliers -- …"),
         (ended("stopped", reason="stopped"), True, "%subagent_again find-outliers"),

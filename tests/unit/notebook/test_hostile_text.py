@@ -59,6 +59,7 @@ def snapshots(text: str) -> list[Snapshot]:
     ]
 
 
+@pytest.mark.row(27, cases=1)
 @pytest.mark.parametrize("text", PAYLOADS)
 def test_a_card_shows_hostile_text_as_text(text: str) -> None:
     for snapshot in snapshots(text):
@@ -70,6 +71,7 @@ def test_a_card_shows_hostile_text_as_text(text: str) -> None:
         assert "\n" not in text_line(snapshot)
 
 
+@pytest.mark.row(27, cases=1)
 @pytest.mark.parametrize("text", PAYLOADS)
 def test_tables_show_hostile_text_as_text(text: str) -> None:
     runs = snapshots(text)
@@ -87,6 +89,7 @@ def test_tables_show_hostile_text_as_text(text: str) -> None:
     assert len(runs_table_text(runs).split("\n")) == len(runs) + 2
 
 
+@pytest.mark.row(27, cases=1)
 @pytest.mark.parametrize("text", PAYLOADS)
 def test_a_plan_shows_hostile_text_as_text(text: str) -> None:
     endpoint = Endpoint(base_url="https://e.example/")
@@ -100,6 +103,7 @@ def test_a_plan_shows_hostile_text_as_text(text: str) -> None:
     assert not any(mark in plan_text(plan) for mark in UNSEEN)
 
 
+@pytest.mark.row(27, cases=1)
 @pytest.mark.parametrize("text", PAYLOADS)
 def test_markdown_of_hostile_text_can_do_nothing(text: str) -> None:
     for source in (text, f"- {text}\n\n> {text}", f"**{text}** and [{text}]({text})", f"| {text} |\n|---|\n| {text} |"):
@@ -107,11 +111,12 @@ def test_markdown_of_hostile_text_can_do_nothing(text: str) -> None:
         assert not {"script", "img", "style"} & set(page.tags)
 
 
+@pytest.mark.row(27, cases=1)
 @pytest.mark.parametrize("text", PAYLOADS)
 def test_the_page_gets_hostile_text_as_bounded_plain_data(text: str) -> None:
     for snapshot in snapshots(text):
         state = widget_state(snapshot)
-        for key in ("run_id", "name", "agent", "model", "note", "reason", "cost", "attention"):
+        for key in ("run_id", "name", "agent", "model", "note", "reused", "reason", "cost", "attention"):
             assert "\n" not in state[key]
             assert not any(mark in state[key] for mark in UNSEEN)
         assert not any(mark in str(state["questions"]) for mark in UNSEEN)

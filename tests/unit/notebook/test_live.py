@@ -131,6 +131,16 @@ def test_a_silent_run_still_beats(clock: Clock) -> None:
     assert page.traits == [{"beat": 1}, {"beat": 2}]
 
 
+def test_how_the_launch_came_by_the_run_is_said_anew_as_time_goes_by(clock: Clock) -> None:
+    page, first = Page(), said("a")
+    view = LiveView(page, first, publish_end=lambda _: None, reused=lambda _: f"{clock.now:.0f} s", clock=clock)
+    view.hear(first)
+    assert page.traits == []
+    clock.now += 1
+    view.hear(first)
+    assert page.traits == [{"reused": "101 s"}]
+
+
 def test_the_end_is_a_card_and_frees_the_widget(clock: Clock) -> None:
     page, cards = Page(), []
     view = view_of(page, cards, said("a"), clock)

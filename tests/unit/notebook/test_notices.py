@@ -10,6 +10,7 @@ import pytest
 from card_samples import RUN_ID, asking, ended, lost, running
 from support import until
 
+from subagents_nb.domain.attention import Attention
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.launching import Run
 from subagents_nb.notebook.notices import Notices, is_ripe
@@ -193,8 +194,32 @@ def test_a_failing_function_is_told_of_once_and_the_next_end_is_heard_all_the_sa
     clock.now += 1
     until(lambda: not [t for t in threading.enumerate() if t.name == "subagents-nb-on-end"])
     news = notices.take()
-    assert (news.fault, len(news.ended)) == ("KeyError: 'no such webhook'", 3)
+    assert (news.fault, len(news.ended)) == ("Your on_end function failed: KeyError: 'no such webhook'", 3)
     assert not notices.take()
+
+
+def test_the_persons_other_function_is_called_for_questions_and_for_what_may_need_a_look(
+    notices: Notices, expect: Expect
+) -> None:
+    called: list[str] = []
+    notices.attention_hook = lambda run: called.append(run.id)
+
+    def heard(snapshot: Snapshot, times: int) -> None:
+        notices.hear(snapshot)
+        until(lambda: not [t for t in threading.enumerate() if t.name == "subagents-nb-on-end"])
+        assert len(called) == times
+
+    expect()
+    heard(running(), 0)
+    heard(asking("Go on?"), 1)
+    heard(asking("Go on?"), 1)
+    heard(asking("Go on?", "And then?"), 2)
+    silent = running(attention=Attention(kind="idle", text="Nothing was heard for 60 s.", since_s=0.0))
+    heard(silent, 3)
+    heard(silent, 3)
+    heard(running(), 3)
+    heard(silent, 4)
+    heard(lost(), 4)
 
 
 def test_closing_forgets_everything(notices: Notices, expect: Expect) -> None:

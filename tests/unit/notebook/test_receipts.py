@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from card_samples import running
+from card_samples import queued, running
 
 from subagents_nb.domain.control import ControlAnswer
-from subagents_nb.notebook.receipts import Said, steered
+from subagents_nb.notebook.receipts import Said, drained, retuned, steered
+
+
+def answer(outcome: str | None) -> ControlAnswer | None:
+    fields = {"run_id": "r", "request_id": "x", "outcome": outcome, "answered_at": "now"}
+    return ControlAnswer.model_validate(fields) if outcome else None
 
 
 @pytest.mark.parametrize(
@@ -20,11 +25,40 @@ from subagents_nb.notebook.receipts import Said, steered
     ],
 )
 def test_a_receipt_is_said_in_a_line(outcome: str | None, follow_up: bool, said: str) -> None:
-    fields = {"run_id": "r", "request_id": "x", "outcome": outcome, "answered_at": "now"}
-    receipt = ControlAnswer.model_validate(fields) if outcome else None
-    found = steered(running(), receipt, follow_up=follow_up)
+    found = steered(running(), answer(outcome), follow_up=follow_up)
     assert repr(found) == found.text == said
     assert found.outcome == (outcome or "queued")
+
+
+def test_a_run_that_waits_for_a_place_tells_its_agent_when_it_has_begun() -> None:
+    found = steered(queued(), answer("queued"))
+    assert found.text == "Waiting; the agent is told when the run has begun, which waits for a free place."
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        ("accepted", "find: retuned: timeout 1h"),
+        ("queued", "find: queued: timeout 1h; the run waits for a free place and begins with that"),
+        ("too-late", "find: too-late: nothing was changed, for the run is ending already"),
+        (None, "find: queued: timeout 1h; the run is busy and hears of it later"),
+    ],
+)
+def test_limits_are_only_said_to_be_changed_if_they_are(outcome: str | None, said: str) -> None:
+    assert repr(retuned("find", answer(outcome), "timeout 1h")) == said
+
+
+@pytest.mark.parametrize(
+    ("outcome", "began", "said"),
+    [
+        ("accepted", True, "find: draining: it finishes what runs and starts nothing new"),
+        ("accepted", False, "find: stopped: it waited for a free place, and never begins now"),
+        ("too-late", True, "find: too-late: the run is ending already"),
+        (None, True, "find: queued: the run is busy and hears of it later; until then it may start more"),
+    ],
+)
+def test_a_run_is_only_said_to_drain_if_it_does(outcome: str | None, began: bool, said: str) -> None:
+    assert repr(drained("find", answer(outcome), began=began)) == said
 
 
 def test_what_is_quoted_from_a_run_is_one_clean_line() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from card_page import Page
 from support import make_result, make_status, run_id
 
 from subagents_nb.domain.snapshot import Snapshot
@@ -40,7 +41,21 @@ def test_the_card_of_a_new_run_says_why_no_other_stood_in() -> None:
     note = "Launched anew: data/<b>.csv changed since scout-ab12."
     anew = Snapshot(run_id=run_id(), result=make_result(notes=("something", note)))
     assert note in card_text(anew)
-    assert "data/&lt;b&gt;.csv changed since scout-ab12" in card_html(anew)
+    assert Page(card_html(anew)).text.count(note) == 1
+
+
+def test_a_card_that_was_found_does_not_say_besides_that_it_was_launched_anew_once() -> None:
+    notes = ("model chosen: the first key", "Launched anew: a.csv changed since scout-ab12.")
+    found = Snapshot(run_id=run_id(), result=make_result(notes=notes))
+    for card in (card_html(found, Beside(reused="reused: it")), card_text(found, Beside(reused="reused: it"))):
+        assert "reused: it" in card
+        assert "anew" not in card
+    assert "model chosen: the first key" in card_html(found)
+
+
+def test_no_number_of_notes_hides_why_no_other_stood_in() -> None:
+    notes = (*(f"note {number}" for number in range(9)), "Launched anew: a.csv changed since scout-ab12.")
+    assert "a.csv changed since scout-ab12." in card_html(Snapshot(run_id=run_id(), result=make_result(notes=notes)))
 
 
 def test_a_dry_run_says_what_it_would_find_or_why_not() -> None:

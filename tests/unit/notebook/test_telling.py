@@ -76,7 +76,7 @@ def test_ends_are_lines_with_the_one_thing_to_do() -> None:
 
 
 def test_many_ends_are_cut_with_their_number_and_a_fault_is_told() -> None:
-    told = bundle(*[lost()] * 20, fault="KeyError: 'x'")
+    told = bundle(*[lost()] * 20, fault="Your on_end function failed: KeyError: 'x'")
     assert told["text/plain"].count("\n") == 10
     assert "… and 12 more runs: %subagent_status" in told["text/plain"]
     assert "Your on_end function failed: KeyError: 'x'" in Page(told["text/html"]).text

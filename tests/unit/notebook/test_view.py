@@ -6,18 +6,23 @@ from typing import Any
 
 import pytest
 from card_samples import RUN_ID, answered, asking, ended, gave, lost, planned, queued, refused, running, unreadable
+from chain_samples import live
 
 from subagents_nb.domain.attention import Attention
+from subagents_nb.domain.questions import OpenQuestion
 from subagents_nb.domain.records import StepStatus, ToolRow
 from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.domain.stages import Stage
 from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.notebook.card import card_html
 from subagents_nb.notebook.endings import ending
-from subagents_nb.notebook.view import now, text_line, widget_state
+from subagents_nb.notebook.tables import runs_table_text
+from subagents_nb.notebook.view import live_text, now, text_line, widget_state
 
 TRAITS = {
     "run_id", "name", "state", "agent", "model", "elapsed_s", "deadline_s", "tokens_in", "tokens_out", "cost",
     "tool_calls", "tool_limit", "refusals", "tools", "tail", "tail_end", "note", "error", "reason", "stopping",
-    "questions", "attention", "waited_s", "graph",
+    "questions", "attention", "waited_s", "graph", "reused",
 }  # fmt: skip
 
 
@@ -68,6 +73,23 @@ def test_open_questions_are_told_with_their_choices_and_the_state_stays_what_it_
     assert len(widget_state(asking(*"abcdefgh"))["questions"]) == 4
 
 
+def test_in_a_chain_a_question_says_which_step_asks() -> None:
+    steps = tuple(
+        StepStatus(index=index, agent="scout", model="m", state=StepState.RUNNING, label=label)
+        for index, label in enumerate(("", "beta"))
+    )
+    stage = Stage(kind="parallel", label="2 agents", state=StepState.RUNNING, steps=(0, 1))
+    asked = OpenQuestion(question_id="q1", step=1, text="Keep it?", asked_at="2026-01-01T00:00:00Z")
+    snapshot = asking(questions=(asked, asked.model_copy(update={"step": 0})), steps=steps, stages=(stage,))
+    assert [one["text"] for one in widget_state(snapshot)["questions"]] == [
+        "step 1 (beta): Keep it?",
+        "step 0 (scout): Keep it?",
+    ]
+    assert "asks you: step 1 (beta): “Keep it?”" in text_line(snapshot)
+    assert now(snapshot) == "step 1 (beta): “Keep it?”"
+    assert "step 1 (beta): “Keep it?”" in card_html(snapshot)
+
+
 def test_an_ended_run_asks_nothing_and_needs_no_look() -> None:
     seen = Attention(kind="idle", text="Nothing was heard for 60 s.", since_s=0.0)
     snapshot = asking(attention=seen).model_copy(update={"result": ended("stopped").result})
@@ -98,6 +120,18 @@ def test_a_run_that_can_not_be_read_is_lost_for_the_page_and_says_why() -> None:
 
 def test_a_run_of_which_nothing_is_there_yet_is_unknown() -> None:
     assert widget_state(Snapshot(run_id=RUN_ID))["state"] == "unknown"
+
+
+def test_a_run_whose_process_is_frozen_says_so_wherever_it_is_shown() -> None:
+    frozen = running().model_copy(update={"unheard_s": 75.0})
+    assert now(frozen) == widget_state(frozen)["attention"] == "No word came from its process for 75 s."
+    assert "No word came from its process for 75 s." in card_html(frozen)
+    assert "running · no word from its process · attach again" in text_line(frozen)
+    assert text_line(frozen) == text_line(frozen.model_copy(update={"unheard_s": 90.0}))
+    told = runs_table_text([frozen])
+    assert "No word came from its process for 75 s." in told
+    for other in (running().model_copy(update={"unheard_s": 14.0}), ended().model_copy(update={"unheard_s": 75.0})):
+        assert "No word" not in now(other) + text_line(other)
 
 
 def test_stopping_is_told_only_while_the_run_lives() -> None:
@@ -193,3 +227,27 @@ def test_a_run_that_lives_or_is_complete_has_no_ending() -> None:
 )
 def test_one_line_of_an_answer_has_no_marks_of_markdown(text: str, said: str) -> None:
     assert now(answered(text)) == said
+
+
+ANEW = "Launched anew: data.csv changed since scout-ab12."
+FOUND = "reused: it was at work already (launched 2 minutes ago)"
+
+
+def test_the_page_is_told_how_the_launch_came_by_the_run_and_other_notes_apart_from_it() -> None:
+    for notes in (("model chosen: the first key", ANEW), (ANEW, "model chosen: the first key")):
+        state = widget_state(running(notes=notes))
+        assert (state["reused"], state["note"]) == (ANEW, "model chosen: the first key")
+        assert widget_state(running(notes=notes), FOUND)["reused"] == FOUND
+    assert (widget_state(running())["reused"], widget_state(running())["note"]) == ("", "")
+    assert len(widget_state(running(), FOUND * 99)["reused"]) <= 300
+    assert len(widget_state(running(notes=(ANEW * 99,)))["reused"]) <= 300
+
+
+@pytest.mark.parametrize("snapshot", [running(), live()])
+def test_what_stands_for_a_live_view_says_it_in_a_line_of_its_own(snapshot: Snapshot) -> None:
+    assert live_text(snapshot) == text_line(snapshot)
+    assert live_text(snapshot, FOUND) == f"{text_line(snapshot)}\n{FOUND}"
+    assert snapshot.status is not None
+    anew = snapshot.model_copy(update={"status": snapshot.status.model_copy(update={"notes": (ANEW,)})})
+    assert live_text(anew) == f"{text_line(snapshot)}\n{ANEW}"
+    assert live_text(anew, FOUND) == f"{text_line(snapshot)}\n{FOUND}"

@@ -1,0 +1,213 @@
+"""Show a sweep: a plain table that is published anew while its runs go on, so that a saved notebook is always right."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.experiments.places import Place, Reading, reading_of, sweep_text, tally, whence_text
+from subagents_nb.experiments.sweeps import Sweep
+from subagents_nb.launching.watch import WATCHER
+from subagents_nb.notebook.compare_view import sweep_html
+from subagents_nb.notebook.notices import NOTICES
+from subagents_nb.notebook.show import cell_id, display_mode
+
+EVERY_S = 1.0
+Bundle = dict[str, str]
+_live: list[SweepView] = []
+_ends: deque[SweepView] = deque(maxlen=100)
+
+
+class SweepView:
+    """One table on the page, until nothing of the sweep goes on any more. `publish` puts a new one in its place.
+
+    It reads a run once and is told by the watcher afterwards. `where` is the cell that shows it, and which execution
+    of that cell.
+    """
+
+    def __init__(
+        self,
+        sweep: Sweep,
+        publish: Callable[[Bundle], None],
+        *,
+        where: tuple[str | None, str] = (None, ""),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._sweep = sweep
+        self._publish = publish
+        self._clock = clock
+        self.where = where
+        self._guard = threading.RLock()
+        self._heard: dict[str, Reading] = {}
+        self._stops: dict[str, Callable[[], None]] = {}  # of the live runs
+        self._unobserve: Callable[[], None] = _nothing
+        self._stale = False
+        self._last = clock()
+        self._over = False
+
+    def start(self, show: Callable[[Bundle], None]) -> None:
+        """Put the table on the page with `show`, and begin to follow the sweep if anything goes on."""
+        with self._guard:
+            for run_id in self._sweep.ids:
+                self._heard[run_id] = self._sweep.read(run_id)
+            first = self.bundle()
+            show(first)
+            self._unobserve = self._sweep.observe(self.grow)
+            self._follow()
+            if self._is_idle():
+                if self.bundle() != first:  # the last was launched, and ended, just now
+                    self._show()
+                self.drop()
+
+    def bundle(self) -> Bundle:
+        """Return what is shown now."""
+        with self._guard:
+            return bundle_of(self._sweep, self._sweep.places(self._heard))
+
+    def grow(self) -> None:
+        """Follow the runs that were not known before; end if nothing goes on any more."""
+        with self._guard:
+            if self._over:
+                return
+            self._stale = True
+            self._follow()
+            self._end_if_idle()
+
+    def hear(self, snapshot: Snapshot) -> None:
+        """Take a new reading of one run; what changed is shown with the next tick, the last of all at once."""
+        with self._guard:
+            if self._over:
+                return
+            reading = reading_of(snapshot)
+            self._stale |= self._heard.get(snapshot.run_id) != reading
+            self._heard[snapshot.run_id] = reading
+            if snapshot.ended:
+                self._stops.pop(snapshot.run_id, None)
+                self._end_if_idle()
+
+    def tick(self) -> None:
+        """Show what changed, if the last change was shown a while ago."""
+        with self._guard:
+            if self._stale and not self._over and self._clock() - self._last >= EVERY_S:
+                self._show()
+
+    def again(self) -> None:
+        """Publish once more how it stands."""
+        self._publish(self.bundle())
+
+    def leave(self) -> None:
+        """Show what changed, and nothing afterwards; the runs go on."""
+        with self._guard:
+            if self._over:
+                return
+            self.drop()
+            if self._stale:
+                self._show()
+
+    def drop(self) -> None:
+        """Show nothing any more: the page has no place for it."""
+        with self._guard:
+            self._over = True
+            for stop in self._stops.values():
+                stop()
+            self._stops.clear()
+            self._unobserve()
+            if self in _live:
+                _live.remove(self)
+
+    def _follow(self) -> None:
+        for run_id in self._sweep.ids:
+            reading = self._heard.get(run_id) or self._sweep.read(run_id)
+            self._heard[run_id] = reading
+            if run_id in self._stops or not (reading.live or reading.state is None):
+                continue
+            run = self._sweep.handle(run_id)
+            NOTICES.expect(run)
+            NOTICES.shown(run_id)
+            self._stops[run_id] = WATCHER.follow(run.home, run_id, self.hear, tick=self.tick)
+
+    def _is_idle(self) -> bool:
+        return not self._stops and not self._sweep.launching
+
+    def _end_if_idle(self) -> None:
+        if self._is_idle():
+            _ends.append(self)  # first, or a cell that begins just now would miss it
+            self.leave()
+
+    def _show(self) -> None:
+        self._stale, self._last = False, self._clock()
+        self._publish(self.bundle())
+
+
+def bundle_of(sweep: Sweep, places: list[Place]) -> Bundle:
+    """Return what a saved notebook keeps."""
+    counts = tally(place.reading for place in places)
+    return {"text/html": sweep_html(sweep, places), "text/plain": _text(sweep, counts)}
+
+
+def _text(sweep: Sweep, counts: Mapping[str, int]) -> str:
+    whence = whence_text(sweep.found, sweep.launched)
+    return sweep_text(sweep.name, counts, whence, sweep.note, launching=sweep.launching)
+
+
+def show_sweep(sweep: Sweep) -> bool:
+    """Show a sweep where it is: a table that follows it, or a line of text in a terminal.
+
+    A cell that is run again shows one: that of its last time is left alone. Return whether the view will show the end
+    by itself; a line of text can't.
+    """
+    from IPython.core.getipython import get_ipython
+
+    shell: Any = get_ipython()
+    if display_mode(shell) == "text":
+        sys.stdout.write(f"{_text(sweep, sweep.counts())}\n")
+        return False
+    transient = {"display_id": f"subagents-nb-{secrets.token_hex(8)}"}
+
+    def publish(data: Bundle) -> None:
+        shell.display_pub.publish(data=data, metadata={}, transient=transient, update=True)
+
+    def show(data: Bundle) -> None:
+        shell.display_pub.publish(data=data, metadata={}, transient=transient)
+
+    view = SweepView(sweep, publish, where=(cell_id(shell), _execution(shell)))
+    for earlier in list(_live):
+        if earlier.where[0] is not None and earlier.where[0] == view.where[0] and earlier.where != view.where:
+            earlier.drop()
+    _live.append(view)
+    view.start(show)
+    return True
+
+
+def repeat_ends(*, publish: bool) -> None:
+    """Publish once more the last tables of the sweeps that ended since the last call, or only forget them.
+
+    A program that executes a notebook listens while a cell runs. What is published between two cells is lost to it.
+    """
+    while _ends:
+        view = _ends.popleft()
+        if publish:
+            view.again()
+
+
+def leave_all() -> None:
+    """Leave every table as it stands and stop following its runs, which go on."""
+    for view in list(_live):
+        view.leave()
+    _ends.clear()
+
+
+def _execution(shell: Any) -> str:
+    parent: Any = shell.get_parent() if hasattr(shell, "get_parent") else None
+    header = parent.get("header") if isinstance(parent, dict) else None
+    return str(header.get("msg_id", "")) if isinstance(header, dict) else ""
+
+
+def _nothing() -> None:
+    """Stop nothing."""
