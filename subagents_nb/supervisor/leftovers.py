@@ -15,6 +15,8 @@ from subagents_nb.domain.records import ChildEnd
 from subagents_nb.store.processes import Process, can_look, end, everyone, mark_in
 
 Fallen = Callable[[], Iterable[int]]
+_TRACED_ROUNDS = 3  # a process of the run may have been forking while we looked
+_MOST_ROUNDS = 40  # and what other runs that die at this moment leave behind goes on falling to us
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +58,17 @@ def end_leftovers(
         return Leftovers()
     search = _Search(group, mark, since, tuple(row for row in recorded if row.what != "notice" and row.pid > 1), fallen)
     ended: set[int] = set()
-    for _ in range(3):  # a process may have been forking while we looked
-        found, doubtful = search.find()
+    traced_rounds = 0
+    for _ in range(_MOST_ROUNDS):
+        found, traced, doubtful = search.find()
         if not found:
             return Leftovers(tuple(sorted(ended)), empty=not doubtful)
         ended.update(process.pid for process in found if end(process))
-    return Leftovers(tuple(sorted(ended)), empty=not any(search.find()))
+        traced_rounds += traced
+        if traced_rounds == _TRACED_ROUNDS:
+            break
+    found, _, doubtful = search.find()
+    return Leftovers(tuple(sorted(ended)), empty=not (found or doubtful))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +79,17 @@ class _Search:
     recorded: tuple[ChildEnd, ...]
     fallen: Fallen
 
-    def find(self) -> tuple[list[Process], bool]:
-        """Return the living processes of the run, and whether there are others that may be but can't be proved to."""
+    def find(self) -> tuple[list[Process], bool, bool]:
+        """Return the living processes of the run, or of no run that lives.
+
+        And whether a trace of the run led to one of them, and whether there are others to which one leads that proves
+        nothing.
+        """
         seen = everyone()
         own = os.getpid()
         living = {p.pid: p for p in seen.values() if not p.ended and p.pid > 1 and p.pid not in (own, self.group)}
-        fallen = set(self.fallen())
-        proved = {p.pid for p in living.values() if p.pid in fallen or (self.group and p.group == self.group)}
+        fallen = {pid for pid in self.fallen() if pid in living and mark_in(pid) in (self.mark, None)}
+        proved = {p.pid for p in living.values() if self.group and p.group == self.group}
         doubtful = False
         for row in self.recorded:
             led = [p for p in living.values() if row.pid in (p.pid, p.session, p.group)]
@@ -91,7 +102,8 @@ class _Search:
                 proved.update(p.pid for p in led if row.start_ticks is not None and p.ticks >= row.start_ticks)
         proved = {pid for pid in proved if mark_in(pid) in (self.mark, None)}
         proved.update(p.pid for p in living.values() if p.pid not in proved and self._is_marked(p))
-        return [living[pid] for pid in self._with_descendants(proved, living)], doubtful
+        found = self._with_descendants(proved | fallen, living)
+        return [living[pid] for pid in found], bool(proved), doubtful
 
     def _is_marked(self, process: Process) -> bool:
         """Whoever began before the run did can't belong to it; to read its environment would be the costly part."""
