@@ -27,10 +27,10 @@ def test_a_cell_exports_a_run_and_writes_its_transcript_beside_the_notebook(kern
 def test_a_cell_exports_a_sweep_a_comparison_and_a_list_by_their_variables(kernel: Kernel) -> None:
     kernel.ok("%%subagent scout --model scripted:echo --sweep word=a,b -o swept --wait -q\nSay {{word}}")
     kernel.ok("from subagents_nb import compare\nfound, some = compare(swept), [swept.runs[0], swept]")
-    first = kernel.ok("%subagent_export swept --to inspect --set folder=logs").plain.splitlines()
+    first = kernel.ok("%subagent_export swept --to inspect --set folder=many").plain.splitlines()
     assert [line.split(": ")[1] for line in first] == ["created", "created"]
     for words in ("found", "some", "swept found some"):
-        again = kernel.ok(f"%subagent_export {words} --to inspect --set folder=logs").plain.splitlines()
+        again = kernel.ok(f"%subagent_export {words} --to inspect --set folder=many").plain.splitlines()
         assert [line.split(": ")[1] for line in again] == ["unchanged", "unchanged"]
 
 
