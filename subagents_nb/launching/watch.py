@@ -29,7 +29,8 @@ Tick = Callable[[], None]
 _log = logging.getLogger(__name__)
 _DEBOUNCE_MS, _STEP_MS = 20, 10
 _POLL_S = 2.0
-_LIVENESS_S = 0.5
+# How often it is asked whether the processes still live: each look costs the same, so many runs are asked less often.
+_LIVENESS_S, _LIVENESS_EACH_S, _LIVENESS_MOST_S = 0.5, 0.03, 5.0
 _TICK_MS = 250
 _UNREAD_TIMES = 3
 _UNHEARD_EVERY_S = 5.0
@@ -131,6 +132,7 @@ class Watcher:
         except (OSError, RuntimeError) as error:
             _log.warning("no file events (%s); runs are looked at four times a second", error)
             notify = _Polling()
+        liveness_s = min(max(_LIVENESS_S, _LIVENESS_EACH_S * len(directories)), _LIVENESS_MOST_S)
         with contextlib.closing(notify):
             self._check_all()
             polled = judged = time.monotonic()
@@ -144,7 +146,7 @@ class Watcher:
                         self._check(str(run_id))
                 self._tick()
                 now = time.monotonic()
-                if now - judged >= _LIVENESS_S:
+                if now - judged >= liveness_s:
                     judged = now
                     self._judge()
                 if now - polled >= _POLL_S:
