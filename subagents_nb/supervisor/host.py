@@ -12,9 +12,15 @@ import gc
 import os
 import sys
 
+from subagents_nb.supervisor.hostlock import take_lock
+
 if __name__ == "__main__":
     # Collecting while importing costs a third of the time of a start.
     gc.disable()
+    # Our starter starts nobody else while this process lives or the lock is held; from now on one of these is so.
+    _lock = take_lock(os.path.join(sys.argv[1], "supervisor", f"{sys.argv[2]}.lock"))
+    if _lock is None:
+        os._exit(0)
     if os.fork():
         os._exit(0)  # our starter reaps this one at once and never has us for a child
     os.setsid()
@@ -307,14 +313,15 @@ def _birth(message: dict[str, Any]) -> Birth:
     return Birth(run_id, str(message["token"]), str(message["cwd"]), environ)
 
 
-def main(argv: list[str]) -> int:
-    """Become the supervisor of HOME for KEY, unless there is one."""
+def main(argv: list[str], *, is_held: bool = False) -> int:
+    """Become the supervisor of HOME for KEY, unless there is one. `is_held` says that the lock is ours already."""
     home, key, mode = StoreHome(Path(argv[0])), argv[1], argv[2] if len(argv) > 2 else "warm"
     os.umask(0o077)
-    try:
-        hold(home.supervisor / f"{key}.lock")
-    except BlockingIOError:
-        return 0
+    if not is_held:
+        try:
+            hold(home.supervisor / f"{key}.lock")
+        except BlockingIOError:
+            return 0
     os.chdir("/")
     adopt_orphans()
     host = Host(home, key, forking=mode == "warm")
@@ -337,4 +344,4 @@ def _warm_up() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:], is_held=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -25,7 +26,7 @@ from subagents_nb.store import FileRuns, StoreHome, open_home
 from subagents_nb.store.lock import probe
 from subagents_nb.supervisor import wire
 from subagents_nb.supervisor.identity import is_zombie
-from subagents_nb.supervisor.start import host_key
+from subagents_nb.supervisor.start import connect_queue, host_key
 
 pytestmark = pytest.mark.timeout(60)
 KEY = "test-cold"  # a cold one imports no model stack and is up at once
@@ -369,3 +370,15 @@ def test_the_first_run_that_waits_is_queued_before_the_supervisor_can_start_any(
     assert waiting.status.waits_for_place
     first.stop()
     assert waiting.result(60) == "my turn"
+
+
+def test_a_launcher_starts_one_supervisor_and_no_rival_waits_to_take_over(store_home: StoreHome) -> None:
+    connect_queue(store_home).close()
+    pid = pid_of(store_home.supervisor / f"{host_key('cold')}.sock")
+    up = set()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = path.read_bytes().split(b"\0")
+            if b"subagents_nb.supervisor.host" in words and os.fsencode(store_home.root) in words:
+                up.add(int(path.parent.name))
+    assert up == {pid}
