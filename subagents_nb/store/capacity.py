@@ -211,6 +211,7 @@ def _lock(path: Path | str) -> int | None:
 
 
 def _is_held(path: Path) -> bool:
+    """Say whether a place is taken. Without descriptors it raises, unlike `probe`: what can't be seen is not free."""
     try:
         handle = DISK.open(path, os.O_RDONLY)
     except FileNotFoundError:
