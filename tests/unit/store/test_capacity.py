@@ -118,15 +118,18 @@ def test_a_process_halted_while_it_counts_lets_nobody_pass_the_limit(home: Store
 
 
 def test_many_at_once_are_never_more_than_the_limit(home: StoreHome) -> None:
-    held, most, refused, guard = 0, 0, 0, threading.Lock()
+    held, most, guard = 0, 0, threading.Lock()
+    first = [take_place(home, 3) for _ in range(3)]
+    assert None not in first and take_place(home, 3) is None  # however the threads below are scheduled
+    for place in first:
+        os.close(int(place or -1))
 
     def work() -> None:
-        nonlocal held, most, refused
+        nonlocal held, most
         for _ in range(40):
             place = take_place(home, 3)
             with guard:
                 if place is None:
-                    refused += 1
                     continue
                 held += 1
                 most = max(most, held)
@@ -140,5 +143,5 @@ def test_many_at_once_are_never_more_than_the_limit(home: StoreHome) -> None:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert most <= 3 and refused
+    assert 1 <= most <= 3
     until(lambda: places_taken(home) == 0, 5)
