@@ -32,7 +32,15 @@ class Sent:
         if self.link is None:
             return f"{self.name}: failed: {self.error}"
         notes = f" ({'; '.join(self.link.notes)})" if self.link.notes else ""
-        return f"{self.name}: {self.outcome}: {self.link.url or self.link.remote_id}{notes}"
+        return f"{self.name}: {self.outcome}: {_where(self.link)}{notes}"
+
+
+def _where(link: Link) -> str:
+    """Say where a run is now. A file is named from here, or by its name alone: notebooks are saved and handed on."""
+    if not link.url or not os.path.isabs(link.url):
+        return link.url or link.remote_id
+    here = f"{os.getcwd()}{os.sep}"
+    return link.url.removeprefix(here) if link.url.startswith(here) else link.remote_id
 
 
 class Export(Sequence[Sent]):

@@ -18,7 +18,7 @@ def test_a_cell_exports_a_run_and_writes_its_transcript_beside_the_notebook(kern
     nbformat.validate(nbformat.read(kernel.work / "a-run-transcript.ipynb", as_version=4))
 
     sent = kernel.ok("%subagent_export run --to inspect --set folder=logs").plain
-    assert sent.startswith("a run: created: ")
+    assert sent.startswith("a run: created: logs/") and str(kernel.work) not in sent
     (log,) = (kernel.work / "logs").iterdir()
     assert json.loads(log.read_text())["samples"][0]["output"]["completion"] == "Say <b>hi</b>\n"
     assert kernel.ok("%subagent_export run --to inspect --set folder=logs").plain.startswith("a run: unchanged: ")
