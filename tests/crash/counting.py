@@ -1,9 +1,16 @@
-"""What was planned and what ran, by test."""
+"""What was planned and what ran, by test; and how often rare races are tried here and in the long lane."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass, field
+import os
+from dataclasses import dataclass
+
+SOAK = os.environ.get("SOAK") == "1"
+
+
+def times(here: int, soak: int) -> int:
+    """Return how often something is tried: `here` with every change, `soak` in the long lane (`make soak`)."""
+    return soak if SOAK else here
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,42 +31,3 @@ class Planned:
         if ran < self.at_least if self.at_least else ran != self.cases:
             return f"row {self.row}: {ran} of {self.number} cases ran"
         return ""
-
-
-@dataclass(slots=True)
-class Ledger:
-    whole: bool = False  # the whole folder is run, not a part of it
-    everywhere: bool = False  # and so is every other file with a row of the matrix
-    narrowed: bool = False  # single tests of a file are run
-    planned: dict[str, Planned] = field(default_factory=dict)
-    elsewhere: dict[str, Planned] = field(default_factory=dict)  # in other folders: such a test counts for itself
-    left_out: dict[str, str] = field(default_factory=dict)
-    _ran: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-
-    def plan(self, test: str, planned: Planned) -> None:
-        self.planned[test] = planned
-
-    def ran(self, test: str, n: int) -> None:
-        self._ran[test] += n
-
-    def leave_out(self, test: str, why: str) -> None:
-        self.left_out[test] = why
-
-    def faults(self) -> list[str]:
-        """Return every test that did not run what it planned."""
-        found = []
-        for test, plan in self.planned.items():
-            fault = plan.fault(self._ran[test])
-            if fault and test not in self.left_out:
-                found.append(f"{fault} in {test}")
-        return found
-
-    def rows(self) -> dict[int, int]:
-        """Return how many cases were planned for each row, here and elsewhere."""
-        totals: dict[int, int] = defaultdict(int)
-        for plan in (*self.planned.values(), *self.elsewhere.values()):
-            totals[plan.row] += plan.number
-        return dict(totals)
-
-
-LEDGER = Ledger()

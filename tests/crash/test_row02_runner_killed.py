@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from crash.counting import times
 from crash.lives import event_lines
 from support import alive, marked_processes, until
 
@@ -21,7 +22,7 @@ from subagents_nb.supervisor.sweeping import sweep
 
 Case = Callable[..., None]
 SEED = 20260301
-POINTS, AT_ONCE = int(os.environ.get("CRASH_POINTS", "25")), 8
+POINTS, AT_ONCE = times(5, 250), 8
 SPREAD_S = 0.6
 # One grandchild in the run's group and one that has left it.
 COMMAND = "RUN: echo begun; (setsid sleep 300 &) ; sleep 300"
@@ -86,7 +87,7 @@ def test_runs_killed_at_any_moment_are_listed_and_end_once(
     assert set(ids) <= {run.id for run in runs()}
     print("ends", ends, "with a tool at work", tools)
     assert ends <= {RunState.LOST, RunState.FAILED} and RunState.LOST in ends
-    assert tools > 20, "the kills came too early to meet grandchildren"
+    assert tools > POINTS * AT_ONCE // 10, "the kills came too early to meet grandchildren"
 
 
 @pytest.mark.row(2, cases=8)

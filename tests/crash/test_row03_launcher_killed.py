@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 
 import pytest
+from crash.counting import times
 from crash.lives import LONG_AGO, event_lines
 from support import CHILDREN, processes_of, until
 
@@ -17,7 +18,7 @@ from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.capacity import places_taken
 
 Case = Callable[..., None]
-WARM, COLD = 25, 3
+WARM, COLD = times(5, 25), times(1, 3)
 GAPS = ["placed", "stored", "asked", "started", "status", "proceed", "random", "abandon"]
 
 

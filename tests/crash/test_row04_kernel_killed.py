@@ -1,4 +1,4 @@
-"""A real kernel with fifty live runs is killed or restarted: fifty results, and a new kernel has all at once."""
+"""A real kernel with many live runs is killed or restarted: as many results, and a new kernel has all at once."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from crash.counting import times
 from support import alive, until
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "notebook"))
@@ -20,8 +21,8 @@ from subagents_nb.domain.states import RunState
 from subagents_nb.store import FileRuns
 
 Case = Callable[..., None]
-MANY = 50
-ROUNDS = int(os.environ.get("CRASH_ROUNDS", "1"))
+MANY = times(20, 50)
+ROUNDS = times(1, 10)
 LASTS_S = 8
 
 COUNT = f"MANY = {MANY}\n"
@@ -94,7 +95,7 @@ def restart(kernel: Kernel) -> None:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("end", [kill, kill_group, restart], ids=lambda end: end.__name__)
 @pytest.mark.parametrize("round_", range(ROUNDS))
-def test_fifty_live_runs_outlive_their_kernel(
+def test_many_live_runs_outlive_their_kernel(
     kernels: Callable[[], Kernel], end: Callable[[Kernel], None], round_: int, case: Case
 ) -> None:
     first = kernels()

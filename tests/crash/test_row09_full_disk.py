@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from crash.counting import times
 from crash.disks import FaultyDisk, raising
 from crash.lives import a_plan, event_lines, exit_code, fork, live, made, script, temps
 from support import alive, until
@@ -26,6 +27,7 @@ from subagents_nb.store.disk import DISK
 Case = Callable[..., None]
 ERRORS = [errno.ENOSPC, errno.EACCES, errno.EMFILE, errno.EIO]
 AT_ONCE = 8
+EVERY = times(5, 1)  # so many calls lie between two that are refused
 OUTAGE_S = 0.7
 
 
@@ -40,12 +42,12 @@ def expect_well(home: StoreHome, plan: LaunchPlan) -> None:
     assert temps(home.run(plan.run_id).root) == []
 
 
-@pytest.mark.row(10, at_least=35 * len(ERRORS))
+@pytest.mark.row(10, at_least=35 // EVERY * len(ERRORS))
 @pytest.mark.timeout(120)
 def test_one_refused_call_of_a_runner_costs_no_run(store_home: StoreHome, case: Case) -> None:
-    model, at, over = working(), 0, False
+    model, at, over = working(), 1 - EVERY, False
     while not over:
-        at += 1
+        at += EVERY
         begun = []
         for number in ERRORS:
             plan = a_plan(at, model=model)
@@ -84,13 +86,13 @@ def test_a_launch_that_the_disk_refuses_at_any_call_leaves_nothing(
             return
 
 
-@pytest.mark.row(9, at_least=35)
+@pytest.mark.row(9, at_least=35 // EVERY)
 @pytest.mark.timeout(120)
 def test_a_disk_that_is_full_from_any_call_on_and_then_has_room_again(store_home: StoreHome, case: Case) -> None:
-    model, at, calls = working(), 0, 10**6
-    while at < calls:
+    model, at, over = working(), 1, False
+    while not over:
         batch = []
-        for at in range(at + 1, at + 1 + AT_ONCE):  # noqa: B020 - goes on where the last batch ended
+        for at in range(at, at + AT_ONCE * EVERY, EVERY):  # noqa: B020 - goes on where the last batch ended
             plan = a_plan(at, model=model)
             batch.append((plan, fork(lambda at=at, plan=plan: outlast(store_home, plan, at))))
         for plan, pid in batch:
@@ -98,9 +100,10 @@ def test_a_disk_that_is_full_from_any_call_on_and_then_has_room_again(store_home
             assert code in (0, 1), f"{code}: {store_home.run(plan.run_id).err.read_text()}"
             expect_well(store_home, plan)
             if code == 1:
-                calls = 0  # the run had ended before its disk was full
+                over = True  # the run had ended before its disk was full
             else:
                 case()
+        at += EVERY
 
 
 def outlast(home: StoreHome, plan: LaunchPlan, at: int) -> int:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from crash.counting import times
 from crash.lives import a_plan, exit_code, fork, store
 from support import CHILDREN, make_result
 
@@ -19,7 +20,7 @@ from subagents_nb.store.clock import utc_now
 from subagents_nb.store.lock import hold
 
 Case = Callable[..., None]
-SECONDS = float(os.environ.get("CRASH_READ_SECONDS", "15"))
+SECONDS = times(4, 60)
 A_SECOND = 833  # 50,000 reads in a minute
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 
 import pytest
+from crash.counting import times
 from crash.lives import a_plan, made, settings
 from support import CHILDREN, until
 
@@ -21,8 +21,8 @@ from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.supervisor.identity import identify
 
 Case = Callable[..., None]
-SWEEPS = int(os.environ.get("CRASH_SWEEPS", "170"))
-STOPS = int(os.environ.get("CRASH_STOPS", "30"))
+SWEEPS = times(34, 400)
+STOPS = times(10, 100)
 AT_ONCE = 10
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from crash.counting import times
 from crash.lives import a_plan, exit_code, fork, made, script, settings
 from support import make_result, until
 
@@ -26,7 +27,7 @@ from subagents_nb.supervisor.sweeping import sweep
 
 Case = Callable[..., None]
 SEED = 20260315
-CHEAP, REAL, AT_ONCE = 950, 50, 10
+CHEAP, REAL, AT_ONCE = times(190, 950), times(10, 50), 10
 
 
 def finish(writer: RunWriter, status: RunStatus, before_s: float, after_s: float) -> int:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 
 import pytest
+from crash.counting import times
 from crash.lives import event_lines
 from support import CHILDREN
 
@@ -15,7 +16,7 @@ from subagents_nb.domain.states import RunState
 from subagents_nb.runner.clock import WorkClock
 from subagents_nb.store import FileRuns, StoreHome
 
-TIMES = 20
+TIMES = times(4, 20)
 JUMPS = ["1", "-1", "3600", "-3600", "31536000", "-31536000", "epoch", "zone", "summer", "winter"]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from crash.counting import times
 from crash.lives import settings
 from support import CHILDREN, marked_processes, until
 
@@ -19,7 +20,7 @@ from subagents_nb.domain.states import RunState
 from subagents_nb.store import FileRuns, StoreHome
 
 Case = Callable[..., None]
-TIMES = 20
+TIMES = times(4, 20)
 GRACE_S, MORE_S = 3.0, 2.0
 
 # Kind -> state, reason, part of the message, exit code, signal, how many of its processes were ended with it.

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from crash.counting import times
 from crash.lives import a_plan, exit_code, fork, live, script
 from support import until
 
@@ -22,7 +23,7 @@ from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.usage import disk_use
 
 Case = Callable[..., None]
-MEGABYTES = int(os.environ.get("CRASH_FLOOD_MB", "50"))
+MEGABYTES = times(20, 1000)
 MB = 1024 * 1024
 FLOODS = {
     "lines": "yes 'a line of text' | head -c {n}",

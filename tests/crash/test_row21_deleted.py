@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from crash.counting import times
 from support import alive, ask_host, until
 
 from subagents_nb import Run, launch, runs
@@ -14,7 +15,7 @@ from subagents_nb.domain.states import RunState
 from subagents_nb.store import FileRuns, StoreHome, open_home
 
 Case = Callable[..., None]
-TIMES = 3
+TIMES = times(1, 3)
 
 
 def live_run() -> tuple[Run, int]:

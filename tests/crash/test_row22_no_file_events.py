@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from crash.counting import times
 from crash.lives import a_plan, made
 from support import make_result, make_status, until
 
@@ -17,7 +18,7 @@ from subagents_nb.launching.watch import Watcher
 from subagents_nb.store import StoreHome
 from subagents_nb.store.lock import hold
 
-MANY, LATE_S = 20, 2.5
+MANY, LATE_S = times(5, 20), 2.5
 SEED = 20260322
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from crash.counting import times
 from crash.lives import a_plan, exit_code, fork, made
 from support import alive, make_answer, make_request, make_result, make_status, until
 
@@ -32,7 +33,7 @@ from subagents_nb.supervisor.ending import stop_request_of
 from subagents_nb.supervisor.start import start_runner
 
 Case = Callable[..., None]
-FLIPS = int(os.environ.get("CRASH_FLIPS", "2000"))
+FLIPS = times(400, 10_000)
 SECRET = "canary-4f7d1c"
 SEED = 20260324
 NAMES = [
