@@ -15,6 +15,7 @@ from subagents_nb.catalog.places import shown_folder
 from subagents_nb.domain.scripts import BUILTIN_SCRIPTS, SCRIPT_FOLDER
 from subagents_nb.launching.gitfacts import gather_git_facts
 from subagents_nb.planning import Facts
+from subagents_nb.store.layout import default_home
 
 _EXTRA_MODULES = {"anthropic": "anthropic", "google": "google.genai", "groq": "groq", "mistral": "mistralai"}
 
@@ -35,14 +36,19 @@ def gather_facts(
     try:
         absolute = _absolute(cwd)
         problem = _cwd_problem(absolute, asked=str(cwd) if cwd is not None else None)
+        store = _store_from(absolute)
+        if problem is None and store is not None and store.partition(os.sep)[0] in (".", ".."):
+            problem, store = _within_the_store(absolute), None
     except FileNotFoundError:
-        absolute = Path(cwd or "")
+        absolute, store = Path(cwd or ""), None
         problem = "the working directory of this process is gone; change to one that is there, or give cwd whole"
     except RuntimeError as error:  # ~user without such a user
-        absolute, problem = Path(cwd or ""), f"the working directory {str(cwd)!r} can't be found: {error}"
+        absolute, store = Path(cwd or ""), None
+        problem = f"the working directory {str(cwd)!r} can't be found: {error}"
     return Facts(
         cwd=str(absolute),
         cwd_problem=problem,
+        store=store,
         environ_names=frozenset(name for name, value in environ.items() if value.strip()),
         local_problem=local_model.available(),
         missing_extras=frozenset(extra for extra, module in _EXTRA_MODULES.items() if not _installed(module)),
@@ -70,6 +76,17 @@ def _cwd_problem(path: Path, *, asked: str | None) -> str | None:
     if not os.access(path, os.R_OK | os.X_OK):
         return f"the working directory {named} can't be read; check its permissions"
     return None
+
+
+def _store_from(cwd: Path) -> str | None:
+    """Return the way from a directory to the run store; None if neither lies in the other."""
+    way = os.path.relpath(os.path.realpath(default_home()), os.path.realpath(cwd))
+    parts = way.split(os.sep)
+    return way if ".." not in parts or set(parts) == {".."} else None  # `.` and `..`: the directory lies in it
+
+
+def _within_the_store(cwd: Path) -> str:
+    return f"the working directory {shown_folder(cwd)!r} lies in the run store, which is for runs alone; choose another"
 
 
 _FOUND: set[str] = set()

@@ -35,6 +35,7 @@ class Facts(Value):
 
     cwd: str  # absolute
     cwd_problem: str | None = None
+    store: str | None = None  # where the run store lies in the working directory, relative to it; None: elsewhere
     environ_names: frozenset[str] = frozenset()  # variables that are set and not empty
     local_problem: str | None = None  # why the embedded model can't serve; None: it can
     missing_extras: frozenset[str] = frozenset()  # extras whose client is not installed

@@ -43,7 +43,13 @@ def plan_output(
     if path is None:
         return None
     if is_protected(path):
-        reasons.append(f"{what}: {given!r} is a file that no agent may write (secrets, .git, .subagents); name another")
+        reasons.append(
+            f"{what}: {given!r} is a file that no agent may write (secrets, .git, folders of agents, what "
+            "programs begin with); name another"
+        )
+        return None
+    if _is_of_the_store(path, facts):
+        reasons.append(f"{what}: {given!r} lies in the run store, where no agent may write; name another")
         return None
     if namespace is not None and not explicit and not given.startswith("/"):
         path = f"{namespace}/{path}"
@@ -68,6 +74,8 @@ def plan_reads(asked: Step, agent: AgentDefinition, facts: Facts, reasons: list[
         path = _inside(name, what, facts.cwd, reasons)
         if path is not None and is_secret(path):
             reasons.append(f"{what}: {name!r} is a file that no agent may read, since such names hold secrets")
+        elif path is not None and _is_of_the_store(path, facts):
+            reasons.append(f"{what}: {name!r} lies in the run store, and other runs are no business of an agent's")
         elif path is not None:
             found[path] = None
     return tuple(found)
@@ -83,6 +91,11 @@ def plan_progress(asked: Step, agent: AgentDefinition, reasons: list[str]) -> bo
         )
     wanted = asked.progress if asked.progress is not None else agent.progress
     return bool(wanted) and can
+
+
+def _is_of_the_store(path: str, facts: Facts) -> bool:
+    store = facts.store
+    return store is not None and (store == "." or f"{path}/".casefold().startswith(f"{store}/".casefold()))
 
 
 def _inside(given: str, what: str, cwd: str, reasons: list[str]) -> str | None:

@@ -91,6 +91,10 @@ def plan_step(
         return None
     for text in agent_notes(agent):
         ground.note(text)
+    if facts.store is not None and {"bash", "python"}.intersection(agent.effective_tools):
+        ground.note(
+            "The run store lies in the working directory: file tools keep out of it, a shell or kernel need not."
+        )
     return StepPlan(
         index=index,
         agent=agent.name,

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from subagents_nb.domain.guarded import is_secret
 from subagents_nb.domain.records import Artifact
 from subagents_nb.runner.confined import NotConfined, chunks, open_file
 from subagents_nb.store.disk import Disk
@@ -63,7 +64,12 @@ class ArtifactKeeper:
         return (str(cwd), path) in self._files
 
     def file(self, step: int, cwd: Path, path: str) -> Artifact | None:
-        """Keep a file of the workspace; one that is too large is named only. Kept again by its step, it is replaced."""
+        """Keep a file of the workspace, unless its name is a secret's; one that is too large is named only.
+
+        Kept again by its step, it is replaced.
+        """
+        if is_secret(path):
+            return None
         artifact = self._file(step, cwd, path)
         if artifact is not None:
             self._files[str(cwd), path] = artifact

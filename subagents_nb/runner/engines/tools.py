@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from pydantic_ai_harness.filesystem import FileSystemToolset
 
 from subagents_nb.domain.agent import WRITE_TOOLS
 from subagents_nb.domain.events import FileChanged
-from subagents_nb.domain.guarded import NEVER_READ, NEVER_WRITTEN
+from subagents_nb.domain.guarded import NEVER_READ, NEVER_WRITTEN, below, is_protected
 from subagents_nb.runner.engines.aside import aside
 from subagents_nb.runner.engines.base import Desk
 from subagents_nb.runner.engines.limits import cell_seconds
@@ -44,7 +45,7 @@ class Bench:
     def at(cls, desk: Desk) -> Bench:
         """Return the bench at a desk."""
         inputs = _confined(desk.inputs.root) if desk.inputs is not None else None
-        return cls(desk, _confined(desk.cwd), inputs)
+        return cls(desk, _confined(desk.cwd, store=desk.store_home), inputs)
 
     def input_path(self, path: str) -> str | None:
         """Return the path below the inputs that a path of the model's means; None if it means the workspace."""
@@ -75,12 +76,26 @@ class Bench:
         self.desk.report(FileChanged(os.path.relpath((root / path).resolve(), root)))
 
 
-def _confined(root: Path) -> FileSystemToolset[Any]:
-    return FileSystemToolset(
+class _Files(FileSystemToolset[Any]):
+    """The harness's files, which look at a walk's paths once and not once for each pattern."""
+
+    store: tuple[str, ...] = ()
+
+    def _first_matching_pattern(self, path: str, patterns: list[str]) -> str | None:
+        # A hundred patterns for each file of a tree take longer than to read it. Without this it is slow, not open.
+        found = super()._first_matching_pattern(path, patterns if is_protected(path) else list(self.store))
+        return found and re.sub(r"\[(\w)\w+\]", r"\1", found)  # as people write it
+
+
+def _confined(root: Path, *, store: Path | None = None) -> FileSystemToolset[Any]:
+    # Other runs are no business of an agent's: where the store lies in the workspace, it is not there.
+    inner = None if store is None else os.path.relpath(os.path.realpath(store), os.path.realpath(root))
+    hidden = () if inner is None or inner.partition("/")[0] == ".." else ("*",) if inner == "." else below(inner)
+    files = _Files(
         root_dir=root,
         allowed_patterns=(),
-        denied_patterns=NEVER_READ,
-        protected_patterns=NEVER_WRITTEN,
+        denied_patterns=(*NEVER_READ, *hidden),
+        protected_patterns=(*NEVER_WRITTEN, *hidden),
         max_read_lines=2000,
         max_read_chars=OUTPUT_CHARS,
         max_list_results=1000,
@@ -89,6 +104,8 @@ def _confined(root: Path) -> FileSystemToolset[Any]:
         content_hashes=False,
         tools=(),
     )
+    files.store = hidden
+    return files
 
 
 @cache

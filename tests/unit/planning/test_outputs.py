@@ -181,3 +181,24 @@ def test_progress_is_the_steps_word_else_the_agents() -> None:
 def test_an_agent_that_can_not_write_keeps_no_progress_file() -> None:
     assert progress(progress=True, tools=("read",)) is False
     assert "has no tool to write it with (write, edit, bash, python)" in progress(True, tools=("read",))[0]
+
+
+# --- where no agent writes ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", [".agents/delegate.md", "sub/.claude/agents/a.md", ".pi/agents/a.md", ".bashrc"])
+def test_an_output_is_no_agent_and_nothing_that_a_program_begins_with(path: str) -> None:
+    assert "no agent may write" in refused(path)
+    assert "no agent may write" in refused(output=path)
+
+
+def test_the_store_below_the_working_directory_is_neither_written_nor_read() -> None:
+    facts = FACTS.model_copy(update={"store": ".local/share/nb"})
+    reasons: list[str] = []
+    assert plan_output(Step(output=".local/share/NB/runs/r/result.json"), agent(), facts, reasons) is None
+    facts = FACTS.model_copy(update={"store": "data/store"})
+    assert plan_output(Step(output="data/store/runs/r/result.json"), agent(), facts, reasons) is None
+    assert plan_reads(Step(reads=("data/store/runs/r/plan.json", "data/store.md")), agent(), facts, reasons) == (
+        "data/store.md",
+    )
+    assert len(reasons) == 3 and all("run store" in one for one in reasons[1:])

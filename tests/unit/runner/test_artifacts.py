@@ -93,6 +93,12 @@ def test_a_link_is_no_artifact(keeper: ArtifactKeeper, tmp_path: Path) -> None:
     assert keeper.file(0, tmp_path / "work", "link") is None
 
 
+def test_a_secret_is_no_artifact(keeper: ArtifactKeeper, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "new.p12").write_bytes(b"key")
+    assert keeper.file(0, tmp_path / "work", "new.p12") is None
+
+
 def test_what_is_too_large_is_named_and_stays_where_it_is(
     keeper: ArtifactKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

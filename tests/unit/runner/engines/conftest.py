@@ -63,13 +63,12 @@ class Workshop:
             report=report,
             cwd=self.cwd,
             step_dir=self.step_dir,
-            store_home=self.step_dir,
             environ=self.environ,
             tool_environ={"PATH": "/usr/bin:/bin", "RUN_TOKEN": "t-1"},
             inbox=self.inbox,
             limits=self.limits or planned,
             open_tools=self.open_tools,
-            **self.more,
+            **{"store_home": self.step_dir, **self.more},
         )
 
     def run(self, engine: Engine, step: StepPlan) -> StepOutcome:

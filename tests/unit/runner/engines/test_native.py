@@ -83,6 +83,9 @@ def test_a_tool_call_is_reported_from_start_to_end_between_two_requests(workshop
         ("write", {"path": ".git/hooks/pre-commit", "content": "x"}, "protected"),
         ("write", {"path": "deep/.env", "content": "x"}, "protected"),
         ("write", {"path": ".subagents/agents/mine.md", "content": "x"}, "protected"),
+        ("write", {"path": "deep/.claude/agents/mine.md", "content": "x"}, "protected (matches '**/.claude/*')"),
+        ("write", {"path": ".ipython/profile_default/startup/0.py", "content": "x"}, "protected"),
+        ("read", {"path": "deep/ID_ecdsa"}, "denied"),
         ("write", {"path": "../x", "content": "x"}, "outside the root"),
         ("bash", {"command": "ls"}, "not one of this step's tools"),
         ("launch_missiles", {"at": "moon"}, "not one of this step's tools"),
@@ -104,6 +107,23 @@ def test_a_forbidden_call_is_a_refusal_and_the_run_goes_on(
     assert "hidden" not in ended.preview
     assert outcome.text == "so be it"
     assert sorted(workshop.cwd.rglob("*")) == before
+
+
+@pytest.mark.parametrize("store", ["data/store", "."])
+def test_the_run_store_is_not_there_for_the_tools_of_an_agent_that_works_above_it(
+    workshop: Any, plan: Any, plays: Any, store: str
+) -> None:
+    run = workshop.cwd / store / "runs/r-1"
+    run.mkdir(parents=True)
+    (run / "result.json").write_text("the answer")
+    workshop.more["store_home"] = workshop.cwd / store
+    path = f"{store}/runs/r-1/result.json"
+    calls = [("read", {"path": path}), ("write", {"path": path, "content": "forged"}), ("grep", {"pattern": "answer"})]
+
+    workshop.run(NativeEngine(plays(*[[call] for call in calls], ["Done."])), plan(tools=(*READ, "write")))
+
+    assert not any(event.ok and "answer" in event.preview for event in workshop.told(ToolEnded))
+    assert (run / "result.json").read_text() == "the answer"
 
 
 def test_a_missing_file_is_a_failed_call_and_no_refusal(workshop: Any, plan: Any, plays: Any) -> None:
