@@ -94,7 +94,6 @@ def test_a_link_is_no_artifact(keeper: ArtifactKeeper, tmp_path: Path) -> None:
 
 
 def test_a_secret_is_no_artifact(keeper: ArtifactKeeper, tmp_path: Path) -> None:
-    (tmp_path / "work").mkdir()
     (tmp_path / "work" / "new.p12").write_bytes(b"key")
     assert keeper.file(0, tmp_path / "work", "new.p12") is None
 
