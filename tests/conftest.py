@@ -101,7 +101,7 @@ def expect_no_processes(home: StoreHome) -> None:
         raise AssertionError(f"processes of runs were left behind: {left}") from None
 
 
-def _settle(monkeypatch: pytest.MonkeyPatch, root: Path, user_home: Path, work: Path) -> None:
+def _settle(monkeypatch: pytest.MonkeyPatch, root: Path, user_home: Path, work: Path, spawn: str) -> None:
     """Point the package at this store and at nothing else of the user's."""
     for name in list(os.environ):
         if name.startswith((*SECRET_PREFIXES, "SUBAGENTS_NB_")):
@@ -110,7 +110,7 @@ def _settle(monkeypatch: pytest.MonkeyPatch, root: Path, user_home: Path, work: 
     work.mkdir(exist_ok=True)
     monkeypatch.setenv("SUBAGENTS_NB_HOME", str(root))
     monkeypatch.setenv("HOME", str(user_home))
-    monkeypatch.setenv("SUBAGENTS_NB_SPAWN", "cold")
+    monkeypatch.setenv("SUBAGENTS_NB_SPAWN", spawn)
     monkeypatch.setenv("SUBAGENTS_NB_REUSE", "never")  # most tests launch the same work again and mean another run
     monkeypatch.chdir(work)
 
@@ -119,7 +119,7 @@ def _settle(monkeypatch: pytest.MonkeyPatch, root: Path, user_home: Path, work: 
 def store_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StoreHome]:
     """A fresh store and an empty user's home; the current directory is an empty workspace. Launches are cold."""
     root = tmp_path / "store"
-    _settle(monkeypatch, root, tmp_path / "user", tmp_path / "work")
+    _settle(monkeypatch, root, tmp_path / "user", tmp_path / "work", "cold")
     home = open_home()
     yield home
     try:
@@ -140,8 +140,8 @@ def _session_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreHom
 
 @pytest.fixture
 def shared_home(_session_home: StoreHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StoreHome]:
-    """The store that tests share, so that they share one warm supervisor too; everything else is the test's own."""
-    _settle(monkeypatch, _session_home.root, tmp_path / "user", tmp_path / "work")
+    """The store that tests share, so that they share one warm supervisor too. The rest is the test's own."""
+    _settle(monkeypatch, _session_home.root, tmp_path / "user", tmp_path / "work", "warm")
     yield _session_home
     expect_no_processes(_session_home)
 

@@ -13,7 +13,7 @@ from subagents_nb.cli import main
 from subagents_nb.errors import RequestError
 from subagents_nb.launching.appending import AppendRefused
 
-pytestmark = [pytest.mark.timeout(90), pytest.mark.usefixtures("store_home")]
+pytestmark = [pytest.mark.timeout(90), pytest.mark.usefixtures("shared_home")]
 
 Said = pytest.CaptureFixture[str]
 FILES = {"type": "object", "properties": {"files": {"type": "array"}}, "required": ["files"]}
