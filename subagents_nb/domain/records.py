@@ -29,7 +29,7 @@ Reason = Literal[
     "timeout", "stopped", "interrupted", "signal", "provider", "auth", "rate-limit", "connection", "truncated",
     "schema", "context", "budget", "no-answer", "model", "setup", "startup", "vanished", "output-limit", "internal",
     "unknown", "rejected", "fan-out", "placeholder", "child", "attached", "worktree", "fail-fast",
-    "drained", "not-stored",
+    "drained", "not-stored", "filtered",
 ]  # fmt: skip
 # Who ended it.
 Actor = Literal["person", "deadline", "budget", "parent", "outside", "provider", "self", "unknown"]

@@ -25,7 +25,8 @@ _REASONS = {
     "auth": "The provider did not accept the key.",
     "rate-limit": "The provider's rate limit ended it.",
     "connection": "The connection to the model's provider failed.",
-    "truncated": "The model ran out of room in the middle of its answer.",
+    "truncated": "The model's answer was cut before it was complete.",
+    "filtered": "A content filter stopped the answer, or the model refused it.",
     "schema": "It gave up: the answer did not fit the schema.",
     "context": "It gave up: the task grew beyond what the model can read.",
     "budget": "Its budget is used up, and that ended it.",
@@ -62,7 +63,17 @@ _NAMED_BY = {
     "deadline": {"timeout"},
     "budget": {"budget", "output-limit"},
     "unknown": {"startup"},
-    "provider": {"provider", "auth", "rate-limit", "connection", "truncated", "context", "no-answer", "model"},
+    "provider": {
+        "provider",
+        "auth",
+        "rate-limit",
+        "connection",
+        "truncated",
+        "context",
+        "no-answer",
+        "model",
+        "filtered",
+    },
 }
 # With these the run's own last word tells it, if this is in it.
 _TOLD_WITH = {"interrupted": "", "stopped": "", "timeout": "deadline", "budget": "used up"}

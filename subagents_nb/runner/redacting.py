@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from subagents_nb.domain.characters import sayable, sayable_data
 from subagents_nb.domain.events import (
     EngineEvent,
     ModelAsked,
@@ -44,12 +45,12 @@ class Clean:
         self._redact = Redactor(os.environ, self._names)
 
     def __call__(self, text: str) -> str:
-        """Return a text without secrets."""
-        return self._redact(text)
+        """Return a text without secrets, and without what can't be said in UTF-8."""
+        return self._redact(sayable(text))
 
     def preview(self, text: str) -> str:
         """Return a text without secrets that may have been cut before: of one that was cut in two nothing is left."""
-        kept = self._redact(text)
+        kept = self(text)
         cut = kept.endswith("…")
         if not cut and len(text) < _PREVIEW_CHARS:
             return kept
@@ -58,12 +59,12 @@ class Clean:
 
     def outcome(self, outcome: StepOutcome) -> StepOutcome:
         """Return what a step came to without secrets, in its text and in its value."""
-        value: Any = self._redact.data(outcome.value) if outcome.has_value else outcome.value
-        return replace(outcome, text=self._redact(outcome.text), value=value)
+        value: Any = self._redact.data(sayable_data(outcome.value)) if outcome.has_value else outcome.value
+        return replace(outcome, text=self(outcome.text), value=value)
 
     def result(self, result: StepResult) -> StepResult:
         """Return how a step ended without secrets in what is said of it; its answer was cleaned as it came."""
-        return result if result.error is None else result.model_copy(update={"error": self._redact(result.error)})
+        return result if result.error is None else result.model_copy(update={"error": self(result.error)})
 
     def events(self, step: int, event: EngineEvent) -> Sequence[EngineEvent]:
         """Return what may be told by now of what a step reported.
@@ -75,7 +76,7 @@ class Clean:
             case TextStreamed() | ThoughtStreamed():
                 return self._streamed(step, event)
             case ToolStarted(_, name, args):
-                return *self.rest(step), replace(event, name=self._redact(name), args=self.preview(args))
+                return *self.rest(step), replace(event, name=self(name), args=self.preview(args))
             case ToolEnded(preview=preview, refused=refused):
                 why = None if refused is None else self.preview(refused)
                 return (replace(event, preview=self.preview(preview), refused=why),)
@@ -97,7 +98,7 @@ class Clean:
             streams = self._streams[step] = {k: RedactedStream(self._redact) for k in (ThoughtStreamed, TextStreamed)}
         other = streams[ThoughtStreamed if kind is TextStreamed else TextStreamed]
         before = self.rest(step) if other.waits else ()
-        shown = streams[kind].push(event.text)
+        shown = streams[kind].push(sayable(event.text))
         if shown is event.text and not before:
             return (event,)
         return (*before, kind(shown)) if shown else before

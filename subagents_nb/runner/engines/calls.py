@@ -12,6 +12,7 @@ from pydantic_ai.tools import RunContext
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool, WrapperToolset
 
 from subagents_nb.domain.agent import KNOWN_TOOLS
+from subagents_nb.domain.characters import sayable, sayable_data
 from subagents_nb.domain.events import ToolEnded
 from subagents_nb.runner.engines.limits import limit_of, past_limit
 from subagents_nb.runner.engines.meter import ToolMeter
@@ -55,7 +56,7 @@ class GuardedToolset(WrapperToolset[Bench]):
             raise ToolFailed(f"Not allowed: {spent}")
         try:
             async with self.notes.open.at_work(call_id, limit_of(name, desk.limits.tool_timeout_s)):
-                return await super().call_tool(name, tool_args, ctx, tool)
+                return sayable_data(await super().call_tool(name, tool_args, ctx, tool))
         except CallCancelled as error:
             raise ToolFailed(CANCELLED) from error
         except CallTimedOut as error:
@@ -68,8 +69,8 @@ class GuardedToolset(WrapperToolset[Bench]):
             # The harness refuses with a PermissionError of its own; the system's carries a number.
             if isinstance(cause, PermissionError) and cause.errno is None:
                 self.notes.refused[call_id] = error.message
-                raise ToolFailed(f"Not allowed: {error.message}") from error
-            raise ToolFailed(error.message) from error
+                raise ToolFailed(f"Not allowed: {sayable(error.message)}") from error
+            raise ToolFailed(sayable(error.message)) from error
         except OSError as error:
             raise ToolFailed(error.strerror or type(error).__name__) from error
         finally:

@@ -8,11 +8,10 @@ from typing import Any
 from pydantic_ai import exceptions as pai
 
 from subagents_nb.domain.events import StepFailed
+from subagents_nb.domain.finish import HIT_LIMIT
 from subagents_nb.domain.plan import StepPlan
 from subagents_nb.runner.engines.redaction import one_line
 
-BROKE_OFF = "The model's answer broke off before it was complete."
-HIT_LIMIT = "The model's answer reached the output token limit before it was complete. Ask for a shorter answer."
 NO_ANSWER = "The model ended without an answer."
 
 _CONTEXT_WORDS = ("context length", "context size", "context window", "maximum context", "too many tokens")
@@ -27,7 +26,7 @@ def failure_of(error: Exception, step: StepPlan, where: str, redact: Callable[[s
     if isinstance(error, pai.OutputTokenLimitExceeded):
         return StepFailed("truncated", HIT_LIMIT)
     if isinstance(error, pai.ContentFilterError):
-        return StepFailed("model", "The provider's content filter stopped the answer.")
+        return StepFailed("filtered", "The provider's content filter stopped the answer.")
     if isinstance(error, pai.UnexpectedModelBehavior):
         said = one_line(redact(error.message))
         return StepFailed("model", f"The model {step.model.label} behaved in a way that can't be used: {said}")

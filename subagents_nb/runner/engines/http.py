@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import ssl
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -11,6 +13,7 @@ import httpx2
 
 _CONNECT_S = 10.0
 _IDLE_S = 600.0
+_LAST_BYTES = 64
 
 
 def trust() -> ssl.SSLContext:
@@ -23,13 +26,42 @@ def _trust(_file: str, _directory: str) -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
-def open_client() -> httpx2.AsyncClient:
+@dataclass(slots=True)
+class LastLine:
+    """Whether the last response came to the line that closes a stream of the chat protocol; the SDK keeps it."""
+
+    came: bool = False
+
+    async def watch(self, response: httpx2.Response) -> None:
+        """Look at the end of this response as it is read."""
+        self.came = False
+        if isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = _Watched(response.stream, self)
+
+
+class _Watched(httpx2.AsyncByteStream):
+    def __init__(self, stream: httpx2.AsyncByteStream, last: LastLine) -> None:
+        self._stream = stream
+        self._last = last
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        end = b""
+        async for chunk in self._stream:
+            end = (end + chunk)[-_LAST_BYTES:]
+            self._last.came = b"[DONE]" in end
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def open_client(last: LastLine | None = None) -> httpx2.AsyncClient:
     """Return a client that honours the proxy variables; the caller closes it."""
     return httpx2.AsyncClient(
         verify=trust(),
         timeout=httpx2.Timeout(_IDLE_S, connect=_CONNECT_S, pool=_CONNECT_S),
         follow_redirects=False,
-        event_hooks={"request": [_cap_connecting]},
+        event_hooks={"request": [_cap_connecting], "response": [] if last is None else [last.watch]},
     )
 
 

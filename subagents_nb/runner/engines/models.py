@@ -11,7 +11,7 @@ from subagents_nb.domain.models import ModelChoice, extra_for
 from subagents_nb.errors import SubagentsError
 from subagents_nb.runner.engines.aside import aside
 from subagents_nb.runner.engines.base import Desk
-from subagents_nb.runner.engines.http import open_client
+from subagents_nb.runner.engines.http import LastLine, open_client
 from subagents_nb.runner.engines.redaction import one_line
 
 if TYPE_CHECKING:
@@ -35,14 +35,14 @@ _OUR_CLIENT = frozenset(
 
 
 @asynccontextmanager
-async def open_model(choice: ModelChoice, desk: Desk) -> AsyncIterator[Model]:
-    """Give the model of a step, with its connections, which are closed at the end.
+async def open_model(choice: ModelChoice, desk: Desk, last: LastLine | None = None) -> AsyncIterator[Model]:
+    """Give the model of a step, with its connections, which are closed at the end; `last` is told of its streams.
 
     Raises:
         StepFailed: its key is missing ("auth"), or its client or server is ("setup").
     """
     key = _key(choice, desk.environ)
-    async with open_client() as client:
+    async with open_client(last) as client:
         if choice.kind == "local":
             yield await _local(choice, desk, client)
         elif choice.kind == "provider":

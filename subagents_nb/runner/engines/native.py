@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -19,12 +20,15 @@ from pydantic_ai.run import AgentRunResult
 from pydantic_ai.settings import ModelSettings
 
 from subagents_nb.domain.agent import ASK_TOOLS
+from subagents_nb.domain.characters import sayable
 from subagents_nb.domain.events import Noticed, StepFailed, StepOutcome
+from subagents_nb.domain.finish import Finish
 from subagents_nb.domain.plan import StepPlan
 from subagents_nb.runner.engines.base import Desk
 from subagents_nb.runner.engines.calls import ToolNotes, toolset_for
-from subagents_nb.runner.engines.failures import HIT_LIMIT, NO_ANSWER, failure_of
+from subagents_nb.runner.engines.failures import NO_ANSWER, failure_of
 from subagents_nb.runner.engines.history import read_history
+from subagents_nb.runner.engines.http import LastLine
 from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.models import LOCAL_MAX_TOKENS, address, open_model
 from subagents_nb.runner.engines.observer import Observer
@@ -61,21 +65,28 @@ class NativeEngine:
         """
         check = SchemaCheck(step.output_schema) if step.output_schema is not None else None
         history = await read_history(desk.history)
-        async with nullcontext(self._model) if self._model else open_model(step.model, desk) as model:
-            return await self._converse(model, step, desk, check, history)
+        last = LastLine()
+        async with nullcontext(self._model) if self._model else open_model(step.model, desk, last) as model:
+            return await self._converse(model, step, desk, check, history, last)
 
     async def _converse(
-        self, model: Model, step: StepPlan, desk: Desk, check: SchemaCheck | None, history: list[ModelMessage] | None
+        self,
+        model: Model,
+        step: StepPlan,
+        desk: Desk,
+        check: SchemaCheck | None,
+        history: list[ModelMessage] | None,
+        last: LastLine,
     ) -> StepOutcome:
         redact = Redactor(desk.environ, step.model.key_env)
         notes = ToolNotes(OpenCalls(desk.open_tools), ToolMeter(step.tool_budget, desk.report))
         names = _tool_names(step, desk)
-        observer = _observer(step, desk, redact, notes, names)
+        observer = _observer(step, desk, redact, notes, names, last)
         toolset = toolset_for(names, notes)
         with capture_run_messages() as messages:
             try:
                 result = await _agent(step, model, check).run(
-                    step.task,
+                    sayable(step.task),
                     message_history=history,
                     deps=Bench.at(desk),
                     model_settings=self._settings(step, model),
@@ -88,7 +99,7 @@ class NativeEngine:
                     ],
                     event_stream_handler=observer.watch,
                 )
-                return _outcome(step, result, observer, check, desk)
+                return _outcome(result, observer, check, desk)
             except Exception as error:
                 failure = _schema_failure(error, step, check, observer, redact)
                 failure = failure or failure_of(error, step, address(model), redact)
@@ -120,7 +131,7 @@ def _agent(step: StepPlan, model: Model, check: SchemaCheck | None) -> Agent[Ben
     agent: Agent[Bench, Any] = Agent(
         model,
         name=AGENT_NAME,
-        instructions=step.system_prompt or None,
+        instructions=sayable(step.system_prompt) or None,
         output_type=output,
         deps_type=Bench,
         retries={"output": step.output_retries, "tools": _UNBOUNDED},
@@ -137,7 +148,9 @@ def _tool_names(step: StepPlan, desk: Desk) -> tuple[str, ...]:
     return tuple(name for name in step.tools if name not in ASK_TOOLS or desk.ask is not None)
 
 
-def _observer(step: StepPlan, desk: Desk, redact: Redactor, notes: ToolNotes, names: Sequence[str]) -> Observer:
+def _observer(
+    step: StepPlan, desk: Desk, redact: Redactor, notes: ToolNotes, names: Sequence[str], last: LastLine
+) -> Observer:
     return Observer(
         report=desk.report,
         save=lambda messages: _save(desk, messages),
@@ -146,23 +159,23 @@ def _observer(step: StepPlan, desk: Desk, redact: Redactor, notes: ToolNotes, na
         notes=notes,
         price=_price_of(step),
         limits=desk.limits,
+        closed=lambda: last.came,
+        own_limit=step.model.kind == "local",
     )
 
 
-def _outcome(
-    step: StepPlan, result: AgentRunResult[Any], observer: Observer, check: SchemaCheck | None, desk: Desk
-) -> StepOutcome:
+def _outcome(result: AgentRunResult[Any], observer: Observer, check: SchemaCheck | None, desk: Desk) -> StepOutcome:
     if check is not None:
         text = json.dumps(result.output, ensure_ascii=False)
         return StepOutcome(text=text, has_value=True, value=result.output, usage=observer.usage, model=observer.model)
     text = str(result.output)
     if not text.strip():
         raise StepFailed("no-answer", NO_ANSWER)
-    if observer.last is not None and observer.last.finish_reason == "length":
-        if step.model.kind != "local":
-            raise StepFailed("truncated", HIT_LIMIT)
+    if observer.finish is Finish.LIMIT:
         # Its limit is ours, and a small model rarely stops by itself: what it wrote is the answer.
         desk.report(Noticed("cut", f"The embedded model's answer was cut at {LOCAL_MAX_TOKENS} tokens."))
+    if observer.finish is Finish.UNSAID:
+        desk.report(Noticed("end-unsaid", "The model's server did not say why the answer ended; it may be cut."))
     return StepOutcome(text=text, usage=observer.usage, model=observer.model)
 
 
@@ -172,7 +185,9 @@ def _schema_failure(
     """Return the failure of a step that ran out of attempts at an answer; pydantic-ai has one error for both kinds."""
     if type(error) is not UnexpectedModelBehavior or "output retries" not in error.message:
         return None
-    last = observer.last
+    last, cut = observer.last, observer.cut
+    if cut is not None:
+        return StepFailed(cut.reason, redact(cut.text))
     if check is None:
         return StepFailed("no-answer", NO_ANSWER)
     head = "" if last is None else last.text or "".join(call.args_as_json_str() for call in last.tool_calls)
@@ -189,7 +204,8 @@ def _price_of(step: StepPlan) -> Callable[[ModelResponse], float | None]:
 
 def _list_price(response: ModelResponse) -> float | None:
     if response.usage.cost is not None:
-        return float(response.usage.cost)
+        cost = float(response.usage.cost)
+        return cost if 0 <= cost < math.inf else None
     if response.usage.unmeasured_requests or not response.model_name:
         return None
     try:

@@ -37,27 +37,14 @@ from subagents_nb.domain.events import (
     ToolStarted,
     UsageChanged,
 )
+from subagents_nb.domain.finish import CutAnswer, Finish
 from subagents_nb.domain.records import Usage
 from subagents_nb.runner.engines.base import Limits
 from subagents_nb.runner.engines.calls import ToolNotes
-from subagents_nb.runner.engines.failures import BROKE_OFF
 from subagents_nb.runner.engines.limits import may_not_ask
+from subagents_nb.runner.engines.mending import cut_of, end_of, mended
 from subagents_nb.runner.engines.redaction import one_line
 from subagents_nb.runner.engines.tools import Bench, args_preview
-
-# Models that live in this process send no protocol, so nothing of theirs can break off.
-_IN_PROCESS = frozenset({"function", "test"})
-
-
-def is_cut_short(response: ModelResponse) -> bool:
-    """Say whether a streamed response ended without the provider saying why.
-
-    pydantic-ai takes such a stream for a complete answer, on every protocol. The provider's own word for the end is
-    in the details when it came, and only then.
-    """
-    if response.provider_name is None or response.provider_name in _IN_PROCESS:
-        return False
-    return "finish_reason" not in (response.provider_details or {})
 
 
 @dataclass
@@ -71,9 +58,13 @@ class Observer(AbstractCapability[Bench]):
     notes: ToolNotes
     price: Callable[[ModelResponse], float | None]
     limits: Limits
+    closed: Callable[[], bool]  # whether the last stream came to its own last line
+    own_limit: bool = False  # the output limit is ours, so an answer that reached it is one
     usage: Usage = field(default_factory=Usage)
     model: str = ""
     last: ModelResponse | None = None
+    cut: CutAnswer | None = None  # why the last response is no answer
+    finish: Finish = Finish.STOP  # how it ended
     _wrote: bool = False  # some answer text was streamed, so the next piece starts a paragraph
     _output_calls: frozenset[int] = frozenset()
 
@@ -98,15 +89,19 @@ class Observer(AbstractCapability[Bench]):
     async def after_model_request(
         self, ctx: RunContext[Bench], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """Account for the response, and refuse one that broke off."""
+        """Account for the response, and refuse one that is not whole."""
         del request_context
-        self.last = response
+        self.last = response = mended(response, ctx.messages)
         self._account(response)
-        if response.model_name and response.model_name != self.model:
-            self.model = response.model_name
+        name = one_line(response.model_name or "", 120)
+        if name and name != self.model:
+            self.model = name
             self.report(ModelNamed(self.model))
-        if is_cut_short(response):
-            raise StepFailed("truncated", BROKE_OFF)
+        self.finish = end_of(response, closed=self.closed())
+        self.cut = None if self.own_limit and self.finish is Finish.LIMIT else cut_of(response, self.finish)
+        # What a provider could not read of its model is asked for again, as often as any answer that is none.
+        if self.cut is not None and (self.finish is not Finish.MALFORMED or response.text or response.tool_calls):
+            raise StepFailed(self.cut.reason, self.redact(self.cut.text))
         if any(call.tool_name in self.tool_names for call in response.tool_calls):
             # Tools take their time; the last turn is saved when the step ends.
             known = any(message is response for message in ctx.messages)

@@ -10,6 +10,7 @@ from pydantic_ai.capabilities import AbstractCapability, AgentNode, NodeResult
 from pydantic_ai.tools import RunContext
 from pydantic_graph import End
 
+from subagents_nb.domain.characters import sayable
 from subagents_nb.runner.engines.base import Inbox
 from subagents_nb.runner.engines.tools import Bench
 
@@ -26,7 +27,7 @@ class Steering(AbstractCapability[Bench]):
         """Put what came before the request that is about to go out."""
         if isinstance(node, ModelRequestNode) and self.may_ask():
             for text in (*self.reminders(), *self.inbox.steers()):
-                ctx.enqueue(text)
+                ctx.enqueue(sayable(text))
         return node
 
     async def after_node_run(
@@ -36,5 +37,5 @@ class Steering(AbstractCapability[Bench]):
         del node
         if isinstance(result, End) and self.may_ask():
             for text in (*self.inbox.steers(), *self.inbox.follow_ups()):
-                ctx.enqueue(text)
+                ctx.enqueue(sayable(text))
         return result

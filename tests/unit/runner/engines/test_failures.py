@@ -8,8 +8,9 @@ import pytest
 from pydantic_ai import exceptions as pai
 from pydantic_ai.messages import ModelResponse, TextPart
 
+from subagents_nb.domain.finish import Finish
 from subagents_nb.runner.engines.failures import failure_of
-from subagents_nb.runner.engines.observer import is_cut_short
+from subagents_nb.runner.engines.mending import end_of
 from subagents_nb.runner.engines.redaction import Redactor, one_line
 
 WHERE = "api.example.org:443"
@@ -36,7 +37,7 @@ ERRORS = [
     (pai.ModelTimeoutError("m", "x"), "connection", "in time"),
     (pai.ModelRequestTimeout("m", 5.0), "connection", "in time"),
     (pai.IncompleteToolCall("x"), "truncated", "token limit"),
-    (pai.ContentFilterError("x"), "model", "content filter"),
+    (pai.ContentFilterError("x"), "filtered", "content filter"),
     (pai.UnexpectedModelBehavior("odd", "body"), "model", "odd"),
     (pai.UserError("no such thing"), "setup", "no such thing"),
 ]
@@ -88,16 +89,17 @@ def test_foreign_text_is_one_plain_line(text: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("provider", "details", "cut"),
+    ("provider", "details", "finish"),
     [
-        ("openai", {"finish_reason": "stop"}, False),
-        ("openai", {"timestamp": "x"}, True),
-        ("anthropic", None, True),
-        ("function", None, False),
-        (None, None, False),
+        ("openai", {"finish_reason": "stop"}, Finish.STOP),
+        ("openai", {"timestamp": "x"}, Finish.BROKEN),
+        ("openai", {"finish_reason": "stop", "refusal": "no"}, Finish.REFUSED),
+        ("anthropic", None, Finish.BROKEN),
+        ("function", None, Finish.STOP),
+        (None, None, Finish.STOP),
     ],
 )
-def test_an_answer_is_whole_only_when_the_provider_said_so(provider: Any, details: Any, cut: bool) -> None:
+def test_an_answer_is_whole_only_when_the_provider_said_so(provider: Any, details: Any, finish: Finish) -> None:
     response = ModelResponse(parts=[TextPart("half")], provider_name=provider, provider_details=details)
 
-    assert is_cut_short(response) is cut
+    assert end_of(response, closed=False) is finish
