@@ -13,6 +13,7 @@ from subagents_nb.errors import RequestError, StoreError
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.git import Git, GitProblem
 from subagents_nb.store.gitcapture import APPLY, read_patch
+from subagents_nb.store.gittogether import clash
 from subagents_nb.store.gittrees import discard as discard_tree
 from subagents_nb.store.gittrees import recover
 from subagents_nb.store.handoff import LOCK, HandoffFile, read_handoff
@@ -73,11 +74,20 @@ def apply(home: StoreHome, run_id: str, step: int | None = None, *, check: bool 
     git = Git(cwd=root)
     with tempfile.TemporaryDirectory(prefix="subagents-nb-") as folder:
         # One file: git applies it whole or not at all. And the very bytes that were just checked.
-        patch = _joined(folder, "all", [_patch(home, run_id, record) for record in records])
+        patches = [_patch(home, run_id, record) for record in records]
+        patch = _joined(folder, "all", patches)
+        each = [
+            Path(_joined(folder, f"step-{record.step}", [one])) for record, one in zip(records, patches, strict=True)
+        ]
         try:
+            if (why := clash(git, Path(folder), list(zip(records, each, strict=True)))) is not None:
+                raise RequestError(
+                    f"The changes do not fit together: {why}. Nothing was changed. Apply one of the two with step=, "
+                    "and take over from the other by hand: run.diff(step=…) shows it."
+                )
             git(*APPLY, *(["--check"] if check else []), "--", patch)
         except GitProblem as error:
-            backwards = _joined(folder, "back", [_patch(home, run_id, record) for record in reversed(records)])
+            backwards = _joined(folder, "back", patches[::-1])
             raise RequestError(_refusal(git, records, backwards, error)) from error
     changed = (path for record in records for one in record.changes for path in (one.source, one.path))
     return tuple(dict.fromkeys(path for path in changed if path is not None))
