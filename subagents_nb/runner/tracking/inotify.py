@@ -27,6 +27,9 @@ LEFT_OUT = frozenset(
     {".git", ".venv", "node_modules", "__pycache__", ".ipynb_checkpoints", ".pytest_cache", ".mypy_cache",
      ".ruff_cache"}
 )  # fmt: skip
+_BYTECODE = "__pycache__"  # read in place of a module's source, which is only asked for its stamp then
+# What these keep, `version/file`, stands in for files that are not opened again.
+_ANSWERS = frozenset({".mypy_cache", ".ruff_cache"})
 GIT_STATE = (".git/HEAD", ".git/logs/HEAD")  # what every git command opens, and what every commit changes
 
 
@@ -41,6 +44,7 @@ class Watch:
         self.opened: set[str] = set()
         self.listed: set[str] = set()
         self.links: dict[str, str] = {}  # the tree's symbolic links, and where they lead
+        self.answered: set[str] = set()  # tools' caches that were read, so nobody knows of which files
         self.overflowed = False
         # Since the last `forget`, with the number of the latest event of each.
         self._changed: dict[str, int] = {}
@@ -51,6 +55,7 @@ class Watch:
         self._skip = skip
         self._most = most
         self._folders: dict[int, str] = {}
+        self._answers: dict[int, set[str]] = {}  # folders of tools' caches: what was made there meanwhile
         try:
             self._libc = ctypes.CDLL(None, use_errno=True)
             self.handle: int = self._libc.inotify_init1(_FLAGS)
@@ -74,7 +79,7 @@ class Watch:
     def forget(self) -> None:
         """Forget what was seen so far; the tree stays under watch."""
         self.drain()
-        for seen in (self.opened, self.listed, self._changed, self._made, self._arrived):
+        for seen in (self.opened, self.listed, self.answered, self._changed, self._made, self._arrived):
             seen.clear()
 
     def drain(self) -> None:
@@ -139,12 +144,20 @@ class Watch:
             self.overflowed = True
         if mask & _IN_IGNORED:
             self._folders.pop(watch, None)
+            self._answers.pop(watch, None)
         folder = self._folders.get(watch)
         if folder is None or mask & (_IN_OVERFLOW | _IN_IGNORED):
             return
         path = f"{folder}/{name}" if folder and name else folder or name
         if folder in (".git", ".git/logs"):
             self._take_git(path, mask)
+        elif watch in self._answers:
+            self._take_answer(watch, folder, mask, name)
+        elif folder.rpartition("/")[2] == _BYTECODE:
+            if mask & _IN_OPEN and name.endswith(".pyc"):
+                self.opened.add(f"{folder.removesuffix(_BYTECODE)}{name.partition('.')[0]}.py")
+        elif mask & _NEW and mask & _IN_ISDIR and name == _BYTECODE:
+            self._add(path)
         elif not self._is_left_out(path, name):
             self._take_ours(path, mask, name)
 
@@ -171,6 +184,14 @@ class Watch:
         elif path == GIT_STATE[1] and mask & (_IN_MODIFY | _NEW):
             self._changed[path] = self.count
 
+    def _take_answer(self, watch: int, folder: str, mask: int, name: str) -> None:
+        if not name or mask & _IN_ISDIR:
+            return
+        if mask & _NEW:
+            self._answers[watch].add(name)
+        elif mask & _IN_OPEN and name not in self._answers[watch]:
+            self.answered.add(folder.rpartition("/")[0])
+
     def _is_left_out(self, path: str, name: str) -> bool:
         return name in LEFT_OUT or path in self._skip
 
@@ -185,11 +206,22 @@ class Watch:
                 for entry in entries:
                     path = f"{here}/{entry.name}" if here else entry.name
                     if self._is_left_out(path, entry.name):
+                        if entry.is_dir(follow_symlinks=False):
+                            self._add_cache(path, entry.name)
                         continue
                     if entry.is_symlink():
                         self.links[path] = os.path.relpath(os.path.realpath(entry.path), self._root)
                     elif entry.is_dir(follow_symlinks=False):
                         waiting.append(path)
+
+    def _add_cache(self, path: str, name: str) -> None:
+        if name == _BYTECODE and path not in self._skip:
+            self._add(path)
+        elif name in _ANSWERS:
+            with contextlib.suppress(OSError), os.scandir(os.path.join(self._root, path)) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False) and self._add(f"{path}/{entry.name}"):
+                        self._answers[next(reversed(self._folders))] = set()
 
     def _add(self, folder: str) -> bool:
         if len(self._folders) >= self._most:

@@ -207,8 +207,10 @@ class ReadRecorder:
                 return
             self._drain()
             opened, listed, changed = set(watch.opened), set(watch.listed), watch.changed
-            watch.opened.clear()
-            watch.listed.clear()
+            for cache in sorted(watch.answered):
+                self.untracked(f"a tool answered from its cache {cache}, so nobody knows which files that stood for")
+            for seen in (watch.opened, watch.listed, watch.answered):
+                seen.clear()
             for path in sorted(watch.changed_since(began)):
                 self._changed_by(path, idle=idle)
             paths = sorted((opened | {alias for path in opened for alias in watch.aliases(path)}) - changed)

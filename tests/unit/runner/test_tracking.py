@@ -337,6 +337,30 @@ def test_packages_caches_and_what_others_keep_writing_are_left_out(work: Path) -
 
 
 @linux
+def test_a_module_that_is_imported_from_its_bytecode_was_read(work: Path) -> None:
+    (work / "mod.py").write_text("OK = 1\n")
+    (work / "pack").mkdir()
+    (work / "pack" / "__init__.py").write_text("")
+    run = [sys.executable, "-c", "import mod, pack"]
+    subprocess.run(run, cwd=work, check=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""})
+    assert (work / "__pycache__").is_dir()
+    recorder = ReadRecorder(work)
+    shell(recorder, work, f"{sys.executable} -c 'import mod, pack'")
+    assert files_of(recorder) == {"mod.py": sha("OK = 1\n"), "pack/__init__.py": sha("")}
+    assert log_of(recorder).tracked and not log_of(recorder).changed
+
+
+@linux
+def test_what_a_tool_answers_from_its_own_cache_is_not_known(work: Path) -> None:
+    recorder = ReadRecorder(work)
+    shell(recorder, work, "mkdir -p .ruff_cache/1; echo x > .ruff_cache/1/a; cat .ruff_cache/1/a")
+    assert log_of(recorder).tracked  # what it made itself it has from the files
+    again = ReadRecorder(work)
+    shell(again, work, "cat .ruff_cache/1/a; echo y > .ruff_cache/1/b; cat .ruff_cache/1/b")
+    assert [why for why in log_of(again).untracked if ".ruff_cache" in why]
+
+
+@linux
 def test_git_commands_depend_on_the_last_commit(work: Path) -> None:
     git = "git -c user.name=x -c user.email=x@example.org"
     subprocess.run(f"git init -q && git add . && {git} commit -qm one", shell=True, cwd=work, check=True)
