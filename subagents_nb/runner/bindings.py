@@ -33,8 +33,8 @@ class Bindings:
             if step.output_name and result is not None and result.state is StepState.COMPLETE:
                 self.outputs[step.output_name] = NamedOutput(step=step.index)
 
-    def task_for(self, step: StepPlan, item: tuple[str, Any] | None = None) -> str:
-        """Return the task of a step with everything put in. A run of one step has no placeholders.
+    def task_for(self, step: StepPlan, cwd: str, item: tuple[str, Any] | None = None) -> str:
+        """Return the task of a step that works in `cwd` with everything put in. A run of one step has no placeholders.
 
         Raises:
             MissingField: the item lacks a field that the task names.
@@ -46,7 +46,7 @@ class Bindings:
             step.task,
             task=plan.task,
             previous="" if self.answer is None else self._text(self.answer),
-            chain_dir=plan.cwd,
+            chain_dir=cwd,
             outputs=_Texts(self.text_of),
             item=item,
         )

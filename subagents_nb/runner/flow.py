@@ -259,8 +259,9 @@ class Flow:
                 if skip is not None:
                     return self._skipped(work, *skip)
                 value = None if item is None else (item[0], item[1][work.step.index])
+                task = partial(self.bindings.task_for, work.step, item=value)
                 try:
-                    task = self.bindings.task_for(work.step, value)
+                    task(self._shop.plan.cwd)  # whether it can be made; with the step's own directory once there is one
                 except MissingField as error:
                     result = self._skipped(work, "placeholder", f"{error}.", StepState.FAILED)
                 else:

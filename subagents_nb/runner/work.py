@@ -141,8 +141,11 @@ class StepWork:
         self._loop.call_soon_threadsafe(cancel)
         return True
 
-    async def carry_out(self, task: str) -> StepResult:
-        """Do the work on this task and return what came of it; a step that goes wrong is a result too."""
+    async def carry_out(self, task: Callable[[str], str]) -> StepResult:
+        """Do the work and return what came of it; a step that goes wrong is a result too.
+
+        `task` gives the task for the directory that the step works in, which a worktree has only once it is made.
+        """
         journal, index = self._shop.journal, self.step.index
         self._began = True
         if self.cause is not None:
@@ -184,12 +187,12 @@ class StepWork:
             return task.result()
         return ended_for(journal.draft(index), self.cause) if self.cause else ended_with(journal.draft(index), error)
 
-    async def _work(self, task: str, clock: WorkClock) -> StepResult:
+    async def _work(self, task: Callable[[str], str], clock: WorkClock) -> StepResult:
         step, shop = self.step, self._shop
         cwd = Path(shop.plan.cwd)
         if step.worktree is not None:
             cwd = await shop.worktrees.prepare(step, label=step.title)
-        return await self._converse(task, cwd, clock)
+        return await self._converse(task(str(cwd)), cwd, clock)
 
     async def _converse(self, task: str, cwd: Path, clock: WorkClock) -> StepResult:
         step, journal = self.step, self._shop.journal

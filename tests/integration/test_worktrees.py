@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from support import CHILDREN, make_plan, make_recovery, make_result, make_step, make_verdict, until
 
-from subagents_nb import launch, parallel, step
+from subagents_nb import chain, launch, parallel, step
 from subagents_nb.domain.events import StepFailed
 from subagents_nb.domain.states import RunState
 from subagents_nb.domain.worktree import Change, WorktreePlan, WorktreeRecord
@@ -843,6 +843,45 @@ def test_two_steps_that_changed_the_same_lines_are_applied_one_by_one(store_home
     assert bench.diff(0) in bench.diff() and bench.diff(1) in bench.diff()
 
 
+@pytest.mark.parametrize(
+    ("one", "two", "told"),
+    [
+        ({"new": "one\n"}, {"new": "two\n"}, "step 0 and step 1 both add, with different contents, new"),
+        ({"new": "one\n"}, {"new/in": "two\n"}, "step 0 and step 1 make a file and a folder of new"),
+        ({"a.txt": None}, {"a.txt": "one\n"}, "step 0 and step 1 change and remove a.txt"),
+    ],
+)
+def test_what_two_steps_leave_in_one_place_is_not_taken_for_one(
+    store_home: StoreHome, repo: Path, one: dict[str, str | None], two: dict[str, str | None], told: str
+) -> None:
+    bench = Bench(store_home, repo, count=2)
+    for index, files in enumerate((one, two)):
+
+        def do(cwd: Path, files: dict[str, str | None] = files) -> None:
+            for name, text in files.items():
+                if text is None:
+                    (cwd / name).unlink()
+                else:
+                    (cwd / name).parent.mkdir(exist_ok=True)
+                    (cwd / name).write_text(text)
+
+        bench.work(do, index)
+    bench.end()
+    for check in (True, False):
+        with pytest.raises(RequestError, match=told):
+            bench.apply(check=check)
+    assert git("status", "--porcelain", cwd=repo) == ""
+    assert bench.apply(0)
+
+
+def test_two_steps_that_add_the_very_same_file_are_applied_together(store_home: StoreHome, repo: Path) -> None:
+    bench = Bench(store_home, repo, count=2)
+    for index in (0, 1):
+        bench.work(lambda cwd: (cwd / "new").write_text("new\n") and None, index)  # type: ignore[misc]
+    bench.end()
+    assert bench.apply() == ("new",) and (repo / "new").read_text() == "new\n"
+
+
 def test_a_run_that_goes_on_has_what_the_run_before_changed(store_home: StoreHome, repo: Path) -> None:
     first = Bench(store_home, repo)
     first.work(strange)
@@ -983,6 +1022,18 @@ def test_a_group_works_in_trees_of_its_own(store_home: StoreHome, repo: Path) ->
     result = run.status.result
     assert result is not None and nothing_left(repo)
     assert [one.worktree.state if one.worktree else None for one in result.steps] == ["removed"] * 3
+
+
+def test_the_chains_directory_is_the_tree_of_a_step_that_has_one(store_home: StoreHome, repo: Path) -> None:
+    run = launch(
+        chain(step("worker", "in {chain_dir}.", worktree=True), step("worker", "in {chain_dir}.")),
+        model="scripted:echo",
+    )
+    run.wait(60)
+    result = run.status.result
+    assert result is not None and result.steps[0].worktree is not None, run.error
+    assert f"in {result.steps[0].worktree.path}." in result.steps[0].text
+    assert f"in {repo}." in result.steps[1].text
 
 
 @pytest.fixture
