@@ -28,6 +28,14 @@ def make_run_id(unix_ms: int, chance: int) -> RunId:
     return RunId("r-" + _encode(unix_ms, _TIME_CHARS) + _encode(chance, _CHANCE_CHARS))
 
 
+def launched_ms(run_id: str) -> int:
+    """Return when a run was launched, in milliseconds since 1970, by its id."""
+    number = 0
+    for char in run_id[2 : 2 + _TIME_CHARS]:
+        number = number * 32 + _ALPHABET.index(char)
+    return number
+
+
 def is_run_id(text: str) -> bool:
     """Say whether a text is a whole run id; nothing else may become a path."""
     return _PATTERN.match(text) is not None
@@ -36,6 +44,11 @@ def is_run_id(text: str) -> bool:
 def short_id(run_id: str) -> str:
     """Return the last four characters, enough to tell runs of one screen apart."""
     return run_id[-4:]
+
+
+def names_itself(name: str, run_id: str) -> bool:
+    """Say whether a name ends in the run's own id, as generated ones do: it can mean no other run."""
+    return name.endswith(f"-{short_id(run_id)}")
 
 
 def is_run_name(text: str) -> bool:

@@ -58,6 +58,14 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.3g} h"
 
 
+def ago(seconds: float) -> str:
+    """Say how long ago something was, in one short phrase: `just now`, `5 min ago`, `3 h ago`, `12 days ago`."""
+    for least, unit, word in ((172_800, 86_400, "days"), (5400, 3600, "h"), (90, 60, "min")):
+        if seconds >= least:
+            return f"{seconds / unit:.0f} {word} ago"
+    return "just now" if seconds < 5 else f"{seconds:.0f} s ago"
+
+
 def parse_duration(value: float | int | str) -> float:
     """Read a duration in seconds from a number or from `45`, `45s`, `30m`, `1.5h`.
 

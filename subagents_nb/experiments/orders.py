@@ -35,6 +35,7 @@ from subagents_nb.launching.inputs import gather
 from subagents_nb.launching.reuse import policy_of
 from subagents_nb.launching.schemas import OutputType, output_type
 from subagents_nb.launching.steps import Types
+from subagents_nb.launching.whence import origin_here
 from subagents_nb.planning.budgets import plan_usage_budget
 
 MAX_REPEAT = 1000
@@ -176,7 +177,7 @@ def make_order(
     policy = _policy(reuse, cwd, reasons)
     if reasons:
         raise LaunchRefused(reasons)
-    where = origin or Origin()
+    where = origin or origin_here()
     return Order(
         what=what,
         task=task if isinstance(what, str) or what is None else None,

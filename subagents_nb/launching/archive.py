@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from subagents_nb.errors import RequestError
-from subagents_nb.store import FileRuns, find_run, open_home
+from subagents_nb.launching.whence import meant_run
+from subagents_nb.store import FileRuns, open_home
 from subagents_nb.store.archive import read_archive, write_archive
 
 
@@ -26,7 +27,7 @@ def export_runs(
     """
     home = open_home(create=False)
     reader = FileRuns(home)
-    chosen = list(dict.fromkeys(find_run(text, reader) for text in runs))
+    chosen = list(dict.fromkeys(meant_run(home, text) for text in runs))
     for run_id in chosen:
         snapshot = reader.snapshot(run_id)
         if not snapshot.ended:

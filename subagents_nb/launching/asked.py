@@ -18,6 +18,7 @@ from subagents_nb.launching.experiment import experiment_part
 from subagents_nb.launching.flows import FlowLike, as_chain, types_of
 from subagents_nb.launching.inputs import Given, gather
 from subagents_nb.launching.schemas import OutputType, output_type
+from subagents_nb.launching.whence import origin_here
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class Asked:
         Raises:
             LaunchRefused: they make no sense by themselves.
         """
+        origin = origin or origin_here()
         kind = None
         if schema is not None:
             try:
@@ -89,9 +91,9 @@ class Asked:
                 tags=tuple(tags),
                 inputs=tuple(one.record for one in kept),
                 experiment=experiment_part(
-                    experiment, params, notes, origin=origin or Origin(), cwd=Path(cwd) if cwd else somewhere()
+                    experiment, params, notes, origin=origin, cwd=Path(cwd) if cwd else somewhere()
                 ),
-                origin=origin or Origin(),
+                origin=origin,
                 flow=flow,
                 **others,
             )

@@ -174,9 +174,12 @@ class Controls:
         )
         return type(self)(self._home, run_id, output_type=self._output_type)
 
-    def launch_again(self) -> Self:
-        """Start a new run of the very same plan, whatever became of this one, and return its handle."""
-        run_id = revive.launch_again(self._home, self.id, limit=live_limit())
+    def launch_again(self, *, origin: Origin | None = None) -> Self:
+        """Start a new run of the very same plan, whatever became of this one, and return its handle.
+
+        It has the name that this one was given; a generated name is made anew.
+        """
+        run_id = revive.launch_again(self._home, self.id, limit=live_limit(), origin=origin)
         return type(self)(self._home, run_id, output_type=self._output_type)
 
     def _ask(

@@ -25,7 +25,8 @@ from subagents_nb.launching.listing import Runs, about, list_runs
 from subagents_nb.launching.planned import Planned, plan_launch
 from subagents_nb.launching.reuse import NO_MATCH, Match, find_any, matching, policy_of
 from subagents_nb.launching.schemas import output_type
-from subagents_nb.store import FileRuns, find_run, open_home
+from subagents_nb.launching.whence import meant_run
+from subagents_nb.store import open_home
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,16 +212,17 @@ def preflight(agent: str | FlowLike | None = None, task: str | None = None, **op
 
 
 def attach(id_or_name: str, *, schema: Any = None) -> Run:
-    """Return the handle of a run by its id, unique name, or unique prefix of its id (8 characters or more).
+    """Return the handle of a run by its id, its name, or a unique prefix of its id (8 characters or more).
 
-    With `schema`, `output` comes back as that type.
+    A name that several runs were given means the newest of this notebook, else the newest of this project. With
+    `schema`, `output` comes back as that type.
 
     Raises:
         UnknownRun: nothing fits.
         AmbiguousRun: several fit.
     """
     home = open_home(create=False)
-    run_id = find_run(id_or_name, FileRuns(home))
+    run_id = meant_run(home, id_or_name)
     return Run(home, run_id, output_type=output_type(schema) if schema is not None else None)
 
 

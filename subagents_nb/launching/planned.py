@@ -20,10 +20,11 @@ from subagents_nb.launching.asked import somewhere
 from subagents_nb.launching.facts import gather_facts
 from subagents_nb.launching.flows import models_of
 from subagents_nb.launching.gitfacts import worktrees_of
+from subagents_nb.launching.whence import meant_run
 from subagents_nb.planning import Facts
 from subagents_nb.planning import draft as plan_draft
 from subagents_nb.planning.elsewhere import comes_to_embedded, settings_elsewhere, without_a_model
-from subagents_nb.store import FileRuns, find_run, open_home
+from subagents_nb.store import FileRuns, open_home
 from subagents_nb.store.contracts import models_of as models_of_store
 
 
@@ -98,12 +99,12 @@ def _attach(request: LaunchRequest) -> tuple[LaunchRequest, dict[str, Any] | Non
     first = flow.items[0] if flow is not None and flow.items else None
     if flow is None or not isinstance(first, Attached):
         return request, None
-    reader = FileRuns(open_home(create=False))
+    home = open_home(create=False)
     try:
-        run_id = find_run(first.run, reader)
+        run_id = meant_run(home, first.run)
     except RequestError as error:
         raise LaunchRefused([f"step 1 (attached run): {error}"]) from error
-    plan = reader.snapshot(run_id, whole=True).plan
+    plan = FileRuns(home).snapshot(run_id, whole=True).plan
     schema = plan.steps[-1].output_schema if plan is not None and plan.steps and not plan.is_flow else None
     items = (first.model_copy(update={"run": run_id}), *flow.items[1:])
     return request.model_copy(update={"flow": flow.model_copy(update={"items": items})}), schema

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ConfigDict, ValidationError
 
 from subagents_nb.domain.agent import AgentDefinition
+from subagents_nb.domain.ids import names_itself
 from subagents_nb.domain.plan import Draft, LaunchPlan, Origin, StepPlan
 from subagents_nb.domain.records import RecoveryRecord
 from subagents_nb.domain.reuse import ANEW
@@ -17,6 +18,7 @@ from subagents_nb.errors import LaunchRefused, StoreError, Unreadable
 from subagents_nb.launching.begin import begin
 from subagents_nb.launching.facts import gather_facts
 from subagents_nb.launching.inputs import given_again
+from subagents_nb.launching.whence import origin_here
 from subagents_nb.planning.revival import Revival, draft_revival, same_agents
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.reader import read_document
@@ -53,13 +55,13 @@ def resume(
     agent = _recorded_agents(home, plan)[chosen.agent]
     facts = gather_facts(plan.cwd, environ=os.environ, models=(chosen.model.requested,))
     limits = {"timeout": timeout, "max_requests": max_requests, "usage_budget": usage_budget}
-    revival = Revival.model_validate({"text": text, "name": name, **limits, "origin": origin or Origin()})
+    revival = Revival.model_validate({"text": text, "name": name, **limits, "origin": origin or origin_here()})
     has_session = _has_session(home, run_id, chosen.index)
     draft = draft_revival(revival, plan, chosen, snapshot, facts=facts, has_session=has_session)
     return begin(draft, {agent.name: agent}, home=home, limit=limit, inputs=given_again(home, plan))
 
 
-def launch_again(home: StoreHome, run_id: str, *, limit: int) -> str:
+def launch_again(home: StoreHome, run_id: str, *, limit: int, origin: Origin | None = None) -> str:
     """Start a new run of the very plan of an earlier one; return its id.
 
     Raises:
@@ -72,6 +74,9 @@ def launch_again(home: StoreHome, run_id: str, *, limit: int) -> str:
     if facts.cwd_problem:
         raise LaunchRefused([facts.cwd_problem])
     kept = {name: getattr(plan, name) for name in Draft.model_fields if name in LaunchPlan.model_fields}
+    kept["origin"] = origin or origin_here()
+    if names_itself(plan.name, plan.run_id):
+        kept["name"] = None  # it was generated, and ends in the other's id
     kept["notes"] = tuple(note for note in plan.notes if not note.startswith(ANEW))
     agents = _recorded_agents(home, plan)
     return begin(Draft.model_validate(kept), agents, home=home, limit=limit, inputs=given_again(home, plan))

@@ -8,7 +8,8 @@ from subagents_nb.domain.words import parse_duration
 from subagents_nb.errors import RequestError
 from subagents_nb.launching.listing import Runs, list_runs
 from subagents_nb.launching.waiting import WaitInterrupted, goes_on, wait_all
-from subagents_nb.store import FileRuns, find_run, open_home
+from subagents_nb.launching.whence import meant_run
+from subagents_nb.store import FileRuns, open_home
 
 
 def wait_for(ids: Sequence[str] = (), *, timeout: float | str | None = None) -> Runs:
@@ -26,7 +27,7 @@ def wait_for(ids: Sequence[str] = (), *, timeout: float | str | None = None) -> 
     except ValueError as error:
         raise RequestError(str(error)) from error
     chosen = (
-        [find_run(text, reader) for text in ids]
+        [meant_run(home, text) for text in ids]
         if ids
         else list_runs(home, state="live", agent=None, name=None, limit=None).ids
     )

@@ -35,7 +35,7 @@ def goes_on(names: Sequence[tuple[str, str]]) -> str:
     """Say that runs go on, given their names and ids, and how to look at them."""
     listed = ", ".join(f"{name} ({run_id})" for name, run_id in names)
     verb = "goes on" if len(names) == 1 else "go on"
-    again = names[0][0] if len(names) == 1 else "ID"
+    again = names[0][1] if len(names) == 1 else "ID"
     return f"{listed} {verb}; see it again with %subagent_attach {again}"
 
 

@@ -35,7 +35,7 @@ from subagents_nb.notebook.html import (
 from subagents_nb.notebook.made import made_line
 from subagents_nb.notebook.markdown import safe_markdown
 from subagents_nb.notebook.reused import anew_line, other_notes
-from subagents_nb.notebook.shown import LOOKS, shown_name, shown_state, who
+from subagents_nb.notebook.shown import LOOKS, shown_name, shown_state, typed_name, who
 from subagents_nb.notebook.tables import (
     MAX_COLUMNS,
     MAX_ROWS,
@@ -129,7 +129,7 @@ def _card(snapshot: Snapshot, beside: Beside, room: int, lines: int) -> Html:
     body += [_story(snapshot, beside), _notes(snapshot)]
     quietly = [made_line(snapshot, beside.holder), beside.reused or anew_line(snapshot)]
     body += [styled("p", QUIET, said) for said in quietly if said]
-    return frame(f"Run {name}, {state}", _head(snapshot, state, name), body, _foot(snapshot, state, name, beside))
+    return frame(f"Run {name}, {state}", _head(snapshot, state, name), body, _foot(snapshot, state, beside))
 
 
 def _head(snapshot: Snapshot, state: str, name: str) -> Html:
@@ -209,15 +209,14 @@ def _notes(snapshot: Snapshot) -> Html | None:
     return styled("p", QUIET, " · ".join(filter(None, notes))) if any(notes) else None
 
 
-def _foot(snapshot: Snapshot, state: str, name: str, beside: Beside) -> Html:
+def _foot(snapshot: Snapshot, state: str, beside: Beside) -> Html:
     what = value_summary(snapshot, 80) if state in {"complete", "partial"} else ""
     if what:
         left = safe(code(_output(beside)) if beside.binding else "the answer", styled("span", SOFT, f": {what}"))
     else:
         say_it, what_to_type = endings.go_on(snapshot, has_session=beside.has_session)
         left = safe(styled("span", SOFT, say_it), " ", code(what_to_type))
-    attached = f"subagents_nb.attach({json.dumps(name, ensure_ascii=False)})"
-    again = f"{beside.holder} = {attached}"
+    again = f"{beside.holder} = subagents_nb.attach({json.dumps(typed_name(snapshot))})"
     return bar(left, safe(styled("span", SOFT, "again:"), " ", code(again)), foot=True)
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from IPython.core.magic import Magics, magics_class
@@ -14,7 +11,6 @@ from subagents_nb.notebook.options import FOREVER, HelpShown, MagicParser
 from subagents_nb.notebook.parsers import PARSERS
 
 ASKED_BY = "a cell"
-_SESSION = secrets.token_hex(8)
 
 
 @magics_class
@@ -140,41 +136,9 @@ def raise_failure(run: Any) -> None:
 
 def origin(shell: Any) -> Any:
     """Return where a launch is asked for."""
-    from subagents_nb.domain.plan import Origin
-    from subagents_nb.notebook.show import cell_id
+    from subagents_nb.launching.whence import origin_here
 
-    return Origin(
-        surface="magic",
-        session=_SESSION,
-        notebook=_notebook(shell),
-        cell_id=cell_id(shell),
-        source_sha256=_source(shell),
-    )
-
-
-def _source(shell: Any) -> str | None:
-    """Return the hash of the cell that is being run; None if the front end does not tell."""
-    from subagents_nb.domain.base import sha256_text
-
-    parent: Any = shell.get_parent() if hasattr(shell, "get_parent") else None
-    content = parent.get("content") if isinstance(parent, dict) else None
-    code = content.get("code") if isinstance(content, dict) else None
-    return sha256_text(code) if isinstance(code, str) else None
-
-
-def _notebook(shell: Any) -> str | None:
-    """Return the notebook's path relative to the current directory, or its bare name; never an absolute path.
-
-    Jupyter's server gives it to the kernel's environment, Visual Studio Code to the namespace.
-    """
-    named = os.environ.get("JPY_SESSION_NAME") or getattr(shell, "user_ns", {}).get("__vsc_ipynb_file__")
-    if not isinstance(named, str) or not named.endswith(".ipynb"):
-        return None
-    path = Path(named)
-    try:
-        return str(path.resolve().relative_to(Path.cwd())) if path.is_absolute() else str(path)
-    except ValueError:
-        return path.name
+    return origin_here("magic", shell)
 
 
 def explain(magics: type) -> None:

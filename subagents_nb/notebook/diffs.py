@@ -59,6 +59,7 @@ class ShownDiff:
     name: str
     patch: str
     step: int | None = None
+    run: str = ""  # what to type for the run; its name if empty
 
     def __repr__(self) -> str:
         return f"{line(self.name, 80)}: {diff_text(self.patch)}"
@@ -72,7 +73,7 @@ class ShownDiff:
             )
         )
         flag = "" if self.step is None else f" --step {self.step}"
-        typed = code(f"%subagent_apply {shlex.quote(line(self.name, 80))}{flag}")
+        typed = code(f"%subagent_apply {shlex.quote(self.run or line(self.name, 80))}{flag}")
         foot = bar(safe(styled("span", SOFT, "take it over:"), " ", typed), foot=True) if self.patch else None
         return frame(f"Changes of {line(self.name, 80)}{of}", head, [diff_html(self.patch)], foot)
 

@@ -127,14 +127,15 @@ def says_it_all(snapshot: Snapshot) -> bool:
     return reason in _TOLD_WITH and _TOLD_WITH[reason] in error
 
 
-def go_on(snapshot: Snapshot, *, has_session: bool | None = None) -> tuple[str, str]:
+def go_on(snapshot: Snapshot, *, has_session: bool | None = None, by_name: bool = False) -> tuple[str, str]:
     """Return the one thing to do next, as words and what to type.
 
     `has_session` says whether the run left a session that can be gone on from; None: nobody has looked.
     """
     if snapshot.questions:
         first, *others = snapshot.questions
-        return "answer it:", command(snapshot, "answer", f"--question {first.question_id}" if others else "", "…")
+        flags = f"--question {first.question_id}" if others else ""
+        return "answer it:", command(snapshot, "answer", flags, "…", by_name=by_name)
     state = shown_state(snapshot)
     if not snapshot.ended:
         return "see it live:", command(snapshot, "attach")

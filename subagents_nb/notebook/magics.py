@@ -191,7 +191,8 @@ class SubagentMagics(CellMagics):
         if options is None:
             return None
         how_long = self._check(options, "subagent_again")
-        return self._begun(self._typed(self._run(options.run)).launch_again(), options, how_long)
+        run = self._typed(self._run(options.run)).launch_again(origin=origin(self.shell))
+        return self._begun(run, options, how_long)
 
     @no_var_expand
     @line_magic

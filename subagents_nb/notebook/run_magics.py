@@ -163,7 +163,7 @@ class RunMagics(CellMagics):
 
         step = number(PARSERS["subagent_diff"](), "--step", options.step, least=0)
         run = self._run(options.run)
-        return ShownDiff(run.name, run.diff(step), step)
+        return ShownDiff(run.name, run.diff(step), step, run.id)
 
     @no_var_expand
     @line_magic

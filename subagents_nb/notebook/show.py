@@ -16,6 +16,7 @@ from subagents_nb.errors import StoreError
 from subagents_nb.launching import Run
 from subagents_nb.launching.handoff import kept_patch, leftovers
 from subagents_nb.launching.watch import WATCHER
+from subagents_nb.launching.whence import cell_of, parent_of
 from subagents_nb.notebook.card import Beside, card_html, card_text
 from subagents_nb.notebook.live import CardView, LiveView
 from subagents_nb.notebook.notices import NOTICES
@@ -219,6 +220,4 @@ def _mode(shell: Any) -> str:
 
 def cell_id(shell: Any) -> str | None:
     """Return the id of the cell that is being run; None if the front end does not tell."""
-    parent: Any = shell.get_parent() if hasattr(shell, "get_parent") else None
-    found = parent.get("metadata", {}).get("cellId") if isinstance(parent, dict) else None
-    return found if isinstance(found, str) else None
+    return cell_of(parent_of(shell))

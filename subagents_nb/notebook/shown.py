@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import NamedTuple
 
+from subagents_nb.domain.ids import is_run_name, names_itself
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.notebook.html import line
 
@@ -65,7 +66,24 @@ def who(snapshot: Snapshot) -> tuple[str, str]:
     return line(agent, 80), line(model, 120)
 
 
-def command(snapshot: Snapshot, verb: str, flags: str = "", text: str = "") -> str:
-    """Return the magic that does something with this run: `%subagent_VERB NAME FLAGS -- TEXT`."""
-    words = [f"%subagent_{verb}", shlex.quote(shown_name(snapshot)), flags, f"-- {text}" if text else ""]
+def typed_name(snapshot: Snapshot) -> str:
+    """Return what to type for this run wherever it is typed, also later: its name if no other run can have it.
+
+    A name that was given may be given again, and then means the newer run; the id never does.
+    """
+    name = snapshot.name
+    return name if is_run_name(name) and names_itself(name, snapshot.run_id) else line(snapshot.run_id, 80)
+
+
+def command(snapshot: Snapshot, verb: str, flags: str = "", text: str = "", *, by_name: bool = False) -> str:
+    """Return the magic that does something with this run: `%subagent_VERB RUN FLAGS -- TEXT`.
+
+    `by_name`: where the same must stand there each time that the notebook is executed.
+    """
+    words = [
+        f"%subagent_{verb}",
+        shlex.quote(shown_name(snapshot) if by_name else typed_name(snapshot)),
+        flags,
+        f"-- {text}" if text else "",
+    ]
     return " ".join(filter(None, words))

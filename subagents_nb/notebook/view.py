@@ -98,12 +98,13 @@ def text_line(snapshot: Snapshot) -> str:
     count = snapshot.refusals
     refused = f" · {plural(count, 'tool call')} refused" if count else ""
     if state == ASKS:
-        return f"{lead}: {asked(snapshot, snapshot.questions[0])}{refused} · answer with {go_on(snapshot)[1]}"
+        answer = go_on(snapshot, by_name=True)[1]
+        return f"{lead}: {asked(snapshot, snapshot.questions[0])}{refused} · answer with {answer}"
     if not snapshot.ended:
         waits = f" · {WAITS}" if snapshot.waits_for_place else ""
         if snapshot.attention is not None and snapshot.attention.kind == "unheard":
             waits = " · no word from its process"
-        return f"{lead}{waits}{refused} · attach again with {command(snapshot, 'attach')}"
+        return f"{lead}{waits}{refused} · attach again with {command(snapshot, 'attach', by_name=True)}"
     said = now(snapshot, 200)
     return f"{lead}{': ' + said if said else ''}{refused}"
 

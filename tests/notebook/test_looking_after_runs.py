@@ -46,12 +46,18 @@ def test_a_run_is_named_by_name_or_by_the_variable_that_holds_it(kernel: Kernel,
     assert kernel.state(name) == "stopped"
 
 
-def test_of_several_runs_of_one_name_none_is_chosen(kernel: Kernel) -> None:
+def test_a_name_that_was_given_again_means_the_newest_run_of_the_notebook(kernel: Kernel) -> None:
     for _ in range(2):
-        kernel.ok("%%subagent --model scripted:echo -q --wait --name same\nx")
-    error = kernel.fails("%subagent_attach same")
-    assert error.startswith("AmbiguousRun: ")
-    assert error.count("r-") == 2
+        kernel.ok("%%subagent --model scripted:echo -q --wait --fresh -o newest --name same\nx")
+    kernel.ok("%subagent_attach same -o found")
+    assert kernel.value("found.id == newest.id")
+
+
+def test_a_notebook_that_stops_a_run_by_its_name_passes_twice(kernel: Kernel) -> None:
+    for _ in range(2):
+        kernel.ok("%%subagent --model scripted:slow -q -o stopped_one --name twice\nx")
+        assert "twice (delegate) stopped" in kernel.ok("%subagent_stop twice").plain
+        assert kernel.value("stopped_one.state") == "stopped"
 
 
 def test_a_run_that_has_ended_can_not_be_stopped(kernel: Kernel) -> None:

@@ -46,7 +46,7 @@ def test_a_failure_is_told_with_what_to_do(kernel: Kernel) -> None:
     news = told(kernel, "fails-unseen")
     assert "fails-unseen (delegate) failed: The scripted model failed, as its script says." in news
     html = [m["content"]["data"]["text/html"] for m in kernel.log if "Runs, meanwhile" in str(m["content"])]
-    assert "%subagent_resume fails-unseen -- …" in html[-1]
+    assert f"%subagent_resume {kernel.run_id('fails-unseen')} -- …" in html[-1]
 
 
 def test_nothing_is_told_while_a_cell_runs_nor_in_a_strangers_cell(kernel: Kernel) -> None:

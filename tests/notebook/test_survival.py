@@ -52,7 +52,7 @@ def test_interrupting_a_wait_ends_the_wait_and_not_the_run(kernel: Kernel, name:
     kernel.until(lambda: any("waiting" in m["content"].get("text", "") for m in kernel.log), what="the wait")
     kernel.interrupt()
     cell = kernel.finish(request, deadline=10)
-    goes_on = f"{name} ({kernel.run_id(name)}) goes on; see it again with %subagent_attach {name}"
+    goes_on = f"{name} ({kernel.run_id(name)}) goes on; see it again with %subagent_attach {kernel.run_id(name)}"
     assert cell.error == f"Interrupted: {goes_on}"
     assert kernel.state(name) in ("queued", "running")
     completes(kernel, name)

@@ -53,7 +53,7 @@ def test_work_in_a_worktree_is_shown_tried_and_taken_over(kernel: Kernel, repo: 
     assert "verified: the commands succeeded" in html
     assert (repo / "a.txt").read_text() == "one\n"
     shown = kernel.ok("%subagent_diff mended")
-    assert "%subagent_apply mend<" in shown.shown[0]["text/html"]
+    assert f"%subagent_apply {kernel.run_id('mend')}<" in shown.shown[0]["text/html"]
     assert "+two" in shown.plain
     assert kernel.ok("%subagent_apply mend --check").plain == "mend: fits: a.txt"
     assert (repo / "a.txt").read_text() == "one\n"

@@ -53,7 +53,7 @@ def test_a_complete_card_reads_in_order_with_all_styles_stripped() -> None:
         text, "✓", "complete", "find-outliers", "scout · anthropic:claude-sonnet", "1:04", "18.9k / 1.6k tokens",
         "$0.081", "columns", "column", "problem", "rows", "why", "unit_price", "negative values", "14", "region",
         "quantity", "model chosen", "findings.output", "Findings, 3 items",
-        'again: findings = subagents_nb.attach("find-outliers")',
+        'again: findings = subagents_nb.attach("r-06f3k2m9")',
     )  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def test_a_failed_card_leads_with_the_reason_then_the_last_lines_then_one_comman
     page = Page(card_html(snapshot))
     in_order(
         page.text, "✕", "failed", "find-outliers", "The deadline of 30 min passed", "bash was open", "$ pytest ..F",
-        "go on from here: %subagent_resume find-outliers --timeout 60m -- …", "again: run = ",
+        "go on from here: %subagent_resume r-06f3k2m9 --timeout 60m -- …", "again: run = ",
     )  # fmt: skip
     assert page.tags.index("pre") > page.tags.index("p")
 
@@ -96,7 +96,7 @@ def test_a_paused_card_says_that_it_can_go_on_and_how() -> None:
     snapshot = ended("paused", reason="interrupted", actor="person", error="Interrupted on request from a cell.")
     in_order(
         Page(card_html(snapshot)).text, "‖", "paused", "Interrupted on request from a cell.",
-        "go on from here: %subagent_resume find-outliers -- …",
+        "go on from here: %subagent_resume r-06f3k2m9 -- …",
     )  # fmt: skip
 
 
@@ -186,10 +186,10 @@ def test_a_card_of_a_run_that_asks_says_what_and_how_to_answer() -> None:
     text = Page(card_html(asking())).text
     in_order(
         text, "‖", "asks you", "find-outliers", "0:42 · waited 0:40", "“Keep the old name as an alias?” (yes / no)",
-        "answer it: %subagent_answer find-outliers -- …",
+        "answer it: %subagent_answer r-06f3k2m9 -- …",
     )  # fmt: skip
     several = asking("Keep it?", "Delete the file?")
-    assert "%subagent_answer find-outliers --question q1 -- …" in Page(card_html(several)).text
+    assert "%subagent_answer r-06f3k2m9 --question q1 -- …" in Page(card_html(several)).text
 
 
 def test_a_card_points_at_a_live_run_that_may_need_a_look() -> None:
@@ -209,7 +209,7 @@ def test_a_run_that_never_got_its_turn_has_one_command() -> None:
     text = Page(card_html(snapshot)).text
     in_order(
         text, "failed", "It waited for a free place and never began.", "Its supervisor went away.",
-        "start over: %subagent_again find-outliers",
+        "start over: %subagent_again r-06f3k2m9",
     )  # fmt: skip
     assert "At work" not in text
 

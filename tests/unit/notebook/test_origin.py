@@ -7,6 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from subagents_nb.domain.base import sha256_text
+from subagents_nb.launching.whence import origin_here
 from subagents_nb.notebook.cells import origin
 
 
@@ -29,6 +31,28 @@ def test_visual_studio_code_names_it_in_the_namespace(tmp_path: Path) -> None:
 @pytest.mark.parametrize("named", ["/elsewhere/secret-folder/look.ipynb"])
 def test_a_path_outside_is_told_by_its_last_name(named: str) -> None:
     assert origin(SimpleNamespace(user_ns={"__vsc_ipynb_file__": named})).notebook == "look.ipynb"
+
+
+def test_a_launch_from_python_says_where_it_stands_as_a_magic_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JPY_SESSION_NAME", "look.ipynb")
+    parent = {"metadata": {"cellId": "c-1"}, "content": {"code": "launch('x')"}}
+    shell = SimpleNamespace(user_ns={}, get_parent=lambda: parent)
+    said = origin_here(shell=shell)
+    assert (said.surface, said.notebook, said.cell_id) == ("python", "look.ipynb", "c-1")
+    assert said.source_sha256 == sha256_text("launch('x')")
+    assert said == origin(shell).model_copy(update={"surface": "python"})
+
+
+def test_a_cell_id_that_holds_the_notebooks_path_is_told_without_it() -> None:
+    parent = {"metadata": {"cellId": "vscode-notebook-cell:/home/ada/look.ipynb#W2sZmlsZQ"}}
+    assert origin_here(shell=SimpleNamespace(user_ns={}, get_parent=lambda: parent)).cell_id == "W2sZmlsZQ"
+
+
+def test_a_host_whose_shell_can_not_say_keeps_no_launch_from_beginning() -> None:
+    def broken() -> None:
+        raise LookupError("no parent in this thread")
+
+    assert origin_here(shell=SimpleNamespace(user_ns={}, get_parent=broken)).cell_id is None
 
 
 @pytest.mark.parametrize("named", [None, "", 7, "a console"])

@@ -112,7 +112,7 @@ def test_an_answer_is_acknowledged_for_its_question() -> None:
     [
         ("delivered", True, "The agent was told."),
         ("queued", True, "Waiting; the agent is told before its next request."),
-        ("too-late", False, "Too late, it ended first. To go on: %subagent_resume find-outliers -- …"),
+        ("too-late", False, "Too late, it ended first. To go on: %subagent_resume r-06f3k2m9 -- …"),
     ],
 )
 def test_a_steer_is_acknowledged_twice(outcome: str, ok: bool, said: str) -> None:

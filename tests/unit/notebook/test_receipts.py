@@ -21,7 +21,7 @@ def answer(outcome: str | None) -> ControlAnswer | None:
         ("queued", False, "Waiting; the agent is told before its next request."),
         ("queued", True, "Waiting; the agent is told when its turn is over."),
         (None, False, "Waiting; the agent is told before its next request."),
-        ("too-late", True, "Too late, it ended first. To go on: %subagent_resume find-outliers -- …"),
+        ("too-late", True, "Too late, it ended first. To go on: %subagent_resume r-06f3k2m9 -- …"),
     ],
 )
 def test_a_receipt_is_said_in_a_line(outcome: str | None, follow_up: bool, said: str) -> None:

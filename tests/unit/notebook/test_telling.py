@@ -71,8 +71,8 @@ def test_ends_are_lines_with_the_one_thing_to_do() -> None:
     )
     text = Page(told["text/html"]).text
     assert "✓ complete find-outliers Three stand out." in text
-    assert "“Go on?” · answer it: %subagent_answer find-outliers -- …" in text
-    assert "· go on from here: %subagent_resume find-outliers -- …" in text
+    assert "“Go on?” · answer it: %subagent_answer r-06f3k2m9 -- …" in text
+    assert "· go on from here: %subagent_resume r-06f3k2m9 -- …" in text
 
 
 def test_many_ends_are_cut_with_their_number_and_a_fault_is_told() -> None:

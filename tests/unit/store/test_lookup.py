@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from support import make_result, run_id
 
-from subagents_nb.domain.ids import make_run_id
+from subagents_nb.domain.ids import make_run_id, short_id
 from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.domain.states import RunState
 from subagents_nb.errors import AmbiguousRun, UnknownRun
 from subagents_nb.store import FileRuns, MemoryRuns, StoreHome, find_run
+from subagents_nb.store.lookup import ELSEWHERE, HERE, IN_PROJECT
 
 
 def runs_named(*names: str) -> MemoryRuns:
@@ -29,6 +33,34 @@ def test_a_name_that_two_runs_have_lists_both_and_chooses_none() -> None:
     with pytest.raises(AmbiguousRun) as caught:
         find_run("same", runs_named("same", "same", "other"))
     assert run_id(1) in str(caught.value) and run_id(2) in str(caught.value) and run_id(3) not in str(caught.value)
+
+
+def test_a_given_name_means_the_newest_run_of_the_notebook_else_of_the_project() -> None:
+    runs = runs_named("same", "same", "same", "same", "other")
+    places = {run_id(1): HERE, run_id(2): HERE, run_id(3): IN_PROJECT, run_id(4): ELSEWHERE}
+    assert find_run("same", runs, nearness=places.__getitem__) == run_id(2)
+    places |= {run_id(1): ELSEWHERE, run_id(2): IN_PROJECT}
+    assert find_run("same", runs, nearness=places.__getitem__) == run_id(3)
+
+
+def test_of_runs_that_lie_elsewhere_none_is_chosen_and_each_is_listed_with_age_and_state() -> None:
+    ids = [make_run_id(time.time_ns() // 1_000_000 - ago_ms, 1) for ago_ms in (7_200_000, 180_000)]
+    made = [make_result(name="same", state=state) for state in (RunState.FAILED, RunState.COMPLETE)]
+    runs = MemoryRuns(
+        Snapshot(run_id=one, result=result.model_copy(update={"run_id": one}))
+        for one, result in zip(ids, made, strict=True)
+    )
+    with pytest.raises(AmbiguousRun) as caught:
+        find_run("same", runs, nearness=lambda _: ELSEWHERE)
+    assert str(caught.value).splitlines()[1:] == [
+        f"  {ids[1]}  same  complete, 3 min ago",
+        f"  {ids[0]}  same  failed, 2 h ago",
+    ]
+
+
+def test_a_generated_name_means_the_run_whose_id_it_ends_in() -> None:
+    name = f"scout-{short_id(run_id(1))}"
+    assert find_run(name, runs_named(name, name), nearness=lambda _: HERE) == run_id(1)
 
 
 def test_a_prefix_that_many_runs_have_lists_eight_and_counts_the_rest() -> None:

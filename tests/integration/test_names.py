@@ -1,0 +1,45 @@
+"""What a run is called, and which run a name means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from subagents_nb import attach, launch, retry
+from subagents_nb.domain.ids import short_id
+from subagents_nb.domain.plan import Origin
+from subagents_nb.errors import AmbiguousRun
+
+pytestmark = [pytest.mark.timeout(90), pytest.mark.usefixtures("shared_home")]
+
+
+def test_a_generated_name_ends_in_its_own_id_however_the_run_was_launched() -> None:
+    run = launch(task="x", model="scripted:fail", wait=True)
+    (retried,) = retry(run)
+    runs = [run, run.launch_again(), retried, run.resume("go on")]
+    for one in runs:
+        one.wait(30)
+        assert one.name == f"delegate-{short_id(one.id)}"
+        assert attach(one.name).id == one.id
+
+
+def test_a_given_name_means_the_newest_of_this_notebook_else_of_this_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"task": "x", "model": "scripted:echo", "name": "mine", "fresh": True, "wait": True}
+    ours = launch(**options)
+    assert launch(**options, origin=Origin(notebook="other.ipynb")).id != ours.id
+    assert attach("mine").id == ours.id
+    again = ours.launch_again()
+    again.wait(30)
+    assert (attach("mine").id, again.name) == (again.id, "mine")
+    for folder in ("a", "b"):
+        (tmp_path / folder / ".subagents").mkdir(parents=True)
+        monkeypatch.chdir(tmp_path / folder)
+        for notebook in ("one.ipynb", "two.ipynb"):
+            last = launch(**{**options, "name": "far"}, origin=Origin(notebook=notebook))
+    assert attach("far").id == last.id
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(AmbiguousRun, match=r"far  complete, (just now|\d+ s ago)"):
+        attach("far")
