@@ -7,8 +7,9 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import unquote
 
-from subagents_nb.domain.environment import is_secret
+from subagents_nb.domain.environment import carries_secret, is_secret
 
 # Looser than what tools are denied: nothing is lost but a value that nobody misses.
 _KEY_LIKE = re.compile(r"key(?!board)|token(?!iz)|secret|passw|credential|auth(?!or(?!iz))", re.IGNORECASE)
@@ -20,6 +21,7 @@ _SURELY = re.compile(r"pass|secret|pwd|tokens?\Z|(?:api|access|private)_?key", r
 _WORDS = re.compile(r"[a-z]{1,15}(?:[-_. ][a-z]{1,15}){0,3}\Z")
 _SHORTEST_SECRET = 8
 _HIDDEN = "[redacted]"
+_USER_AND_PASSWORD = re.compile(r"://[^\s/:@]{0,256}:([^\s/@]{1,1024})@")
 # Keys that say by their form what they are; of the others nobody can tell.
 _SHAPES = re.compile(
     r"\bsk-[A-Za-z0-9_-]{20,}"
@@ -46,6 +48,9 @@ class Redactor:
             for name, value in environ.items()
             if len(text := value.strip()) >= _SHORTEST_SECRET and (name in named or _holds_secret(name, text))
         }
+        # Of an address, the password by itself too, as a program says it.
+        passwords = (found[1] for value in values for found in _USER_AND_PASSWORD.finditer(value))
+        values |= {form for one in passwords for form in (one, unquote(one)) if len(form) >= _SHORTEST_SECRET}
         # As they stand in JSON, and on one line.
         values |= {form for value in values for form in (json.dumps(value)[1:-1], " ".join(value.split()))}
         # The longest first: one secret may begin with another.
@@ -122,6 +127,8 @@ class RedactedStream:
 
 
 def _holds_secret(name: str, value: str) -> bool:
+    if carries_secret(value):
+        return True
     if not (is_secret(name) or _KEY_LIKE.search(name)) or _ABOUT.search(name):
         return False
     # AUTH_BACKEND=production is no secret, and an answer without the word is a worse answer.

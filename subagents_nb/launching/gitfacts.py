@@ -58,6 +58,8 @@ def gather_git_facts(cwd: Path, asked: Sequence[Any]) -> GitFacts:
         git_dir = Path(git.line("rev-parse", "--absolute-git-dir"))
     except GitProblem as error:
         return GitFacts(problem=_no_repository(cwd, str(error)))
+    if not Path(os.path.realpath(cwd)).is_relative_to(os.path.realpath(root)):
+        return GitFacts(problem=f"the repository that {cwd} lies in has its files elsewhere, in {root}")
     if any("\ud800" <= char <= "\udfff" for char in str(root)):
         return GitFacts(problem="the path of the repository holds bytes that are no UTF-8; move it")
     given = [mapping for one in asked if (mapping := asked_of(one)) is not None]
@@ -90,7 +92,7 @@ def _no_repository(cwd: Path, said: str) -> str:
             f"git does not trust the repository around {cwd}, since it belongs to another user; if you do, run: "
             "git config --global --add safe.directory with its path"
         )
-    if "must be run in a work tree" in said:
+    if "must be run in a work tree" in said or "is a bare repository" in said:
         return f"{cwd} is inside a bare repository or a .git directory, which has no files to work on"
     if "not a git repository" in said:
         return f"{cwd} is in no git repository; run git init and commit, or launch without a worktree"

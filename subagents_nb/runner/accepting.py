@@ -47,7 +47,7 @@ class Accepting:
         self._step = step
         self._desk = desk
         self._asked: Acceptance | None = asked if asked is not None and asked.level != "none" else None
-        self._git = GitState(desk.cwd, desk.tool_environ)
+        self._git = GitState(desk.cwd)
         self._staged: dict[str, str] | None = None
         self._found: Found | None = None
 

@@ -1,34 +1,29 @@
-"""What git says of a workspace: what is staged, what changed. It only looks; no lock is taken and no hook is run."""
+"""What git says of a workspace: what is staged, what changed. It only looks; nothing of the workspace's is started."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import hashlib
 import os
-import signal
 import stat
 import subprocess
-from collections.abc import Mapping
+import threading
 from pathlib import Path
 
 from subagents_nb.runner.children import CHILDREN
 from subagents_nb.runner.engines.aside import aside
+from subagents_nb.store.git import Git, GitProblem
 
 _SECONDS = 20.0
 _MAX_BYTES = 16 * 1024 * 1024  # of a diff, or of all untracked files
 _MAX_FILES = 2000
-# The workspace is not ours: what its configuration could have git start is left out.
-_QUIET = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false")
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color")
 
 
 class GitState:
     """The git tree around a directory, if there is one. All answers are None where git has none."""
 
-    def __init__(self, cwd: Path, environ: Mapping[str, str]) -> None:
+    def __init__(self, cwd: Path) -> None:
         self._cwd = cwd
-        self._environ = {**environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
     async def staged(self) -> dict[str, str] | None:
         """Return the staged files with what each is staged as, by their paths from the repository's root."""
@@ -62,43 +57,31 @@ class GitState:
 
     async def _git(self, *args: str) -> bytes | None:
         """Return what a git command says, or None if it fails, takes too long or says too much."""
+        at_work: list[subprocess.Popen[bytes]] = []
+        left = threading.Event()
+
+        def began(process: subprocess.Popen[bytes]) -> None:
+            CHILDREN.began(process.pid, what="tool", poll=process.poll)
+            at_work.append(process)
+            if left.is_set():
+                process.kill()
+
+        def ask() -> bytes | None:
+            git = Git(cwd=self._cwd, filters=args[:2] != ("diff", "HEAD"), began=began)  # no other one reads the files
+            try:
+                return git(*args, timeout=_SECONDS, limit=_MAX_BYTES)
+            except GitProblem:
+                return None
+            finally:
+                for process in at_work:
+                    CHILDREN.ended(process.pid, process.poll(), group_empty=None)
+
         try:
-            process = await asyncio.create_subprocess_exec(
-                "git",
-                *_QUIET,
-                *args,
-                cwd=self._cwd,
-                env=self._environ,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        except OSError:
-            return None
-        CHILDREN.began(process.pid, what="tool")
-        try:
-            async with asyncio.timeout(_SECONDS):
-                said = await _read(process)
-                return said if said is not None and await process.wait() == 0 else None
-        except TimeoutError:
-            return None
+            return await aside(ask)
         finally:
-            if process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                await process.wait()
-            CHILDREN.ended(process.pid, process.returncode, group_empty=None)
-
-
-async def _read(process: asyncio.subprocess.Process) -> bytes | None:
-    said = bytearray()
-    assert process.stdout is not None  # noqa: S101 - a pipe was asked for
-    while chunk := await process.stdout.read(65536):
-        said += chunk
-        if len(said) > _MAX_BYTES:
-            return None
-    return bytes(said)
+            left.set()
+            for process in at_work:
+                process.kill()  # nothing, if it was seen to end
 
 
 def _contents(root: Path, names: list[bytes]) -> bytes | None:

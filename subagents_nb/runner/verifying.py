@@ -40,7 +40,8 @@ class Verifier:
     async def _one(self, asked: Verify) -> VerifyRun:
         desk = self._desk
         environ = {**desk.tool_environ, **asked.env}
-        hidden = Redactor({**desk.environ, **environ}, [n for n in {**desk.environ, **environ} if is_secret(n)])
+        given = {**desk.environ, **environ}
+        hidden = Redactor(given, [name for name, value in given.items() if is_secret(name, value)])
         memo = await self._memo(asked, environ)
         if memo is not None and (known := _remembered(memo)) is not None:
             run = known.model_copy(update={"id": asked.id, "memoised": True})
@@ -87,7 +88,7 @@ class Verifier:
 
     async def _memo(self, asked: Verify, environ: Mapping[str, str]) -> Path | None:
         """Return where the end of this command on these very files would be remembered; None where git can't tell."""
-        state = await GitState(self._desk.cwd, self._desk.tool_environ).fingerprint()
+        state = await GitState(self._desk.cwd).fingerprint()
         if state is None:
             return None
         bound = {

@@ -135,3 +135,10 @@ def test_hooks_and_places_are_looked_at(repo: Path, tmp_path: Path) -> None:
     assert facts.roots["~/new/place"].problem is None
     assert facts.roots["~/new/place"].path == str(tmp_path / "home" / "new" / "place")
     assert "no directory" in (facts.roots["sub/a.txt"].problem or "")
+
+
+def test_a_repository_whose_files_are_elsewhere_is_not_worked_in(repo: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    git("config", "core.worktree", str(elsewhere), cwd=repo)
+    assert gather_git_facts(repo, [True]).problem is not None

@@ -179,10 +179,10 @@ def test_untracked_files_that_are_too_much_or_no_files_are_not_vouched_for(desk:
     repository(desk)
     with (desk.cwd / "big").open("wb") as big:
         big.truncate(32 * 1024 * 1024)
-    assert asyncio.run(GitState(desk.cwd, PATH).fingerprint()) is None
+    assert asyncio.run(GitState(desk.cwd).fingerprint()) is None
     (desk.cwd / "big").unlink()
     (desk.cwd / "link").symlink_to("/dev/zero")
-    assert asyncio.run(GitState(desk.cwd, PATH).fingerprint()) is not None
+    assert asyncio.run(GitState(desk.cwd).fingerprint()) is not None
 
 
 def test_git_is_asked_without_starting_what_the_workspace_configures(desk: Desk) -> None:
@@ -192,7 +192,7 @@ def test_git_is_asked_without_starting_what_the_workspace_configures(desk: Desk)
     touch_tracked(desk)
 
     async def ask() -> None:
-        state = GitState(desk.cwd, PATH)
+        state = GitState(desk.cwd)
         assert await state.fingerprint() is not None
         assert "two" in (await state.diff(10_000) or "")
         assert await state.staged() == {}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from pathlib import Path
 
 import pytest
 
+import subagents_nb
 from subagents_nb.store.git import Git, GitProblem, git_environ
 
 
@@ -40,3 +43,77 @@ def test_without_git_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(GitProblem, match="not installed"):
         Git(cwd=tmp_path)("status")
+
+
+def plant(folder: Path, *, command: str, files: str = "objects/x") -> None:
+    """Make what git takes for a repository, with commands of its own, by writing files alone."""
+    config = (
+        "[core]\n\trepositoryformatversion = 1\n\tbare = false\n\tworktree = .\n[extensions]\n\tpartialClone = o\n"
+        f'[remote "o"]\n\turl = .\n\tpromisor = true\n\tuploadpack = "{command}; false"\n'
+    )
+    texts = {"HEAD": "ref: refs/heads/m\n", "refs/heads/m": f"{'1' * 40}\n", files: "x", "config": config}
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+@pytest.mark.parametrize("where", ["", "a/b"])
+def test_a_folder_that_only_looks_like_a_repository_is_not_obeyed(tmp_path: Path, where: str) -> None:
+    plant(tmp_path / "ws", command=f"touch {tmp_path}/started")
+    (tmp_path / "ws" / where).mkdir(parents=True, exist_ok=True)
+    for args in (["diff", "--cached"], ["status"], ["rev-parse", "HEAD"]):
+        with pytest.raises(GitProblem, match="looks like"):
+            Git(cwd=tmp_path / "ws" / where)(*args)
+    assert not (tmp_path / "started").exists()
+
+
+def test_one_whose_objects_lie_elsewhere_is_not_obeyed_either(tmp_path: Path) -> None:
+    plant(tmp_path / "ws" / "inner", command="true")
+    (tmp_path / "ws" / "HEAD").write_text("ref: refs/heads/m\n")
+    (tmp_path / "ws" / "commondir").write_text("inner\n")
+    with pytest.raises(GitProblem, match="looks like"):
+        Git(cwd=tmp_path / "ws")("status")
+
+
+def test_a_repository_that_wants_to_be_fetched_from_starts_nothing(tmp_path: Path) -> None:
+    plant(tmp_path / "ws" / ".git", command=f"touch {tmp_path}/started")
+    git = Git(cwd=tmp_path / "ws")
+    for args in (["diff", "--cached"], ["status"], ["cat-file", "-p", "HEAD"]):
+        with contextlib.suppress(GitProblem):
+            git(*args)
+    assert not (tmp_path / "started").exists()
+
+
+def test_filters_of_the_repository_alone_run_where_git_was_asked_for_and_nowhere_else(tmp_path: Path) -> None:
+    (tmp_path / "ws").mkdir()
+    git = Git(cwd=tmp_path / "ws")
+    git("init", "-q")
+    git("config", "filter.a=b.c.clean", f"touch {tmp_path}/started; cat")
+    git("config", "filter.a=b.c.required", "true")
+    (tmp_path / "ws" / ".gitattributes").write_text("*.txt filter=a=b.c\n")
+    (tmp_path / "ws" / "a.txt").write_text("one")
+    git("add", "a.txt")
+    assert (tmp_path / "started").exists()
+    (tmp_path / "started").unlink()
+    (tmp_path / "ws" / "a.txt").write_text("two")
+    assert b"+two" in Git(cwd=tmp_path / "ws", filters=False)("diff")
+    assert not (tmp_path / "started").exists()
+
+
+def test_what_git_prints_is_bounded(tmp_path: Path) -> None:
+    git = Git(cwd=tmp_path)
+    git("init", "-q")
+    with pytest.raises(GitProblem, match="git flood printed more than 1,000,000 bytes"):
+        git("-c", "alias.flood=!exec yes", "flood", limit=1_000_000)
+
+
+def test_no_other_module_calls_git() -> None:
+    package = Path(subagents_nb.__file__).parent
+    starts = re.compile(r"subprocess|create_subprocess|os\.(?:exec|spawn|posix_spawn|system|popen)")
+    names = re.compile(r"""["'](?:[^"']*/)?git["']""")
+    both = [
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if starts.search(text := path.read_text("utf-8")) and names.search(text)
+    ]
+    assert both == ["store/git.py"]
