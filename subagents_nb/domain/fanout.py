@@ -45,10 +45,9 @@ def items_of(value: Any, path: str, *, key: str | None, max_items: int) -> tuple
     items = [Item(index=n, key=_key(one, n, key), value=one) for n, one in enumerate(found)]
     seen: dict[str, Item] = {}
     for item in items:
-        other = seen.setdefault(slug(item.key), item)
+        other = seen.setdefault(item.key, item)
         if other is not item:
-            same = "the same key" if other.key == item.key else "keys that can't be told apart in file names"
-            raise FanOutProblem(f"items {other.index} and {item.index} have {same} ({other.key!r}, {item.key!r})")
+            raise FanOutProblem(f"items {other.index} and {item.index} have the same key ({item.key!r})")
     return tuple(items)
 
 

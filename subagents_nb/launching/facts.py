@@ -80,7 +80,10 @@ def _cwd_problem(path: Path, *, asked: str | None) -> str | None:
 
 def _store_from(cwd: Path) -> str | None:
     """Return the way from a directory to the run store; None if neither lies in the other."""
-    way = os.path.relpath(os.path.realpath(default_home()), os.path.realpath(cwd))
+    try:
+        way = os.path.relpath(os.path.realpath(default_home()), os.path.realpath(cwd))
+    except ValueError:  # a name with a zero in it is no directory, and refused as such
+        return None
     parts = way.split(os.sep)
     return way if ".." not in parts or set(parts) == {".."} else None  # `.` and `..`: the directory lies in it
 

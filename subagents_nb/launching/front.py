@@ -171,7 +171,9 @@ def launch(
         origin=origin,
     )
     planned = plan_launch(asked.request)
-    limit = _fewer(planned.settings.max_live_runs, max_live)
+    if faults := _live_faults(max_live):
+        raise LaunchRefused((*planned.reasons, *faults))
+    limit = min(planned.settings.max_live_runs, max_live or planned.settings.max_live_runs)
     policy = policy_of(reuse, planned.settings.reuse, fresh=fresh)
     draft = planned.draft
     if draft is None or planned.reasons:
@@ -194,11 +196,14 @@ def launch(
 
 def preflight(agent: str | FlowLike | None = None, task: str | None = None, **options: Any) -> Preflight:
     """Say what `launch` with the same arguments would do, without doing it."""
-    for name in ("queue", "wait", "max_live"):
+    for name in ("queue", "wait"):
         options.pop(name, None)
+    live_faults = _live_faults(options.pop("max_live", None))
     reuse, fresh = options.pop("reuse", None), bool(options.pop("fresh", False))
     try:
         planned = plan_launch(Asked.of(agent, task, **options).request)
+        if live_faults:
+            return Preflight(None, (*planned.reasons, *live_faults))
         policy = policy_of(reuse, planned.settings.reuse, fresh=fresh)
         match = _instead(planned, policy) if planned.reasons else _found(planned, policy)
     except LaunchRefused as refused:
@@ -284,7 +289,7 @@ def _instead(planned: Planned, policy: ReusePolicy) -> Match:
     return NO_MATCH
 
 
-def _fewer(limit: int, asked: int | None) -> int:
+def _live_faults(asked: Any) -> list[str]:
     if asked is not None and (isinstance(asked, bool) or not isinstance(asked, int) or asked < 1):
-        raise LaunchRefused([f"max_live is a number of 1 or more, not {asked!r}"])
-    return limit if asked is None else min(limit, asked)
+        return [f"max_live is a number of 1 or more, not {asked!r}"]
+    return []

@@ -30,7 +30,7 @@ from subagents_nb.launching.schemas import OutputType
 from subagents_nb.launching.showing import Showing
 from subagents_nb.launching.steps import NamedOutputs, RunSteps, Types, whole_step, whole_text
 from subagents_nb.launching.transcript import write_transcript
-from subagents_nb.launching.waiting import WaitCancelled, WaitInterrupted, goes_on, until_ended, wait_all
+from subagents_nb.launching.waiting import WaitInterrupted, cancelled, goes_on, until_ended, wait_all
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.disk import DISK
 from subagents_nb.store.usage import disk_use
@@ -228,9 +228,9 @@ class Run(Showing):
     async def _settled(self) -> Any:
         try:
             snapshot = await until_ended(self._home, self.id)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
             # The kernel cancels the cell; the wait ends here, the run does not.
-            raise WaitCancelled(goes_on([(self.name, self.id)])) from None
+            raise cancelled(error, goes_on([(self.name, self.id)])) from None
         self._judge()
         return self._output(snapshot)
 

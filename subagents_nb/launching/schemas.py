@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,7 +31,8 @@ class OutputType(Value):
         if self.type_ is None:
             return value
         try:
-            return TypeAdapter(self.type_).validate_python(value)
+            # As JSON: there dates, enums and tuples are texts and lists, in strict mode too.
+            return TypeAdapter(self.type_).validate_json(json.dumps(value))
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(str(part) for part in first["loc"])

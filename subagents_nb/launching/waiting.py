@@ -24,11 +24,13 @@ class WaitInterrupted(KeyboardInterrupt):
         return [f"Interrupted: {self}"]
 
 
-class WaitCancelled(asyncio.CancelledError):
-    """An `await` was cancelled, as a kernel does with an interrupted cell; the run goes on, and the message says so."""
+def cancelled(error: asyncio.CancelledError, words: str) -> asyncio.CancelledError:
+    """Return the error itself, which a cell shows as these words: an `await` was cancelled, and the run goes on.
 
-    def _render_traceback_(self, *_: Any) -> list[str]:
-        return [f"Interrupted: {self}"]
+    `asyncio.timeout` and `TaskGroup` know no subclass of it before 3.13: https://github.com/python/cpython/issues/113848
+    """
+    error._render_traceback_ = lambda *_: [f"Interrupted: {words}"]  # type: ignore[attr-defined]
+    return error
 
 
 def goes_on(names: Sequence[tuple[str, str]]) -> str:

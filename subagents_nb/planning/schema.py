@@ -6,6 +6,8 @@ from typing import Any
 
 import jsonschema_rs
 
+from subagents_nb.domain.schemas import SchemaProblem, inlined
+
 _MAX_CHARS = 64 * 1024
 
 
@@ -26,7 +28,10 @@ def schema_problem(schema: dict[str, Any], name: str | None) -> str | None:
         return f"{called} refers to {remote!r}; only references within it (#/…) are followed"
     try:
         jsonschema_rs.validator_for(schema)
-    except (jsonschema_rs.ValidationError, ValueError) as error:
+        inlined(schema)
+    except SchemaProblem as error:
+        return f"{called} can't be asked of a model: {error}"
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
         return f"{called} is no valid JSON Schema: {str(error).splitlines()[0]}"
     return None
 

@@ -76,6 +76,8 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("schema from afar", {"schema": {**OBJECT, "$ref": "http://evil/x"}}, "refers to 'http://evil/x'"),
     ("schema of a file", {"schema": {**OBJECT, "$ref": "file:///etc/passwd"}}, "only references within it"),
     ("schema to nothing", {"schema": {"$ref": "#/$defs/A", "$defs": {}}}, "schema"),
+    ("schema within itself", {"schema": {**OBJECT, "items": {"$ref": "#"}}}, "it refers to itself (#)"),
+    ("no place", {"max_live": 0}, "max_live is a number of 1 or more"),
     ("schema with NaN", {"schema": {**OBJECT, "maximum": float("nan")}}, "schema"),
     ("schema with an object", {"schema": {**OBJECT, "default": object()}}, "schema"),
     ("schema too large", {"schema": {**OBJECT, "description": "x" * 70_000}}, "larger than 64 KiB"),
@@ -96,6 +98,11 @@ def test_all_faults_are_told_at_once() -> None:
     assert text.startswith("Not launched, for 7 reasons:")
     for fragment in ("No agent", "task is empty", "opneai", "timeout", "can't name", "does not exist", "thinking"):
         assert fragment in text
+
+
+def test_a_fault_of_the_places_is_told_with_the_others() -> None:
+    text = refused(max_live=0, timeout=-1)
+    assert "max_live" in text and "timeout" in text
 
 
 def test_a_file_is_no_directory_to_work_in(tmp_path: Path) -> None:

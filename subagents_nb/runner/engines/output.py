@@ -13,6 +13,7 @@ from pydantic_ai.exceptions import ModelRetry
 
 from subagents_nb.domain.events import StepFailed
 from subagents_nb.domain.plan import StepPlan
+from subagents_nb.domain.schemas import inlined
 from subagents_nb.runner.engines.redaction import one_line
 
 OutputMode = Literal["tool", "native", "prompted"]
@@ -30,7 +31,7 @@ def output_mode(step: StepPlan) -> OutputMode:
 
 def output_spec(schema: dict[str, Any], name: str, mode: OutputMode) -> Any:
     """Return what pydantic-ai takes as output type for a raw schema."""
-    kind = StructuredDict(dict(schema), name=_safe_name(str(schema.get("title") or name)))
+    kind = StructuredDict(inlined(schema), name=_safe_name(str(schema.get("title") or name)))
     match mode:
         case "tool":
             return ToolOutput(kind)

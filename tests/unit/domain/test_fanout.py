@@ -71,12 +71,12 @@ def test_an_item_without_the_key_is_named() -> None:
 
 
 def test_the_same_key_twice_is_refused() -> None:
-    assert problem(["a", "b", "a"], "") == "items 0 and 2 have the same key ('a', 'a')"
+    assert problem(["a", "b", "a"], "") == "items 0 and 2 have the same key ('a')"
 
 
 @pytest.mark.parametrize("pair", [("A b", "a-b"), ("a.b", "a_b"), ("ä", "Ä"), ("x" * 81, "x" * 82), ("!", "?")])
-def test_keys_that_would_meet_in_a_file_name_are_refused(pair: tuple[str, str]) -> None:
-    assert "can't be told apart in file names" in problem(list(pair), "")
+def test_different_keys_are_different_items_whatever_files_could_make_of_them(pair: tuple[str, str]) -> None:
+    assert keys(list(pair), "") == list(pair)
 
 
 def test_keys_of_any_script_are_told_apart() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import threading
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from support import make_plan, make_recovery, make_result, make_status, run_id, 
 
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import RunState
+from subagents_nb.launching.handle import Run
 from subagents_nb.launching.waiting import wait_all
 from subagents_nb.launching.watch import Watcher
 from subagents_nb.store import RunWriter, StoreHome, create_run, open_home
@@ -133,3 +135,22 @@ def test_without_file_events_runs_are_looked_at_all_the_same(home: StoreHome, wr
     writer.result(make_result())
     until(lambda: heard[-1].state is RunState.COMPLETE, 2.5, what="the end, without events")
     watcher.close()
+
+
+def test_a_wait_that_is_cancelled_raises_what_asyncio_knows(home: StoreHome, writer: RunWriter) -> None:
+    run = Run(home, run_id())
+
+    async def fails() -> None:
+        raise ValueError("boom")
+
+    async def main() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.02):
+                await run
+        with pytest.raises(ExceptionGroup) as caught:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(fails())
+                await run
+        assert [type(one) for one in caught.value.exceptions] == [ValueError]
+
+    asyncio.run(main())
