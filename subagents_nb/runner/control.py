@@ -5,6 +5,7 @@ A thread of its own: it works while the model is silent and while the event loop
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 import traceback
@@ -31,6 +32,7 @@ POLL_S = 0.1
 GRACE_S = 3.0
 _CONSIDER_S = 1.0
 _MEASURE_S = 5.0
+_LAST_WORD_S = 1.0  # how long the end of a run waits for an answer that is being written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +80,15 @@ class Control:
         self._thread.start()
 
     def close(self) -> None:
-        """The work is over: force nothing any more."""
+        """The work is over: force nothing any more. Whoever asked for something by now has an answer, if the disk lets us.
+
+        A request ends the work before its answer is written; the process must not be gone by then.
+        """
         self._over.set()
+        self._thread.join(_LAST_WORD_S)
+        if not self._thread.is_alive():
+            with contextlib.suppress(Exception):  # of what ends the run, nothing may keep it from being written
+                self._hear()
         for work in self._crew.all:
             work.inbox.close()
 
@@ -164,7 +173,7 @@ class Control:
         """Return the outcome and what is said about it; an empty outcome means that somebody else answers."""
         if request.step is not None and self._crew.find(request.step) is None:
             return "refused", f"the run has no step {request.step}"
-        if self.cause is not None and request.verb != "stop":
+        if (self.cause is not None or self._over.is_set()) and request.verb != "stop":
             return "too-late", "the run is already ending"
         match request.verb:
             case "stop" if request.step is not None and self._plan.is_flow:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,25 @@ def test_a_stop_that_a_full_disk_lets_nobody_answer_is_marked_as_heard(home: Sto
     request = ControlRequest(run_id=carried.plan.run_id, request_id=asked[0], verb="stop", asked_at=WHEN)
     assert carried.answer(asked[0]) is None
     assert is_heard(carried.writer.paths, request)
+
+
+class Late(Disk):
+    """Takes its time over answers: as long as the run would need to be gone."""
+
+    def replace(self, path: Path, data: bytes, *, durable: bool) -> None:
+        if path.parent.name == "answers":
+            threading.Event().wait(0.3)
+        super().replace(path, data, durable=durable)
+
+
+@pytest.mark.parametrize("verb", ["stop", "interrupt"])
+def test_who_ends_a_run_has_an_answer_when_it_has_ended(home: StoreHome, work: Path, verb: str) -> None:
+    model = write_script(work, "waits", *ASKED_FOR_IT)
+    carried = Carried(home, plan_flow(work, chain(step("scout", "x", model=model))), disk=Late())
+    asked: list[str] = []
+    carried.carry_out(running(0), once(lambda run: asked.append(run.ask(verb))))
+    answer = carried.answer(asked[0])
+    assert answer is not None and answer["outcome"] == "accepted"
 
 
 # --- time ---
