@@ -80,7 +80,7 @@ class Control:
         self._thread.start()
 
     def close(self) -> None:
-        """The work is over: force nothing any more. Whoever asked for something by now has an answer, if the disk lets us.
+        """The work is over: force nothing any more. Who has asked for something has an answer, if the disk lets us.
 
         A request ends the work before its answer is written; the process must not be gone by then.
         """

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from subagents_nb.domain.acceptance import Judgement
 from subagents_nb.domain.environment import tool_environ
-from subagents_nb.domain.events import EngineEvent, FileChanged, ModelAsked, StepOutcome, ToolEnded
+from subagents_nb.domain.events import EngineEvent, FileChanged, ModelAsked, StepFailed, StepOutcome, ToolEnded
 from subagents_nb.domain.inputs import inputs_section
 from subagents_nb.domain.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.records import StepResult
-from subagents_nb.domain.states import StepState
+from subagents_nb.domain.states import RunState, StepState
 from subagents_nb.domain.usage import Usage
 from subagents_nb.domain.words import duration
 from subagents_nb.runner.accepting import Accepting
@@ -28,6 +28,7 @@ from subagents_nb.runner.endings import ended_for, ended_well, ended_with
 from subagents_nb.runner.engines.base import CancelTool, Desk
 from subagents_nb.runner.engines.choose import engine_for
 from subagents_nb.runner.engines.kernel.tool import PythonTool, Surroundings
+from subagents_nb.runner.engines.session import begin_session
 from subagents_nb.runner.inbox import RunInbox
 from subagents_nb.runner.inputs import given_inputs, inputs_environ
 from subagents_nb.runner.journal import Journal
@@ -77,6 +78,7 @@ class StepWork:
         self.step = step
         self.inbox = RunInbox(shop.writer, shop.journal)
         self.cause: Cause | None = None
+        self._task: Callable[[], str] | None = None  # with everything put in, once it has begun
         self._shop = shop
         self._limits = StepLimits(shop.limits, step)
         self._history = history
@@ -100,6 +102,7 @@ class StepWork:
                 return False
             self.cause = cause
         self._loop.call_soon_threadsafe(self._ending.set)
+        self._keep_task()
         return True
 
     def overdue(self) -> Cause | None:
@@ -148,7 +151,10 @@ class StepWork:
         """
         journal, index = self._shop.journal, self.step.index
         self._began = True
+        with self._guard:
+            self._task = lambda: task(self._shop.plan.cwd)
         if self.cause is not None:
+            self._keep_task()
             return self._done(ended_for(journal.draft(index), self.cause))
         journal.step_began(index)
         with self._shop.clock.part() as clock:
@@ -192,7 +198,9 @@ class StepWork:
         cwd = Path(shop.plan.cwd)
         if step.worktree is not None:
             cwd = await shop.worktrees.prepare(step, label=step.title)
-        return await self._converse(task(str(cwd)), cwd, clock)
+        said = task(str(cwd))
+        self._task = lambda: said
+        return await self._converse(said, cwd, clock)
 
     async def _converse(self, task: str, cwd: Path, clock: WorkClock) -> StepResult:
         step, journal = self.step, self._shop.journal
@@ -311,6 +319,15 @@ class StepWork:
         path = self._shop.writer.paths.step(self.step.index) / "output.txt"
         self._shop.disk.replace(path, text.encode("utf-8", "replace"), durable=True)
         return path.relative_to(self._shop.writer.paths.root)
+
+    def _keep_task(self) -> None:
+        """Make the task the session of a step that is paused before its engine has saved one: it was promised."""
+        if self._task is None or self.cause is None or self.cause.state is not RunState.PAUSED:
+            return
+        try:
+            begin_session(self._shop.writer.paths.step(self.step.index), self._task(), history=self._history)
+        except (OSError, ValueError, StepFailed) as error:
+            print(f"step {self.step.index} was paused without a session: {error}", file=sys.stderr, flush=True)  # noqa: T201
 
     def _done(self, result: StepResult) -> StepResult:
         with self._guard:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 from pathlib import Path
 
+from subagents_nb.domain.characters import sayable
 from subagents_nb.domain.events import StepFailed
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.disk import DISK
@@ -28,6 +30,18 @@ def save_session(step_dir: Path, content: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def begin_session(step_dir: Path, task: str, *, history: Path | None) -> None:
+    """Leave the task, after what was said before, as the session of a step that was ended before it had one.
+
+    Raises:
+        OSError: the file could not be written.
+        StepFailed: the session before can't be read ("setup").
+    """
+    earlier: list[object] = json.loads(read_session(history)) if history is not None else []
+    request = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": sayable(task)}]}
+    DISK.create_once(step_dir / SESSION_FILE, json.dumps([*earlier, request]).encode())
 
 
 def read_session(path: Path) -> bytes:

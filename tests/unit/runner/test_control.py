@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import threading
 from collections.abc import Callable
@@ -113,6 +114,16 @@ def test_who_ends_a_run_has_an_answer_when_it_has_ended(home: StoreHome, work: P
     carried.carry_out(running(0), once(lambda run: asked.append(run.ask(verb))))
     answer = carried.answer(asked[0])
     assert answer is not None and answer["outcome"] == "accepted"
+
+
+def test_a_run_that_is_paused_before_it_said_a_word_has_its_task_for_a_session(home: StoreHome, work: Path) -> None:
+    model = write_script(work, "waits", *ASKED_FOR_IT)
+    carried = Carried(home, plan_flow(work, chain(step("scout", "count the rows", model=model))))
+    carried.ask("interrupt")
+    result = carried.carry_out()
+    assert (result.state, result.steps[0].session) == (RunState.PAUSED, True)
+    session = json.loads((carried.writer.paths.step(0) / "session.json").read_bytes())
+    assert [part["content"] for message in session for part in message["parts"]] == ["count the rows"]
 
 
 # --- time ---
