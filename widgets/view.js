@@ -9,7 +9,7 @@
  * @typedef {import("./asks.js").Question} Question
  * @typedef {{run_id: string, name: string, agent: string, model: string, state: string, elapsed_s: number,
  *   deadline_s: number | null, tokens_in: number, tokens_out: number, cost: string, tool_calls: number,
- *   tool_limit: number | null, refusals: number, tools: Tool[], tail: string, tail_end: number, note: string, reused: string,
+ *   tool_limit: number | null, spend: string, spent: number | null, refusals: number, tools: Tool[], tail: string, tail_end: number, note: string, reused: string,
  *   error: string, reason: string, stopping: boolean, questions: Question[], attention: string, waited_s: number,
  *   beat: number, graph: unknown}} Traits
  * @typedef {{kind: "stop", step?: number} | {kind: "steer", text: string, step?: number} | {kind: "open", step: number}
@@ -24,7 +24,7 @@ import { Tail, ago, clean, clock, cut, h, line, makeMeter, makeToolRow, mark, nu
 /** @type {(keyof Traits)[]} */
 const TRAITS = [
   "run_id", "name", "agent", "model", "state", "elapsed_s", "deadline_s", "tokens_in", "tokens_out", "cost",
-  "tool_calls", "tool_limit", "refusals", "tools", "tail", "tail_end", "note", "reused", "error", "reason", "stopping",
+  "tool_calls", "tool_limit", "spend", "spent", "refusals", "tools", "tail", "tail_end", "note", "reused", "error", "reason", "stopping",
   "questions", "attention", "waited_s", "beat",
 ];
 const TELLS_TIME = ["elapsed_s", "state", "questions", "waited_s"]; // with these comes the kernel's count of seconds
@@ -54,8 +54,9 @@ function makePage(/** @type {SteerPanel} */ steer, /** @type {Asked} */ stopped)
   const say = h("div", "sa-say", lead, more);
   const stale = h("div", "sa-say sa-stale", h("p", "", "The notebook's kernel is not answering, so this view is old. ",
     "The run itself may well go on. To look: ", attach));
-  const [tail, deadline, calls, tools] = [new Tail(), makeMeter("deadline"), makeMeter("tools"), h("ul", "sa-tools")];
-  const meters = h("div", "sa-meters", deadline.box, calls.box);
+  const [tail, tools] = [new Tail(), h("ul", "sa-tools")];
+  const [deadline, calls, budget] = [makeMeter("deadline"), makeMeter("tools"), makeMeter("budget")];
+  const meters = h("div", "sa-meters", deadline.box, calls.box, budget.box);
   const [questions, attention, stop, again] = [h("div", "sa-asks"), h("p", "sa-attention"), h("button", "sa-danger"), h("code")];
   const [againBox, age, id, spoken] = [h("span", "", "again: ", again), h("span"), h("code"), h("p", "sa-hide")];
   const facts = h("span", "sa-facts", refused, elapsed, waited, tokenFact, cost);
@@ -67,7 +68,7 @@ function makePage(/** @type {SteerPanel} */ steer, /** @type {Asked} */ stopped)
   mark(tools, { "aria-label": "Latest tool calls" });
   mark(spoken, { role: "status", "aria-live": "polite" });
   return { section, facts, body, state, icon, word, title, agent, refused, elapsed, waited, tokens, tokenFact, cost, lead, more, attach,
-    note, reused, say, stale, questions, attention, tail, deadline, calls, tools, meters, stop, again, againBox, age, id, spoken };
+    note, reused, say, stale, questions, attention, tail, deadline, calls, budget, tools, meters, stop, again, againBox, age, id, spoken };
 }
 
 /** One view of one model: listens, draws, counts its own seconds, and goes stale when the kernel falls silent. */
@@ -243,7 +244,9 @@ export class View {
     const left = (limit ?? 0) - elapsed;
     p.deadline.set(limit === null || !state.live ? "" : left > 0 ? `${clock(left)} left` : "passed", elapsed, limit);
     p.calls.set(most !== null ? `${count} of ${most}` : count ? String(count) : "", count, most);
-    p.meters.hidden = p.deadline.box.hidden && p.calls.box.hidden;
+    const spent = number(m.get("spent"));
+    p.budget.set(line(m.get("spend")), 100 * (spent ?? 0), spent === null ? null : 100);
+    p.meters.hidden = p.deadline.box.hidden && p.calls.box.hidden && p.budget.box.hidden;
     put(p.note, line(m.get("note")));
     put(p.reused, line(m.get("reused")));
   }

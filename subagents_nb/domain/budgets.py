@@ -91,6 +91,20 @@ class UsageBudget(Value):
         left = {name: amount.less(used[name]) for name in used if (amount := getattr(self, name)) is not None}
         return self.model_copy(update=left)
 
+    def reached(self, usage: Usage) -> tuple[BudgetState | None, str]:
+        """Return which limit a usage has come to, and the words for it; None and nothing while it has come to none."""
+        state = self.judge(usage)
+        if state == "within":
+            return None, ""
+        which = "soft" if state == "soft-reached" else "hard"
+        return state, f"The {which} limit of its usage budget was reached: {self.words(usage)}."
+
+    def share(self, usage: Usage) -> float | None:
+        """Return how much of a hard amount was used, of the one that is nearest to its end; None if nobody knows."""
+        pairs = ((self.tokens, usage.input_tokens + usage.output_tokens), (self.cost_usd, usage.cost_usd))
+        shares = [used / amount.hard for amount, used in pairs if amount is not None and used is not None]
+        return max(shares, default=None)
+
     def words(self, usage: Usage) -> str:
         """Say what was used of what, for people."""
         parts = []

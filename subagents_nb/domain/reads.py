@@ -43,6 +43,11 @@ class ReadLog(Value):
         """Whether everything that was read is known."""
         return not self.untracked
 
+    def with_unknown(self, *, steered: bool, appended: bool) -> ReadLog:
+        """Return the log; what a person added to the contract meanwhile counts as not known."""
+        said = ["it was steered"] * steered + ["items were appended to it"] * appended
+        return self.model_copy(update={"untracked": (*self.untracked, *said)})
+
 
 class ReadsSoFar(Document):
     """What a run at work has read up to now: `reads.json`, replaced by its runner; its result holds the whole."""

@@ -12,6 +12,7 @@ from pydantic import Field
 from subagents_nb.domain.acceptance import Ledger
 from subagents_nb.domain.attention import Attention
 from subagents_nb.domain.base import Document, Value
+from subagents_nb.domain.budgets import UsageBudget
 from subagents_nb.domain.control import Retuned, SteerReceipt
 from subagents_nb.domain.plan import StepPlan
 from subagents_nb.domain.questions import Answered, OpenQuestion
@@ -71,6 +72,7 @@ class StepStatus(Value):
     label: str = ""  # given by a person, or the key of a fan-out's item; nothing of the task
     output_name: str | None = None
     stopping: bool = False
+    tool_limit: int | None = None  # how many tool calls it may make, with a tool budget
 
 
 def first_step(step: StepPlan, *, label: str = "") -> StepStatus:
@@ -81,6 +83,7 @@ def first_step(step: StepPlan, *, label: str = "") -> StepStatus:
         model=step.model.label,
         label=label or step.title,
         output_name=step.output_name,
+        tool_limit=step.tool_budget.hard if step.tool_budget is not None else None,
     )
 
 
@@ -125,6 +128,7 @@ class RunStatus(Document):
     pending_appends: int = 0
     fan_out_used: int = 0
     budget: str | None = None  # "soft-reached" or "hard-reached", with a usage budget
+    usage_budget: UsageBudget | None = None  # the one in force
     # Of a run that has ended and whose result no disk took: there is no other document to say it.
     reason: Reason | None = None
     error: str | None = None
@@ -228,6 +232,8 @@ class RunResult(Document):
     stages: tuple[Stage, ...] = ()
     answer: NamedOutput | None = None  # of a chain: what its last item came to
     outputs: dict[str, NamedOutput] = Field(default_factory=dict)  # by the names the steps gave
+    budget: str | None = None  # how far the usage came: "soft-reached" or "hard-reached", with a usage budget
+    usage_budget: UsageBudget | None = None  # the one in force at the end
     reads: ReadLog | None = None  # None: written by a version that did not look
 
 

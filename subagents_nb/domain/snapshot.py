@@ -8,6 +8,7 @@ from pydantic import Field
 
 from subagents_nb.domain.attention import Attention, unheard
 from subagents_nb.domain.base import Value
+from subagents_nb.domain.budgets import UsageBudget
 from subagents_nb.domain.control import Retuned
 from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.questions import OpenQuestion
@@ -227,6 +228,14 @@ class Snapshot(Value):
             if document is not None and document.notes:
                 return document.notes
         return ()
+
+    @property
+    def usage_budget(self) -> UsageBudget | None:
+        """Return the usage budget in force, or that was at the end; None without one, or if nobody recorded it."""
+        for document in (self.result, self.status, self.plan):
+            if document is not None and document.usage_budget is not None:
+                return document.usage_budget
+        return None
 
     @property
     def text(self) -> str:

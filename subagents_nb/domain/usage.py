@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
+
 from subagents_nb.domain.base import Value
 
 
@@ -27,3 +30,8 @@ class Usage(Value):
             tool_calls=self.tool_calls + other.tool_calls,
             cost_usd=sum(known) if known and len(known) == len(costs) else None,
         )
+
+
+def total(parts: Iterable[Usage]) -> Usage:
+    """Return the sum of all."""
+    return reduce(Usage.plus, parts, Usage())

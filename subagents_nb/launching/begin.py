@@ -144,6 +144,7 @@ def first_status(
         steps=tuple(first_step(step) for step in plan.steps),
         stages=tuple(stage_of(item, plan.steps) for item in plan.items),
         notes=plan.notes,
+        usage_budget=plan.usage_budget,
     )
 
 

@@ -195,12 +195,14 @@ def _refused(snapshot: Snapshot) -> Html | None:
 
 
 def _story(snapshot: Snapshot, beside: Beside) -> Html | None:
-    """Say quietly what else there is: where it goes on from, which limits were changed, that it takes much disk."""
+    """Say quietly what else there is: where it goes on from, which limits were changed, what it used, how much disk."""
     source, name = line(snapshot.resumed_from or "", 60), line(beside.source, 80)
     known = f"{name} ({source})" if name not in {"", source} else source
     came = f"goes on from {known}" if source else ""
     takes = f"takes {size_on_disk(beside.disk)} of the disk" if beside.disk >= _WORTH_SAYING else ""
-    said = list(filter(None, [came, endings.retuned(snapshot.retunes), takes]))
+    budget = snapshot.usage_budget
+    used = f"used {budget.words(snapshot.usage)}" if budget is not None else ""
+    said = list(filter(None, [came, used, endings.retuned(snapshot.retunes), takes]))
     return styled("p", QUIET, " · ".join(said)) if said else None
 
 

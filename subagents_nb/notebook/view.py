@@ -120,6 +120,7 @@ def widget_state(snapshot: Snapshot, reused: str = "") -> dict[str, Any]:
     `reused` is what is said of a launch that found the run.
     """
     state, usage, step = shown_state(snapshot), snapshot.usage, _current(snapshot)
+    budget = snapshot.usage_budget
     chain, notes = bool(snapshot.stages), other_notes(snapshot)
     agent, model = mode_of(snapshot) if chain else who(snapshot)
     tail = "" if chain else snapshot.tail[-TAIL_CHARS:].encode("utf-8", "replace").decode("utf-8")
@@ -137,7 +138,9 @@ def widget_state(snapshot: Snapshot, reused: str = "") -> dict[str, Any]:
         "tokens_out": usage.output_tokens,
         "cost": words.cost(usage.cost_usd),
         "tool_calls": usage.tool_calls,
-        "tool_limit": None,
+        "tool_limit": None if chain or step is None else step.tool_limit,
+        "spend": budget.words(usage) if budget is not None else "",
+        "spent": budget.share(usage) if budget is not None else None,
         "refusals": snapshot.refusals,
         "tools": [] if chain else [_tool(row) for row in _tools(snapshot, step)[-RECENT_TOOLS:]],
         "tail": tail,

@@ -31,6 +31,8 @@ class RunWidget(anywidget.AnyWidget):
     cost = traitlets.Unicode("").tag(sync=True)
     tool_calls = traitlets.Int(0).tag(sync=True)
     tool_limit = traitlets.Int(None, allow_none=True).tag(sync=True)
+    spend = traitlets.Unicode("").tag(sync=True)  # of a usage budget: what was used of what
+    spent = traitlets.Float(None, allow_none=True).tag(sync=True)  # and how much of the whole that is
     refusals = traitlets.Int(0).tag(sync=True)
     tools = traitlets.List(traitlets.Dict()).tag(sync=True)
     tail = traitlets.Unicode("").tag(sync=True)

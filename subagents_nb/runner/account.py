@@ -9,6 +9,7 @@ from subagents_nb.domain.events import (
     ArtifactMade,
     EngineEvent,
     FileChanged,
+    Noticed,
     TextStreamed,
     ThoughtStreamed,
     ToolEnded,
@@ -29,6 +30,8 @@ _KEPT_FILES = 500
 _EDITS = ("write", "edit")
 _KEPT_FAILURES = 10
 _KEPT_PATHS = 50
+# What is said of an answer that is not all it seems; the rest stands in the events.
+_WORTH_A_NOTE = frozenset({"cut", "end-unsaid", "answer-cut", "session-not-saved", "output-not-saved"})
 
 
 class StepAccount:
@@ -73,6 +76,13 @@ class StepAccount:
             case _:
                 pass
         return True
+
+    def remark(self, event: EngineEvent, *, alone: bool) -> str:
+        """Return what of an event is worth a note that stays with the run; mostly nothing."""
+        if not isinstance(event, Noticed) or event.code not in _WORTH_A_NOTE:
+            return ""
+        who = self.status.label or self.status.agent
+        return event.text if alone else f"Step {self.status.index} ({who}): {event.text}"
 
     def streamed(self) -> list[tuple[str, str]]:
         """Return what streamed since the last call, by kind, and forget it."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from subagents_nb.domain.records import NamedOutput
+from subagents_nb.domain.records import NamedOutput, StepResult
 from subagents_nb.domain.states import RunState
+from subagents_nb.runner.collecting import given
 from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.reader import FileRuns
 
@@ -27,9 +28,9 @@ async def attached_output(paths: RunPaths, run_id: str, ending: asyncio.Event) -
     while True:
         snapshot = reader.snapshot(run_id)
         if snapshot.state in (RunState.COMPLETE, RunState.PARTIAL):
-            return NamedOutput(
-                text=snapshot.text, has_value=snapshot.has_value, value=snapshot.value, attached_run=run_id
-            )
+            answer = snapshot.answer
+            text = given(answer) if isinstance(answer, StepResult) and not answer.has_value else snapshot.text
+            return NamedOutput(text=text, has_value=snapshot.has_value, value=snapshot.value, attached_run=run_id)
         if snapshot.ended:
             said = f": {snapshot.error}" if snapshot.error else ""
             raise AttachedFailed(f"The attached run {snapshot.name} ended as {snapshot.state or 'unreadable'}{said}")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from subagents_nb.domain.placeholders import as_text, fill
+from subagents_nb.domain.placeholders import fill
 from subagents_nb.domain.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.records import NamedOutput, StepResult
 from subagents_nb.domain.states import StepState
+from subagents_nb.runner.collecting import given
 
 
 class Bindings:
@@ -76,7 +77,7 @@ class Bindings:
         result = self._result_of(output.step)
         if result is None:
             return ""
-        return as_text(result.value) if result.has_value else result.text
+        return given(result)
 
 
 class _Texts(dict[str, str]):

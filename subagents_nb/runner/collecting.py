@@ -33,6 +33,15 @@ class CollectProblem(ValueError):
         self.reason: Reason = reason
 
 
+def given(result: StepResult) -> str:
+    """Return what a step came to as a later step is given it; a text that is not whole says so."""
+    if result.has_value:
+        return as_text(result.value)
+    if result.text_file is None:
+        return result.text
+    return f"[Cut: only the first {len(result.text):,} characters of this answer are given]\n{result.text}"
+
+
 def aggregate(results: Sequence[StepResult]) -> str:
     """Return the answers of a group under a heading each, with a word where one fell short."""
     parts = []
@@ -40,7 +49,7 @@ def aggregate(results: Sequence[StepResult]) -> str:
         name = f"{result.agent}, {result.label}" if result.label else result.agent
         word = "TIMED OUT" if result.reason == "timeout" else _WORDS.get(result.state, "")
         heading = f"=== Parallel task {number} ({name}) {word}".rstrip() + " ==="
-        body = as_text(result.value) if result.has_value else result.text
+        body = given(result)
         parts.append(f"{heading}\n{body or result.error or '(no output)'}")
     return "\n\n".join(parts)
 
@@ -83,7 +92,7 @@ def _entry(item: Item, result: StepResult) -> dict[str, Any]:
     if result.has_value:
         entry["value"] = result.value
     else:
-        entry["text"] = result.text
+        entry["text"] = given(result)
     if result.error is not None:
         entry["error"] = result.error
     if result.reason is not None:

@@ -85,6 +85,7 @@ class Control:
         A request ends the work before its answer is written; the process must not be gone by then.
         """
         self._over.set()
+        self._keep_budget()  # by the last figures
         self._thread.join(_LAST_WORD_S)
         if not self._thread.is_alive():
             with contextlib.suppress(Exception):  # of what ends the run, nothing may keep it from being written
@@ -155,9 +156,7 @@ class Control:
                 self._levers.tell(f"may need a look: {found.text}")
 
     def _keep_budget(self) -> None:
-        state = self._limits.spent()
-        if state is not None:
-            self._journal.budget(None if state == "within" else state)
+        self._journal.budget(self._limits.budget)
 
     def _hear(self) -> None:
         for request in self._writer.requests(self._seen):

@@ -36,6 +36,8 @@ def ended_well(draft: StepResult, outcome: StepOutcome, keep: Callable[[str], Pa
         except OSError as error:  # no room for the whole is no reason to lose the head
             print(f"the whole answer was not stored: {error}", file=sys.stderr, flush=True)  # noqa: T201
         text = text[:TEXT_CHARS]
+        if text_file is None:
+            text += f"\n[Cut: the first {TEXT_CHARS:,} of {len(outcome.text):,} characters; the rest was not stored]"
     return draft.model_copy(
         update={
             "state": StepState.COMPLETE,

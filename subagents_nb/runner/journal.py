@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from subagents_nb.domain.attention import Attention, Thresholds, attention_of_run
+from subagents_nb.domain.budgets import UsageBudget
 from subagents_nb.domain.control import KEPT_RECEIPTS, Retuned, SteerReceipt
 from subagents_nb.domain.events import EngineEvent
 from subagents_nb.domain.judge import not_stored
@@ -23,10 +24,10 @@ from subagents_nb.domain.records import (
     RunStatus,
     StepRecord,
     StepResult,
-    Usage,
     first_step,
 )
 from subagents_nb.domain.states import RunState, StepState, advance, event_to
+from subagents_nb.domain.usage import Usage, total
 from subagents_nb.runner.account import StepAccount, brief, concerns
 from subagents_nb.runner.clock import WorkClock
 from subagents_nb.runner.insisting import insist
@@ -40,6 +41,7 @@ STATUS_EVERY_S = 0.1
 # Every write wakes whoever watches: a kernel with fifty silent runs would pay three times as much for one every 1.5 s.
 HEARTBEAT_S, TOOL_HEARTBEAT_S = 5.0, 1.0
 REWORD_S = 10.0  # how often "at work for 5 min" is counted anew
+_KEPT_NOTES = 50
 _STREAM_LINE_CHARS = 600  # at six bytes a character still one line below what a single write carries whole
 
 
@@ -103,7 +105,7 @@ class Journal:
     def usage(self) -> Usage:
         """Return what all steps used so far."""
         with self._guard:
-            return _sum(account.status.usage for account in self._accounts.values())
+            return total(account.status.usage for account in self._accounts.values())
 
     def result_of(self, index: int) -> StepResult | None:
         """Return what a step came to, once it has ended."""
@@ -169,6 +171,8 @@ class Journal:
 
     def _take(self, account: StepAccount, events: Sequence[EngineEvent]) -> None:
         for event in events:
+            if remark := account.remark(event, alone=not self._plan.is_flow):
+                self.note(remark)
             if account.take(event, self.elapsed_s):
                 self._flush_streams()
                 self._line(*event_line(event), keep=False, step=account.status.index)
@@ -194,10 +198,23 @@ class Journal:
             self._line("step-stop-requested", {}, keep=True, step=index)
             self._dirty = True
 
-    def budget(self, state: str | None) -> None:
-        """Show how far the usage has come against its budget."""
-        if state != self._status.budget:
-            self._milestone("budget", {"state": state}, budget=state)
+    def budget(self, budget: UsageBudget | None) -> None:
+        """Show how far the usage has come against the budget in force; an amount that was reached stays noted."""
+        with self._guard:
+            if budget is None or self._finished:
+                return
+            state, said = budget.reached(self.usage)
+            if said and state != self._status.budget:
+                self.note(said)
+            if (state, budget) != (self._status.budget, self._status.usage_budget):
+                self._milestone("budget", {"state": state}, budget=state, usage_budget=budget)
+
+    def note(self, text: str) -> None:
+        """Add a quiet remark to the run, once; it is shown with the run and kept in its result."""
+        with self._guard:
+            if text not in self._status.notes and len(self._status.notes) < _KEPT_NOTES:
+                self._update(notes=(*self._status.notes, text))
+                self._dirty = True
 
     def draining(self) -> None:
         """Show that nothing new is started any more."""
@@ -309,7 +326,7 @@ class Journal:
             elapsed_s=round(now, 3),
             waited_s=round(self._clock.waited_s, 3),
             timeout_s=self._status.timeout_s,
-            usage=_sum(step.usage for step in steps),
+            usage=total(step.usage for step in steps),
             steps=tuple(brief(step) for step in steps) if plan.is_flow else steps,
             stages=self._stages.shown(self._states()),
             retunes=self._status.retunes,
@@ -317,18 +334,18 @@ class Journal:
             changed_files=tuple(dict.fromkeys(f for a in self._accounts.values() for f in a.changed_files)),
             open_tools=() if well else tuple(row for a in self._accounts.values() for row in a.open_rows(now)),
             tail="" if well else next((a.status.tail for a in self._accounts.values() if a.status.tail), ""),
-            notes=plan.notes,
+            notes=self._status.notes,
+            budget=self._status.budget,
+            usage_budget=self._status.usage_budget,
             artifacts=tuple(artifacts),
             reads=self._read_log(),
         )
 
     def _read_log(self) -> ReadLog | None:
-        """Return what was read; what a person added to the contract meanwhile counts as not known."""
         log, status = self._reads(), self._status
         steered = any(receipt.outcome == "delivered" for receipt in status.steering)
         more = len(self._stages.shown(self._states())) > len(self._plan.items)
-        said = ["it was steered"] * steered + ["items were appended to it"] * more
-        return log if log is None else log.model_copy(update={"untracked": (*log.untracked, *said)})
+        return log if log is None else log.with_unknown(steered=steered, appended=more)
 
     def _states(self) -> dict[int, StepState]:
         return {index: account.status.state for index, account in self._accounts.items()}
@@ -366,7 +383,7 @@ class Journal:
             updated_at=utc_now(),
             elapsed_s=round(self.elapsed_s, 3),
             waited_s=round(self._clock.waited_s, 3),
-            usage=_sum(step.usage for step in steps),
+            usage=total(step.usage for step in steps),
             steps=steps,
             stages=self._stages.shown(self._states()),
         )
@@ -380,10 +397,3 @@ class Journal:
             if not self._refused:
                 print(f"status not written: {error}", file=sys.stderr, flush=True)  # noqa: T201
             self._refused = True
-
-
-def _sum(parts: Any) -> Usage:
-    total = Usage()
-    for part in parts:
-        total = total.plus(part)
-    return total

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from subagents_nb.domain.acceptance import Judgement
 from subagents_nb.domain.environment import tool_environ
-from subagents_nb.domain.events import EngineEvent, FileChanged, ModelAsked, StepFailed, StepOutcome, ToolEnded
+from subagents_nb.domain.events import EngineEvent, FileChanged, ModelAsked, Noticed, StepFailed, StepOutcome, ToolEnded
 from subagents_nb.domain.inputs import inputs_section
 from subagents_nb.domain.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.records import StepResult
@@ -24,7 +24,7 @@ from subagents_nb.runner.accepting import Accepting
 from subagents_nb.runner.artifacts import ArtifactKeeper
 from subagents_nb.runner.causes import FROM_WITHIN, Cause, past_deadline
 from subagents_nb.runner.clock import WorkClock
-from subagents_nb.runner.endings import ended_for, ended_well, ended_with
+from subagents_nb.runner.endings import TEXT_CHARS, ended_for, ended_well, ended_with
 from subagents_nb.runner.engines.base import CancelTool, Desk
 from subagents_nb.runner.engines.choose import engine_for
 from subagents_nb.runner.engines.kernel.tool import PythonTool, Surroundings
@@ -235,6 +235,9 @@ class StepWork:
         if saved is not None and saved.error is None:
             desk.reads.keep(saved.path)
             result = result.model_copy(update={"text_file": None})  # the whole is in the output file
+        if result.text_file is not None and self._shop.plan.is_flow:
+            said = f"Its answer has {len(outcome.text):,} characters; later steps are given the first {TEXT_CHARS:,}."
+            desk.report(Noticed("answer-cut", said))
         if ledger is not None and ledger.rejected and ledger.explicit and not _only_reported(step):
             why = f"The step was not accepted: {ledger.reason}"
             return result.model_copy(update={"state": StepState.REJECTED, "reason": "rejected", "error": why})

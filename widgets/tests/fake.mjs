@@ -167,7 +167,7 @@ globalThis.document = {
 
 const DEFAULTS = {
   run_id: "r-06f3k2m9", name: "find-outliers", agent: "scout", model: "anthropic:claude-sonnet", state: "running",
-  elapsed_s: 42, deadline_s: 1800, tokens_in: 12_400, tokens_out: 861, cost: "$0.051", tool_calls: 3, tool_limit: 40,
+  elapsed_s: 42, deadline_s: 1800, tokens_in: 12_400, tokens_out: 861, cost: "$0.051", tool_calls: 3, tool_limit: 40, spend: "", spent: null,
   refusals: 0, tools: [], tail: "", tail_end: 0, note: "", error: "", reason: "", stopping: false, questions: [], attention: "", waited_s: 0, beat: 1, graph: {},
 };
 

@@ -345,6 +345,16 @@ test("meters say their limits to everyone, and nothing where no limit is known",
   assert.equal(view.part("sa-meters").hidden, true);
 });
 
+test("a usage budget has a meter: what was used of what, and how much of the whole that is", () => {
+  const view = show({ spend: "4,500 of 5,000 tokens", spent: 0.9 });
+  assert.match(view.part("sa-meters").seen, /budget 4,500 of 5,000 tokens/);
+  assert.equal(view.bars()[2].getAttribute("aria-valuenow"), "90");
+  assert.ok(view.part("sa-near"));
+  view.model.set({ spend: "an unknown cost of $2", spent: null });
+  assert.match(view.part("sa-meters").seen, /budget an unknown cost of \$2/);
+  assert.equal(view.bars().length, 2);
+});
+
 test("a meter warns near its limit and never goes beyond it", () => {
   const view = show({ elapsed_s: 1795, tool_calls: 41, tool_limit: 40 });
   assert.ok(view.part("sa-near"));

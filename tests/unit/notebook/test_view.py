@@ -9,6 +9,7 @@ from card_samples import RUN_ID, answered, asking, ended, gave, lost, planned, q
 from chain_samples import live
 
 from subagents_nb.domain.attention import Attention
+from subagents_nb.domain.budgets import UsageBudget
 from subagents_nb.domain.questions import OpenQuestion
 from subagents_nb.domain.records import StepStatus, ToolRow
 from subagents_nb.domain.snapshot import Snapshot
@@ -21,8 +22,8 @@ from subagents_nb.notebook.view import live_text, now, text_line, widget_state
 
 TRAITS = {
     "run_id", "name", "state", "agent", "model", "elapsed_s", "deadline_s", "tokens_in", "tokens_out", "cost",
-    "tool_calls", "tool_limit", "refusals", "tools", "tail", "tail_end", "note", "error", "reason", "stopping",
-    "questions", "attention", "waited_s", "graph", "reused",
+    "tool_calls", "tool_limit", "spend", "spent", "refusals", "tools", "tail", "tail_end", "note", "error", "reason",
+    "stopping", "questions", "attention", "waited_s", "graph", "reused",
 }  # fmt: skip
 
 
@@ -51,6 +52,16 @@ def test_the_latest_five_tools_and_4000_characters_are_told() -> None:
     assert len(state["tail"]) == 4_000
     assert state["tail"].endswith("end")
     assert state["tail_end"] == 50_000
+
+
+def test_budgets_are_told_with_what_was_used_of_them() -> None:
+    assert [widget_state(running())[name] for name in ("tool_limit", "spend", "spent")] == [None, "", None]
+    step = StepStatus(agent="a", model="m", state=StepState.RUNNING, tool_limit=40)
+    budget = UsageBudget.model_validate({"tokens": {"hard": 41_080}})
+    snapshot = running(steps=(step,), usage_budget=budget)
+    assert [widget_state(snapshot)[name] for name in ("tool_limit", "spend")] == [40, "20,540 of 41,080 tokens"]
+    assert widget_state(snapshot)["spent"] == 0.5
+    assert "used 20,540 of 41,080 tokens" in card_html(snapshot)
 
 
 def test_a_queued_run_is_told_from_its_plan() -> None:

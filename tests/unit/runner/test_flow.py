@@ -237,6 +237,23 @@ def test_the_budget_of_the_tree_starts_all_of_a_batch_or_none(home: StoreHome, w
     assert "asked for 3 more runs, and 2 of 3 are left" in (result.error or "")
 
 
+def test_an_answer_too_long_to_be_given_on_whole_says_so_wherever_it_goes(home: StoreHome, work: Path) -> None:
+    long = write_script(work, "long", {"text": "x" * 250_000})
+    _, result = run_flow(
+        home,
+        work,
+        step("scout", "a", model=long, as_="a"),
+        step("scout", "{previous}"),
+        parallel(step("scout", "{outputs.a}"), step("scout", "b", model=long)),
+        step("scout", "{previous}"),
+    )
+    mark = "[Cut: only the first 204,800 characters of this answer are given]\nxxx"
+    assert [mark in text for text in texts(result)] == [False, True, True, False, True]
+    assert [note for note in result.notes if "Step 0" in note] == [
+        "Step 0 (scout): Its answer has 250,000 characters; later steps are given the first 204,800."
+    ]
+
+
 # --- the usage budget ---
 
 
@@ -255,6 +272,10 @@ def test_a_soft_amount_is_shown_and_stops_nothing(home: StoreHome, work: Path) -
     carried, result = run_flow(home, work, step("scout", "a", model=costly), step("scout", "b"), usage_budget=budget)
     assert states(result) == ["complete", "complete"]
     assert [e["state"] for e in carried.events() if e["type"] == "budget"] == ["soft-reached"]
+    assert result.budget == "soft-reached" and result.usage_budget is not None
+    assert [note for note in result.notes if "budget" in note] == [
+        f"The soft limit of its usage budget was reached: {result.usage_budget.words(result.usage)}."
+    ]
 
 
 # --- what may be asked of a live chain ---
