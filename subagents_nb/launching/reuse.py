@@ -18,13 +18,15 @@ from subagents_nb.domain.states import RunState
 from subagents_nb.errors import LaunchRefused, Unreadable
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.contracts import alone_with, runs_of
-from subagents_nb.store.fingerprints import Unsettled, file_sha256, names_below, names_sha256, own_names
+from subagents_nb.store.fingerprints import TooLong, Unsettled, file_sha256, names_below, names_sha256, own_names
+from subagents_nb.store.globbing import Allowance
 from subagents_nb.store.reader import read_document
 from subagents_nb.supervisor.sweeping import sweep
 
 _MOST_LOOKED_AT = 20  # of the newest runs of one contract
 _BEGIN_S = 5.0  # a run that was let go on says so within milliseconds
 _PAUSE_S = 0.005
+_COMPARE_S = 3.0  # what a run read is compared for so long, with files of a gigabyte; then it is launched anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,18 +180,25 @@ def _changed_meanwhile(home: StoreHome, snapshot: Snapshot, cwd: Path) -> str | 
 
 
 def _differs(cwd: Path, reads: ReadLog, name: str) -> str | None:
-    """Return what is not as the run of this name saw or left it."""
+    """Return what is not as the run of this name saw or left it, or that this can't be told in good time.
+
+    The patterns are a model's and the files as large as they may be; who launches waits for this.
+    """
+    allowance = Allowance(seconds=_COMPARE_S)
     try:
         for one in (*reads.files, *reads.left):
-            now = file_sha256(cwd, one.path)
+            now = file_sha256(cwd, one.path, allowance=allowance)
             if now != one.sha256:
                 what = "is there" if one.sha256 is None else "is gone" if now is None else "changed"
                 return f"{one.path} {what} since {name}"
         own = own_names(reads.own)
         for seen in reads.names:
-            if names_sha256(names_below(cwd, seen.path, seen.pattern, seen.include), own) != seen.sha256:
+            names = names_below(cwd, seen.path, seen.pattern, seen.include, allowance=allowance)
+            if names_sha256(names, own) != seen.sha256:
                 where = "the workspace" if seen.path == "." else seen.path
                 return f"the names in {where} changed since {name}"
+    except TooLong as error:
+        return f"nobody knows in good time whether what {name} read is still so ({error})"
     except Unsettled as error:
         return f"{error}, since {name}"
     return None

@@ -5,7 +5,6 @@ A runner notes them for what it reads; a launcher takes them again later and com
 
 from __future__ import annotations
 
-import contextlib
 import fnmatch
 import hashlib
 import os
@@ -15,6 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePath
 
 from subagents_nb.domain.base import sha256_text
+from subagents_nb.store.globbing import MOST_CHARS, Allowance, TooMuch, walk
 
 MAX_NAMES = 100_000
 _RACY_S = 2.0  # a file this young can change again without a change of its time
@@ -29,6 +29,10 @@ class Unsettled(Exception):
     """It changed while it was looked at, or there is too much of it: no hash would be true."""
 
 
+class TooLong(Unsettled):
+    """It was not looked at to its end."""
+
+
 def inside(root: Path, path: str) -> str | None:
     """Return where a path of the workspace really lies, None if that is outside of it."""
     if "\0" in path or os.path.isabs(path) or ".." in path.split("/"):
@@ -38,11 +42,11 @@ def inside(root: Path, path: str) -> str | None:
     return real if real == top or real.startswith(top.rstrip(os.sep) + os.sep) else None
 
 
-def file_sha256(root: Path, path: str) -> str | None:
+def file_sha256(root: Path, path: str, *, allowance: Allowance | None = None) -> str | None:
     """Return the SHA-256 of a file of the workspace; None if there is no regular file that can be read.
 
     Raises:
-        Unsettled: it changed meanwhile.
+        Unsettled: it changed meanwhile, or takes longer than is allowed.
     """
     real = inside(root, path)
     if real is None:
@@ -59,7 +63,7 @@ def file_sha256(root: Path, path: str) -> str | None:
         mark = (real, _stamp(before))
         if (known := _KNOWN.get(mark)) is not None:
             return known
-        digest = _digest(handle)
+        digest = _digest(handle, path, allowance or Allowance())
         after = os.fstat(handle)
     except OSError:
         return None
@@ -85,58 +89,48 @@ def names_sha256(names: Iterable[str], own: frozenset[str] = frozenset()) -> str
     return sha256_text("\n".join(name for name in names if name not in own))
 
 
-def names_below(root: Path, path: str, pattern: str = "*", include: str = "") -> list[str]:
+def names_below(
+    root: Path, path: str, pattern: str = "*", include: str = "", *, allowance: Allowance | None = None
+) -> list[str]:
     """Return what a glob finds below a directory, as paths of the workspace, without what begins with a dot.
 
     Raises:
-        Unsettled: there are too many.
+        Unsettled: there are too many, or it takes longer than is allowed.
     """
     folder = inside(root, path)
     if folder is None:
         return []
+    above = os.path.relpath(folder, os.path.realpath(root))
+    if above != "." and any(map(_is_hidden, above.split(os.sep))):
+        return []
     found: list[str] = []
-    for place in _matches(folder, pattern):
-        name = os.path.relpath(place, os.path.realpath(root))
-        if any(part.startswith(".") or part in _LEFT_OUT for part in name.split(os.sep)):
-            continue
-        if include and not fnmatch.fnmatch(name, include):
-            continue
-        found.append(name)
-        if len(found) > MAX_NAMES:
-            raise Unsettled(f"there are more than {MAX_NAMES:,} names below {path}")
+    try:
+        for place in walk(folder, pattern, allowance or Allowance(), hidden=_is_hidden):
+            name = place if above == "." else f"{above}/{place}"
+            if include and not fnmatch.fnmatch(name, include[:MOST_CHARS]):
+                continue
+            found.append(name)
+            if len(found) > MAX_NAMES:
+                raise Unsettled(f"there are more than {MAX_NAMES:,} names below {path}")
+    except TooMuch as error:
+        raise TooLong(f"the names below {path}: {error}") from error
     return sorted(found)
 
 
-def _matches(folder: str, pattern: str) -> Iterable[str | Path]:
-    if pattern == "*":
-        with contextlib.suppress(OSError), os.scandir(folder) as entries:
-            return [entry.path for entry in entries]
-        return []
-    if pattern == "**/*":
-        return _walk(folder)
-    return _glob(folder, pattern)
-
-
-def _glob(folder: str, pattern: str) -> list[Path]:
-    try:
-        return list(Path(folder).glob(pattern))
-    except (OSError, ValueError, NotImplementedError, IndexError):
-        return []
-
-
-def _walk(folder: str) -> Iterable[str]:
-    for place, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".") and name not in _LEFT_OUT]
-        for name in (*folders, *files):
-            yield os.path.join(place, name)
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or name in _LEFT_OUT
 
 
 def _stamp(info: os.stat_result) -> tuple[int, ...]:
     return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
 
 
-def _digest(handle: int) -> str:
+def _digest(handle: int, path: str, allowance: Allowance) -> str:
     digest = hashlib.sha256()
     while piece := os.read(handle, _CHUNK):
         digest.update(piece)
+        try:
+            allowance.check()
+        except TooMuch as error:
+            raise TooLong(f"{path}: {error}") from error
     return digest.hexdigest()

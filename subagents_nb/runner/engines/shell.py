@@ -11,7 +11,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,8 +84,20 @@ async def run_command(command: str, *, cwd: Path, environ: Mapping[str, str], se
     Raises:
         OSError: the shell could not be started.
     """
+    shell = shutil.which("bash", path=environ.get("PATH")) or "/bin/sh"
+    return await run_program([shell, "-c", command], cwd=cwd, environ=environ, seconds=seconds, limit=limit)
+
+
+async def run_program(
+    argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str], seconds: float, limit: int
+) -> CommandEnd:
+    """Run a program as `run_command` runs a command.
+
+    Raises:
+        OSError: it could not be started.
+    """
     keeper = Keeper(limit)
-    transport, running = await _start(command, cwd, environ, keeper)
+    transport, running = await _start(argv, cwd, environ, keeper)
     in_time = False
     try:
         in_time = await _within(seconds, running.exited)
@@ -97,15 +109,12 @@ async def run_command(command: str, *, cwd: Path, environ: Mapping[str, str], se
 
 
 async def _start(
-    command: str, cwd: Path, environ: Mapping[str, str], keeper: Keeper
+    argv: Sequence[str], cwd: Path, environ: Mapping[str, str], keeper: Keeper
 ) -> tuple[asyncio.SubprocessTransport, Command]:
-    shell = shutil.which("bash", path=environ.get("PATH")) or "/bin/sh"
     starting = asyncio.ensure_future(
         asyncio.get_running_loop().subprocess_exec(
             lambda: Command(keeper),
-            shell,
-            "-c",
-            command,
+            *argv,
             cwd=cwd,
             env=dict(environ),
             stdin=subprocess.DEVNULL,

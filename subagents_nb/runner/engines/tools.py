@@ -6,31 +6,30 @@ The functions describe themselves to the model; what they say there is part of t
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
-import re
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 
 from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.tools import RunContext, Tool
-from pydantic_ai_harness.filesystem import FileSystemToolset
 
 from subagents_nb.domain.agent import WRITE_TOOLS
 from subagents_nb.domain.events import FileChanged
-from subagents_nb.domain.guarded import NEVER_READ, NEVER_WRITTEN, below, is_protected
 from subagents_nb.runner.engines.aside import aside
 from subagents_nb.runner.engines.base import Desk
+from subagents_nb.runner.engines.files import OUTPUT_CHARS, Files
 from subagents_nb.runner.engines.limits import cell_seconds
 from subagents_nb.runner.engines.shell import run_command
 
-OUTPUT_CHARS = 50_000
 COMMAND_SECONDS = 120.0
 _LONGEST_COMMAND_S = 3600.0
-_LINE_CHARS = 500
+_SEARCH_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +37,14 @@ class Bench:
     """Where the tools of one step work: the workspace, and the confined view of its files."""
 
     desk: Desk
-    files: FileSystemToolset[Any]
-    inputs: FileSystemToolset[Any] | None = None
+    files: Files
+    inputs: Files | None = None
 
     @classmethod
     def at(cls, desk: Desk) -> Bench:
         """Return the bench at a desk."""
-        inputs = _confined(desk.inputs.root) if desk.inputs is not None else None
-        return cls(desk, _confined(desk.cwd, store=desk.store_home), inputs)
+        inputs = Files.confined(desk.inputs.root) if desk.inputs is not None else None
+        return cls(desk, Files.confined(desk.cwd, store=desk.store_home), inputs)
 
     def input_path(self, path: str) -> str | None:
         """Return the path below the inputs that a path of the model's means; None if it means the workspace."""
@@ -57,7 +56,7 @@ class Bench:
 
     def for_reading(
         self, path: str, seen: Callable[[str], AbstractContextManager[None]]
-    ) -> tuple[FileSystemToolset[Any], str, AbstractContextManager[None]]:
+    ) -> tuple[Files, str, AbstractContextManager[None]]:
         """Return the files that a path lies in, the path there, and what notes the reading of it."""
         inner = self.input_path(path)
         if inner is None or self.inputs is None:
@@ -74,38 +73,6 @@ class Bench:
         """Report a file that was written, by its place in the workspace."""
         root = self.desk.cwd.resolve()
         self.desk.report(FileChanged(os.path.relpath((root / path).resolve(), root)))
-
-
-class _Files(FileSystemToolset[Any]):
-    """The harness's files, which look at a walk's paths once and not once for each pattern."""
-
-    store: tuple[str, ...] = ()
-
-    def _first_matching_pattern(self, path: str, patterns: list[str]) -> str | None:
-        # A hundred patterns for each file of a tree take longer than to read it. Without this it is slow, not open.
-        found = super()._first_matching_pattern(path, patterns if is_protected(path) else list(self.store))
-        return found and re.sub(r"\[(\w)\w+\]", r"\1", found)  # as people write it
-
-
-def _confined(root: Path, *, store: Path | None = None) -> FileSystemToolset[Any]:
-    # Other runs are no business of an agent's: where the store lies in the workspace, it is not there.
-    inner = None if store is None else os.path.relpath(os.path.realpath(store), os.path.realpath(root))
-    hidden = () if inner is None or inner.partition("/")[0] == ".." else ("*",) if inner == "." else below(inner)
-    files = _Files(
-        root_dir=root,
-        allowed_patterns=(),
-        denied_patterns=(*NEVER_READ, *hidden),
-        protected_patterns=(*NEVER_WRITTEN, *hidden),
-        max_read_lines=2000,
-        max_read_chars=OUTPUT_CHARS,
-        max_list_results=1000,
-        max_search_results=300,
-        max_find_results=1000,
-        content_hashes=False,
-        tools=(),
-    )
-    files.store = hidden
-    return files
 
 
 @cache
@@ -136,8 +103,7 @@ async def _read(ctx: RunContext[Bench], path: str, offset: int = 0, limit: int |
         limit: How many lines to return at most (default 2000).
     """
     files, path, seen = ctx.deps.for_reading(path, ctx.deps.desk.reads.reading)
-    with seen:
-        return await files.read_file(path, offset=max(0, offset), limit=limit)
+    return await _beside(lambda: files.read_file(path, offset=offset, limit=limit), seen)
 
 
 async def _list(ctx: RunContext[Bench], path: str = ".") -> str:
@@ -148,8 +114,7 @@ async def _list(ctx: RunContext[Bench], path: str = ".") -> str:
         path: Directory path, relative to the workspace.
     """
     files, path, seen = ctx.deps.for_reading(path, ctx.deps.desk.reads.listing)
-    with seen:
-        return await files.list_directory(path)
+    return await _beside(lambda: files.list_directory(path), seen)
 
 
 async def _find(ctx: RunContext[Bench], pattern: str, path: str = ".") -> str:
@@ -162,7 +127,8 @@ async def _find(ctx: RunContext[Bench], pattern: str, path: str = ".") -> str:
     """
     reads = ctx.deps.desk.reads
     files, path, seen = ctx.deps.for_reading(path, lambda path: reads.listing(path, pattern))
-    return _cap(await _walk(lambda: files.find_files(pattern, path=path), seen))
+    async with _noting(seen):
+        return _cap(await files.find_files(pattern, path=path))
 
 
 async def _grep(ctx: RunContext[Bench], pattern: str, path: str = ".", include: str | None = None) -> str:
@@ -174,10 +140,13 @@ async def _grep(ctx: RunContext[Bench], pattern: str, path: str = ".", include: 
         path: Directory or file to search, relative to the workspace.
         include: Only files whose path matches this glob, such as '*.py'.
     """
-    reads = ctx.deps.desk.reads
-    files, path, seen = ctx.deps.for_reading(path, lambda path: reads.searching(path, include))
-    found = await _walk(lambda: files.search_files(pattern, path=path, include_glob=include), seen)
-    return _cap("\n".join(line[:_LINE_CHARS] for line in found.splitlines()))
+    desk = ctx.deps.desk
+    files, path, seen = ctx.deps.for_reading(path, lambda path: desk.reads.searching(path, include))
+    # A pattern that takes for ever is no fault of the run's: the model is told before the tool's limit would end that.
+    given = desk.limits.tool_timeout_s
+    seconds = _SEARCH_SECONDS if given is None else 0.8 * given
+    async with _noting(seen):
+        return _cap(await files.search(pattern, path=path, include=include, environ=desk.tool_environ, seconds=seconds))
 
 
 async def _write(ctx: RunContext[Bench], path: str, content: str) -> str:
@@ -207,8 +176,8 @@ async def _edit(ctx: RunContext[Bench], path: str, old_text: str, new_text: str)
         new_text: What to put in its place.
     """
     ctx.deps.for_writing(path)
-    with ctx.deps.desk.reads.reading(path):
-        edited = await ctx.deps.files.edit_file(path, old_text, new_text)
+    files, seen = ctx.deps.files, ctx.deps.desk.reads.reading(path)
+    edited = await _beside(lambda: files.edit_file(path, old_text, new_text), seen)
     ctx.deps.changed(path)
     return edited
 
@@ -283,13 +252,28 @@ _FUNCTIONS: dict[str, Callable[..., Awaitable[str]]] = {
 }
 
 
-async def _walk(search: Callable[[], Coroutine[Any, Any, str]], seen: AbstractContextManager[None]) -> str:
-    def work() -> str:
+async def _beside(work: Callable[[], Coroutine[Any, Any, str]], seen: AbstractContextManager[None]) -> str:
+    def carry_out() -> str:
         with seen:
-            return asyncio.run(search())
+            return asyncio.run(work())
 
-    # The harness walks trees without ever giving the loop a turn.
-    return await aside(work)
+    # Files are read and hashed without ever giving the loop a turn.
+    return await aside(carry_out)
+
+
+@contextlib.asynccontextmanager
+async def _noting(seen: AbstractContextManager[None]) -> AsyncIterator[None]:
+    """Have noted what is seen inside; who is cancelled does not wait for that."""
+    await aside(seen.__enter__)
+    try:
+        yield
+    except asyncio.CancelledError:
+        threading.Thread(target=seen.__exit__, args=(None, None, None), daemon=True).start()
+        raise
+    except BaseException:
+        await aside(lambda: seen.__exit__(None, None, None))
+        raise
+    await aside(lambda: seen.__exit__(None, None, None))
 
 
 def _cap(text: str) -> str:

@@ -13,10 +13,12 @@ from subagents_nb.domain.guarded import is_secret
 from subagents_nb.domain.reads import FileRead, NamesRead, ReadLog
 from subagents_nb.runner.tracking.inotify import CannotWatch, Watch
 from subagents_nb.store.fingerprints import Unsettled, file_sha256, names_below, names_sha256, own_names
+from subagents_nb.store.globbing import Allowance
 
 MAX_FILES = 2000
 MAX_BYTES = 2 * 1024**3
 _MOST_CHANGED = 500
+_LOOK_S = 20.0  # for the names below one directory
 _Seen = tuple[str, str, str]  # directory, pattern, include
 
 
@@ -335,7 +337,7 @@ class ReadRecorder:
         if self._root is None:
             return None
         try:
-            return tuple(names_below(self._root, name, pattern, include))
+            return tuple(names_below(self._root, name, pattern, include, allowance=Allowance(seconds=_LOOK_S)))
         except Unsettled as error:
             self.untracked(str(error))
             return None
