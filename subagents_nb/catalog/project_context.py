@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from subagents_nb.store.opener import read_plain
+
 MAX_BYTES = 32 * 1024
 _NAMES = ("AGENTS.md", "CLAUDE.md")
 _CUT = "\n\n[The rest of this file was left out.]"
@@ -24,13 +26,8 @@ def project_context(root: Path) -> str:
 
 def _read(root: Path, name: str) -> str:
     try:
-        folder = root.resolve(strict=True)
-        path = (folder / name).resolve(strict=True)
-        if not path.is_relative_to(folder) or not path.is_file():
-            return ""
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except (OSError, RuntimeError):  # RuntimeError: links in a circle
+        data = read_plain(root / name, MAX_BYTES, within=root)
+    except OSError:
         return ""
     cut = len(data) > MAX_BYTES
     kept = data[: MAX_BYTES - len(_CUT)] if cut else data

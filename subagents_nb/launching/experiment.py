@@ -17,6 +17,7 @@ from subagents_nb.domain.plan import Origin
 from subagents_nb.domain.words import one_line
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.store.git import Git, GitProblem
+from subagents_nb.store.opener import read_plain
 from subagents_nb.version import __version__
 
 MAX_NOTES = 10_000
@@ -126,7 +127,7 @@ def _git_folder(cwd: Path) -> Path | None:
             if found.is_dir():
                 return found
             if found.is_file():
-                word, _, target = found.read_text(encoding="utf-8")[:4096].partition(":")
+                word, _, target = read_plain(found, _MAX_REF_BYTES).decode("utf-8").partition(":")
                 return folder / target.strip() if word == "gitdir" else None
         except (OSError, UnicodeDecodeError):
             return None
@@ -150,11 +151,10 @@ def _commit(folder: Path) -> str | None:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > _MAX_REF_BYTES:
-            return ""
-        return path.read_text(encoding="utf-8", errors="replace")
+        content = read_plain(path, _MAX_REF_BYTES)
     except OSError:
         return ""
+    return content.decode("utf-8", "replace") if len(content) <= _MAX_REF_BYTES else ""
 
 
 def _hash(text: str) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from subagents_nb.runner.engines.base import Desk
 from subagents_nb.runner.gitstate import GitState
 from subagents_nb.runner.reviewing import review_task
 from subagents_nb.runner.verifying import Verifier
+from subagents_nb.store.opener import open_plain
 
 Reviewing = Callable[[str], Awaitable[Judgement]]
 
@@ -116,18 +116,11 @@ class Accepting:
         planned = self._step.output
         if planned is None:
             return None
-        root = self._desk.cwd.resolve()
-        path = (root / planned.path).resolve()
-        if not path.is_relative_to(root):
-            return None
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            with os.fdopen(descriptor, "rb") as file:
-                about = os.fstat(file.fileno())
-                if not stat.S_ISREG(about.st_mode):
-                    return None
-                file.seek(max(0, about.st_size - 2 * MAX_REPORT_CHARS))
-                return find_report(file.read(2 * MAX_REPORT_CHARS).decode("utf-8", "replace"))
+            with open_plain(self._desk.cwd / planned.path, within=self._desk.cwd) as fd:
+                end = os.fstat(fd).st_size
+                said = os.pread(fd, 2 * MAX_REPORT_CHARS, max(0, end - 2 * MAX_REPORT_CHARS))
+                return find_report(said.decode("utf-8", "replace"))
         except OSError:
             return None
 

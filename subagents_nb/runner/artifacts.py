@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 from subagents_nb.domain.guarded import is_secret
 from subagents_nb.domain.records import Artifact
-from subagents_nb.runner.confined import NotConfined, chunks, open_file
 from subagents_nb.store.disk import Disk
+from subagents_nb.store.opener import NotPlain, chunks, open_below
 
 FOLDER = "artifacts"
 PARQUET = "application/vnd.apache.parquet"
@@ -83,7 +83,7 @@ class ArtifactKeeper:
             before = before if before is not None and before.path and before.step == step else None
             return self._keep(step, "file", data, f"-{_plain(path)}", media_type, workspace=path, before=before)
         try:
-            with open_file(cwd, path) as handle:
+            with open_below(cwd, path) as handle:
                 size, digest = os.fstat(handle).st_size, hashlib.sha256()
                 for piece in chunks(handle):
                     digest.update(piece)
@@ -147,11 +147,11 @@ class ArtifactKeeper:
 def _content(root: Path, path: str, most: int) -> bytes | None:
     """Return what a plain file holds; None if it is larger than `most`, or can't be read without following a link."""
     try:
-        with open_file(root, path) as handle:
+        with open_below(root, path) as handle:
             if os.fstat(handle).st_size > most:
                 return None
             data = b"".join(chunks(handle))
-    except (NotConfined, OSError):
+    except (NotPlain, OSError):
         return None
     return data if len(data) <= most else None
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from subagents_nb.runner.children import CHILDREN
 from subagents_nb.runner.engines.aside import aside
 from subagents_nb.store.git import Git, GitProblem
+from subagents_nb.store.opener import read_plain
 
 _SECONDS = 20.0
 _MAX_BYTES = 16 * 1024 * 1024  # of a diff, or of all untracked files
@@ -96,7 +97,7 @@ def _contents(root: Path, names: list[bytes]) -> bytes | None:
             if stat.S_ISLNK(kind.st_mode):
                 content = os.fsencode(path.readlink())
             elif stat.S_ISREG(kind.st_mode) and kind.st_size <= room:
-                content = path.read_bytes()
+                content = read_plain(path, room, within=root)
             else:
                 return None
         except OSError:

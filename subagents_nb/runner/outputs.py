@@ -12,7 +12,8 @@ from subagents_nb.domain.agent import READ_TOOLS, WRITE_TOOLS
 from subagents_nb.domain.events import Noticed
 from subagents_nb.domain.plan import OutputPlan, StepPlan
 from subagents_nb.domain.records import SavedOutput
-from subagents_nb.runner.confined import Seen, chunks, create, look, open_file, replace
+from subagents_nb.runner.confined import Seen, create, look, replace
+from subagents_nb.store.opener import chunks, open_below
 
 SHOWN_BYTES = 200 * 1024
 SHOWN_LINES = 5000
@@ -107,7 +108,7 @@ class OutputFile:
     # --- what is kept ---
 
     def _theirs(self, plan: OutputPlan, text: str) -> tuple[SavedOutput, str]:
-        with open_file(self._cwd, plan.path) as fd:
+        with open_below(self._cwd, plan.path) as fd:
             size = os.fstat(fd).st_size
             head, lines, read, last = b"", 0, 0, b""
             for piece in chunks(fd):

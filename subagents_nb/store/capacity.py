@@ -20,6 +20,7 @@ from pathlib import Path
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.disk import DISK, PRIVATE_DIR, PRIVATE_FILE
 from subagents_nb.store.layout import StoreHome
+from subagents_nb.store.opener import NO_LINK
 
 try:
     import fcntl
@@ -27,7 +28,7 @@ except ImportError:  # Windows: places are not counted there
     fcntl = None  # type: ignore[assignment]
 
 _PLACE = re.compile(r"place-(\d{3,9})\Z")
-_FLAGS = os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_FLAGS = os.O_CREAT | os.O_RDWR | NO_LINK
 _PATIENCE_S = 1.0
 _PAUSE_S = 0.002
 

@@ -28,6 +28,7 @@ from subagents_nb.errors import StoreError, Unreadable
 from subagents_nb.store.disk import DISK, PRIVATE_DIR, PRIVATE_FILE
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.lock import hold_now
+from subagents_nb.store.opener import NO_LINK
 from subagents_nb.store.reader import FileRuns, read_document
 
 _KEY = re.compile(r"[0-9a-f]{64}\Z")
@@ -152,4 +153,4 @@ def _make(folder: Path) -> None:
 
 
 def _mark(path: Path) -> None:
-    os.close(os.open(path, os.O_CREAT | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0), PRIVATE_FILE))
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY | NO_LINK, PRIVATE_FILE))

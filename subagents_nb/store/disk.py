@@ -12,13 +12,11 @@ from pathlib import Path
 
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.inside import inside, open_parent
+from subagents_nb.store.opener import FOLDER, READ
 
 PRIVATE_FILE = 0o600
 PRIVATE_DIR = 0o700
 MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
-_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
-_NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # a pipe in place of a file must not hold us up
 # These say nothing about the file: asked again later, the answer may be another.
 _PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EIO, errno.ESTALE})
 
@@ -52,7 +50,7 @@ class Disk:
         with inside(directory) as (folder, name):
             if folder is None:
                 return os.listdir(directory)
-            handle = os.open(name, os.O_RDONLY | os.O_DIRECTORY | _NOFOLLOW | _CLOEXEC, dir_fd=folder)
+            handle = os.open(name, FOLDER, dir_fd=folder)
             try:
                 return os.listdir(handle)
             finally:
@@ -194,7 +192,7 @@ class Disk:
     def open(self, path: Path, flags: int) -> int:
         """Open a file or directory of ours, never through a link and without waiting; what is made is private."""
         with inside(path) as (folder, name):
-            return os.open(name, flags | _NOFOLLOW | _CLOEXEC | _NONBLOCK, PRIVATE_FILE, dir_fd=folder)
+            return os.open(name, flags | READ, PRIVATE_FILE, dir_fd=folder)
 
     def write(self, handle: int, data: bytes) -> None:
         """Write all of `data`."""
@@ -215,10 +213,10 @@ def _open_for_reading(path: str | Path) -> int:
     # What `inside` does, without a generator: lists come here thousands of times.
     folder = open_parent(path)
     if folder is None:
-        return os.open(path, os.O_RDONLY | _NOFOLLOW | _CLOEXEC | _NONBLOCK)
+        return os.open(path, READ)
     try:
         name = os.fspath(path).rpartition(os.sep)[2]
-        return os.open(name, os.O_RDONLY | _NOFOLLOW | _CLOEXEC | _NONBLOCK, dir_fd=folder)
+        return os.open(name, READ, dir_fd=folder)
     finally:
         os.close(folder)
 

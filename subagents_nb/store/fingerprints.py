@@ -15,11 +15,11 @@ from pathlib import Path, PurePath
 
 from subagents_nb.domain.base import sha256_text
 from subagents_nb.store.globbing import MOST_CHARS, Allowance, TooMuch, walk
+from subagents_nb.store.opener import READ
 
 MAX_NAMES = 100_000
 _RACY_S = 2.0  # a file this young can change again without a change of its time
 _CHUNK = 1 << 20
-_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 _LEFT_OUT = frozenset({"__pycache__"})  # comes and goes with the version of Python
 _KNOWN: dict[tuple[str, tuple[int, ...]], str] = {}  # within one process only
 _MOST_KNOWN = 50_000
@@ -52,7 +52,9 @@ def file_sha256(root: Path, path: str, *, allowance: Allowance | None = None) ->
     if real is None:
         return None
     try:
-        handle = os.open(real, _FLAGS)
+        if not stat.S_ISREG(os.stat(real, follow_symlinks=False).st_mode):
+            return None  # to open a device may already do something
+        handle = os.open(real, READ)
     except OSError:
         return None
     try:

@@ -11,15 +11,12 @@ import os
 import re
 from collections.abc import Iterator
 
+from subagents_nb.store.opener import FOLDER
+
 _HERE = (os.open in os.supports_dir_fd) and hasattr(os, "O_DIRECTORY")
 # A run's directory, where it lives or in the trash, and the separator behind it. The last one in a path counts.
 _PLACE = re.compile(r"(.*/(?:runs|trash)/r-[0-9a-z]{19}(?:\.[0-9TZ]+)?)/")
-_FLAGS = (
-    getattr(os, "O_PATH", os.O_RDONLY)
-    | getattr(os, "O_DIRECTORY", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-)
+_FLAGS = FOLDER | getattr(os, "O_PATH", 0)
 
 
 @contextlib.contextmanager

@@ -13,10 +13,8 @@ from subagents_nb.domain.ids import is_run_id
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.disk import DISK, MAX_DOCUMENT_BYTES
 from subagents_nb.store.layout import StoreHome
+from subagents_nb.store.opener import FOLDER, READ
 
-_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_FILE = os.O_RDONLY | _NOFOLLOW | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
-_FOLDER = os.O_RDONLY | _NOFOLLOW | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
 _BY_HANDLE = os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY")  # else by paths
 _AT_ONCE = 32 * 1024
 
@@ -38,7 +36,7 @@ def skim(
             name: _scores_at(folder) if name == "scores" else _read(f"{folder}{os.sep}{name}", having) for name in names
         }
     try:
-        handle = os.open(folder, _FOLDER)
+        handle = os.open(folder, FOLDER)
     except OSError:
         return found
     try:
@@ -68,7 +66,7 @@ def skim_messages(home: StoreHome, run_id: str, step: int) -> list[dict[str, Any
 
 def _scores(folder: int) -> dict[str, Any] | None:
     try:
-        handle = os.open("scores", _FOLDER, dir_fd=folder)
+        handle = os.open("scores", FOLDER, dir_fd=folder)
     except OSError:
         return None
     try:
@@ -95,7 +93,7 @@ def _documents(names: Sequence[str]) -> list[str]:
 
 def _read(name: str, having: bytes | None, folder: int | None = None) -> dict[str, Any] | None:
     try:
-        handle = os.open(name, _FILE, dir_fd=folder)
+        handle = os.open(name, READ, dir_fd=folder)
     except OSError:
         return None
     try:

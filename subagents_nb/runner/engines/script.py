@@ -12,6 +12,7 @@ from subagents_nb.domain.events import StepFailed
 from subagents_nb.domain.records import Reason, Usage
 from subagents_nb.domain.scripts import BUILTIN_SCRIPTS, script_paths
 from subagents_nb.runner.engines.redaction import one_line
+from subagents_nb.store.opener import NotPlain, read_plain
 
 _MAX_BYTES = 1_000_000
 _VERBS = ("text", "think", "tool", "sleep", "value", "fail", "usage", "await_steer", "ask", "rate_limited", "python")
@@ -88,20 +89,18 @@ def read_script(name: str, cwd: Path) -> Script:
     Raises:
         StepFailed: there is none, it lies outside the workspace, or it can't be used.
     """
-    root = cwd.resolve()
     for candidate in script_paths(name):
-        path = (root / candidate).resolve()
-        if not path.is_relative_to(root):
+        if not (cwd / candidate).resolve().is_relative_to(cwd.resolve()):
             raise StepFailed("setup", f"The script {one_line(name, 100)!r} lies outside the workspace.")
-        if path.is_file():
-            try:
-                with path.open("rb") as file:
-                    content = file.read(_MAX_BYTES + 1)
-            except OSError as error:
-                raise StepFailed("setup", f"The script {candidate} can't be read: {error.strerror}") from error
-            if len(content) > _MAX_BYTES:
-                raise StepFailed("setup", f"The script {candidate} is larger than {_MAX_BYTES} bytes.")
-            return parse_script(content, candidate)
+        try:
+            content = read_plain(cwd / candidate, _MAX_BYTES, within=cwd)
+        except (FileNotFoundError, NotADirectoryError, NotPlain):
+            continue
+        except OSError as error:
+            raise StepFailed("setup", f"The script {candidate} can't be read: {error.strerror}") from error
+        if len(content) > _MAX_BYTES:
+            raise StepFailed("setup", f"The script {candidate} is larger than {_MAX_BYTES} bytes.")
+        return parse_script(content, candidate)
     looked = " or ".join(script_paths(name))
     raise StepFailed(
         "setup",

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from subagents_nb.runner.confined import NotConfined, create, look, open_file, replace
+from subagents_nb.runner.confined import create, look, replace
+from subagents_nb.store.opener import NotPlain, open_below
 
 
 @pytest.fixture
@@ -92,11 +93,11 @@ def _pipe(root: Path) -> str:
 def test_a_trap_in_the_path_is_refused_and_nothing_is_written(root: Path, trap: Any) -> None:
     path = trap(root)
 
-    with pytest.raises(NotConfined):
+    with pytest.raises(NotPlain):
         replace(root, path, b"x")
-    with pytest.raises(NotConfined):
+    with pytest.raises(NotPlain):
         create(root, path, b"x")
-    with pytest.raises(NotConfined):
+    with pytest.raises(NotPlain):
         look(root, path)
 
     assert outside(root) == []
@@ -104,7 +105,7 @@ def test_a_trap_in_the_path_is_refused_and_nothing_is_written(root: Path, trap: 
 
 @pytest.mark.parametrize("path", ["../a.md", "a/../b.md", "./a.md", "a//b.md", "a/", "", "/etc/passwd"])
 def test_only_the_shortest_form_of_a_path_is_taken(root: Path, path: str) -> None:
-    with pytest.raises(NotConfined):
+    with pytest.raises(NotPlain):
         replace(root, path, b"x")
     assert os.listdir(root) == []
 
@@ -129,7 +130,7 @@ def test_a_look_tells_every_change(root: Path) -> None:
 
 def test_a_file_is_opened_without_following_anything(root: Path) -> None:
     replace(root, "a.md", b"text")
-    with open_file(root, "a.md") as fd:
+    with open_below(root, "a.md") as fd:
         assert os.read(fd, 10) == b"text"
-    with pytest.raises(FileNotFoundError), open_file(root, "b.md"):
+    with pytest.raises(FileNotFoundError), open_below(root, "b.md"):
         pass

@@ -19,6 +19,7 @@ from typing import Any
 
 from subagents_nb.runner.children import CHILDREN
 from subagents_nb.runner.engines.shell import Command, Keeper, is_anyone_left, signal_group
+from subagents_nb.store.opener import FOLDER
 
 _MODULE = "subagents_nb.runner.engines.kernel.child"
 _SAID_BYTES = 4000
@@ -37,7 +38,7 @@ class Place:
             "shell_port": 1, "iopub_port": 2, "stdin_port": 3, "control_port": 4, "hb_port": 5,
         }  # fmt: skip
         if sys.platform == "linux":
-            self._handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            self._handle = os.open(folder, FOLDER)
             self.info["ip"] = f"/proc/self/fd/{self._handle}/k"
         elif os.name == "posix":
             self._elsewhere = tempfile.mkdtemp(prefix="nb-")

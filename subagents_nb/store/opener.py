@@ -1,0 +1,136 @@
+"""The one way to open what a project, an archive, an agent or a page brings: a plain file, at once, and bounded.
+
+A clone may hold a link to a device, a pipe that nobody writes to, or a folder that is turned into a link while we look.
+So what is no plain file is never opened (to open a device may already do something), nothing is waited for, and where a
+file must lie in a folder each folder on the way is opened from the one above it, through no link.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+_HERE = os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY") and hasattr(os, "O_NOFOLLOW")
+NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | NO_LINK
+# A pipe in place of a file must not hold us up, and no terminal becomes ours.
+READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | NO_LINK
+_CHUNK = 256 * 1024
+
+
+class NotPlain(OSError):
+    """The path can't be used: a link or something else that is no plain file or folder stands in it."""
+
+    def __init__(self, path: str, what: str) -> None:
+        super().__init__(errno.EPERM, f"{path} {what}")
+
+
+def read_plain(path: Path, most: int, *, within: Path | None = None) -> bytes:
+    """Return what a plain file holds: `most` bytes, and one more if there are more.
+
+    Links are followed: those of a project as far as it goes (`within`), those of the person wherever they lead.
+
+    Raises:
+        FileNotFoundError, NotADirectoryError: it is not there.
+        NotPlain: it is no plain file, or a link leads out.
+        OSError: it can't be read.
+    """
+    with open_plain(path, within=within) as fd:
+        parts, left = [], most + 1
+        while left > 0 and (piece := os.read(fd, min(left, _CHUNK))):
+            parts.append(piece)
+            left -= len(piece)
+        return b"".join(parts)
+
+
+@contextlib.contextmanager
+def open_plain(path: Path, *, within: Path | None = None) -> Iterator[int]:
+    """Open a plain file for reading, as `read_plain` does."""
+    place = Path(os.path.realpath(path))
+    top = place.parent if within is None else Path(os.path.realpath(within))
+    if not place.is_relative_to(top):
+        raise NotPlain(path.name, "is a link that leads out of its project")
+    if _HERE:
+        with open_below(top, place.relative_to(top).as_posix()) as fd:
+            yield fd
+        return
+    if not stat.S_ISREG(place.stat().st_mode):
+        raise NotPlain(path.name, "is no plain file")
+    fd = os.open(place, READ | getattr(os, "O_BINARY", 0))
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+@contextlib.contextmanager
+def open_below(root: Path, path: str) -> Iterator[int]:
+    """Open a plain file below a folder for reading, through no link at all.
+
+    Raises:
+        NotPlain: a link stands in the path, or no plain file at its end.
+        OSError: it can't be read.
+    """
+    with folder_of(root, path) as (folder, name):
+        try:
+            _plain(path, os.stat(name, dir_fd=folder, follow_symlinks=False))
+            fd = os.open(name, READ, dir_fd=folder)
+        except OSError as error:
+            raise _plainer(error, path) from None
+        try:
+            _plain(path, os.fstat(fd))
+            yield fd
+        finally:
+            os.close(fd)
+
+
+@contextlib.contextmanager
+def folder_of(root: Path, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+    """Open the folder that the path's last name is in, each folder from the one above it. Raises as `open_below`."""
+    if not _HERE:
+        raise NotPlain(path, "can't be reached safely: this system can't open folders one from another")
+    *folders, name = path.split("/")
+    if name in ("", ".", "..") or any(part in ("", ".", "..") for part in folders):
+        raise NotPlain(path, "is not in its shortest form")
+    fd = os.open(root, FOLDER & ~getattr(os, "O_NOFOLLOW", 0))  # the root itself may be reached through a link
+    try:
+        for part in folders:
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, 0o755, dir_fd=fd)
+            try:
+                inner = os.open(part, FOLDER, dir_fd=fd)
+            except OSError as error:
+                raise _plainer(error, path) from None
+            os.close(fd)
+            fd = inner
+        yield fd, name
+    finally:
+        os.close(fd)
+
+
+def chunks(fd: int) -> Iterator[bytes]:
+    """Return the rest of an open file, piece by piece."""
+    while piece := os.read(fd, _CHUNK):
+        yield piece
+
+
+def _plain(path: str, about: os.stat_result) -> None:
+    if stat.S_ISLNK(about.st_mode):
+        raise NotPlain(path, "is a symlink or leads through one")
+    if not stat.S_ISREG(about.st_mode):
+        raise NotPlain(path, "is no plain file")
+
+
+def _plainer(error: OSError, path: str) -> OSError:
+    if error.errno in (errno.ELOOP, errno.EMLINK):
+        return NotPlain(path, "is a symlink or leads through one")
+    if error.errno == errno.ENOTDIR:
+        return NotPlain(path, "leads through a symlink, or through something that is no folder")
+    if error.errno == errno.ENXIO:
+        return NotPlain(path, "is no plain file")
+    return error
