@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from subagents_nb.catalog.files import builtin_agents, read_agent
-from subagents_nb.catalog.places import agent_places, project_root, shown_folder
+from subagents_nb.catalog.files import Room, builtin_agents, read_agent
+from subagents_nb.catalog.places import (
+    Project,
+    agent_places,
+    find_project,
+    not_counted,
+    settings_files,
+    shown_folder,
+)
 from subagents_nb.catalog.scan import scan_place
-from subagents_nb.domain.agent import AgentCatalog, AgentDefinition, AgentProblem, SearchedPlace
+from subagents_nb.catalog.trust import how_to_allow, is_trusted
+from subagents_nb.domain.agent import AgentCatalog, AgentDefinition, AgentProblem, AgentSource, SearchedPlace
 
 _Entry = AgentDefinition | AgentProblem
 # An entry with the number of its place; a higher number has priority.
@@ -22,19 +31,24 @@ def discover(cwd: Path, *, home: Path | None = None, registered: Iterable[AgentD
     A broken file keeps agents of the same name and lower priority out of the catalog: a project that overrides `scout`
     and gets it wrong must not silently run another `scout`. Nothing about the files raises.
     """
-    root = project_root(cwd, home=home)
+    project = find_project(cwd, home=home)
+    root = project.root
     shipped = builtin_agents()
     places = [SearchedPlace(where="builtin", source="builtin", state="read", candidates=len(shipped))]
     ranked: list[_Ranked] = [(0, agent) for agent in shipped]
-    for rank, place in enumerate(agent_places(root, home=home), start=1):
+    rooms: defaultdict[AgentSource, Room] = defaultdict(Room)
+    for rank, place in enumerate(agent_places(root, home=home, cwd=cwd), start=1):
         scan = scan_place(place)
         places.append(scan.place)
         ranked.extend((rank, problem) for problem in scan.problems)
         for path, where in scan.files:
-            entry = read_agent(path, where=where, source=place.source)
+            entry = read_agent(path, where=where, source=place.source, root=place.root, room=rooms[place.source])
             if entry is not None:
                 ranked.append((rank, entry))
     ranked.extend((len(places), as_registered(agent)) for agent in registered)
+    if not is_trusted(root, home=home):
+        ranked = list(_withheld(ranked, how_to_allow(shown_folder(root, home=home))))
+    ranked += [(0, problem) for problem in _not_counted(project, cwd, home)]
     agents, shadowed = _winners(ranked)
     return AgentCatalog(
         agents=agents,
@@ -43,6 +57,43 @@ def discover(cwd: Path, *, home: Path | None = None, registered: Iterable[AgentD
         shadowed=shadowed,
         cwd=shown_folder(cwd.resolve(), home=home),
     )
+
+
+def _withheld(ranked: Iterable[_Ranked], allow: str) -> Iterator[_Ranked]:
+    """Put a problem in the place of each file of a project that would stand in for an agent the person knows.
+
+    A built-in name is never taken, a name of the person's own files not by an agent that acts. It blocks nothing.
+    """
+    known: dict[str, str] = {}
+    for rank, entry in ranked:
+        if entry.source == "project" and entry.name is not None:
+            mine = known.get(entry.name, "")
+            if mine == "built in" or (mine and isinstance(entry, AgentDefinition) and entry.acts_by):
+                why = f"not used: it takes the name of the agent {entry.name!r} that is {mine}; {allow}"
+                yield rank, AgentProblem(where=entry.where, source="project", error=why, withheld=entry.name)
+                continue
+        elif isinstance(entry, AgentDefinition) and entry.source in ("builtin", "user"):
+            whose = "built in" if entry.source == "builtin" else "your own"
+            for name in (entry.name, *(entry.aliases if entry.source == "builtin" else ())):
+                known.setdefault(name, whose)
+        yield rank, entry
+        if entry.source == "project" and isinstance(entry, AgentDefinition):
+            by = [what for what in entry.acts_by if what not in entry.effective_tools]
+            if by:
+                why = f"not launched as it is: it acts by more than its tools ({', '.join(by)}); {allow}"
+                yield rank, AgentProblem(where=entry.where, source="project", error=why)
+
+
+def _not_counted(project: Project, cwd: Path, home: Path | None) -> Iterator[AgentProblem]:
+    """Report what lies above the working directory and does not count, since others may write it."""
+    for folder, others in project.left_out:
+        shown = shown_folder(folder, home=home)
+        error = f"agents and settings there do not count: {others}; {how_to_allow(shown)}"
+        yield AgentProblem(where=Path(os.path.relpath(folder, cwd)).as_posix(), source="project", error=error)
+    for place in settings_files(project.root, home=home, cwd=cwd):
+        if place.guarded and (why := not_counted(place)) is not None:
+            error = f"it does not count: {why}; {how_to_allow(shown_folder(project.root, home=home))}"
+            yield AgentProblem(where=place.where, source="project", error=error)
 
 
 def as_registered(agent: AgentDefinition) -> AgentDefinition:

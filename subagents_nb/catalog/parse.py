@@ -12,7 +12,8 @@ from subagents_nb.catalog.strict_yaml import StrictYaml, YamlRefused
 from subagents_nb.domain.agent import READ_TOOLS, AgentDefinition, AgentProblem, AgentSource
 from subagents_nb.domain.base import sha256_text
 
-MAX_FILE_BYTES = 1024 * 1024
+MAX_FILE_BYTES = 64 * 1024
+MAX_HEAD_BYTES = 16 * 1024  # of frontmatter: reading that takes most of the time
 
 # Spelling in snake_case -> the field it fills and how. camelCase and kebab-case are turned into it first.
 FIELDS: Mapping[str, tuple[str, Callable[[object], object]]] = {
@@ -70,6 +71,9 @@ def parse_agent(text: str, *, where: str, source: AgentSource) -> AgentDefinitio
         if sections is None:
             return None
         head, prompt, above = sections
+        if len(head.encode("utf-8", "replace")) > MAX_HEAD_BYTES:
+            reason = f"the frontmatter is larger than {MAX_HEAD_BYTES // 1024} KiB"
+            return problem_of(text, reason, where=where, source=source)
         above += text.count("\n", 0, len(text) - len(text.lstrip()))
         data = _YAML.load_plain(head, lines_above=above)
     except YamlRefused as error:

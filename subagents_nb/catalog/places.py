@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from subagents_nb.catalog.trust import home_folder, is_trusted, who_else_writes
 from subagents_nb.domain.agent import AgentSource
 
 # Any of these makes a folder a project.
@@ -16,51 +16,87 @@ _AGENT_FOLDERS = (".agents", ".pi/agents", ".claude/agents", ".subagents/agents"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A folder that may hold agent files."""
+    """A folder that may hold agent files, or a file of settings."""
 
     path: Path
     where: str  # never absolute
     source: AgentSource
+    root: Path | None = None  # links may not lead out of it; None: the person's own may lead anywhere
+    guarded: bool = False  # above the working directory: what others may write does not count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """The project around a working directory, and folders above that would be it if others could not write there."""
+
+    root: Path
+    left_out: tuple[tuple[Path, str], ...] = ()  # with who may write there
 
 
 def project_root(cwd: Path, *, home: Path | None = None) -> Path:
-    """Return the nearest folder at or above `cwd` that is a project, else `cwd`.
+    """Return the nearest folder at or above `cwd` that is a project, else `cwd`."""
+    return find_project(cwd, home=home).root
+
+
+def find_project(cwd: Path, *, home: Path | None = None) -> Project:
+    """Return the project around `cwd`.
 
     The home folder is never a project: its `.claude` and the like are the user's own. Nor is a folder above `cwd` where
-    anybody may create files, such as /tmp: somebody else's `.agents` there must not reach us.
+    others may create files, such as /tmp or one that a group shares: somebody else's `.agents` there must not reach us.
+    A folder that the person trusts may be shared.
     """
-    cwd, home = cwd.resolve(), _home(home)
+    cwd, top = cwd.resolve(), home_folder(home)
+    left_out: list[tuple[Path, str]] = []
     for folder in (cwd, *cwd.parents):
-        if folder == home:
+        if folder == top:
             break
-        if any(_present(folder / marker) for marker in _MARKERS) and (folder == cwd or not _shared(folder)):
-            return folder
-    return cwd
+        if any(_present(folder / marker) for marker in _MARKERS):
+            others = None if folder == cwd else _who_else_writes(folder)
+            if others is None or is_trusted(folder, home=home):
+                return Project(root=folder, left_out=tuple(left_out))
+            left_out.append((folder, others))
+    return Project(root=cwd, left_out=tuple(left_out))
 
 
-def agent_places(root: Path, *, home: Path | None = None) -> tuple[Place, ...]:
+def agent_places(root: Path, *, home: Path | None = None, cwd: Path | None = None) -> tuple[Place, ...]:
     """Return the user's places, then the project's, lowest priority first."""
-    home = _home(home)
-    user = [Place(path=home / name, where=f"~/{name}", source="user") for name in _AGENT_FOLDERS]
-    if root == home:
+    top = home_folder(home)
+    user = [Place(path=top / name, where=f"~/{name}", source="user") for name in _AGENT_FOLDERS]
+    if root == top:
         return tuple(user)
-    return (*user, *(Place(path=root / name, where=name, source="project") for name in _AGENT_FOLDERS))
+    return (*user, *(_of_project(root, name, home, cwd) for name in _AGENT_FOLDERS))
 
 
-def settings_files(root: Path, *, home: Path | None = None) -> tuple[Place, ...]:
+def settings_files(root: Path, *, home: Path | None = None, cwd: Path | None = None) -> tuple[Place, ...]:
     """Return the user's settings file, then the project's."""
-    home, name = _home(home), ".subagents/settings.toml"
-    user = Place(path=home / name, where=f"~/{name}", source="user")
-    return (user,) if root == home else (user, Place(path=root / name, where=name, source="project"))
+    top, name = home_folder(home), ".subagents/settings.toml"
+    user = Place(path=top / name, where=f"~/{name}", source="user")
+    return (user,) if root == top else (user, _of_project(root, name, home, cwd))
+
+
+def _of_project(root: Path, name: str, home: Path | None, cwd: Path | None) -> Place:
+    guarded = cwd is not None and root != cwd.resolve() and not is_trusted(root, home=home)
+    return Place(path=root / name, where=name, source="project", root=root, guarded=guarded)
+
+
+def not_counted(place: Place) -> str | None:
+    """Return why a guarded file or folder, or the folder that holds it, does not count; None if it does."""
+    for path in (place.path.parent, place.path):
+        try:
+            if (others := who_else_writes(path.stat())) is not None:
+                return others
+        except OSError:
+            return None  # it is not there, or said by whoever reads it
+    return None
 
 
 def shown_folder(folder: Path, *, home: Path | None = None) -> str:
     """Write a folder for a person, with `~` for the home folder."""
-    home = _home(home)
-    if folder == home:
+    top = home_folder(home)
+    if folder == top:
         return "~"
-    below = folder.is_relative_to(home)
-    return printable(f"~/{folder.relative_to(home).as_posix()}" if below else folder.as_posix())
+    below = folder.is_relative_to(top)
+    return printable(f"~/{folder.relative_to(top).as_posix()}" if below else folder.as_posix())
 
 
 def printable(text: str) -> str:
@@ -68,10 +104,6 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-
-
-def _home(home: Path | None) -> Path:
-    return (Path.home() if home is None else home).resolve()
 
 
 def _present(path: Path) -> bool:
@@ -82,10 +114,8 @@ def _present(path: Path) -> bool:
     return True
 
 
-def _shared(folder: Path) -> bool:
-    """Whether the folder is sticky and writable by all, as /tmp is."""
+def _who_else_writes(folder: Path) -> str | None:
     try:
-        mode = folder.stat().st_mode
-    except OSError:
-        return False
-    return bool(mode & stat.S_ISVTX and mode & stat.S_IWOTH)
+        return who_else_writes(folder.stat())
+    except OSError as error:
+        return f"it can't be looked at ({error.strerror})"

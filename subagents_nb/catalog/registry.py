@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from subagents_nb.catalog.discover import as_registered
 from subagents_nb.catalog.fields import AGENT_NAME, shown
-from subagents_nb.catalog.parse import MAX_FILE_BYTES
 from subagents_nb.domain.agent import KNOWN_TOOLS, AgentDefinition
 from subagents_nb.domain.base import sha256_text
 from subagents_nb.errors import RequestError
 
 MAX_REGISTERED = 200
 MAX_DESCRIPTION = 4096
+MAX_PROMPT_BYTES = 1024 * 1024
 
 _registered: dict[str, AgentDefinition] = {}
 
@@ -49,8 +49,8 @@ def _faults(definition: AgentDefinition) -> list[str]:
         faults.append("it has no description")
     if len(definition.description) > MAX_DESCRIPTION:
         faults.append(f"its description is longer than {MAX_DESCRIPTION} characters")
-    if len(definition.prompt.encode("utf-8", "replace")) > MAX_FILE_BYTES:
-        faults.append(f"its prompt is larger than {MAX_FILE_BYTES // 1024} KiB")
+    if len(definition.prompt.encode("utf-8", "replace")) > MAX_PROMPT_BYTES:
+        faults.append(f"its prompt is larger than {MAX_PROMPT_BYTES // 1024} KiB")
     unknown = [tool for tool in definition.tools or () if tool not in KNOWN_TOOLS]
     if unknown:
         faults.append(f"unknown tools {', '.join(map(shown, unknown))} (known: {', '.join(KNOWN_TOOLS)})")

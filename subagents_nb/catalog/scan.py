@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from subagents_nb.catalog.places import Place, printable
+from subagents_nb.catalog.places import Place, printable, shown_folder
+from subagents_nb.catalog.trust import how_to_allow, who_else_writes
 from subagents_nb.domain.agent import AgentProblem, SearchedPlace
 
 MAX_FILES = 2000
@@ -32,8 +33,14 @@ class _Full(Exception):
 
 
 def scan_place(place: Place) -> Scan:
-    """List every `.md` file of a place but `.chain.md`. Links are followed; each real folder is entered once."""
+    """List every `.md` file of a place but `.chain.md`; each real folder is entered once.
+
+    Links are followed, those of a project as far as it goes. What does not count is reported.
+    """
     try:
+        if (why := _refused(place.path, place)) is not None:
+            problem = AgentProblem(where=place.where, source=place.source, error=why)
+            return Scan(_searched(place, "unreadable"), problems=[problem])
         top = _entries(place.path)
     except OSError as error:
         return Scan(_searched(place, _state_of(error)))
@@ -81,7 +88,10 @@ class _Walk:
                 is_folder, is_file = entry.is_dir(), entry.is_file()
             except OSError:  # a link onto itself
                 continue
-            if is_file and entry.name.endswith(".md") and not entry.name.endswith(".chain.md"):
+            wanted = is_file and entry.name.endswith(".md") and not entry.name.endswith(".chain.md")
+            if (wanted or (is_folder and entry.name not in PRUNED)) and self._is_refused(entry, below):
+                continue
+            if wanted:
                 if len(self.files) == MAX_FILES:
                     raise _Full(f"stopped after {MAX_FILES} files; the rest was not read")
                 self.files.append((Path(entry.path), below))
@@ -94,6 +104,15 @@ class _Walk:
         except OSError as error:
             self._report(where, f"the folder can't be read: {error.strerror or error}")
             return []
+
+    def _is_refused(self, entry: os.DirEntry[str], where: str) -> bool:
+        place = self._place
+        if not place.guarded and (place.root is None or not entry.is_symlink()):
+            return False
+        why = _refused(Path(entry.path), place)
+        if why is not None:
+            self._report(where, why)
+        return why is not None
 
     def _enter(self, folder: Path) -> bool:
         """Say whether this real folder is new to the walk."""
@@ -109,6 +128,14 @@ class _Walk:
 
     def _report(self, where: str, error: str) -> None:
         self.problems.append(AgentProblem(where=where, source=self._place.source, error=error))
+
+
+def _refused(path: Path, place: Place) -> str | None:
+    """Return why what lies in a project does not count: it leads out of it, or others may write it."""
+    if place.root is not None and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(place.root)):
+        return "it is a link that leads out of the project, and is not followed"
+    others = who_else_writes(path.stat()) if place.guarded else None
+    return None if others is None else f"it does not count: {others}; {how_to_allow(shown_folder(place.root or path))}"
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

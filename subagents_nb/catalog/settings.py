@@ -15,14 +15,16 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from subagents_nb.catalog import fields
-from subagents_nb.catalog.places import Place, project_root, settings_files
+from subagents_nb.catalog.places import Place, not_counted, project_root, settings_files
+from subagents_nb.catalog.trust import MAX_SETTINGS_BYTES
 from subagents_nb.domain.settings import REUSE_POLICIES, Endpoint, Settings
 from subagents_nb.errors import RequestError
-
-MAX_FILE_BYTES = 1024 * 1024
+from subagents_nb.store.opener import read_plain
 
 # A cloned repository must not be able to send the user's keys or variables elsewhere.
-_USER_ONLY = frozenset({"endpoints", "python_memory_mb", "tool_env", "notify_command", "keep_days", "max_live_runs"})
+_USER_ONLY = frozenset(
+    {"endpoints", "python_memory_mb", "tool_env", "notify_command", "keep_days", "max_live_runs", "trusted_folders"}
+)
 _ENDPOINT_NAME = re.compile(r"[a-z][a-z0-9_-]*\Z")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
@@ -56,7 +58,7 @@ def load_settings(
     """
     merged = _Merge(reserved)
     merged.add_environment(environ, _BELOW_THE_FILES)
-    for place in settings_files(project_root(cwd, home=home), home=home):
+    for place in settings_files(project_root(cwd, home=home), home=home, cwd=cwd):
         merged.add_file(place)
     merged.add_environment(environ, _ABOVE_THE_FILES)
     if merged.reasons:
@@ -73,15 +75,16 @@ class _Merge:
 
     def add_file(self, place: Place) -> None:
         try:
-            with place.path.open("rb") as file:
-                data = file.read(MAX_FILE_BYTES + 1)
+            if place.guarded and not_counted(place) is not None:
+                return  # said with the agents
+            data = read_plain(place.path, MAX_SETTINGS_BYTES, within=place.root)
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
             self.reasons.append(f"{place.where}: the file can't be read: {error.strerror or error}")
             return
-        if len(data) > MAX_FILE_BYTES:
-            self.reasons.append(f"{place.where}: the file is larger than {MAX_FILE_BYTES // 1024} KiB")
+        if len(data) > MAX_SETTINGS_BYTES:
+            self.reasons.append(f"{place.where}: the file is larger than {MAX_SETTINGS_BYTES // 1024} KiB")
             return
         try:
             table = tomllib.loads(data.decode("utf-8-sig"))
@@ -183,6 +186,15 @@ def _command(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _folders(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise fields.FieldError(f'must be a list of folders, as in ["~/work"], not {fields.shown(value)}')
+    for folder in value:
+        if not isinstance(folder, str) or not (Path(folder).is_absolute() or folder == "~" or folder.startswith("~/")):
+            raise fields.FieldError(f"must hold whole paths, or such that begin with ~/, not {fields.shown(folder)}")
+    return tuple(value)
+
+
 def _reuse(value: object) -> str:
     if value not in REUSE_POLICIES:
         raise fields.FieldError(f"must be one of {', '.join(REUSE_POLICIES)}, not {fields.shown(value)}")
@@ -210,6 +222,7 @@ _READERS: Mapping[str, tuple[str, Callable[[object], object]]] = {
     "notify_command": ("notify_command", _command),
     "tool_env": ("tool_env", _variables),
     "reuse": ("reuse", _reuse),
+    "trusted_folders": ("trusted_folders", _folders),
 }
 _BELOW_THE_FILES: Mapping[str, str] = {"SUBAGENTS_NB_TOOL_TIMEOUT": "tool_timeout"}
 _ABOVE_THE_FILES: Mapping[str, str] = {

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from subagents_nb.domain.base import Value, sha256_text, stable_json
+from subagents_nb.domain.scripts import is_own_script
 
 AgentSource = Literal["builtin", "user", "project", "registered"]
 Thinking = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
@@ -55,6 +56,16 @@ class AgentDefinition(Value):
         """Return the tools this agent has: its own list, else the read-only ones."""
         return READ_TOOLS if self.tools is None else self.tools
 
+    @property
+    def acts_by(self) -> tuple[str, ...]:
+        """Return what lets this agent act with the rights of the person, beside writing into the workspace."""
+        tools = [tool for tool in self.effective_tools if tool in ("bash", "python")]
+        if "verify" in str(self.acceptance).lower():
+            tools.append("verify")
+        if is_own_script(self.model):
+            tools.append(str(self.model))
+        return tuple(tools)
+
     def digest(self) -> str:
         """Return the SHA-256 over what changes the agent's behaviour; description and aliases do not."""
         # Without what is not set, so that a field added later leaves the digests of older agents as they are.
@@ -69,6 +80,7 @@ class AgentProblem(Value):
     source: AgentSource
     error: str
     name: str | None = None
+    withheld: str | None = None  # the name of an agent that it would stand in for, had the person allowed it
 
 
 class SearchedPlace(Value):

@@ -54,5 +54,7 @@ class Settings(Value):
     endpoints: dict[str, Endpoint] = Field(default_factory=dict)
     # Variables that the tools an agent starts may see although their names look secret.
     tool_env: tuple[str, ...] = ()
+    # Projects, and all below, that may act: by scripts, by commands of their agents, by names of built-in agents.
+    trusted_folders: tuple[str, ...] = ()
     # Where each value came from, for `doctor`: {"default_model": "~/.subagents/settings.toml"}.
     origins: dict[str, str] = Field(default_factory=dict)

@@ -23,6 +23,7 @@ from subagents_nb.launching.facts import gather_facts
 from subagents_nb.launching.front import agents, settings
 from subagents_nb.launching.probing import lock_fault, ping
 from subagents_nb.planning.steps import model_problem
+from subagents_nb.planning.trust import untrusted_default
 from subagents_nb.store import FileRuns, StoreHome, open_home
 from subagents_nb.store.capacity import places_taken
 from subagents_nb.store.layout import HOME_VARIABLE
@@ -192,7 +193,8 @@ def _models(effective: Settings | None) -> Iterator[Check]:
         except ValueError as error:
             yield Check("model", False, str(error), f"${{EDITOR:-vi}} {_USER_SETTINGS}")
         else:
-            problem = model_problem(choice, gather_facts(None, environ=os.environ, models=(choice.requested,)))
+            facts = gather_facts(None, environ=os.environ, models=(choice.requested,))
+            problem = model_problem(choice, facts) or untrusted_default(choice, effective, facts)
             found = f"{choice.label} (from: {choice.origin})"
             yield Check("model", problem is None, f"{found}: {problem}" if problem else found, _help(problem, choice))
     yield Check("keys", True, ", ".join(keys) if keys else "no provider key is set")

@@ -12,6 +12,7 @@ from typing import Any
 from subagents_nb import local_model
 from subagents_nb.catalog import project_context, project_root
 from subagents_nb.catalog.places import shown_folder
+from subagents_nb.catalog.trust import is_trusted
 from subagents_nb.domain.scripts import BUILTIN_SCRIPTS, SCRIPT_FOLDER
 from subagents_nb.launching.gitfacts import gather_git_facts
 from subagents_nb.planning import Facts
@@ -45,6 +46,7 @@ def gather_facts(
     except RuntimeError as error:  # ~user without such a user
         absolute, store = Path(cwd or ""), None
         problem = f"the working directory {str(cwd)!r} can't be found: {error}"
+    project = project_root(absolute) if problem is None else None
     return Facts(
         cwd=str(absolute),
         cwd_problem=problem,
@@ -53,7 +55,9 @@ def gather_facts(
         local_problem=local_model.available(),
         missing_extras=frozenset(extra for extra, module in _EXTRA_MODULES.items() if not _installed(module)),
         scripts=_scripts(absolute, models) if problem is None else BUILTIN_SCRIPTS,
-        project_context=project_context(project_root(absolute)) if problem is None else "",
+        project_context=project_context(project) if project is not None else "",
+        project=shown_folder(project) if project is not None else "",
+        trusted=project is not None and is_trusted(project),
         git=gather_git_facts(absolute, worktrees) if worktrees and problem is None else None,
     )
 

@@ -186,6 +186,8 @@ def _left_out(number: int, noun: str) -> str | None:
 def _agent_cells(agent: AgentDefinition) -> tuple[str, ...]:
     also = f" (also {', '.join(agent.aliases)})" if agent.aliases else ""
     tools = ", ".join(agent.effective_tools) or "none"
+    if "verify" in agent.acts_by:
+        tools += "; has commands run at its end (verify)"
     said = (agent.name + also, agent.source, agent.where, agent.model or "inherit", agent.thinking or "", tools)
     return (*(line(text, 80) for text in said), line(agent.description, 200))
 

@@ -41,5 +41,7 @@ class Facts(Value):
     missing_extras: frozenset[str] = frozenset()  # extras whose client is not installed
     scripts: frozenset[str] = frozenset()  # names that `scripted:` may take, files of the workspace included
     project_context: str = ""
+    project: str = ""  # the folder of the project, as it is shown
+    trusted: bool = False  # the person allowed what the project brings
     attached_schema: dict[str, Any] | None = None  # of the answer of a run that a chain begins with
     git: GitFacts | None = None  # None: no step asks for a worktree

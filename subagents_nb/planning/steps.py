@@ -18,6 +18,7 @@ from subagents_nb.planning.facts import Facts
 from subagents_nb.planning.outputs import plan_output, plan_progress, plan_reads
 from subagents_nb.planning.prompt import system_prompt
 from subagents_nb.planning.schema import schema_problem
+from subagents_nb.planning.trust import untrusted, withheld_notes
 from subagents_nb.planning.worktrees import plan_worktree
 
 MAX_TASK_BYTES = 256 * 1024
@@ -87,9 +88,12 @@ def plan_step(
     worktree = plan_worktree(asked.worktree, facts, reasons)
     reads = plan_reads(asked, agent, facts, reasons)
     progress = plan_progress(asked, agent, reasons)
+    reviewer = _reviewer(acceptance.review.agent, ground, reasons) if acceptance and acceptance.review else None
+    for problem in untrusted(asked, agent, model, acceptance, reviewer, settings, facts):
+        ground.start_problem(problem)
     if len(reasons) > before:
         return None
-    for text in agent_notes(agent):
+    for text in (*agent_notes(agent), *withheld_notes(agent, ground.catalog)):
         ground.note(text)
     if facts.store is not None and {"bash", "python"}.intersection(agent.effective_tools):
         ground.note(
@@ -120,7 +124,7 @@ def plan_step(
         reads=reads,
         progress=progress,
         acceptance=acceptance,
-        reviewer=_reviewer(acceptance.review.agent, ground, reasons) if acceptance and acceptance.review else None,
+        reviewer=reviewer,
         tool_budget=tool_budget,
         worktree=worktree,
     )

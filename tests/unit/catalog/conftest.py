@@ -23,6 +23,14 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def trusted(project: Path, home: Path) -> Path:
+    """The project, which the person allowed to act."""
+    (home / ".subagents").mkdir(exist_ok=True)
+    (home / ".subagents/settings.toml").write_text(f'trusted_folders = ["{project.parent}"]\n')
+    return project
+
+
+@pytest.fixture
 def write_agent() -> Write:
     """Write an agent file; the description tells the files apart."""
 

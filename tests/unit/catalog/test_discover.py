@@ -47,6 +47,7 @@ def test_the_later_place_wins(project: Path, home: Path, write_agent: Write, low
     assert winner.source == ("user" if higher.startswith("~") else "project")
 
 
+@pytest.mark.usefixtures("trusted")
 def test_each_scope_shadows_the_one_below_and_says_so(project: Path, home: Path, write_agent: Write) -> None:
     write_agent(home / ".claude/agents/scout.md", "scout")
     write_agent(project / ".agents/scout.md", "scout")
@@ -71,6 +72,7 @@ def test_two_files_of_one_place_are_ordered_by_their_names(project: Path, home: 
     assert one(discover(project, home=home), "mine").description == "second"
 
 
+@pytest.mark.usefixtures("trusted")
 def test_a_broken_file_blocks_its_name_below_and_not_above(project: Path, home: Path, write_agent: Write) -> None:
     write_agent(home / ".agents/scout.md", "scout", "thinking: huge")
     catalog = discover(project, home=home)
@@ -108,9 +110,9 @@ def test_files_that_are_no_agents_leave_no_trace_but_the_count(project: Path, ho
 
 def test_an_agent_that_is_not_utf8_is_a_problem(project: Path, home: Path) -> None:
     (project / ".agents").mkdir()
-    (project / ".agents/x.md").write_bytes(b"---\nname: scout\ndescription: caf\xe9\n---\n")
+    (project / ".agents/x.md").write_bytes(b"---\nname: clerk\ndescription: caf\xe9\n---\n")
     (problem,) = discover(project, home=home).problems
-    assert (problem.name, problem.error) == ("scout", "the file is not UTF-8 (byte 33)")
+    assert (problem.name, problem.error) == ("clerk", "the file is not UTF-8 (byte 33)")
 
 
 def test_a_changed_file_is_read_again_and_an_unchanged_one_is_not(
@@ -128,8 +130,8 @@ def test_a_changed_file_is_read_again_and_an_unchanged_one_is_not(
 
 def test_nothing_shown_is_absolute(project: Path, home: Path, write_agent: Write, tmp_path: Path) -> None:
     write_agent(home / ".agents/a.md", "a")
-    write_agent(tmp_path / "elsewhere/b.md", "b")
-    (project / ".agents").symlink_to(tmp_path / "elsewhere")
+    write_agent(project / "elsewhere/b.md", "b")
+    (project / ".agents").symlink_to(project / "elsewhere")
     below = project / "notebooks"
     below.mkdir()
     catalog = discover(below, home=home)

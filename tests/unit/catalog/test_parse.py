@@ -93,7 +93,7 @@ def test_a_rule_in_the_body_belongs_to_the_prompt() -> None:
 def test_a_file_over_the_limit_is_a_problem_if_it_names_itself() -> None:
     problem = read(agent_text(body="é" * (MAX_FILE_BYTES // 2)))
     assert isinstance(problem, AgentProblem)
-    assert (problem.name, problem.error) == ("scout", "the file is larger than 1024 KiB")
+    assert (problem.name, problem.error) == ("scout", "the file is larger than 64 KiB")
     assert read("x" * (MAX_FILE_BYTES + 1)) is None
 
 

@@ -48,6 +48,7 @@ def test_an_alias_of_two_agents_is_ambiguous() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.usefixtures("trusted")
 def test_the_parse_error_of_a_blocking_file_is_shown(project: Path, home: Path, write_agent: Write) -> None:
     write_agent(project / ".claude/agents/scout.md", "scout", "thinking: huge")
     with pytest.raises(BrokenAgent) as error:

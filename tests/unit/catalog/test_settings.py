@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -117,7 +118,7 @@ U = "~/.subagents/settings.toml"
         ("zzz = 1", f"{U}: unknown key `zzz` (known: checkpoint, checkpoint_s, default_agent, "
          "default_model, default_thinking, endpoints, group_concurrency, keep_days, max_children, max_live_runs, "
          "max_parallel, max_requests, notify_command, python_memory_mb, reuse, timeout, timeout_s, tool_env, "
-         "tool_timeout, tool_timeout_s)"),
+         "tool_timeout, tool_timeout_s, trusted_folders)"),
         ("model = 'x'", f"{U}: unknown key `model`; did you mean `default_model`?"),
         ("origins = {}", f"{U}: unknown key `origins`; did you mean `endpoints`?"),
         ("a = 1\nb = [\n", f"{U}: not TOML: Invalid value (at end of document)"),
@@ -163,12 +164,42 @@ def test_all_faults_are_told_at_once(load: Load) -> None:
 
 def test_a_settings_file_that_cannot_be_read_is_a_fault(project: Path, load: Load) -> None:
     (project / ".subagents/settings.toml").mkdir(parents=True)
-    assert faults(load) == (".subagents/settings.toml: the file can't be read: Is a directory",)
+    assert faults(load) == (
+        ".subagents/settings.toml: the file can't be read: .subagents/settings.toml is no plain file",
+    )
 
 
 def test_a_huge_or_binary_settings_file_is_a_fault(project: Path, load: Load) -> None:
-    assert faults(load, "#" * (1024 * 1024 + 1)) == (f"{U}: the file is larger than 1024 KiB",)
+    assert faults(load, "#" * (64 * 1024 + 1)) == (f"{U}: the file is larger than 64 KiB",)
     load("")
     (project / ".subagents").mkdir()
     (project / ".subagents/settings.toml").write_bytes(b"\xff")
     assert faults(load)[0].startswith(".subagents/settings.toml: not TOML: 'utf-8' codec can't decode")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "link out"])
+def test_a_projects_settings_are_a_plain_file_of_its_own_and_nothing_is_waited_for(
+    project: Path, home: Path, load: Load, kind: str
+) -> None:
+    place = project / ".subagents/settings.toml"
+    place.parent.mkdir()
+    if kind == "pipe":
+        os.mkfifo(place)
+    else:
+        (project.parent / "theirs").write_text("timeout = 1")
+        place.symlink_to("/dev/ptmx" if kind == "device" else project.parent / "theirs")
+    (fault,) = faults(load)
+    assert "is no plain file" in fault if kind == "pipe" else "leads out of its project" in fault
+
+
+def test_the_persons_own_settings_may_be_a_link(load: Load, home: Path, tmp_path: Path) -> None:
+    (tmp_path / "dotfiles").write_text("timeout = 7")
+    (home / ".subagents").mkdir()
+    (home / ".subagents/settings.toml").symlink_to(tmp_path / "dotfiles")
+    assert load().timeout_s == 7
+
+
+def test_trust_is_the_persons_to_give(load: Load) -> None:
+    assert load('trusted_folders = ["~/work", "/srv/mine"]').trusted_folders == ("~/work", "/srv/mine")
+    assert "must hold whole paths" in faults(load, 'trusted_folders = ["work"]')[0]
+    assert "~/.subagents/settings.toml only" in faults(load, "", 'trusted_folders = ["/"]')[0]

@@ -1,0 +1,83 @@
+"""What a project may decide: nothing that others may write, and nothing that acts before the person allowed it.
+
+The yes stands in the person's own file: `trusted_folders = ["~/work"]` in ~/.subagents/settings.toml, for these folders
+and all below them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tomllib
+from functools import lru_cache
+from pathlib import Path
+
+from subagents_nb.store.opener import read_plain
+
+MAX_SETTINGS_BYTES = 64 * 1024
+_KEY = "trusted_folders"
+
+
+def home_folder(home: Path | None = None) -> Path:
+    """Return the person's home folder, links in its path followed."""
+    return (Path.home() if home is None else home).resolve()
+
+
+def is_trusted(folder: Path, *, home: Path | None = None) -> bool:
+    """Say whether the person allowed what a project in this folder brings."""
+    place = folder.resolve()
+    return any(place.is_relative_to(trusted) for trusted in _trusted_folders(home_folder(home)))
+
+
+def how_to_allow(shown: str) -> str:
+    """Return the one line that allows what the project in a folder brings."""
+    return f'to allow what this project brings, write in ~/.subagents/settings.toml: {_KEY} = ["{shown}"]'
+
+
+def who_else_writes(about: os.stat_result) -> str | None:
+    """Return who besides me and root may write a file or folder, in words; None if nobody may."""
+    if os.name != "posix":
+        return None
+    if about.st_uid not in (0, os.getuid()):
+        return f"it belongs to another user (uid {about.st_uid})"
+    if about.st_mode & stat.S_IWOTH:
+        return "everybody may write there"
+    if about.st_mode & stat.S_IWGRP and not _is_my_own(about.st_gid):
+        return f"a group may write there (gid {about.st_gid})"
+    return None
+
+
+def _is_my_own(gid: int) -> bool:
+    """Say whether a group has nobody but me in it, as many systems make one for each user; root's is as good."""
+    if gid == 0:
+        return True
+    import grp
+    import pwd
+
+    with contextlib.suppress(KeyError):
+        me, group = pwd.getpwuid(os.getuid()).pw_name, grp.getgrgid(gid)
+        return group.gr_name == me and set(group.gr_mem) <= {me}
+    return False
+
+
+def _trusted_folders(home: Path) -> tuple[Path, ...]:
+    path = home / ".subagents/settings.toml"
+    try:
+        about = path.stat()
+    except OSError:
+        return ()
+    return _read(path, home, about.st_ino, about.st_size, about.st_mtime_ns)
+
+
+@lru_cache(maxsize=16)
+def _read(path: Path, home: Path, *_identity: int) -> tuple[Path, ...]:
+    """Return the folders that a settings file names. What is wrong with the file is for `load_settings` to say."""
+    try:
+        table = tomllib.loads(read_plain(path, MAX_SETTINGS_BYTES).decode("utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return ()
+    named = table.get(_KEY)
+    texts = [text for text in named if isinstance(text, str) and text] if isinstance(named, list) else []
+    folders = (home / text[2:] if text.startswith("~/") else home if text == "~" else Path(text) for text in texts)
+    return tuple(folder.resolve() for folder in folders if folder.is_absolute())
