@@ -7,7 +7,6 @@ from typing import Literal
 from pydantic import Field
 
 from subagents_nb.domain.base import Value, sha256_text, stable_json
-from subagents_nb.domain.scripts import is_own_script
 
 AgentSource = Literal["builtin", "user", "project", "registered"]
 Thinking = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
@@ -62,8 +61,6 @@ class AgentDefinition(Value):
         tools = [tool for tool in self.effective_tools if tool in ("bash", "python")]
         if "verify" in str(self.acceptance).lower():
             tools.append("verify")
-        if is_own_script(self.model):
-            tools.append(str(self.model))
         return tuple(tools)
 
     def digest(self) -> str:

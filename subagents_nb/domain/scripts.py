@@ -8,12 +8,6 @@ BUILTIN_SCRIPTS = frozenset(
 SCRIPT_FOLDER = ".subagents/scripts"
 
 
-def is_own_script(model: str | None) -> bool:
-    """Say whether a model is a script of the workspace: one can call tools and run Python."""
-    provider, _, name = (model or "").strip().replace("/", ":", 1).partition(":")
-    return provider == "scripted" and name not in BUILTIN_SCRIPTS
-
-
 def script_paths(name: str) -> tuple[str, ...]:
     """Return where `scripted:NAME` is looked for, relative to the workspace, first match first; empty if built in."""
     if name in BUILTIN_SCRIPTS:

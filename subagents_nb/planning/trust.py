@@ -34,11 +34,6 @@ def untrusted(
     theirs = agent.source == "project"
     if (problem := untrusted_default(model, settings, facts)) is not None:
         yield problem
-    if theirs and model.origin == "agent" and _is_own_script(model):
-        yield (
-            f"agent {agent.name} of this project ({agent.where}) works by {model.label}, and a script may do anything; "
-            f"name a model, or, {allow}"
-        )
     if theirs and agent.acts_by and not asked.agent and settings.origins.get("default_agent") == _OF_PROJECT:
         yield (
             f"{_OF_PROJECT} of this project makes its agent {agent.name} the default, which has "
@@ -62,16 +57,12 @@ def untrusted(
 def untrusted_default(model: ModelChoice, settings: Settings, facts: Facts) -> str | None:
     """Return why a default model that the project chose can't be used."""
     chosen = model.origin == "settings" and settings.origins.get("default_model") == _OF_PROJECT
-    if facts.trusted or not chosen or not _is_own_script(model):
+    if facts.trusted or not chosen or model.kind != "scripted" or model.name in BUILTIN_SCRIPTS:
         return None
     return (
-        f"{_OF_PROJECT} of this project makes {model.label} the default model, and a script may do anything; name a "
-        f"model, or, {how_to_allow(facts.project or facts.cwd)}"
+        f"{_OF_PROJECT} of this project makes {model.label} the default model, a script that makes tool calls; name "
+        f"a model, or, {how_to_allow(facts.project or facts.cwd)}"
     )
-
-
-def _is_own_script(model: ModelChoice) -> bool:
-    return model.kind == "scripted" and model.name not in BUILTIN_SCRIPTS
 
 
 def withheld_notes(agent: AgentDefinition, catalog: AgentCatalog) -> Iterator[str]:

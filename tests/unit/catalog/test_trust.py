@@ -51,9 +51,7 @@ def test_a_broken_file_of_a_project_blocks_no_built_in_agent_either(
     assert source(discover(project, home=home), "scout") == "builtin"
 
 
-@pytest.mark.parametrize(
-    "acts", ["tools: bash", "tools: python", "model: scripted:evil", "acceptance: {verify: [id]}", "tools: read"]
-)
+@pytest.mark.parametrize("acts", ["tools: bash", "tools: python", "acceptance: {verify: [id]}", "tools: read"])
 def test_an_agent_that_acts_does_not_stand_in_for_one_of_the_persons_own(
     project: Path, home: Path, write_agent: Write, acts: str
 ) -> None:

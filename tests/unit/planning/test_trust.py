@@ -40,7 +40,6 @@ BY_OTHER = {"level": "checked", "report": "off", "evidence": [], "criteria": [],
     ("what", "words"),
     [
         ({"settings": of_settings(THEIRS, **EVIL), "asked": {"model": None}}, "makes scripted:evil the default model"),
-        ({"model": "scripted:evil", "asked": {"model": None}}, "works by scripted:evil"),
         ({"acceptance": VERIFY}, "has commands run with your rights when it is done (acceptance.verify: `id > x`)"),
         ({"acceptance": '{"verify": "id"}'}, "has commands run with your rights"),
         ({"acceptance": BY_OTHER}, "is reviewed by agent judge of the project, which has bash"),
@@ -69,7 +68,7 @@ def test_what_acts_without_being_named_waits_for_a_yes(what: dict[str, Any], wor
         {"tools": ("bash",)},
         {"settings": of_settings(THEIRS, default_agent="clerk"), "tools": ("read",), "asked": {"agent": None}},
         {"source": "user", "acceptance": VERIFY},
-        {"source": "registered", "model": "scripted:evil", "asked": {"model": None}},
+        {"model": "scripted:evil", "asked": {"model": None}},  # it acts with the agent's tools alone, which lists show
     ],
 )
 def test_what_the_person_named_or_wrote_is_never_asked_for(what: dict[str, Any]) -> None:
