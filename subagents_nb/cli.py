@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     resume.add_argument("--max-requests", type=int, metavar="NUMBER", help="how often it may ask the model, likewise")
     resume.add_argument("--usage-budget", metavar="AMOUNT", help="what it may use, as 200k or '$2', likewise")
     resume.add_argument("--name", help="a name to find it by")
-    _add_step(resume, "of a chain: whose session to go on from")
+    _add_step(resume, "of a chain: only this step goes on, as a run of its own")
     retune = _of_run(commands, "retune", cli_chains.retune, "change the limits of a live run; the change is recorded")
     retune.add_argument("--timeout", metavar="TIME", help="deadline, counted from when it began to work")
     retune.add_argument("--tool-timeout", metavar="TIME", help="how long one tool call may take")

@@ -76,7 +76,7 @@ class StepCell {
     const { state, doing, took, from, stopping } = this.row;
     const since = number(from);
     const time = number(took) !== null ? brief(number(took) ?? 0) : since === null ? "" : clock(elapsed - since);
-    put(this.doing, state !== "running" ? "" : stopping ? "stopping" : line(doing, 24));
+    put(this.doing, state === "complete" ? line(doing, 24) : state !== "running" ? "" : stopping ? "stopping" : line(doing, 24));
     put(this.fact, state === "running" || state === "complete" ? time : known(state));
   }
 }

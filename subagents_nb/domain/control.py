@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Literal, Self
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
 from subagents_nb.domain.base import Document, Value
-from subagents_nb.domain.plan import PlanItem, StepPlan
+from subagents_nb.domain.plan import GroupItem, PlanItem, StepItem, StepPlan, output_names
 
 Verb = Literal["stop", "interrupt", "steer", "drain", "retune", "cancel-tool", "append"]
 MAX_STEER_CHARS = 128 * 1024
@@ -36,6 +36,41 @@ class Appendix(Value):
 
     items: tuple[PlanItem, ...] = Field(min_length=1)
     steps: tuple[StepPlan, ...] = ()
+    agents: dict[str, dict[str, Any]] = Field(default_factory=dict)  # their definitions by name, for a later resume
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Return the names that it gives to outputs."""
+        return output_names(self.items, self.steps)
+
+    def numbered(self, number: Callable[[int], int]) -> Self:
+        """Return it with other numbers for its steps."""
+        steps = tuple(step.model_copy(update={"index": number(step.index)}) for step in self.steps)
+        return self.model_copy(update={"steps": steps, "items": tuple(_moved(item, number) for item in self.items)})
+
+    def then(self, other: Self) -> Self:
+        """Return both together, this one first."""
+        agents = {**self.agents, **other.agents}
+        both = {"items": (*self.items, *other.items), "steps": (*self.steps, *other.steps), "agents": agents}
+        return self.model_copy(update=both)
+
+
+def _moved(item: PlanItem, number: Callable[[int], int]) -> PlanItem:
+    match item:
+        case StepItem():
+            return item.model_copy(update={"step": number(item.step)})
+        case GroupItem():
+            return item.model_copy(update={"steps": tuple(map(number, item.steps))})
+        case _:
+            return item
+
+
+class AppendedItems(Document):
+    """All that was appended to a chain: `appended.json`, replaced by the runner before it promises anything."""
+
+    kind: Literal["appended"] = "appended"
+    taken: Appendix | None = None  # their steps have their numbers
+    waiting: tuple[Appendix, ...] = ()  # taken in, with steps numbered from 0, when the chain comes to them
 
 
 class Retuned(Value):

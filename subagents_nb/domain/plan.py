@@ -11,8 +11,10 @@ from subagents_nb.domain.acceptance import Acceptance
 from subagents_nb.domain.agent import Thinking
 from subagents_nb.domain.base import Document, Value, sha256_text, stable_json
 from subagents_nb.domain.budgets import ToolBudget, UsageBudget
+from subagents_nb.domain.defaults import LaunchDefaults
 from subagents_nb.domain.experiments import ExperimentPart
 from subagents_nb.domain.flow import Chain, OnFailure
+from subagents_nb.domain.goingon import GoingOn
 from subagents_nb.domain.ids import short_id
 from subagents_nb.domain.inputs import InputRecord
 from subagents_nb.domain.models import ModelChoice
@@ -197,6 +199,7 @@ class Resumes(Value):
     run_id: str
     digest: str  # of the source's launch contract, reported beside the new one
     step: int = 0  # whose session it is
+    chain: GoingOn | None = None  # the whole chain goes on, not one step of it
 
 
 class LaunchPlan(Document):
@@ -228,6 +231,7 @@ class LaunchPlan(Document):
     resumes: Resumes | None = None
     notify_command: tuple[str, ...] = ()
     checkpoint_s: float | None = None  # so long before the deadline the agent is asked to leave its findings
+    defaults: LaunchDefaults | None = None  # of a chain; None: written by a version that did not keep them
 
     @model_validator(mode="after")
     def _has_work(self) -> Self:
@@ -264,6 +268,7 @@ class Draft(Value):
     resumes: Resumes | None = None
     notify_command: tuple[str, ...] = ()
     checkpoint_s: float | None = None
+    defaults: LaunchDefaults | None = None
     # Why no run of it could begin here and now: a key, a client or the embedded model is missing. A run that is there
     # already can stand in all the same.
     start_problems: tuple[str, ...] = ()
@@ -283,6 +288,9 @@ class Draft(Value):
             bound["inputs"] = [one.contract() for one in self.inputs]
         if self.resumes is not None:
             bound["resumes"] = self.resumes.run_id
+            if self.resumes.chain is not None:
+                goes_on = self.resumes.chain
+                bound["goes_on"] = {**goes_on.model_dump(mode="json"), "text": sha256_text(goes_on.text)}
         return sha256_text(stable_json(bound))
 
     @property
@@ -317,6 +325,7 @@ class Draft(Value):
             resumes=self.resumes,
             notify_command=self.notify_command,
             checkpoint_s=self.checkpoint_s,
+            defaults=self.defaults,
         )
 
 
@@ -329,19 +338,26 @@ def _item_contract(item: PlanItem) -> dict[str, Any]:
 
 def agents_of(steps: Iterable[StepPlan], items: Iterable[PlanItem] = ()) -> tuple[str, ...]:
     """Return the names of all agents that a plan may start, reviewers and those of fan-outs included."""
-    return tuple(dict.fromkeys(step.agent for step in _everything(steps, items)))
+    return tuple(dict.fromkeys(step.agent for step in everything(steps, items)))
+
+
+def output_names(items: Iterable[PlanItem], steps: Iterable[StepPlan]) -> frozenset[str]:
+    """Return the names that items and their steps give to outputs."""
+    of_items = (item.output_name for item in items if not isinstance(item, StepItem))
+    return frozenset(name for name in (*of_items, *(step.output_name for step in steps)) if name)
 
 
 def choices_of(steps: Iterable[StepPlan], items: Iterable[PlanItem] = ()) -> tuple[ModelChoice, ...]:
     """Return the models of all steps that a plan may start, each once, reviewers and those of fan-outs included."""
     found: list[ModelChoice] = []
-    for step in _everything(steps, items):
+    for step in everything(steps, items):
         if step.model not in found:
             found.append(step.model)
     return tuple(found)
 
 
-def _everything(steps: Iterable[StepPlan], items: Iterable[PlanItem]) -> list[StepPlan]:
+def everything(steps: Iterable[StepPlan], items: Iterable[PlanItem] = ()) -> list[StepPlan]:
+    """Return all that a plan may start: its steps, the templates of its fan-outs, and who reviews each of them."""
     planned = [*steps, *(item.template for item in items if isinstance(item, FanOutItem))]
     return planned + [step.reviewer for step in planned if step.reviewer is not None]
 

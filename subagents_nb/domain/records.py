@@ -73,6 +73,7 @@ class StepStatus(Value):
     output_name: str | None = None
     stopping: bool = False
     tool_limit: int | None = None  # how many tool calls it may make, with a tool budget
+    carried_from: str | None = None  # the run that did it, if this one only takes it over
 
 
 def first_step(step: StepPlan, *, label: str = "") -> StepStatus:
@@ -185,6 +186,7 @@ class StepResult(Value):
     ended_s: float | None = None
     recorded: bool = False  # the step has a record of its own, `steps/N/result.json`
     cut: bool = False  # text or value stand whole in that record only
+    carried_from: str | None = None  # the run that did it and paid for it; this one takes over what it came to
 
 
 class StepRecord(Document):

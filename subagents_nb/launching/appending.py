@@ -6,11 +6,20 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from subagents_nb.catalog import discover, load_settings, registered_agents
+from subagents_nb.catalog import discover, load_settings, registered_agents, resolve
 from subagents_nb.domain.control import Appendix, ControlAnswer
+from subagents_nb.domain.defaults import ASKED
 from subagents_nb.domain.flow import Chain
 from subagents_nb.domain.models import PROVIDER_NAMES
-from subagents_nb.domain.plan import AttachedItem, FanOutItem, GroupItem, LaunchPlan, LaunchRequest, StepItem
+from subagents_nb.domain.plan import (
+    AttachedItem,
+    FanOutItem,
+    GroupItem,
+    LaunchPlan,
+    LaunchRequest,
+    StepItem,
+    agents_of,
+)
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.stages import Stage
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError
@@ -18,7 +27,7 @@ from subagents_nb.launching import asking
 from subagents_nb.launching.facts import gather_facts
 from subagents_nb.launching.flows import models_of
 from subagents_nb.launching.gitfacts import worktrees_of
-from subagents_nb.planning.flow import COLLECTED, PlannedFlow, plan_flow
+from subagents_nb.planning.flow import COLLECTED, plan_flow
 from subagents_nb.planning.references import UNKNOWN, Names
 from subagents_nb.planning.steps import Ground
 from subagents_nb.store import FileRuns, StoreHome
@@ -45,14 +54,13 @@ def append(
     """
     snapshot = FileRuns(home).snapshot(run_id, whole=True)
     if snapshot.ended:
-        raise RequestError(f"Run {snapshot.name} is {snapshot.state} already; there is nothing to append to.")
+        raise RequestError(asking.too_late(snapshot, "append to"))
     plan = snapshot.plan
     if plan is None:
         raise StoreError(f"The plan of run {run_id} can't be read, so nothing can be planned behind it.")
     if not plan.is_flow:
         raise RequestError(f"Run {plan.name} has one step; only a chain can be appended to.")
-    planned = plan_appendix(flow, plan, snapshot)
-    appendix = Appendix(items=planned.items, steps=planned.steps)
+    appendix = plan_appendix(flow, plan, snapshot)
     until_done = not snapshot.waits_for_place
     answer = asking.request(
         home, run_id, "append", asked_by=asked_by, wait_s=wait_s, until_done=until_done, append=appendix
@@ -62,15 +70,13 @@ def append(
     return answer
 
 
-def plan_appendix(flow: Chain, plan: LaunchPlan, snapshot: Snapshot) -> PlannedFlow:
-    """Return the plan of items behind those of a live chain; their steps are numbered from 0.
+def plan_appendix(flow: Chain, plan: LaunchPlan, snapshot: Snapshot) -> Appendix:
+    """Return the plan of items behind those of a live chain, made as that of its launch; steps are numbered from 0.
 
     Raises:
         AppendRefused: with every reason found.
     """
-    # A chain whose launch named one model for all is gone on with that model.
-    asked = {step.model.requested for step in plan.steps if step.model.origin == "call" and step.model.requested}
-    request = LaunchRequest(task=plan.task, cwd=plan.cwd, model=asked.pop() if len(asked) == 1 else None, flow=flow)
+    request = LaunchRequest.model_validate({"task": plan.task, "cwd": plan.cwd, "flow": flow, **_asked(plan)})
     facts = gather_facts(plan.cwd, environ=os.environ, models=models_of(request), worktrees=worktrees_of(request))
     if facts.cwd_problem is not None:
         raise AppendRefused([facts.cwd_problem])
@@ -79,8 +85,11 @@ def plan_appendix(flow: Chain, plan: LaunchPlan, snapshot: Snapshot) -> PlannedF
         settings = load_settings(cwd, environ=os.environ, reserved=PROVIDER_NAMES)
     except RequestError as error:
         raise AppendRefused(getattr(error, "reasons", (str(error),))) from error
+    if plan.defaults is not None:
+        settings = plan.defaults.settings_of(settings)
     reasons: list[str] = []
-    ground = Ground(request, discover(cwd, registered=registered_agents()), settings, facts)
+    catalog = discover(cwd, registered=registered_agents())
+    ground = Ground(request, catalog, settings, facts)
     if flow.task is not None and flow.task != plan.task:
         reasons.append("the task of the chain was given at its launch; an appended item can't change it")
     known = flow.model_copy(update={"task": plan.task or None})
@@ -89,7 +98,17 @@ def plan_appendix(flow: Chain, plan: LaunchPlan, snapshot: Snapshot) -> PlannedF
     reasons.extend(ground.start_problems)
     if reasons:
         raise AppendRefused(list(dict.fromkeys(reasons)))
-    return planned
+    used = {name: resolve(name, catalog) for name in agents_of(planned.steps, planned.items)}
+    agents = {name: agent.model_dump(mode="json") for name, agent in used.items()}
+    return Appendix(items=planned.items, steps=planned.steps, agents=agents)
+
+
+def _asked(plan: LaunchPlan) -> dict[str, object]:
+    """Return what the launch named for all its steps; of one that did not keep it, the one model that it named."""
+    if plan.defaults is not None:
+        return {name: value for name, value in plan.defaults.asked.items() if name in ASKED}
+    asked = {step.model.requested for step in plan.steps if step.model.origin == "call" and step.model.requested}
+    return {"model": asked.pop()} if len(asked) == 1 else {}
 
 
 def names_of(plan: LaunchPlan, snapshot: Snapshot) -> Names:

@@ -59,6 +59,14 @@ def request(
     return answer
 
 
+def too_late(snapshot: Snapshot, verb: str) -> str:
+    """Say why nothing can be asked of a run that has ended, and what to do instead."""
+    if snapshot.state is RunState.PAUSED:
+        then = f"then {verb} what that returns" if verb in ("append to", "steer", "retune", "drain") else "first"
+        return f"Run {snapshot.name} is paused; nobody hears it. Resume it: run.resume(text), {then}."
+    return f"Run {snapshot.name} is {snapshot.state} already; there is nothing to {verb}."
+
+
 def stop_paused(home: StoreHome, snapshot: Snapshot, *, reason: str, asked_by: str) -> None:
     """Say that a paused run is over for good: nobody carries it out, so this is written down here and now.
 

@@ -149,9 +149,10 @@ class Controls:
         usage_budget: Any = None,
         origin: Origin | None = None,
     ) -> Self:
-        """Start a new run that goes on from this one's session with `text`, and return its handle.
+        """Start a new run that goes on from this one with `text`, and return its handle.
 
-        Of a chain, `step` says whose session that is.
+        A chain goes on as a whole: what is done stands, steps that were at work go on from their sessions and are told
+        the text, the others follow. With `step`, the session of that one step is gone on from, as a run of its own.
 
         Agent, model, tools and schema are this run's; limits are what is left of its own, retuned ones too, unless new
         ones are given. `usage_budget` is one as `launch` takes it, or False for none.
@@ -172,22 +173,25 @@ class Controls:
             origin=origin,
             limit=live_limit(),
         )
-        return type(self)(self._home, run_id, output_type=self._output_type)
+        return self._next(run_id, step)
 
     def launch_again(self, *, origin: Origin | None = None) -> Self:
         """Start a new run of the very same plan, whatever became of this one, and return its handle.
 
         It has the name that this one was given; a generated name is made anew.
         """
-        run_id = revive.launch_again(self._home, self.id, limit=live_limit(), origin=origin)
-        return type(self)(self._home, run_id, output_type=self._output_type)
+        return self._next(revive.launch_again(self._home, self.id, limit=live_limit(), origin=origin))
+
+    def _next(self, run_id: str, step: int | None = None) -> Self:
+        """Return the handle of a run that follows this one, with the types of its outputs, or of one step's."""
+        return type(self)(self._home, run_id, output_type=self._output_type if not step else None)
 
     def _ask(
         self, verb: Verb, *, asked_by: str, wait_s: float = asking.RECEIPT_S, **fields: object
     ) -> ControlAnswer | None:
         snapshot = self._current()
         if snapshot.ended:
-            raise RequestError(f"Run {snapshot.name} is {snapshot.state} already; there is nothing to {verb}.")
+            raise RequestError(asking.too_late(snapshot, verb))
         until_done = not snapshot.waits_for_place  # that may take hours
         return asking.request(
             self._home, self.id, verb, asked_by=asked_by, wait_s=wait_s, until_done=until_done, **fields

@@ -284,6 +284,11 @@ class Run(Showing):
     def _current(self) -> Snapshot:
         return self.status
 
+    def _next(self, run_id: str, step: int | None = None) -> Run:
+        if step is None:
+            return Run(self._home, run_id, output_type=self._output_type, output_types=self._output_types)
+        return Run(self._home, run_id, output_type=self._output_types.get(step, self._output_type))
+
     def __repr__(self) -> str:
         snapshot = self.status
         return f"<Run {snapshot.name} {snapshot.state or 'unreadable'}>"

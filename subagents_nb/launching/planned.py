@@ -15,6 +15,8 @@ from subagents_nb.domain.flow import Attached
 from subagents_nb.domain.models import PROVIDER_NAMES, ModelChoice
 from subagents_nb.domain.plan import Draft, LaunchRequest
 from subagents_nb.domain.settings import Settings
+from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.domain.states import RunState
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError
 from subagents_nb.launching.asked import somewhere
 from subagents_nb.launching.facts import gather_facts
@@ -104,7 +106,20 @@ def _attach(request: LaunchRequest) -> tuple[LaunchRequest, dict[str, Any] | Non
         run_id = meant_run(home, first.run)
     except RequestError as error:
         raise LaunchRefused([f"step 1 (attached run): {error}"]) from error
-    plan = FileRuns(home).snapshot(run_id, whole=True).plan
+    snapshot = FileRuns(home).snapshot(run_id, whole=True)
+    if (problem := _no_answer(snapshot)) is not None:
+        raise LaunchRefused([f"step 1 (attached run): {problem}"])
+    plan = snapshot.plan
     schema = plan.steps[-1].output_schema if plan is not None and plan.steps and not plan.is_flow else None
     items = (first.model_copy(update={"run": run_id}), *flow.items[1:])
     return request.model_copy(update={"flow": flow.model_copy(update={"items": items})}), schema
+
+
+def _no_answer(snapshot: Snapshot) -> str | None:
+    """Return why a run will never come to something that a chain could go on from."""
+    name, state = snapshot.name, snapshot.state
+    if state is RunState.PAUSED:
+        return f"{name} is paused: resume it, and attach to the run that goes on"
+    if snapshot.ended and state not in (RunState.COMPLETE, RunState.PARTIAL):
+        return f"{name} ended as {state or 'unreadable'}: launch it again, and attach to that run"
+    return None

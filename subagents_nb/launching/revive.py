@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import ConfigDict, ValidationError
 
 from subagents_nb.domain.agent import AgentDefinition
+from subagents_nb.domain.control import AppendedItems
 from subagents_nb.domain.ids import names_itself
-from subagents_nb.domain.plan import Draft, LaunchPlan, Origin, StepPlan
-from subagents_nb.domain.records import RecoveryRecord
+from subagents_nb.domain.plan import Draft, LaunchPlan, Origin, StepPlan, choices_of, everything
+from subagents_nb.domain.records import RecoveryRecord, StepRecord, StepResult, StepStatus
 from subagents_nb.domain.reuse import ANEW
 from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.domain.states import StepState
 from subagents_nb.errors import LaunchRefused, StoreError, Unreadable
 from subagents_nb.launching.begin import begin
 from subagents_nb.launching.facts import gather_facts
 from subagents_nb.launching.inputs import given_again
 from subagents_nb.launching.whence import origin_here
+from subagents_nb.planning.chain_revival import appended_to, draft_whole, numbers, step_of
 from subagents_nb.planning.revival import Revival, draft_revival, same_agents
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.reader import read_document
@@ -43,7 +47,9 @@ def resume(
     origin: Origin | None = None,
     limit: int,
 ) -> str:
-    """Start a new run that goes on from the session of an ended one, or of one step of an ended chain; return its id.
+    """Start a new run that goes on from an ended one; return its id.
+
+    Of a chain that is the whole of it, or with `step` the session of that one step.
 
     Raises:
         LaunchRefused: with every reason found; nothing was started.
@@ -51,14 +57,72 @@ def resume(
     """
     snapshot = FileRuns(home).snapshot(run_id, whole=True)
     plan = _plan_of(snapshot)
-    chosen = _chosen_step(plan, step)
-    agent = _recorded_agents(home, plan)[chosen.agent]
-    facts = gather_facts(plan.cwd, environ=os.environ, models=(chosen.model.requested,))
+    appended = _appended_to(home, plan)
     limits = {"timeout": timeout, "max_requests": max_requests, "usage_budget": usage_budget}
     revival = Revival.model_validate({"text": text, "name": name, **limits, "origin": origin or origin_here()})
-    has_session = _has_session(home, run_id, chosen.index)
+    if plan.is_flow and step is None:
+        draft, agents = _whole(home, plan, appended, snapshot, revival)
+    else:
+        draft, agents = _one_step(home, plan, appended, snapshot, revival, step)
+    return begin(draft, agents, home=home, limit=limit, inputs=given_again(home, plan))
+
+
+def _one_step(
+    home: StoreHome,
+    plan: LaunchPlan,
+    appended: AppendedItems | None,
+    snapshot: Snapshot,
+    revival: Revival,
+    step: int | None,
+) -> tuple[Draft, dict[str, AgentDefinition]]:
+    chosen = _chosen_step(plan, appended, snapshot, step)
+    known = _recorded_agents(home, plan, appended)
+    agent = next(one for one in known if (one.name, one.digest()) == (chosen.agent, chosen.agent_digest))
+    facts = gather_facts(plan.cwd, environ=os.environ, models=(chosen.model.requested,))
+    has_session = _has_session(home, plan.run_id, chosen.index)
     draft = draft_revival(revival, plan, chosen, snapshot, facts=facts, has_session=has_session)
-    return begin(draft, {agent.name: agent}, home=home, limit=limit, inputs=given_again(home, plan))
+    return draft, {agent.name: agent}
+
+
+def _whole(
+    home: StoreHome, plan: LaunchPlan, appended: AppendedItems | None, snapshot: Snapshot, revival: Revival
+) -> tuple[Draft, dict[str, AgentDefinition]]:
+    agents = _recorded_agents(home, plan, appended)
+    more = appended_to(plan, appended, snapshot.stages)
+    models = choices_of(plan.steps, plan.items) + (choices_of(more.steps, more.items) if more is not None else ())
+    facts = gather_facts(plan.cwd, environ=os.environ, models=tuple(choice.requested for choice in models))
+    outcomes = _outcomes(home, snapshot)
+    names = ("session.json", "before.json")  # the second one: it was to go on, and its turn did not come
+    sessions = {n for n in outcomes if any(_has_session(home, plan.run_id, n, name) for name in names)}
+    draft = draft_whole(revival, plan, more, snapshot, outcomes, facts=facts, sessions=sessions)
+    return draft, by_name(agents)
+
+
+def _outcomes(home: StoreHome, snapshot: Snapshot) -> dict[int, StepResult | StepStatus]:
+    """Return how each step ended, by its own record where there is one: of a run that was killed they know most.
+
+    One that is done and left no record can't be taken over; it is done anew.
+    """
+    found: dict[int, StepResult | StepStatus] = {}
+    document = snapshot.result or snapshot.status
+    for one in document.steps if document is not None else ():
+        found[one.index] = one
+        try:
+            path = home.run(snapshot.run_id).step(one.index) / "result.json"
+            found[one.index] = read_document(path, StepRecord, snapshot.run_id).result
+        except Unreadable:
+            if one.state in (StepState.COMPLETE, StepState.STOPPED):
+                found[one.index] = one.model_copy(update={"state": StepState.PENDING})
+    return found
+
+
+def _appended_to(home: StoreHome, plan: LaunchPlan) -> AppendedItems | None:
+    try:
+        return read_document(home.run(plan.run_id).appended, AppendedItems, plan.run_id) if plan.is_flow else None
+    except Unreadable as error:
+        if error.kind == "missing":
+            return None
+        raise LaunchRefused([f"what was appended to {plan.name} can't be read: {error}"]) from error
 
 
 def launch_again(home: StoreHome, run_id: str, *, limit: int, origin: Origin | None = None) -> str:
@@ -78,21 +142,21 @@ def launch_again(home: StoreHome, run_id: str, *, limit: int, origin: Origin | N
     if names_itself(plan.name, plan.run_id):
         kept["name"] = None  # it was generated, and ends in the other's id
     kept["notes"] = tuple(note for note in plan.notes if not note.startswith(ANEW))
-    agents = _recorded_agents(home, plan)
+    agents = by_name(_recorded_agents(home, plan))
     return begin(Draft.model_validate(kept), agents, home=home, limit=limit, inputs=given_again(home, plan))
 
 
-def _chosen_step(plan: LaunchPlan, step: int | None) -> StepPlan:
-    """Return the step whose session is gone on from. Those that a fan-out added stand in no plan."""
+def _chosen_step(plan: LaunchPlan, appended: AppendedItems | None, snapshot: Snapshot, step: int | None) -> StepPlan:
+    """Return the step whose session is gone on from."""
     if not plan.is_flow:
         if step not in (None, 0):
             raise LaunchRefused([f"{plan.name} has only one step, so there is no step {step}"])
         return plan.steps[0]
-    numbers = ", ".join(f"{one.index} ({one.title or one.agent})" for one in plan.steps)
-    found = next((one for one in plan.steps if one.index == step), None)
+    found = None if step is None else step_of(plan, appended, snapshot.stages, step)
     if found is None:
-        what = "say which step to go on from" if step is None else f"there is no step {step} to go on from"
-        raise LaunchRefused([f"{plan.name} is a chain: {what}: {numbers}"])
+        document = snapshot.result or snapshot.status
+        there = numbers({one.index: one for one in document.steps}) if document is not None else "none"
+        raise LaunchRefused([f"{plan.name} is a chain: there is no step {step} to go on from: {there}"])
     return found
 
 
@@ -103,7 +167,7 @@ def _plan_of(snapshot: Snapshot) -> LaunchPlan:
     return snapshot.plan
 
 
-def _recorded_agents(home: StoreHome, plan: LaunchPlan) -> dict[str, AgentDefinition]:
+def _recorded_agents(home: StoreHome, plan: LaunchPlan, appended: AppendedItems | None = None) -> list[AgentDefinition]:
     path = home.run(plan.run_id).recovery
     try:
         record = read_document(path, _StrictRecovery, plan.run_id)
@@ -115,7 +179,34 @@ def _recorded_agents(home: StoreHome, plan: LaunchPlan) -> dict[str, AgentDefini
         raise LaunchRefused([f"the recovery record of {plan.name} belongs to another contract (digest)"])
     if not same_agents(agents, plan):
         raise LaunchRefused([f"the recovery record of {plan.name} names another agent (agent)"])
-    return {agent.name: agent for agent in agents}
+    return [*agents, *_appended_agents(plan, appended)]
+
+
+def by_name(agents: Iterable[AgentDefinition]) -> dict[str, AgentDefinition]:
+    """Return agents by their names; of one that was changed between launch and append both are kept."""
+    found: dict[str, AgentDefinition] = {}
+    for agent in agents:
+        if found.setdefault(agent.name, agent).digest() != agent.digest():
+            found[f"{agent.name} {agent.digest()[:8]}"] = agent
+    return found
+
+
+def _appended_agents(plan: LaunchPlan, appended: AppendedItems | None) -> list[AgentDefinition]:
+    """Return the agents of what was appended, as they were then."""
+    found: list[AgentDefinition] = []
+    for part in (appended.taken, *appended.waiting) if appended is not None else ():
+        if part is None:
+            continue
+        try:
+            agents = [AgentDefinition.model_validate(agent) for agent in part.agents.values()]
+        except ValidationError as error:
+            raise LaunchRefused([f"what was appended to {plan.name} can't be used: {_fault(error)}"]) from error
+        known = {(agent.name, agent.digest()) for agent in agents}
+        for step in everything(part.steps, part.items):
+            if (step.agent, step.agent_digest) not in known:
+                raise LaunchRefused([f"what was appended to {plan.name} names another agent ({step.agent})"])
+        found += agents
+    return found
 
 
 def _fault(error: Any) -> str:
@@ -125,9 +216,9 @@ def _fault(error: Any) -> str:
     return str(error)
 
 
-def _has_session(home: StoreHome, run_id: str, step: int) -> bool:
+def _has_session(home: StoreHome, run_id: str, step: int, name: str = "session.json") -> bool:
     try:
-        info = (home.run(run_id).step(step) / "session.json").lstat()
+        info = (home.run(run_id).step(step) / name).lstat()
     except OSError:
         return False
     return stat.S_ISREG(info.st_mode) and info.st_size > 0

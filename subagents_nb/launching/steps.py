@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from subagents_nb.launching.handle import Run
 
 CUT_SHORT = "cut short"
+CARRIED = "carried over"  # from the run that this one goes on from: nothing was done or paid again
 _OPEN = (StepState.PENDING, StepState.RUNNING)
 Types = Mapping[str | int, OutputType]
 

@@ -9,6 +9,7 @@ from subagents_nb.domain import words
 from subagents_nb.domain.control import Retuned
 from subagents_nb.domain.questions import OpenQuestion
 from subagents_nb.domain.records import ToolRow
+from subagents_nb.domain.resuming import whole_can_go_on
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.notebook.html import line, plural
 from subagents_nb.notebook.shown import UNREADABLE, command, shown_state
@@ -142,30 +143,14 @@ def go_on(snapshot: Snapshot, *, has_session: bool | None = None, by_name: bool 
     if state in {"complete", UNREADABLE}:
         return "look closer:", command(snapshot, "attach")
     if snapshot.stages:
-        step = _step_to_go_on_from(snapshot)
-        if step is None or state in {"stopped", "rejected"}:
+        if state == "rejected" or not whole_can_go_on(snapshot):
             return "start over:", command(snapshot, "again")
-        return "go on from one step:", command(
-            snapshot, "resume", f"--step {step} {_more_to_use(snapshot)}".strip(), "…"
-        )
+        return "go on with the rest:", command(snapshot, "resume", _more_of_chain(snapshot), "…")
     if has_session is None:
         has_session = snapshot.usage.requests > 0
     if state in {"stopped", "rejected"} or not has_session:
         return "start over:", command(snapshot, "again")
     return "go on from here:", command(snapshot, "resume", _more(snapshot), "…")
-
-
-def _step_to_go_on_from(snapshot: Snapshot) -> int | None:
-    """Return the first planned step of a chain that fell short and left a session; those of a fan-out are not planned.
-
-    The session of a step that the launch did not plan can't be gone on from.
-    """
-    planned = {number for stage in snapshot.stages if stage.kind in ("step", "parallel") for number in stage.steps}
-    if snapshot.plan is not None:
-        planned &= {step.index for step in snapshot.plan.steps}
-    steps = snapshot.result.steps if snapshot.result is not None else ()
-    short = (s.index for s in steps if s.session and s.state in ("failed", "paused", "partial") and s.index in planned)
-    return next(short, None)
 
 
 def _more(snapshot: Snapshot) -> str:
@@ -178,6 +163,28 @@ def _more(snapshot: Snapshot) -> str:
         flags.append(budget)
     elif snapshot.reason == "budget":
         flags.append(f"--max-requests {snapshot.usage.requests}")
+    return " ".join(flags)
+
+
+def _more_of_chain(snapshot: Snapshot) -> str:
+    """Return the flags without which a chain that goes on would have nothing left of its own limits or of a step's."""
+    flags = []
+    steps = snapshot.result.steps if snapshot.result is not None else ()
+    deadline, worked = timeout_of(snapshot), 0.0
+    if deadline and snapshot.elapsed_s >= deadline:
+        worked = deadline
+    for step in steps:
+        if step.reason == "timeout" and step.started_s is not None and step.ended_s is not None:
+            worked = max(worked, step.ended_s - step.started_s)
+    if worked:
+        flags.append(f"--timeout {math.ceil(min(2 * worked, words.MAX_TIMEOUT_S) / 60)}m")
+    budget = _more_to_use(snapshot)
+    spent = [one.usage.requests for one in steps if one.reason == "budget" and "usage budget" not in (one.error or "")]
+    requests = max(spent, default=0)
+    if budget:
+        flags.append(budget)
+    elif requests:
+        flags.append(f"--max-requests {requests}")
     return " ".join(flags)
 
 

@@ -13,7 +13,7 @@ from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.stages import Stage
 from subagents_nb.domain.states import StepState
 from subagents_nb.domain.worktree import WorktreeRecord
-from subagents_nb.launching.steps import CUT_SHORT, left_behind
+from subagents_nb.launching.steps import CARRIED, CUT_SHORT, left_behind
 from subagents_nb.notebook.html import line, plural
 
 NAME_CHARS = 80
@@ -138,7 +138,7 @@ def stages_text(snapshot: Snapshot, *, figures: bool = False) -> str:
 def _beside(row: StepRow, *, figures: bool) -> str:
     took = words.elapsed(row.took_s) if row.took_s is not None else ""
     known = [took, f"{words.count(row.tokens)} tokens" if row.tokens else ""] if figures else []
-    return " · ".join(filter(None, [CUT_SHORT if row.activity == CUT_SHORT else "", *known]))
+    return " · ".join(filter(None, [row.activity if row.activity in (CUT_SHORT, CARRIED) else "", *known]))
 
 
 def remarks(step: StepResult) -> list[str]:
@@ -193,6 +193,7 @@ def _row(step: StepResult | StepStatus, *, gone: bool) -> StepRow:
     state = str(step.state)
     running = [row.name for row in step.tools if row.state == "running"] if live is not None else []
     doing = running[-1] if running else live.activity if live is not None else ""
+    aside = CARRIED if step.carried_from is not None else CUT_SHORT if step.error == CUT_SHORT else ""
     return StepRow(
         number=step.index,
         name=line(step.label or step.agent, NAME_CHARS),
@@ -201,7 +202,7 @@ def _row(step: StepResult | StepStatus, *, gone: bool) -> StepRow:
         started_s=step.started_s,
         ended_s=step.ended_s,
         tokens=step.usage.input_tokens + step.usage.output_tokens,
-        activity=line(doing, 60) if step.state is StepState.RUNNING else CUT_SHORT if step.error == CUT_SHORT else "",
+        activity=line(doing, 60) if step.state is StepState.RUNNING else aside,
         output_name=step.output_name or "",
         stopping=bool(live is not None and live.stopping and step.state in _OPEN),
     )

@@ -88,11 +88,11 @@ def resume_parser() -> MagicParser:
         "%subagent_resume",
         "Start a new run that goes on from the session of an ended or interrupted one, with what is said\n"
         "in the cell's body or behind --. It has the same agent, model, tools and schema, and what is left of\n"
-        "the limits.",
+        "the limits. A chain goes on as a whole: what is done stands, the rest is carried out.",
         "RUN [FLAGS] -- TEXT",
     )
     parser.add_argument("--name", help="a name to find the new run by")
-    _add_step(parser, "of a chain: whose session to go on from")
+    _add_step(parser, "of a chain: only this step goes on, as a run of its own")
     parser.add_argument("--timeout", metavar="TIME", help="its deadline, such as 30m, instead of what is left")
     parser.add_argument("--max-requests", metavar="NUMBER", help="how often it may ask the model, likewise")
     parser.add_argument("--usage-budget", metavar="AMOUNT", help="what it may use, as 200k or '$2', likewise")

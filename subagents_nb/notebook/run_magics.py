@@ -102,8 +102,12 @@ class RunMagics(CellMagics):
         from subagents_nb.notebook.chain_cell import parse
 
         run = self._run(options.run)
+        shell: Any = self.shell
+        defaults = shell.magics_manager.registry.get("SubagentMagics")  # what an item leaves open is as at a launch
         try:
-            parsed = parse(cell, self._variables(), fill=self._filler(options.template))
+            template = options.template if options.template is not None else getattr(defaults, "template", None)
+            agent = getattr(defaults, "default_agent", None) or None
+            parsed = parse(cell, self._variables(), agent=agent, fill=self._filler(template))
             answer = run.append(parsed.chain, asked_by=ASKED_BY)
         except AppendRefused as refused:
             raise AppendRefused(parsed.located(refused.reasons)) from refused

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from subagents_nb.domain.agent import AgentCatalog
+from subagents_nb.domain.base import Value
+from subagents_nb.domain.defaults import ASKED, LaunchDefaults
 from subagents_nb.domain.flow import Chain, Step
 from subagents_nb.domain.ids import is_run_name
+from subagents_nb.domain.models import UnknownModel, choose_model
 from subagents_nb.domain.plan import Draft, LaunchRequest, Mode, PlanItem, StepPlan
 from subagents_nb.domain.settings import Settings
 from subagents_nb.errors import LaunchRefused
@@ -68,11 +71,24 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
         tool_env=settings.tool_env,
         notify_command=settings.notify_command,
         checkpoint_s=settings.checkpoint_s,
+        defaults=None if request.flow is None else _defaults(request, settings, facts),
         notes=tuple(ground.notes),
         tags=request.tags,
         origin=request.origin,
         start_problems=tuple(ground.start_problems),
     )
+
+
+def _defaults(request: LaunchRequest, settings: Settings, facts: Facts) -> LaunchDefaults:
+    try:
+        choice = choose_model(call=None, agent=None, settings=settings, environ_names=facts.environ_names)
+        fallback = choice.requested
+    except UnknownModel:  # said of the steps that come to it
+        fallback = settings.default_model or ""
+    asked = {name: getattr(request, name) for name in ASKED}
+    if isinstance(request.tool_budget, Value):
+        asked["tool_budget"] = request.tool_budget.model_dump(mode="json")
+    return LaunchDefaults.of(asked, settings, fallback=fallback)
 
 
 def _only_step(request: LaunchRequest) -> Step:

@@ -10,7 +10,7 @@ from subagents_nb.domain.base import Value
 from subagents_nb.domain.budgets import UsageBudget, retuned_budget
 from subagents_nb.domain.control import Retune, in_force
 from subagents_nb.domain.ids import is_run_name
-from subagents_nb.domain.plan import Draft, LaunchPlan, Origin, Resumes, StepPlan, label_of
+from subagents_nb.domain.plan import Draft, LaunchPlan, Origin, Resumes, StepPlan, everything, label_of
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import RunState
 from subagents_nb.domain.usage import Usage
@@ -43,29 +43,20 @@ def draft_revival(
     Raises:
         LaunchRefused: with every reason found.
     """
-    reasons: list[str] = []
-    if snapshot.state is not None and snapshot.state.live:
-        reasons.append(f"{plan.name} is still {snapshot.state}; steer it instead: run.steer(text)")
-    if snapshot.state is RunState.STOPPED:
-        reasons.append(f"{plan.name} was stopped, and a stopped run is not gone on from; launch anew")
+    reasons = refusals(revival, plan, snapshot, facts)
     if not has_session and not reasons:
         reasons.append(f"{plan.name} left no session to go on from; launch anew")
-    check_task(revival.text, reasons)
-    if revival.name is not None and not is_run_name(revival.name):
-        reasons.append(f"{revival.name!r} can't name a run")
-    if facts.cwd_problem:
-        reasons.append(facts.cwd_problem)
     if (problem := model_problem(step.model, facts)) is not None:
         reasons.append(problem)
     retuned = in_force(snapshot.retunes)
-    timeout = _time_left(revival, plan, step, snapshot, retuned, reasons)
+    timeout = time_left(revival, plan, snapshot, retuned, reasons, alone=step.timeout_s)
     requests = _requests_left(revival, plan, step, snapshot, retuned, reasons)
-    budget = _budget_left(revival, plan, snapshot, retuned, reasons)
+    budget = budget_left(revival, plan, snapshot, retuned, reasons, single=True)
     if reasons:
         raise LaunchRefused(reasons)
     asked = {"task": revival.text, "label": label_of(revival.text), "max_requests": requests}
     limits = {"timeout_s": None, "tool_timeout_s": retuned.tool_timeout_s or step.tool_timeout_s}
-    # Whoever reads the answer now is a person: it is kept in no file and judged by no gate.
+    # Whoever reads the answer now is a person: it is kept in no file and has no name.
     going_on = step.model_copy(update={**asked, **limits, "index": 0, "output_name": None, "output": None})
     return Draft(
         name=revival.name,
@@ -85,14 +76,36 @@ def draft_revival(
     )
 
 
+def refusals(revival: Revival, plan: LaunchPlan, snapshot: Snapshot, facts: Facts) -> list[str]:
+    """Return why a run can't be gone on from at all, and what is wrong with what was asked for."""
+    reasons: list[str] = []
+    if snapshot.state is not None and snapshot.state.live:
+        reasons.append(f"{plan.name} is still {snapshot.state}; steer it instead: run.steer(text)")
+    if snapshot.state is RunState.STOPPED:
+        reasons.append(f"{plan.name} was stopped, and a stopped run is not gone on from; launch anew")
+    check_task(revival.text, reasons)
+    if revival.name is not None and not is_run_name(revival.name):
+        reasons.append(f"{revival.name!r} can't name a run")
+    if facts.cwd_problem:
+        reasons.append(facts.cwd_problem)
+    return reasons
+
+
 def _used(snapshot: Snapshot, step: StepPlan) -> Usage:
     steps = snapshot.result.steps if snapshot.result is not None else snapshot.status.steps if snapshot.status else ()
     return next((one.usage for one in steps if one.index == step.index), Usage())
 
 
-def _time_left(
-    revival: Revival, plan: LaunchPlan, step: StepPlan, snapshot: Snapshot, retuned: Retune, reasons: list[str]
+def time_left(
+    revival: Revival,
+    plan: LaunchPlan,
+    snapshot: Snapshot,
+    retuned: Retune,
+    reasons: list[str],
+    *,
+    alone: float | None = None,
 ) -> float | None:
+    """Return what is left of a run's deadline; of one without, `alone`, that of the one step that goes on."""
     if revival.timeout is not None:
         try:
             return parse_duration(revival.timeout)
@@ -101,7 +114,7 @@ def _time_left(
             return None
     deadline = retuned.timeout_s or plan.timeout_s
     if deadline is None:
-        return step.timeout_s
+        return alone
     left = deadline - snapshot.elapsed_s
     if left <= 0:
         reasons.append(f"the {duration(deadline)} of {plan.name} are used up; give it more with --timeout")
@@ -119,11 +132,12 @@ def _requests_left(
     return requests
 
 
-def _budget_left(
-    revival: Revival, plan: LaunchPlan, snapshot: Snapshot, retuned: Retune, reasons: list[str]
+def budget_left(
+    revival: Revival, plan: LaunchPlan, snapshot: Snapshot, retuned: Retune, reasons: list[str], *, single: bool
 ) -> UsageBudget | None:
+    """Return what is left of a run's usage budget; `single` says that one step goes on by itself."""
     if revival.usage_budget is not None:
-        return plan_usage_budget(revival.usage_budget, reasons, single=True)
+        return plan_usage_budget(revival.usage_budget, reasons, single=single)
     budget = retuned_budget(plan.usage_budget, tokens=retuned.tokens, cost_usd=retuned.cost_usd)
     if budget is None:
         return None
@@ -135,10 +149,11 @@ def _budget_left(
         return None
     left = budget.less(used)
     # Of a chain it kept later steps from starting; here there is none.
-    return left.model_copy(update={"stop_running": True}) if plan.is_flow else left
+    return left.model_copy(update={"stop_running": True}) if plan.is_flow and single else left
 
 
 def same_agents(recorded: Sequence[AgentDefinition], plan: LaunchPlan) -> bool:
     """Say whether a recovery record and a plan speak of the same agents."""
-    known = {agent.name: agent.digest() for agent in recorded}
-    return all(known.get(step.agent) == step.agent_digest for step in plan.steps)
+    known = {(agent.name, agent.digest()) for agent in recorded}
+    steps = everything(plan.steps, plan.items) if plan.is_flow else plan.steps  # of one step no reviewer is recorded
+    return all((step.agent, step.agent_digest) in known for step in steps)

@@ -17,9 +17,10 @@ from subagents_nb.domain.control import ControlAnswer, ControlRequest, Retuned
 from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.states import RunState
 from subagents_nb.domain.words import duration
+from subagents_nb.runner.appended import AT_ITS_END
 from subagents_nb.runner.causes import GONE, Cause, interrupted_by, past_deadline, past_disk_cap, stopped_by
 from subagents_nb.runner.crew import Crew
-from subagents_nb.runner.flow import Appended, Flow, names_of
+from subagents_nb.runner.flow import Flow
 from subagents_nb.runner.journal import Journal
 from subagents_nb.runner.limits import LiveLimits
 from subagents_nb.runner.stdio import cap
@@ -223,9 +224,9 @@ class Control:
         more = request.append
         if more is None or not self._plan.is_flow:
             return "refused", "only a chain can be appended to; this run has one step"
-        why = self._flow.append(Appended(more.items, more.steps, names_of(more.items, more.steps)))
+        why = self._flow.append(more)
         if why is not None:
-            return ("too-late" if "at its end" in why else "refused"), why
+            return ("too-late" if why == AT_ITS_END else "refused"), why
         return "accepted", f"{len(more.items)} appended"
 
     def _end(self, cause: Cause) -> tuple[str, str]:

@@ -15,9 +15,16 @@ from subagents_nb.runner.work import StepWork, TimeLeft, Workshop
 class Crew:
     """The steps of a run. Its methods may be called from the control thread."""
 
-    def __init__(self, shop: Workshop, *, history: Callable[[int], Path | None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        shop: Workshop,
+        *,
+        history: Callable[[int], Path | None] = lambda _: None,
+        limited: Callable[[StepPlan], StepPlan] = lambda step: step,
+    ) -> None:
         self._shop = shop
         self._history = history
+        self._limited = limited  # gives a step what was left to it of its limits
         self._guard = threading.Lock()
         self._works: dict[int, StepWork] = {}
         self._cause: Cause | None = None
@@ -27,7 +34,7 @@ class Crew:
     def add(self, steps: tuple[StepPlan, ...]) -> None:
         """Take steps in; those of the plan come first, each later one has the next number."""
         for step in steps:
-            work = StepWork(step, self._shop, history=self._history(step.index))
+            work = StepWork(self._limited(step), self._shop, history=self._history(step.index))
             with self._guard:
                 self._works[step.index] = work
                 self.next_index = max(self.next_index, step.index + 1)

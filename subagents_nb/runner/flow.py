@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from subagents_nb.domain.control import Appendix
 from subagents_nb.domain.flow import OnFailure
 from subagents_nb.domain.placeholders import MissingField, as_text
-from subagents_nb.domain.plan import AttachedItem, FanOutItem, GroupItem, PlanItem, StepItem, StepPlan
+from subagents_nb.domain.plan import AttachedItem, FanOutItem, GroupItem, PlanItem, StepItem
 from subagents_nb.domain.records import Actor, NamedOutput, Reason, StepResult
 from subagents_nb.domain.stages import Stage, stage_of
 from subagents_nb.domain.states import RunState, StepState
 from subagents_nb.errors import RequestError, StoreError
+from subagents_nb.runner.appended import AT_ITS_END, Appendices
 from subagents_nb.runner.attached import AttachedFailed, attached_output
+from subagents_nb.runner.before import Before
 from subagents_nb.runner.bindings import Bindings
 from subagents_nb.runner.causes import FROM_WITHIN, Cause
 from subagents_nb.runner.collecting import CollectProblem, aggregate, collected
@@ -47,22 +49,13 @@ class ChainBroken(Exception):
         self.end = end
 
 
-@dataclass(slots=True)
-class Appended:
-    """What was appended to a live chain: items over steps that have their numbers from 0."""
-
-    items: tuple[PlanItem, ...]
-    steps: tuple[StepPlan, ...]
-    names: frozenset[str] = field(default_factory=frozenset)
-
-
 _ACTORS: dict[str, Actor] = {"timeout": "deadline", "budget": "budget"}
 
 
 class Flow:
     """One run's items, carried out. Everything but `append` and `drain` belongs to the event loop."""
 
-    def __init__(self, shop: Workshop, crew: Crew) -> None:
+    def __init__(self, shop: Workshop, crew: Crew, before: Before) -> None:
         plan = shop.plan
         self._shop = shop
         self._crew = crew
@@ -70,10 +63,8 @@ class Flow:
         self._place = 0
         self._places = Gate(lambda: shop.limits.max_parallel)
         self._gates = [self._places]
-        self._guard = threading.Lock()
-        self._appended: deque[Appended] = deque()
-        self._closed = False
-        self._names = {name for item in plan.items for name in _names_of(item, plan.steps)}
+        self._before = before
+        self._appended = Appendices(plan, shop.writer)
         self._ending = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self.draining = False
@@ -82,19 +73,12 @@ class Flow:
 
     # --- from other threads ---
 
-    def append(self, more: Appended) -> str | None:
+    def append(self, more: Appendix) -> str | None:
         """Take items in behind the last one; return why not, if not."""
-        with self._guard:
-            if self._closed or self.draining:
-                return "the chain is at its end already"
-            taken = sorted(more.names & self._names)
-            if taken:
-                return f"there is an output {taken[0]!r} already"
-            self._names |= more.names
-            self._appended.append(more)
-            waiting = len(self._appended)
-        self._shop.journal.stages(lambda _: None, pending_appends=waiting)
-        return None
+        why = AT_ITS_END if self.draining else self._appended.put(more)
+        if why is None:
+            self._shop.journal.stages(lambda _: None, pending_appends=self._appended.waiting)
+        return why
 
     def drain(self) -> None:
         """Finish what is at work and start nothing new."""
@@ -107,8 +91,9 @@ class Flow:
 
     def end(self, cause: Cause) -> None:
         """End everything."""
-        self._crew.end_all(cause)
+        # First of all, so that no later item begins on what the ended steps leave.
         self._loop.call_soon_threadsafe(self._ending.set)
+        self._crew.end_all(cause)
 
     # --- on the event loop ---
 
@@ -118,6 +103,9 @@ class Flow:
         if plan.is_flow:
             try:
                 open_budget(self._shop.writer.paths, limit=plan.max_children)
+                self._admit(self._before.admitted)
+            except ChainBroken as broken:
+                return broken.end
             except StoreError as error:
                 return FlowEnd(RunState.FAILED, "fan-out", str(error))
         try:
@@ -125,7 +113,7 @@ class Flow:
                 await self._carry(item)
                 self._place += 1
         except ChainBroken as broken:
-            self._close()
+            self._appended.close()
             return broken.end
         if self._ending.is_set() and (self._items or not self._all_complete()):
             return FlowEnd(RunState.FAILED, "internal", FROM_WITHIN.message)  # whoever ended it says why
@@ -136,12 +124,10 @@ class Flow:
         return FlowEnd(RunState.COMPLETE)
 
     def _next(self) -> PlanItem | None:
-        if self._ending.is_set():
-            self._close()
-            return None
-        self._take_appended()
-        if self.draining or not self._items:
-            self._close()
+        if not self._ending.is_set():
+            self._take_appended()
+        if self._ending.is_set() or self.draining or not self._items:
+            self._appended.close()
             return None
         return self._items.popleft()
 
@@ -149,28 +135,13 @@ class Flow:
         results = (self._shop.journal.result_of(work.step.index) for work in self._crew.all)
         return all(result is not None and result.state is StepState.COMPLETE for result in results)
 
-    def _close(self) -> None:
-        with self._guard:
-            self._closed = True
-
     def _take_appended(self) -> None:
-        while True:
-            with self._guard:
-                if not self._appended:
-                    # Closed under the same guard, so that nothing is taken in and then forgotten.
-                    if not self._items:
-                        self._closed = True
-                    return
-                more = self._appended.popleft()
-                waiting = len(self._appended)
-            base = self._crew.next_index
-            steps = tuple(step.model_copy(update={"index": step.index + base}) for step in more.steps)
-            items = [_moved(item, base) for item in more.items]
-            stages = [stage_of(item, steps) for item in items]
-            self._shop.journal.add_steps(steps)
-            self._crew.add(steps)
-            self._shop.journal.stages(partial(_add, stages), pending_appends=waiting)
-            self._items.extend(items)
+        while (more := self._appended.take(self._crew.next_index, last=not self._items)) is not None:
+            stages = [stage_of(item, more.steps) for item in more.items]
+            self._shop.journal.add_steps(more.steps)
+            self._crew.add(more.steps)
+            self._shop.journal.stages(partial(_add, stages), pending_appends=self._appended.waiting)
+            self._items.extend(more.items)
 
     async def _carry(self, item: PlanItem) -> None:
         match item:
@@ -178,7 +149,7 @@ class Flow:
                 await self._one(item)
             case GroupItem():
                 works = [self._crew.work(index) for index in item.steps]
-                self._admit(len(works))
+                self._admit_here(len(works))
                 results = await self._together(works, item.concurrency, item.fail_fast)
                 self.bindings.name([work.step for work in works])
                 self._went(item.on_failure, results, item.title or "the parallel group")
@@ -190,7 +161,7 @@ class Flow:
 
     async def _one(self, item: StepItem) -> None:
         work = self._crew.work(item.step)
-        self._admit(1)
+        self._admit_here(1)
         (result,) = await self._together([work], 1, fail_fast=False)
         if result.state is not StepState.COMPLETE:
             raise ChainBroken(self._ended_by(result))
@@ -202,7 +173,7 @@ class Flow:
         try:
             source = self.bindings.value_of(item.source)
             made = fan_out(item, source, first_index=self._crew.next_index, place=place + 1)
-            self._admit(len(made.steps))
+            self._admit_here(len(made.steps))
         except ChainBroken as broken:
             self._stage_failed(place, broken.end.error or "")
             raise
@@ -212,8 +183,9 @@ class Flow:
             raise ChainBroken(FlowEnd(RunState.FAILED, "fan-out", text)) from error
         journal = self._shop.journal
         journal.add_steps(made.steps, [f"{one.key}" for one in made.items])
-        self._crew.add(made.steps)
         indices = [step.index for step in made.steps]
+        self._before.expect(place, indices)
+        self._crew.add(made.steps)
         journal.stages(lambda stages: stages.hold(place, indices))
         if not indices:
             journal.stages(lambda stages: stages.set(place, StepState.COMPLETE))
@@ -265,13 +237,35 @@ class Flow:
                 except MissingField as error:
                     result = self._skipped(work, "placeholder", f"{error}.", StepState.FAILED)
                 else:
-                    result = await work.carry_out(task)
+                    result = await work.carry_out(task, said=self._before.said_to(work.step.index))
                 # A child that the person stopped is no failure of the group.
                 failed = failed or result.state in (StepState.FAILED, StepState.REJECTED)
                 return result
 
-        async with self._shop.worktrees.group([work.step for work in works]):
-            return list(await asyncio.gather(*(one(work) for work in works)))
+        standing = [work for work in works if self._before.stands(work.step.index)]
+        if standing:
+            await asyncio.to_thread(self._take_over, standing)
+        fresh = [work for work in works if work not in standing]
+        for work in fresh:
+            self._before.bring_session(work.step.index)
+        async with self._shop.worktrees.group([work.step for work in fresh]):
+            done = dict(zip(fresh, await asyncio.gather(*map(one, fresh)), strict=True))
+        return [done[work] if work in done else self._stood(work) for work in works]
+
+    def _take_over(self, works: Sequence[StepWork]) -> None:
+        for work in works:
+            try:
+                result = self._before.result(work.step.index)
+            except StoreError as error:
+                raise ChainBroken(FlowEnd(RunState.FAILED, "setup", str(error))) from error
+            if result.worktree is not None:
+                self._shop.worktrees.take_over(result.worktree)
+            work.stand()
+            self._shop.journal.step_carried(result)
+
+    def _stood(self, work: StepWork) -> StepResult:
+        result = self._shop.journal.result_of(work.step.index)
+        return result if result is not None else self._shop.journal.draft(work.step.index)
 
     def _why_not(self, work: StepWork, failed_fast: bool) -> tuple[Reason, str] | None:
         if work.cause is not None or self._ending.is_set():
@@ -332,6 +326,10 @@ class Flow:
     def _stage_failed(self, place: int, error: str) -> None:
         self._shop.journal.stages(lambda stages: stages.set(place, StepState.FAILED, error))
 
+    def _admit_here(self, count: int) -> None:
+        # What had begun before was claimed then, and all those claims at the start.
+        self._admit(0 if self._before.begun(self._place, count) else count)
+
     def _admit(self, count: int) -> None:
         paths = self._shop.writer.paths
         if not self._shop.plan.is_flow or not count:
@@ -345,26 +343,3 @@ class Flow:
 
 def _add(more: Sequence[Stage], stages: Stages) -> None:
     stages.add(more)
-
-
-def _names_of(item: PlanItem, steps: Sequence[StepPlan]) -> set[str]:
-    by_index = {step.index: step for step in steps}
-    names = {item.output_name} if not isinstance(item, StepItem) else {by_index[item.step].output_name}
-    if isinstance(item, GroupItem):
-        names |= {by_index[index].output_name for index in item.steps}
-    return {name for name in names if name}
-
-
-def names_of(items: Sequence[PlanItem], steps: Sequence[StepPlan]) -> frozenset[str]:
-    """Return the names that items give to outputs."""
-    return frozenset(name for item in items for name in _names_of(item, steps))
-
-
-def _moved(item: PlanItem, base: int) -> PlanItem:
-    match item:
-        case StepItem():
-            return item.model_copy(update={"step": item.step + base})
-        case GroupItem():
-            return item.model_copy(update={"steps": tuple(index + base for index in item.steps)})
-        case _:
-            return item

@@ -159,6 +159,19 @@ class Journal:
                 self._writer.step_result(StepRecord(run_id=self._plan.run_id, result=ended))
             self._line("step-ended", {"state": ended.state, "reason": ended.reason}, keep=True, step=result.index)
 
+    def step_carried(self, result: StepResult) -> None:
+        """Record a step that stands as another run left it: it took no time and cost nothing here."""
+        with self._guard:
+            account = self._accounts[result.index]
+            account.end(result)
+            carried = {"carried_from": result.carried_from, "model": result.model}
+            account.status = account.status.model_copy(update=carried)
+            self._dirty = True
+            with contextlib.suppress(OSError):
+                self._writer.step_result(StepRecord(run_id=self._plan.run_id, result=result))
+            fields = {"state": result.state, "from": result.carried_from}
+            self._line("step-carried", fields, keep=True, step=result.index)
+
     def report(self, index: int, event: EngineEvent) -> None:
         """Take one event of a step's engine; never raises for a disk that refuses progress."""
         with self._guard:

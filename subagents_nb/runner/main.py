@@ -16,6 +16,7 @@ from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.records import RunStatus
 from subagents_nb.domain.states import RunState
 from subagents_nb.runner.artifacts import ArtifactKeeper
+from subagents_nb.runner.before import Before
 from subagents_nb.runner.causes import FROM_WITHIN, Cause, signalled
 from subagents_nb.runner.children import CHILDREN
 from subagents_nb.runner.clock import WorkClock
@@ -82,6 +83,7 @@ class Runner:
         reads = ReadRecorder(Path(plan.cwd), skip=_kept_by_others(plan, paths))
         self._journal = Journal(self._writer, plan, first, clock, reads=reads.log)
         self._limits = LiveLimits(plan, lambda: self._journal.usage)
+        self._before = Before(plan, paths, disk=disk)
         self._shop = Workshop(
             plan=plan,
             writer=self._writer,
@@ -91,7 +93,7 @@ class Runner:
             limits=self._limits,
             questions=Questions(self._writer, plan, self._journal, self._tell),
             artifacts=ArtifactKeeper(paths.root, disk),
-            worktrees=Worktrees(paths, disk=disk),
+            worktrees=Worktrees(paths, disk=disk, before=self._before.number),
             reads=reads,
             keep_reads=KeptReads(plan.run_id, reads.log, self._writer).keep,
         )
@@ -108,8 +110,8 @@ class Runner:
 
     async def carry_out(self) -> None:
         """Do the work, under control, and write how it ended."""
-        crew = Crew(self._shop, history=self._history)
-        flow = Flow(self._shop, crew)
+        crew = Crew(self._shop, history=self._before.history, limited=self._before.limited)
+        flow = Flow(self._shop, crew, self._before)
         levers = Levers(force_end=self._force, tell=self._tell)
         control = Control(self._writer, self._plan, self._journal, crew, flow, self._limits, levers)
         self._journal.begin()
@@ -121,12 +123,6 @@ class Runner:
         await asyncio.wait({work})
         control.close()
         self._finish(work, flow, control.cause)
-
-    def _history(self, _index: int) -> Path | None:
-        resumes, paths = self._plan.resumes, self._writer.paths
-        if resumes is None:
-            return None
-        return RunPaths(paths.root.parent / resumes.run_id).step(resumes.step) / "session.json"
 
     def _tell(self, text: str) -> None:
         plan = self._plan

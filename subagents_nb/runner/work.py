@@ -144,22 +144,29 @@ class StepWork:
         self._loop.call_soon_threadsafe(cancel)
         return True
 
-    async def carry_out(self, task: Callable[[str], str]) -> StepResult:
+    def stand(self) -> None:
+        """Take in that another run did the work: there is nothing left to end or to steer."""
+        with self._guard:
+            self._began = self._ended = True
+        self.inbox.close()
+
+    async def carry_out(self, task: Callable[[str], str], *, said: str | None = None) -> StepResult:
         """Do the work and return what came of it; a step that goes wrong is a result too.
 
         `task` gives the task for the directory that the step works in, which a worktree has only once it is made.
+        `said` is what a step is told that goes on from its session: its task stands in there already.
         """
         journal, index = self._shop.journal, self.step.index
         self._began = True
         with self._guard:
-            self._task = lambda: task(self._shop.plan.cwd)
+            self._task = lambda: task(self._shop.plan.cwd) if said is None else said
         if self.cause is not None:
             self._keep_task()
             return self._done(ended_for(journal.draft(index), self.cause))
         journal.step_began(index)
         with self._shop.clock.part() as clock:
             self._clock = clock
-            result = await self._guarded(self._work(task, clock))
+            result = await self._guarded(self._work(task, said, clock))
             if self.step.worktree is not None:
                 record = await self._shop.worktrees.capture(self.step, at_rest=self._at_rest)
                 result = result.model_copy(update={"worktree": record})
@@ -193,23 +200,25 @@ class StepWork:
             return task.result()
         return ended_for(journal.draft(index), self.cause) if self.cause else ended_with(journal.draft(index), error)
 
-    async def _work(self, task: Callable[[str], str], clock: WorkClock) -> StepResult:
+    async def _work(self, task: Callable[[str], str], said: str | None, clock: WorkClock) -> StepResult:
         step, shop = self.step, self._shop
         cwd = Path(shop.plan.cwd)
         if step.worktree is not None:
             cwd = await shop.worktrees.prepare(step, label=step.title)
-        said = task(str(cwd))
-        self._task = lambda: said
-        return await self._converse(said, cwd, clock)
+        filled = task(str(cwd))
+        told = filled if said is None else said
+        self._task = lambda: told
+        return await self._converse(filled, said, cwd, clock)
 
-    async def _converse(self, task: str, cwd: Path, clock: WorkClock) -> StepResult:
+    async def _converse(self, task: str, said: str | None, cwd: Path, clock: WorkClock) -> StepResult:
         step, journal = self.step, self._shop.journal
         desk = self._desk(cwd, clock)
         output = OutputFile(step, cwd, report=desk.report)
         self._declare(desk)
-        accepting = Accepting(step.model_copy(update={"task": task}), desk)
+        asked = task if said is None else f"{task}\n\n{said}"
+        accepting = Accepting(step.model_copy(update={"task": asked}), desk)
         await accepting.begin()
-        parts = (task, self._inputs(desk), output.instructions(), accepting.instructions())
+        parts = (task if said is None else said, self._inputs(desk), output.instructions(), accepting.instructions())
         whole = "\n\n".join(part for part in parts if part)
         try:
             outcome: StepOutcome = await engine_for(step).run(step.model_copy(update={"task": whole}), desk)

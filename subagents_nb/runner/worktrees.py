@@ -35,9 +35,12 @@ T = TypeVar("T")
 class Worktrees:
     """All worktrees of one run."""
 
-    def __init__(self, paths: RunPaths, *, disk: Disk = DISK) -> None:
+    def __init__(
+        self, paths: RunPaths, *, disk: Disk = DISK, before: Callable[[int], int | None] | None = None
+    ) -> None:
         self._paths = paths
         self._disk = disk
+        self._before = before  # the number that a step had in the run before
         self._handoff = HandoffFile(paths, disk=disk)
         self._made: dict[int, Path] = {}
         self._making: dict[int, asyncio.Task[Path]] = {}
@@ -78,6 +81,10 @@ class Worktrees:
             return self._known(index)
         keep = "its work did not let go when it was ended" if began and not at_rest else ""
         return await asyncio.to_thread(self._settle, index, keep)
+
+    def take_over(self, record: WorktreeRecord) -> None:
+        """Note the captured changes of a step that another run carried out, as those of this run's own."""
+        self._note(record)
 
     @contextlib.asynccontextmanager
     async def group(self, steps: Sequence[StepPlan]) -> AsyncIterator[None]:
@@ -146,7 +153,8 @@ class Worktrees:
         if plan.resumes is None:
             return
         earlier = RunPaths(self._paths.root.parent / plan.resumes.run_id)
-        done = read_handoff(earlier).of(plan.resumes.step)
+        number = plan.resumes.step if self._before is None else self._before(record.step)
+        done = None if number is None else read_handoff(earlier).of(number)
         if done is not None and not done.captured and os.path.lexists(done.path):
             raise Kept(f"what the run before changed was not captured yet and is in {done.path}; call its diff() first")
         if done is not None and done.patch is not None:

@@ -70,6 +70,11 @@ class RunPaths:
         return self.root / "recovery.json"
 
     @property
+    def appended(self) -> Path:
+        """What was appended to a chain."""
+        return self.root / "appended.json"
+
+    @property
     def control(self) -> Path:
         return self.root / "control"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
-from subagents_nb.domain.control import ControlAnswer, ControlRequest
+from subagents_nb.domain.control import AppendedItems, ControlAnswer, ControlRequest
 from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.questions import Question, Reply
 from subagents_nb.domain.reads import ReadsSoFar
@@ -140,6 +140,10 @@ class RunWriter:
         """Make the directory of a step that the plan does not have: the runner."""
         with contextlib.suppress(FileExistsError):
             self._disk.make_dir(self.paths.step(index))
+
+    def appended(self, record: AppendedItems) -> None:
+        """Replace what was appended to the chain: the runner, before it says that it takes it in."""
+        self._disk.replace(self.paths.appended, encode(record), durable=True)
 
     def step_result(self, record: StepRecord) -> bool:
         """Create the record of a step that ended while its run goes on: the runner. Return False if there was one."""

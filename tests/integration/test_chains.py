@@ -124,6 +124,39 @@ def test_a_step_of_an_ended_chain_is_gone_on_from(store_home: StoreHome) -> None
     assert resumed.plan.resumes is not None and resumed.plan.resumes.run_id == run.id
 
 
+def test_a_chain_that_was_interrupted_is_resumed_as_a_chain_with_its_items_and_what_was_appended(
+    shared_home: StoreHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SUBAGENTS_NB_SPAWN")
+    folder = Path(".subagents/scripts")
+    folder.mkdir(parents=True)
+    (folder / "find.json").write_text('[{"value": {"files": ["x", "y"]}}]')
+    (folder / "waits.json").write_text('[{"text": "so far"}, {"await_steer": true}]')
+    each = step("scout", "see {item}", model="scripted:waits")
+    found = step("scout", "find", as_="x", schema=Files, model="scripted:find")
+    run = launch(chain(found, expand("x", "/files", each, max_items=2, as_="seen")), model=ECHO)
+    until(lambda: [s.state for s in run.steps] == ["complete", "running", "running"], 20)
+    until(lambda: all(s.text for s in list(run.steps)[1:]), 20)
+    run.append(step("scout", "sum up {outputs.seen}", as_="sum"))
+    (folder / "waits.json").write_text('[{"text": "done"}]')
+    run.interrupt()
+    assert run.wait(20) and run.state == "paused"
+    with pytest.raises(RequestError, match=r"is paused; nobody hears it\. Resume it: run\.resume\(text\), then append"):
+        run.append(step("scout", "more"))
+    with pytest.raises(LaunchRefused, match=r"step 1 \(attached run\): .* is paused: resume it, and attach to the run"):
+        launch(chain(run, step("scout", "{previous}")), model=ECHO)
+    again = run.resume("and now")
+    assert again.wait(30) and again.state == "complete", again.error
+    assert isinstance(again.outputs["x"], Files)
+    assert [one["text"] for one in again.outputs["seen"]] == ["done", "done"]
+    assert again.outputs["sum"].startswith("sum up [")
+    assert again.steps[0].usage.requests == 0
+    assert again.status.resumed_from == run.id
+    one = run.resume("only this", step=2)  # a step that a fan-out made
+    assert one.result(20) == "done"
+    assert json.loads((shared_home.run(again.id).step(2) / "session.json").read_bytes())
+
+
 def test_the_same_chain_has_the_same_digest_and_a_changed_one_another() -> None:
     def digest(**fields: Any) -> str | None:
         options = {"concurrency": 2, **fields}
