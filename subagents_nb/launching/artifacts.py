@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from subagents_nb.domain.records import Artifact
 from subagents_nb.domain.retention import size
+from subagents_nb.domain.words import one_line
 from subagents_nb.errors import RequestError, StoreError, Unreadable
 from subagents_nb.store.disk import DISK
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 PARQUET = "application/vnd.apache.parquet"
 _SHOWN_IMAGES = ("image/png", "image/jpeg")
+_SHOWN_BYTES = 20_000_000
 
 
 class RunArtifact:
@@ -127,13 +129,13 @@ class RunArtifact:
         """Show a figure as a picture; everything else as a line."""
         del include, exclude
         bundle: dict[str, Any] = {"text/plain": repr(self)}
-        if self.media_type in _SHOWN_IMAGES:
+        if self.media_type in _SHOWN_IMAGES and self.size <= _SHOWN_BYTES:
             bundle[self.media_type] = base64.b64encode(self.bytes).decode("ascii")
         return bundle
 
     def __repr__(self) -> str:
         shape = "" if self.shape is None else f", {' x '.join(map(str, self.shape))}"
-        return f"<{self.kind} {self.name}{shape}, {size(self.size)}>"
+        return f"<{self.kind} {one_line(self.name)}{shape}, {size(self.size)}>"
 
     def _table(self) -> Any:
         if self.media_type != PARQUET:

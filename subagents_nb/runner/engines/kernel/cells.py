@@ -1,4 +1,8 @@
-"""What a kernel says about one cell: as outputs of a notebook, and as the text that the model gets. No IO."""
+"""What a kernel says about one cell: as outputs of a notebook, and as the text that the model gets. No IO.
+
+A page that is made of the notebook runs what stands in HTML, Markdown, LaTeX or SVG and takes a picture
+as it is. So only plain words are kept, and pictures in an encoding of ours.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from subagents_nb.domain.words import plain
 from subagents_nb.runner.engines.kernel.preload import TABLE_MIME
 from subagents_nb.runner.engines.shell import Keeper
 
@@ -15,10 +20,9 @@ TEXT_BYTES = 50_000
 _STREAM_CHARS = 200_000
 _OUTPUTS = 200
 _FIGURE_BYTES = 20_000_000
-_PNG = b"\x89PNG\r\n\x1a\n"
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-Z\\-_]")
-# Nothing that a page would run.
-_KEPT_TYPES = ("text/plain", "text/html", "text/markdown", "text/latex", "image/png", "image/jpeg", "application/json")
+_PICTURES = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
+_SOURCES = ("text/markdown", "text/latex")  # text that a reader would make more of
+_NO_WORDS = re.compile(r"<[\w.]+ object>\Z")
 
 
 @dataclass(slots=True)
@@ -61,7 +65,7 @@ class Cell:
 
     def _stream(self, name: str, text: str) -> None:
         name = "stderr" if name == "stderr" else "stdout"
-        text = _ANSI.sub("", text)
+        text = _plain(text)
         self._text.add(text.encode("utf-8", "replace"))
         last = self.outputs[-1] if self.outputs else {}
         if last.get("output_type") != "stream" or last["name"] != name:
@@ -76,27 +80,30 @@ class Cell:
         table = data.get(TABLE_MIME)
         if isinstance(table, dict):
             self.tables.append(table)
-        figure = _png(data.get("image/png"))
+        pictures = {name: found for name in _PICTURES if (found := _picture(name, data.get(name))) is not None}
+        figure = pictures.get("image/png")
         if figure is not None:
             self.figures.append(figure)
-        else:
-            data.pop("image/png", None)
-        plain = data.get("text/plain")
-        if isinstance(plain, str) and (figure is None or kind == "execute_result"):
-            self._text.add(f"{_ANSI.sub('', plain)}\n".encode("utf-8", "replace"))
-        output: dict[str, Any] = {
-            "output_type": kind,
-            "data": {name: data[name] for name in _KEPT_TYPES if name in data},
-            "metadata": {},
-        }
+        kept: dict[str, Any] = {name: base64.b64encode(found).decode() for name, found in pictures.items()}
+        text = data.get("text/plain")
+        if isinstance(text, str):
+            text = kept["text/plain"] = _plain(text)
+            if figure is None or kind == "execute_result":
+                self._text.add(f"{text}\n".encode("utf-8", "replace"))
+            source = next((one for name in _SOURCES if isinstance(one := data.get(name), str)), None)
+            if source is not None and _NO_WORDS.match(text):
+                kept["text/plain"] = _plain(source)
+        if "application/json" in data:
+            kept["application/json"] = data["application/json"]
+        output: dict[str, Any] = {"output_type": kind, "data": kept, "metadata": {}}
         if kind == "execute_result":
             output["execution_count"] = self.number
         self._add(output)
 
     def _error(self, content: dict[str, Any]) -> None:
-        name, value = str(content.get("ename", "")), _ANSI.sub("", str(content.get("evalue", "")))
+        name, value = _plain(str(content.get("ename", ""))), _plain(str(content.get("evalue", "")))
         lines = content.get("traceback")
-        trace = [_ANSI.sub("", str(line)) for line in lines] if isinstance(lines, list) else []
+        trace = [_plain(str(line)) for line in lines] if isinstance(lines, list) else []
         self.error = name or "Exception"
         self._text.add("\n".join(trace or [f"{name}: {value}"]).encode("utf-8", "replace") + b"\n")
         self._add({"output_type": "error", "ename": name, "evalue": value, "traceback": trace})
@@ -111,11 +118,16 @@ def _number(content: dict[str, Any]) -> int | None:
     return number if isinstance(number, int) else None
 
 
-def _png(data: Any) -> bytes | None:
-    if not isinstance(data, str) or len(data) > _FIGURE_BYTES * 4 // 3:
+def _picture(kind: str, data: Any) -> bytes | None:
+    if not isinstance(data, str) or len(data) > _FIGURE_BYTES * 3 // 2:
         return None
     try:
-        found = base64.b64decode(data)
+        found = base64.b64decode("".join(data.split()), validate=True)
     except (binascii.Error, ValueError):
         return None
-    return found if found.startswith(_PNG) else None
+    return found if found.startswith(_PICTURES[kind]) else None
+
+
+def _plain(text: str) -> str:
+    # A line that is written over and over, as a progress bar is, stays one.
+    return "\r".join(map(plain, text.replace("\r\n", "\n").split("\r")))

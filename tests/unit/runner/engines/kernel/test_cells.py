@@ -41,7 +41,7 @@ def test_the_last_value_is_shown_and_a_table_beside_it_is_named() -> None:
     cell = heard(("execute_result", {"data": data, "execution_count": 4}))
     assert cell.text() == "   a\n0  1"
     assert (cell.number, cell.tables) == (4, [{"file": "1.parquet", "shape": [1, 1]}])
-    assert set(cell.outputs[0]["data"]) == {"text/plain", "text/html"}
+    assert set(cell.outputs[0]["data"]) == {"text/plain"}
 
 
 def test_a_figure_is_taken_out_and_its_repr_not_told() -> None:
@@ -129,3 +129,37 @@ def test_files_that_came_or_changed_are_seen_and_hidden_ones_are_not(tmp_path: P
     assert {path for path in after if after[path] != before.get(path)} == {"kept.txt", "sub/new.txt"}
     asked = stamps(tmp_path, ["kept.txt", "sub/new.txt", "sub", ".hidden", "link", "gone", "a\0b"])
     assert asked == after, "asked for by name they are the same"
+
+
+SCRIPT = "<script>alert(1)</script>"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["text/html", "text/markdown", "text/latex", "image/svg+xml", "application/javascript", "text/x-other",
+     "application/vnd.jupyter.widget-view+json", "image/png", "image/jpeg", "image/gif"],
+)  # fmt: skip
+def test_nothing_that_a_page_made_of_the_notebook_would_run_is_kept(kind: str) -> None:
+    for data in (SCRIPT, f'{PNG}">{SCRIPT}', f'/9j/4AAQ">{SCRIPT}'):
+        cell = heard(
+            ("display_data", {"data": {kind: data, "text/plain": "words"}, "metadata": {kind: {"width": SCRIPT}}})
+        )
+        assert cell.outputs[0] == {"output_type": "display_data", "data": {"text/plain": "words"}, "metadata": {}}
+
+
+def test_of_markdown_and_formulas_the_source_is_kept_as_plain_words() -> None:
+    shown = {"text/markdown": f"# {SCRIPT}", "text/plain": "<IPython.core.display.Markdown object>"}
+    assert heard(("display_data", {"data": shown})).outputs[0]["data"] == {"text/plain": f"# {SCRIPT}"}
+
+
+def test_pictures_are_kept_in_an_encoding_of_ours() -> None:
+    jpeg = base64.b64encode(b"\xff\xd8\xff\xe0picture").decode()
+    cell = heard(("display_data", {"data": {"image/png": f"{PNG[:8]}\n{PNG[8:]}\n", "image/jpeg": jpeg}}))
+    assert cell.outputs[0]["data"] == {"image/png": PNG, "image/jpeg": jpeg}
+
+
+def test_no_escape_of_a_terminal_is_kept_and_a_progress_bar_stays_one() -> None:
+    said = "\x1b]0;title\x07\x1b[2J10%\r20%\u202e\n"
+    cell = heard(("stream", {"name": "stdout", "text": said}), ("error", {"ename": "E\x1b[1m", "evalue": said}))
+    assert cell.outputs[0]["text"] == "10%\r20%\n"
+    assert (cell.outputs[1]["ename"], cell.outputs[1]["evalue"]) == ("E", "10%\r20%\n")
