@@ -9,6 +9,7 @@ import anywidget
 import traitlets
 
 from subagents_nb.notebook.assets import asset, joined
+from subagents_nb.notebook.comms import heed_the_sender
 
 Reply = Callable[[dict[str, Any]], None]
 
@@ -50,6 +51,7 @@ class RunWidget(anywidget.AnyWidget):
 
     def __init__(self, state: dict[str, Any], *, on_request: Callable[[Any, Reply], None]) -> None:
         super().__init__(**state)
+        heed_the_sender(self.comm)
         self._on_request = on_request
         self.on_msg(self._hear)
 

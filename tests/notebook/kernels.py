@@ -158,10 +158,17 @@ class Kernel:
         ]
         return [d.get("content") or d.get("state") or {} for d in data]
 
-    def say(self, comm_id: str, content: Any) -> None:
-        """Send a widget's custom message, as a page does."""
+    def say(self, comm_id: str, content: Any, *, subshell: str | None = None) -> None:
+        """Send a widget's custom message, as a page does: JupyterLab gives each tab a subshell of its own for them."""
         data = {"comm_id": comm_id, "data": {"method": "custom", "content": content}}
-        self._client.shell_channel.send(self._client.session.msg("comm_msg", data))
+        message = self._client.session.msg("comm_msg", data)
+        message["header"]["subshell_id"] = subshell
+        self._client.shell_channel.send(message)
+
+    def control(self, kind: str, **content: Any) -> dict[str, Any]:
+        """Ask something of the kernel's control channel and return what it answers."""
+        self._client.control_channel.send(self._client.session.msg(f"{kind}_request", content))
+        return dict(self._client.control_channel.get_msg(timeout=20)["content"])
 
     # -- what comes later
 

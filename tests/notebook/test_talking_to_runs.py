@@ -119,6 +119,21 @@ def test_the_page_answers_and_is_told_so(kernel: Kernel) -> None:
     ]
 
 
+def test_what_a_page_sends_arrives_though_a_second_tab_came_and_went(kernel: Kernel) -> None:
+    begin(kernel, "slow", "two-tabs", show=True)
+    comm = kernel.comm_of("two-tabs")
+    tab = kernel.control("create_subshell").get("subshell_id")
+    if tab is None:
+        pytest.skip("this ipykernel has no subshells")
+    # The tab is the last that sent anything when the view is told more; then its subshell is deleted.
+    kernel.say("a-comm-of-its-own", {}, subshell=tab)
+    kernel.log.clear()
+    kernel.until(lambda: len(kernel.told(comm)) > 2, what="more on the page")
+    kernel.control("delete_subshell", subshell_id=tab)
+    kernel.say(comm, {"kind": "stop"})
+    until(lambda: kernel.state("two-tabs") == "stopped", 10, what="the stop")
+
+
 def test_the_page_steers_and_is_told_twice_while_the_kernel_stays_free(kernel: Kernel) -> None:
     begin(kernel, "steerable", "steered-on-the-page", show=True)
     heard(kernel, "steered-on-the-page", "tick 1")

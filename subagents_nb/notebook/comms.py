@@ -1,0 +1,22 @@
+"""What this kernel's comms need besides, so that what a page sends always arrives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def heed_the_sender(comm: Any) -> Any:
+    """Let each message of a page be handled where the page sent it, and return the comm.
+
+    A page names the subshell that shall handle its message. ipykernel 7.4 prefers the one whose message was being
+    handled when the kernel last sent on the comm. What a thread of ours sends belongs to no message, and takes the last
+    of anybody: often that of a second tab, whose subshell is deleted a moment later. From then on everything that any
+    page sends on this comm ends in "Unknown subshell_id". Our comms wait for no reply, so nothing is lost by it.
+    """
+    if hasattr(comm, "_reply_subshell_for"):
+        comm._reply_subshell_for = _where_sent  # noqa: SLF001 - there is no public way; other versions do it anyway
+    return comm
+
+
+def _where_sent(_data: object, subshell: str | None) -> str | None:
+    return subshell
