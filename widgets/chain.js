@@ -2,6 +2,7 @@
 /** The live view of a chain: an anywidget (AFM) module. The run's view, with its stages and the panel of one step. */
 import { h, line, put } from "./dom.js";
 import { Graph, isOver } from "./graph.js";
+import { standing } from "./stand.js";
 import { StepPanel } from "./step.js";
 import { View, rendering } from "./view.js";
 
@@ -42,7 +43,7 @@ class ChainView extends View {
   hearGraph() {
     this.heardAt = performance.now();
     this.graph.set(this.model.get("graph"));
-    this.draw();
+    this.redraw();
   }
   /** @param {any} message */
   receive(message) {
@@ -52,7 +53,8 @@ class ChainView extends View {
       if (message.step === this.panel?.n) this.panel?.hearAck(message);
     } else return super.receive(message);
     this.heardAt = performance.now();
-    this.draw();
+    this.orphan = false;
+    this.redraw();
   }
   /** The reader opens a step, or closes the open one. @param {number} n */
   toggle(n) {
@@ -129,4 +131,4 @@ class ChainView extends View {
   }
 }
 
-export default { render: rendering(ChainView) };
+export default { initialize: standing(ChainView), render: rendering(ChainView) };

@@ -78,8 +78,23 @@ export function h(tag, className = "", ...kids) {
 
 /** @template {Element} E @param {E} node @param {Record<string, string | number>} attributes */
 export function mark(node, attributes) {
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
+  for (const [name, value] of Object.entries(attributes)) if (node.getAttribute(name) !== String(value)) node.setAttribute(name, String(value));
   return node;
+}
+
+/** @param {HTMLElement} node @param {string} name */
+export function putClass(node, name) {
+  if (node.className !== name) node.className = name;
+}
+
+/** Set what differs. @param {any} target @param {Record<string, unknown>} values */
+export function set(target, values) {
+  for (const [name, value] of Object.entries(values)) if (target[name] !== value) target[name] = value;
+}
+
+/** @param {HTMLElement} node @param {boolean} hidden */
+export function hide(node, hidden) {
+  if (node.hidden !== hidden) node.hidden = hidden;
 }
 
 /** Set text only where it differs: an unchanged node costs nothing. @param {HTMLElement} node @param {string} text */
@@ -98,23 +113,28 @@ export function putIcon(box, name) {
   box.replaceChildren(svg);
 }
 
-/** The streamed text: a window on [start, end) of all characters, counted in code points as Python counts them. */
+/**
+ * The streamed text: a window on [start, end) of all characters, counted in code points as Python counts them.
+ *
+ * Its box is laid out from the bottom (run.css), so that the browser itself follows the end, through every change of
+ * size, and leaves a reader who scrolled up alone.
+ */
 export class Tail {
   start = 0;
   end = 0;
   /** @type {string[]} */ points = [];
   /** @type {Text[]} */ nodes = [];
+  fresh = ""; // not on the page yet
   held = ""; // an escape sequence whose end has not come yet
-  follows = true; // the reader is at the bottom
   cut = h("div", "sa-cut");
   caret = h("i", "sa-caret");
-  box = h("div", "sa-tail", this.cut, this.caret);
+  text = h("div", "sa-text", this.cut, this.caret);
+  box = h("div", "sa-tail", this.text);
 
   constructor() {
-    const box = this.box;
-    mark(box, { role: "region", "aria-label": "Text so far", tabindex: 0 }); // the keyboard can scroll it
+    mark(this.box, { role: "region", "aria-label": "Text so far", tabindex: 0 }); // the keyboard can scroll it
     this.rewrite();
-    box.addEventListener("scroll", () => (this.follows = box.scrollHeight - box.scrollTop - box.clientHeight < 24));
+    this.say("");
   }
   /** Take the trait: `text` ends at `end`; after a gap it replaces all. @param {string} text @param {number} end */
   set(text, end) {
@@ -130,35 +150,34 @@ export class Tail {
     const points = Array.from(text);
     if (at > this.end || at + points.length <= this.end) return;
     const fresh = points.slice(this.end - at);
-    this.points = this.points.concat(fresh);
+    this.points.push(...fresh);
     this.end += fresh.length;
-    if (this.points.length <= KEEP) this.write(fresh.join(""));
-    else this.rewrite();
-    this.keepEnd();
+    this.fresh += fresh.join("");
   }
-  /** @param {string} text */
-  write(text) {
-    const all = this.held + text;
+  /** Say why there is nothing yet. @param {unknown} why */
+  say(why) {
+    set(this.box.dataset, { silent: line(why, 160) || "no text yet" });
+  }
+  /** Bring what was added onto the page. */
+  draw() {
+    if (this.points.length > KEEP) return this.rewrite();
+    const all = this.held + this.fresh;
+    this.fresh = "";
     this.held = UNFINISHED.exec(all)?.[0] ?? "";
     const shown = clean(all.slice(0, all.length - this.held.length));
-    if (shown) this.nodes.push(this.box.insertBefore(document.createTextNode(shown), this.caret));
-    this.box.dataset.empty = String(this.nodes.length === 0);
+    if (shown) this.nodes.push(this.text.insertBefore(document.createTextNode(shown), this.caret));
+    if (this.box.dataset.empty !== String(this.nodes.length === 0)) this.box.dataset.empty = String(this.nodes.length === 0);
   }
 
   rewrite() {
-    const below = this.box.scrollHeight - this.box.scrollTop; // the reader's place, measured from the end
     for (const node of this.nodes.splice(0)) node.remove();
     this.points = this.points.slice(-KEEP_AFTER_CUT);
     this.start = this.end - this.points.length;
     this.held = "";
+    this.fresh = this.points.join("");
     this.cut.hidden = this.start === 0;
     put(this.cut, `… ${thousands(this.start)} earlier characters`);
-    this.write(this.points.join(""));
-    if (!this.follows) this.box.scrollTop = this.box.scrollHeight - below;
-  }
-
-  keepEnd() {
-    if (this.follows) this.box.scrollTop = this.box.scrollHeight;
+    this.draw();
   }
 }
 
@@ -170,11 +189,12 @@ export function makeMeter(label) {
   /** @param {string} text @param {number} now @param {number | null} limit */
   function set(text, now, limit) {
     const part = limit === null ? 0 : limit > 0 ? Math.min(1, now / limit) : 1;
-    box.hidden = text === "";
-    box.className = part >= 0.8 ? "sa-meter sa-near" : "sa-meter";
+    hide(box, text === "");
+    putClass(box, part >= 0.8 ? "sa-meter sa-near" : "sa-meter");
     put(value, text);
     if (limit === null) return bar.remove();
-    fill.style.width = `${Math.round(part * 1000) / 10}%`;
+    const width = `${Math.round(part * 1000) / 10}%`;
+    if (fill.style.width !== width) fill.style.width = width;
     mark(bar, { "aria-valuemax": limit, "aria-valuenow": Math.min(limit, Math.floor(now)), "aria-valuetext": text });
     if (!bar.parentNode) box.append(bar);
   }
@@ -187,19 +207,20 @@ export function makeToolRow() {
   const row = h("li", "", h("span", "", icon, word), name, args, time);
   /** @param {Partial<Tool> | null} tool @param {number} more */
   function set(tool, more) {
-    row.style.visibility = tool ? "" : "hidden";
+    const visibility = tool ? "" : "hidden";
+    if (row.style.visibility !== visibility) row.style.visibility = visibility;
     const state = Object.hasOwn(TOOL_ICONS, String(tool?.state)) ? String(tool?.state) : "unknown";
     const seconds = number(tool?.seconds);
     const took = seconds === null ? "" : brief(seconds + (state === "running" ? more : 0));
     const bad = state === "failed" || state === "refused" ? state : "";
     putIcon(icon, TOOL_ICONS[state] ?? "dashes");
-    icon.className = `sa-${state}`;
+    putClass(icon, `sa-${state}`);
     put(word, bad ? "" : state);
     put(name, line(tool?.name, 80));
     put(args, line(tool?.args));
-    args.title = args.textContent ?? "";
+    if (args.title !== args.textContent) args.title = args.textContent ?? "";
     put(time, [bad, took].filter(Boolean).join(" · "));
-    time.className = bad && `sa-${bad}`;
+    putClass(time, bad && `sa-${bad}`);
   }
   return { row, set };
 }

@@ -6,8 +6,9 @@
  *
  * @typedef {{n: number, name: string, agent: string, state: string, from: number | null, took: number | null,
  *   doing: string, stopping: boolean}} StepRow
- * @typedef {{title: string, kind: string, state: string, aside: string, as: string, error: string, steps: number[]}} StageRow
- * @typedef {{seq: number, stages: StageRow[], steps: StepRow[]}} Drawn
+ * @typedef {{title: string, kind: string, state: string, aside: string, as: string, error: string, steps: number[],
+ *   counts?: [number, number]}} StageRow
+ * @typedef {{seq: number, stages: StageRow[], steps: StepRow[], counts?: [number, number]}} Drawn
  */
 import { brief, clock, h, line, mark, number, put, putIcon } from "./dom.js";
 
@@ -31,14 +32,18 @@ export const isOver = (state) => !OPEN.includes(known(state));
 /** Whether it has begun and is over. @param {string} state */
 const isDone = (state) => isOver(state) && state !== "skipped";
 
+/** How many are done, and how many there are, as the kernel counts them: the map has no room for all. @param {unknown} counts @returns {[number, number] | null} */
+const counted = (counts) => (Array.isArray(counts) && counts.length === 2 && counts.every(Number.isInteger) ? [counts[0], counts[1]] : null);
+
 /** One step: a button that opens its panel. */
 class StepCell {
   icon = h("span");
   word = h("span", "sa-hide");
+  number = h("span", "sa-fact"); // which `--step` wants
   name = h("span", "sa-name");
   doing = h("span", "sa-fact sa-doing");
   fact = h("span", "sa-fact");
-  button = mark(h("button", "sa-step", this.icon, this.word, this.name, this.doing, this.fact), { type: "button", tabindex: -1 });
+  button = mark(h("button", "sa-step", this.icon, this.word, this.number, this.name, this.doing, this.fact), { type: "button", tabindex: -1 });
   item = mark(h("div", "", this.button), { role: "listitem" });
   whole = "";
   shared = "";
@@ -56,6 +61,7 @@ class StepCell {
     putIcon(this.icon, STEP_ICONS[state]);
     this.icon.className = `sa-sign ${tint(state)}`;
     put(this.word, `${row.stopping ? "stopping" : state} `);
+    put(this.number, `${row.n}`);
     const name = line(row.name, 80) || line(row.agent, 80) || `step ${row.n}`;
     this.whole = name;
     put(this.name, this.without(name));
@@ -97,7 +103,7 @@ class StageColumn {
   set(stage, cells) {
     const state = known(String(stage.state));
     const title = line(stage.title, 80);
-    const over = cells.filter((cell) => isDone(cell.row.state)).length;
+    const [over, all] = counted(stage.counts) ?? [cells.filter((cell) => isDone(cell.row.state)).length, cells.length];
     const alone = stage.kind === "step" && cells.length === 1;
     const output = stage.as ? ` → ${line(stage.as, 60)}` : "";
     this.state = state;
@@ -105,12 +111,12 @@ class StageColumn {
     putIcon(this.icon, STEP_ICONS[state]);
     this.icon.className = `sa-sign ${tint(state)}`;
     put(this.title, title);
-    put(this.count, cells.length ? `${over}/${cells.length}` : state);
+    put(this.count, all ? `${over}/${all}` : state);
     this.head.title = [title + output, line(stage.aside, 120), line(stage.error, 300)].filter(Boolean).join("\n");
     put(this.none, stage.error ? line(stage.error, 200) : cells.length ? "" : line(stage.aside, 120));
     this.none.className = stage.error ? "sa-none sa-failed" : "sa-none";
     this.none.hidden = !this.none.textContent;
-    mark(this.box, { "aria-label": `Stage ${title}, ${state}${cells.length ? `, ${over} of ${cells.length} steps done` : ""}` });
+    mark(this.box, { "aria-label": `Stage ${title}, ${state}${all ? `, ${over} of ${all} steps done` : ""}` });
     this.items.hidden = cells.length === 0;
     this.columns = cells.length <= FEW ? 1 : cells.length <= MANY ? 2 : 3;
     this.items.dataset.columns = String(this.columns);
@@ -138,6 +144,7 @@ export class Graph {
   /** @type {StageColumn[]} */ columns = [];
   /** @type {Map<number, StepCell>} */ cells = new Map();
   /** @type {StageRow[]} */ stages = [];
+  /** @type {[number, number] | null} */ told = null;
   seq = -1;
   active = -1; // the number of the step in the tab order
   open = -1; // the number of the step whose panel is shown
@@ -152,6 +159,7 @@ export class Graph {
     if (!drawn || !Array.isArray(drawn.stages) || !Array.isArray(drawn.steps) || !(drawn.seq >= this.seq)) return;
     this.seq = drawn.seq;
     this.stages = drawn.stages;
+    this.told = counted(drawn.counts);
     this.keep(drawn.steps);
     this.arrange();
   }
@@ -160,8 +168,9 @@ export class Graph {
     if (!Number.isInteger(more.seq) || more.seq <= this.seq) return;
     this.seq = more.seq;
     this.keep(Array.isArray(more.steps) ? more.steps : []);
-    for (const [at, state, error] of Array.isArray(more.stages) ? more.stages : [])
-      if (this.stages[at]) this.stages[at] = { ...this.stages[at], state, error };
+    for (const [at, state, error, counts] of Array.isArray(more.stages) ? more.stages : [])
+      if (this.stages[at]) this.stages[at] = { ...this.stages[at], state, error, counts };
+    this.told = counted(more.counts) ?? this.told;
     this.arrange();
   }
   /** @param {StepRow[]} rows */
@@ -198,6 +207,7 @@ export class Graph {
   }
   /** How many steps are done, and how many there are. */
   get counts() {
+    if (this.told) return this.told;
     const cells = [...this.cells.values()];
     return [cells.filter((cell) => isDone(cell.row.state)).length, cells.length];
   }

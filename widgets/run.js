@@ -1,5 +1,6 @@
 // @ts-check
 /** The live view of a run of one step: an anywidget (AFM) module. */
+import { standing } from "./stand.js";
 import { View, rendering } from "./view.js";
 
-export default { render: rendering(View) };
+export default { initialize: standing(View), render: rendering(View) };

@@ -67,6 +67,7 @@ export class StepPanel {
   }
   /** Take what the kernel tells of the step. @param {any} told */
   hear(told) {
+    if (typeof told.silent === "string") this.tail.say(told.silent);
     if (typeof told.tail === "string" && Number.isInteger(told.tail_end)) this.tail.set(told.tail, told.tail_end);
     if (typeof told.fresh === "string" && Number.isInteger(told.at)) this.tail.add(told.at, told.fresh);
     if (Array.isArray(told.tools)) {
@@ -97,9 +98,9 @@ export class StepPanel {
     const [over, works] = [isOver(row.state), row.state === "running"];
     const [took, since] = [number(row.took), number(row.from)];
     const time = took !== null ? clock(took) : since !== null ? clock(elapsed - since) : "";
-    put(this.title, line(row.name, 80) || `step ${row.n}`);
+    put(this.title, [row.n, line(row.name, 80)].join(" ").trim());
     put(this.facts, [row.stopping ? "stopping" : line(row.state, 20), time, ...(this.used ?? [])].filter(Boolean).join(" · "));
-    mark(this.box, { "aria-label": `Step ${line(row.name, 80)}, ${line(row.state, 20)}` });
+    mark(this.box, { "aria-label": `Step ${row.n}, ${line(row.name, 80)}, ${line(row.state, 20)}` });
     if (over && !this.asked) {
       this.asked = true;
       this.stopped.end();
@@ -119,6 +120,6 @@ export class StepPanel {
     put(this.stop, asked ? "Stop requested" : "Stop step");
     this.stopped.draw(now, live && !over, stale, `subagents-nb stop ${run} --step ${this.n}`);
     this.steer.draw(now, live, stale, live && works && !asked, `${run} --step ${this.n}`);
-    this.tail.keepEnd();
+    this.tail.draw();
   }
 }

@@ -9,9 +9,10 @@
  * @typedef {import("./asks.js").Question} Question
  * @typedef {{run_id: string, name: string, agent: string, model: string, state: string, elapsed_s: number,
  *   deadline_s: number | null, tokens_in: number, tokens_out: number, cost: string, tool_calls: number,
- *   tool_limit: number | null, spend: string, spent: number | null, refusals: number, tools: Tool[], tail: string, tail_end: number, note: string, reused: string,
+ *   tool_limit: number | null, spend: string, spent: number | null, refusals: number, tools: Tool[], tail: string,
+ *   tail_end: number, silent: string, note: string, reused: string,
  *   error: string, reason: string, stopping: boolean, questions: Question[], attention: string, waited_s: number,
- *   beat: number, graph: unknown}} Traits
+ *   beat: number, graph: unknown, fresh: {at?: unknown, text?: unknown}, token: string, version: number}} Traits
  * @typedef {{kind: "stop", step?: number} | {kind: "steer", text: string, step?: number} | {kind: "open", step: number}
  *   | {kind: "close"} | {kind: "answer", question: string, text: string}} Request
  * @typedef {(message?: any) => void} Ear
@@ -19,14 +20,16 @@
  *   on(event: string, ear: Ear): void, off(event: string, ear: Ear): void}} Model
  */
 import { ANSWER_MS, Asked, QuestionBlock, SteerPanel } from "./asks.js";
-import { Tail, ago, clean, clock, cut, h, line, makeMeter, makeToolRow, mark, number, put, putIcon, short, thousands } from "./dom.js";
+import { drawNever, drawSoon } from "./beat.js";
+import { Tail, ago, clean, clock, cut, h, hide, line, makeMeter, makeToolRow, mark, number, put, putClass, putIcon, set, short, thousands } from "./dom.js";
 
 /** @type {(keyof Traits)[]} */
 const TRAITS = [
   "run_id", "name", "agent", "model", "state", "elapsed_s", "deadline_s", "tokens_in", "tokens_out", "cost",
-  "tool_calls", "tool_limit", "spend", "spent", "refusals", "tools", "tail", "tail_end", "note", "reused", "error", "reason", "stopping",
-  "questions", "attention", "waited_s", "beat",
+  "tool_calls", "tool_limit", "spend", "spent", "refusals", "tools", "tail", "tail_end", "silent", "note", "reused", "error",
+  "reason", "stopping", "questions", "attention", "waited_s", "beat", "fresh",
 ];
+const URGENT = ["state", "questions", "attention", "stopping"]; // are drawn though nobody sees the view: they may be spoken
 const TELLS_TIME = ["elapsed_s", "state", "questions", "waited_s"]; // with these comes the kernel's count of seconds
 const STALE_MS = 15_000; // three missed beats
 
@@ -84,6 +87,10 @@ export class View {
   /** @type {Map<string, QuestionBlock>} */ blocks = new Map();
   /** @type {ReturnType<typeof makeToolRow>[]} */ rows = [];
   /** @type {[string, Ear][]} */ ears = TRAITS.map((name) => [`change:${name}`, () => this.hear(name)]);
+  seen = true; // by the reader, as far as the browser knows
+  urgent = false;
+  orphan = false; // its kernel is gone
+  closed = false;
   /** @type {Set<ReturnType<typeof setTimeout>>} */ waiting = new Set();
   /** @type {ReturnType<typeof setInterval> | undefined} */ ticking;
   /** @param {Model} model */
@@ -91,17 +98,42 @@ export class View {
     this.model = model;
     this.page.stop.addEventListener("click", () => this.askToStop());
     this.ears.push(["msg:custom", (message) => this.receive(message)]);
+    this.ears.push(["comm_live_update", () => this.leaveAlone()]);
   }
   /** Listen and draw; apart from the constructor, so that a view of more kinds is whole by then. */
   start() {
     for (const [event, ear] of this.ears) this.model.on(event, ear);
-    this.hear("tail");
+    this.page.tail.set(this.model.get("tail"), this.model.get("tail_end"));
+    this.stream(this.model.get("fresh"));
+    this.draw();
+    if (globalThis.IntersectionObserver) {
+      this.watch = new IntersectionObserver(([{ isIntersecting }]) => this.turn(isIntersecting), { rootMargin: "200px" });
+      this.watch.observe(this.page.section);
+    }
+    globalThis.requestAnimationFrame?.(() => this.greet());
     return this;
+  }
+  /** The node that a host puts on its page. */
+  get section() {
+    return this.page.section;
+  }
+  /** It came into sight, or went. @param {boolean} seen */
+  turn(seen) {
+    this.seen = seen;
+    if (seen) this.redraw();
+  }
+  /** Draw with the next beat, if somebody sees it. */
+  redraw() {
+    if (this.seen || this.urgent) drawSoon(this);
   }
 
   close() {
     for (const [event, ear] of this.ears.splice(0)) this.model.off(event, ear);
+    this.watch?.disconnect();
+    drawNever(this);
     clearInterval(this.ticking);
+    this.ticking = undefined;
+    this.closed = true;
     for (const timer of this.waiting) clearTimeout(timer);
   }
   /** @param {keyof Traits} name */
@@ -110,20 +142,34 @@ export class View {
     if (TELLS_TIME.includes(name)) this.elapsedAt = this.heardAt;
     if (name === "tools") this.toolsAt = this.heardAt;
     if (name === "tail" || name === "tail_end") this.page.tail.set(this.model.get("tail"), this.model.get("tail_end"));
+    if (name === "fresh") this.stream(this.model.get("fresh"));
     if (name === "stopping") this.stopped.heard = true;
     if (name === "state" || (name === "stopping" && !this.model.get("stopping"))) this.stopped.end();
-    this.draw();
+    this.orphan = false;
+    this.urgent ||= URGENT.includes(name);
+    this.redraw();
+  }
+  /** @param {any} more */
+  stream(more) {
+    if (Number.isInteger(more?.at)) this.page.tail.add(more.at, String(more.text));
   }
   /** @param {any} message */
   receive(message) {
     this.heardAt = performance.now();
-    if (message?.kind === "tail" && Number.isInteger(message.at)) this.page.tail.add(message.at, String(message.text));
+    this.orphan = false;
+    if (message?.kind === "tail") this.stream(message);
     if (message?.kind === "ack") {
       if (message.to === "steer") this.steer.hear(message);
       else if (message.to === "answer") this.blocks.get(String(message.question))?.hear(message);
       else this.stopped.hear(line(message.text), message.ok === false);
     }
-    this.draw();
+    this.redraw();
+  }
+
+  /** The kernel was restarted; a new one may take the view over. */
+  leaveAlone() {
+    [this.orphan, this.urgent] = [true, true];
+    this.redraw();
   }
 
   /** Where the focus goes when what had it goes away. @returns {HTMLElement} */
@@ -154,7 +200,7 @@ export class View {
     const asking = this.drawQuestions(name === "running");
     const known = Object.hasOwn(STATES, name) ? STATES[name] : UNKNOWN;
     const state = asking ? ASKS : known;
-    const stale = state.live && now - this.heardAt >= STALE_MS;
+    const stale = state.live && (this.orphan || now - this.heardAt >= STALE_MS);
     const until = stale ? this.heardAt : now; // what came after the last word is not known
     const counts = name === "running" && !asking ? 0.001 : 0;
     const elapsed = this.model.get("elapsed_s") + (until - this.elapsedAt) * counts;
@@ -163,10 +209,19 @@ export class View {
     this.drawHead(state, word, elapsed, waited);
     this.drawBody(state, stale, elapsed, (until - this.toolsAt) * counts);
     this.drawFoot(state, stale, now);
-    Object.assign(this.page.section.dataset, { live: String(state.live), moving: String(counts > 0 && !stale) });
-    this.page.tail.keepEnd();
-    if (state.live) this.ticking ??= setInterval(() => this.draw(), 1000);
+    this.urgent = false;
+    const moving = counts > 0 && !stale;
+    set(this.page.section.dataset, { live: String(state.live), moving: String(moving) });
+    this.turnIcon(moving, now);
+    this.page.tail.say(this.model.get("silent"));
+    this.page.tail.draw();
+    if (state.live && !this.closed) this.ticking ??= setInterval(() => this.redraw(), 1000);
     else this.ticking = void clearInterval(this.ticking);
+  }
+  /** Turn the sign of work by a notch each time that something is drawn anyway. @param {boolean} moving @param {number} now */
+  turnIcon(moving, now) {
+    const still = !moving || globalThis.matchMedia?.("(prefers-reduced-motion: reduce)").matches;
+    set(this.page.icon.style, { rotate: still ? "" : `${Math.floor(now / 250) % 8 * 45}deg` });
   }
   /** @param {typeof UNKNOWN} state @param {string} word @param {number} elapsed @param {number} waited */
   drawHead(state, word, elapsed, waited) {
@@ -174,7 +229,7 @@ export class View {
     const title = line(m.get("name"), 120) || line(m.get("run_id"), 60);
     const [refused, sent, got] = [m.get("refusals"), m.get("tokens_in"), m.get("tokens_out")];
     putIcon(p.icon, word === "stale" ? "dashes" : state.icon);
-    p.state.className = `sa-state sa-${state === UNKNOWN ? "queued" : word === "asks you" ? "asking" : word}`;
+    putClass(p.state, `sa-state sa-${state === UNKNOWN ? "queued" : word === "asks you" ? "asking" : word}`);
     put(p.word, word);
     put(p.title, title);
     put(p.agent, [line(m.get("agent"), 80), line(m.get("model"), 120)].filter(Boolean).join(" · "));
@@ -183,10 +238,10 @@ export class View {
     put(p.waited, waited >= 1 ? `waited ${clock(waited)}` : "");
     put(p.tokens, `${short(sent)} / ${short(got)}`);
     const exact = `${thousands(sent)} tokens in, ${thousands(got)} out`;
-    Object.assign(p.tokenFact, { title: exact, hidden: sent + got === 0 });
+    set(p.tokenFact, { title: exact, hidden: sent + got === 0 });
     put(p.cost, line(m.get("cost"), 30));
     this.tell(title, word);
-    p.section.setAttribute("aria-label", `Run ${title}, ${word}`);
+    mark(p.section, { "aria-label": `Run ${title}, ${word}` });
   }
   /** Speak what is new: the state, the latest question, once that the run may need a look. @param {string} title @param {string} word */
   tell(title, word) {
@@ -201,7 +256,6 @@ export class View {
   }
   /** The view stands on the page now: a question that was open before is news too. What was in it before is not spoken. */
   greet() {
-    this.page.tail.keepEnd();
     if (this.blocks.size) put(this.page.spoken, this.news);
   }
   /** Show the open questions; an answer that is being written stays as it is. @param {boolean} live */
@@ -230,11 +284,11 @@ export class View {
     const said = [m.get("error"), m.get("reason")].map((text) => cut(clean(text).trim(), 4000)).filter(Boolean);
     put(p.lead, said[0] ?? state.plain);
     put(p.more, said[1] ?? "");
-    p.say.hidden = !p.lead.textContent;
-    p.say.className = p.state.className.replace("sa-state", "sa-say");
-    p.stale.hidden = !stale;
+    hide(p.say, !p.lead.textContent);
+    putClass(p.say, p.state.className.replace("sa-state", "sa-say"));
+    hide(p.stale, !stale);
     put(p.attach, `%subagent_attach ${line(m.get("run_id"), 60)}`);
-    p.questions.hidden = state !== ASKS;
+    hide(p.questions, state !== ASKS);
     put(p.attention, state.live ? line(m.get("attention")) : "");
     const tools = m.get("tools");
     const calls = (Array.isArray(tools) ? tools : []).slice(-5);
@@ -246,7 +300,7 @@ export class View {
     p.calls.set(most !== null ? `${count} of ${most}` : count ? String(count) : "", count, most);
     const spent = number(m.get("spent"));
     p.budget.set(line(m.get("spend")), 100 * (spent ?? 0), spent === null ? null : 100);
-    p.meters.hidden = p.deadline.box.hidden && p.calls.box.hidden && p.budget.box.hidden;
+    hide(p.meters, p.deadline.box.hidden && p.calls.box.hidden && p.budget.box.hidden);
     put(p.note, line(m.get("note")));
     put(p.reused, line(m.get("reused")));
   }
@@ -254,12 +308,12 @@ export class View {
   drawFoot(state, stale, now) {
     const [p, m, id] = [this.page, this.model, line(this.model.get("run_id"), 60)];
     const asked = this.stopped.open || Boolean(m.get("stopping"));
-    Object.assign(p.stop, { hidden: !state.live, disabled: asked });
+    set(p.stop, { hidden: !state.live, disabled: asked });
     put(p.stop, asked ? "Stop requested" : "Stop");
     this.stopped.draw(now, state.live, stale, `subagents-nb stop ${id}`);
     this.steer.draw(now, state.live, stale, (state === STATES.running || state === ASKS) && !asked, id);
     for (const block of this.blocks.values()) block.draw(now, state.live, stale, id);
-    p.againBox.hidden = state.live;
+    hide(p.againBox, state.live);
     put(p.again, `subagents_nb.attach(${JSON.stringify(line(m.get("name"), 120) || id)})`);
     put(p.age, state.live ? `updated ${ago((now - this.heardAt) / 1000)}` : "");
     put(p.id, id);
@@ -272,8 +326,7 @@ export function rendering(Kind) {
   return function render({ model, el, signal }) {
     const view = new Kind(model).start();
     const close = () => view.close();
-    el.replaceChildren(view.page.section);
-    globalThis.requestAnimationFrame?.(() => view.greet());
+    el.replaceChildren(view.section);
     signal?.addEventListener("abort", close, { once: true });
     if (signal?.aborted) close();
     return close;

@@ -8,6 +8,13 @@ from typing import Any, Literal, TypeAlias
 from subagents_nb.domain.records import RECENT_TOOLS, TAIL_CHARS, Artifact, Reason, StepStatus, ToolRow, Usage
 
 _ARGS_CHARS = 160
+# What a step does, said as its activity.
+LOADS_MODEL, ASKS_MODEL = "loading the local model", "waiting for the model"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelLoading:
+    """The embedded model is being loaded; no request goes out before it is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +95,8 @@ class ArtifactMade:
 
 
 EngineEvent: TypeAlias = (
-    ModelAsked
+    ModelLoading
+    | ModelAsked
     | TextStreamed
     | ThoughtStreamed
     | ToolStarted
@@ -132,8 +140,10 @@ def fold(step: StepStatus, event: EngineEvent) -> StepStatus:
             )
         case ThoughtStreamed():
             return step if step.activity == "thinking" else step.model_copy(update={"activity": "thinking"})
+        case ModelLoading():
+            return step.model_copy(update={"activity": LOADS_MODEL})
         case ModelAsked():
-            return step.model_copy(update={"activity": "waiting for the model"})
+            return step.model_copy(update={"activity": ASKS_MODEL})
         case ToolStarted(call_id, name, args):
             row = ToolRow(call_id=call_id, name=name, args=_cut(args))
             return step.model_copy(update={"tools": (*step.tools, row)[-RECENT_TOOLS:], "activity": name})

@@ -8,6 +8,7 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).parents[1]
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./[a-z]+\.js";\n', re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*(?:/\*\*(?:(?!\*/).)*\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
 _EXPORT = re.compile(r"^export (?!default\b)", re.MULTILINE)
 
 
@@ -30,10 +31,12 @@ def asset(name: str) -> str:
 def joined(*modules: str) -> str:
     """Join modules that import from each other into one, dependencies first: a host takes a single text.
 
+    It goes to the page with each view, so comments on lines of their own are left out.
+
     Raises:
         ValueError: one imports in a way that can't be joined.
     """
-    whole = "\n".join(_EXPORT.sub("", _IMPORT.sub("", text)) for text in modules)
+    whole = "\n".join(_EXPORT.sub("", _IMPORT.sub("", _COMMENT.sub("", text))) for text in modules)
     if left := re.search(r"^\s*import\b.*", whole, re.MULTILINE):
         raise ValueError(f"the widget can't be put together: {left[0]}")
     return whole

@@ -77,6 +77,7 @@ class Beside(NamedTuple):
     patches: Mapping[int, str] | None = None  # by the numbers of steps: what each changed in its worktree
     trees: int = 0  # worktrees that a run without a last word left behind
     disk: int = 0  # bytes that it takes on the disk
+    as_of: str = ""  # of a live run: when it was looked at
 
     @property
     def holder(self) -> str:
@@ -217,7 +218,8 @@ def _foot(snapshot: Snapshot, state: str, beside: Beside) -> Html:
         left = safe(code(_output(beside)) if beside.binding else "the answer", styled("span", SOFT, f": {what}"))
     else:
         say_it, what_to_type = endings.go_on(snapshot, has_session=beside.has_session)
-        left = safe(styled("span", SOFT, say_it), " ", code(what_to_type))
+        as_of = f"as of {beside.as_of} · " if beside.as_of else ""
+        left = safe(styled("span", SOFT, as_of + say_it), " ", code(what_to_type))
     again = f"{beside.holder} = subagents_nb.attach({json.dumps(typed_name(snapshot))})"
     return bar(left, safe(styled("span", SOFT, "again:"), " ", code(again)), foot=True)
 

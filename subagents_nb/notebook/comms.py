@@ -14,7 +14,7 @@ def heed_the_sender(comm: Any) -> Any:
     page sends on this comm ends in "Unknown subshell_id". Our comms wait for no reply, so nothing is lost by it.
     """
     if hasattr(comm, "_reply_subshell_for"):
-        comm._reply_subshell_for = _where_sent  # noqa: SLF001 - there is no public way; other versions do it anyway
+        comm._reply_subshell_for = _where_sent
     return comm
 
 

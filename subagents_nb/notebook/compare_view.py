@@ -72,8 +72,10 @@ def _worst(comparison: Comparison) -> Html | None:
     return table(heads[:width], [case_told(case)[:width] for case in cases], caption="Worst cases")
 
 
-def sweep_html(sweep: Sweep, places: Sequence[Place] | None = None) -> Html:
+def sweep_html(sweep: Sweep, places: Sequence[Place] | None = None, *, as_of: str = "") -> Html:
     """Show how far a sweep is: its counts, and one row for each cell, the `places` if they are known already.
+
+    `as_of` says when that was, of one that goes on.
 
     Of a large one these rows are shown first, in the order of the grid: what asks or failed, then what is at work.
     """
@@ -99,7 +101,8 @@ def sweep_html(sweep: Sweep, places: Sequence[Place] | None = None) -> Html:
     rows = [_place_row(place, no_run(launching=launching)) for place in shown]
     left = len(every) - len(shown)
     more = f"… {plural(left, 'more run')}: {others}. What asks, failed or is at work stands here first." if left else ""
-    remarks = [text for text in (more, sweep.note, _anew(sweep.launched_anew)) if text]
+    stood = f"as of {as_of} · how its runs stand: %subagent_status" if as_of else ""
+    remarks = [text for text in (more, sweep.note, _anew(sweep.launched_anew), stood) if text]
     return frame("Sweep", head, [table(columns, rows, unseen="Sweep"), *(styled("p", QUIET, r) for r in remarks)])
 
 

@@ -98,7 +98,8 @@ def _stage(stage: StageRow, steps: Sequence[StepRow], shown: set[int], texts: _T
 def _step(row: StepRow, name: str, agent: str, texts: _Texts) -> Html:
     took = words.elapsed(row.took_s) if row.took_s is not None and row.took_s >= 1 else ""
     facts = [agent, took, f"{words.count(row.tokens)} tokens" if row.tokens else "", row.activity]
-    head = safe(_sign(row.state), " ", name, *(f" · {fact}" for fact in facts if fact))
+    number = styled("span", SOFT, f"{row.number} ")  # which `--step` wants
+    head = safe(_sign(row.state), " ", number, name, *(f" · {fact}" for fact in facts if fact))
     inside = texts.of(row.number)
     if not inside:
         return element("div", None, head)

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from subagents_nb.domain import words
+from subagents_nb.domain.events import ASKS_MODEL, LOADS_MODEL
 from subagents_nb.domain.records import RECENT_TOOLS, TAIL_CHARS, StepResult, StepStatus
 from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.notebook.graph import StepRow, is_chain, remarks, stage_rows, step_rows
+from subagents_nb.notebook.graph import StepRow, counts, is_chain, remarks, stage_rows, step_rows
 from subagents_nb.notebook.html import clean, cut, line
 from subagents_nb.notebook.work import work_text
 
@@ -30,6 +31,8 @@ def drawn(snapshot: Snapshot, seq: int = 0) -> dict[str, Any]:
     """Return the whole graph as the page knows it; nothing for a run of one step."""
     if not is_chain(snapshot):
         return {}
+    rows = step_rows(snapshot)
+    by_number = {row.number: row for row in rows}
     stages = [
         {
             "title": stage.title,
@@ -39,10 +42,13 @@ def drawn(snapshot: Snapshot, seq: int = 0) -> dict[str, Any]:
             "as": stage.output_name,
             "error": stage.error,
             "steps": list(stage.steps[:_MAX_STEPS]),
+            "counts": list(counts(by_number[number] for number in stage.steps if number in by_number)),
         }
         for stage in stage_rows(snapshot)
     ]
-    return {"seq": seq, "stages": stages, "steps": [_row(row) for row in step_rows(snapshot)[:_MAX_STEPS]]}
+    # All are counted, also those for which the map has no room.
+    steps = [_row(row) for row in rows[:_MAX_STEPS]]
+    return {"seq": seq, "stages": stages, "steps": steps, "counts": list(counts(rows))}
 
 
 def _row(row: StepRow) -> dict[str, Any]:
@@ -56,6 +62,17 @@ def _row(row: StepRow) -> dict[str, Any]:
         "doing": row.activity,
         "stopping": row.stopping,
     }
+
+
+def awaited(step: StepStatus | None) -> str:
+    """Say for what a step waits that has written nothing yet."""
+    if step is None or step.tail:
+        return ""
+    if step.activity == LOADS_MODEL:
+        return "The local model is being loaded; nothing was sent to it yet."
+    if step.activity == ASKS_MODEL:
+        return f"The request was sent; {line(step.model, 80) or 'the provider'} has sent nothing yet."
+    return ""
 
 
 def detail(step: StepStatus | StepResult, text: str = "") -> dict[str, Any]:
@@ -76,7 +93,7 @@ def detail(step: StepStatus | StepResult, text: str = "") -> dict[str, Any]:
     }
     if isinstance(step, StepStatus):
         tail = step.tail[-TAIL_CHARS:].encode("utf-8", "replace").decode("utf-8")
-        return told | {"tail": tail, "tail_end": max(step.tail_end, len(tail))}
+        return told | {"tail": tail, "tail_end": max(step.tail_end, len(tail)), "silent": awaited(step)}
     output, more = cut(clean(text), MAX_OUTPUT_CHARS)
     work = work_text(step, alone=False) if remarks(step) else ""
     return told | {"output": output, "more": more, "remarks": remarks(step), "work": work}
@@ -106,6 +123,11 @@ class GraphFeed:
             while len(self._watched) > _WATCHED:
                 self._watched.pop(next(iter(self._watched)))
 
+    @property
+    def whole(self) -> dict[str, Any]:
+        """Return the graph as the page knows it by now."""
+        return {**self._sent, "seq": self._seq}
+
     def show(self, snapshot: Snapshot) -> None:
         """Send what changed."""
         whole = drawn(snapshot, self._seq + 1)
@@ -118,11 +140,12 @@ class GraphFeed:
             before = {row["n"]: row for row in self._sent["steps"]}
             rows = [row for row in whole["steps"] if row != before.get(row["n"])]
             pairs = enumerate(zip(whole["stages"], self._sent["stages"], strict=True))
-            stages = [[at, new["state"], new["error"]] for at, (new, old) in pairs if new != old]
-            if rows or stages:
+            stages = [[at, new["state"], new["error"], new["counts"]] for at, (new, old) in pairs if new != old]
+            if rows or stages or whole["counts"] != self._sent["counts"]:
                 self._seq += 1
                 self._sent, self._stale = whole, True
-                self._face.send({"kind": "graph", "seq": self._seq, "steps": rows, "stages": stages})
+                told = {"steps": rows, "stages": stages, "counts": whole["counts"]}
+                self._face.send({"kind": "graph", "seq": self._seq, **told})
         self._show_steps(snapshot)
         self.renew()
 

@@ -11,10 +11,11 @@ from typing import Any, Protocol
 
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.notebook.graph_feed import GraphFeed
+from subagents_nb.notebook.shown import shown_state
 from subagents_nb.notebook.view import widget_state
 
 EVERY_S = 0.25
-_TAIL_TRAIT_S = 2.0
+_TAIL_TRAIT_S = 5.0
 _BEAT_S = 5.0
 _STREAMED = ("tail", "tail_end")
 _FED = "graph"  # has a feed of its own
@@ -28,9 +29,11 @@ class Face(Protocol):
     def set_trait(self, name: str, value: Any) -> None: ...
     def dispose(self) -> None: ...
 
+    missing: Callable[[], dict[str, Any]]
+
 
 class LiveView:
-    """Feeds one widget. `publish_end` puts the final card where the widget stood.
+    """Feeds one widget. `publish_end` puts the final card where it stood, `publish_state` what holds until then.
 
     `reused` says of each reading how the launch came by the run; its words may change with the time.
     """
@@ -41,14 +44,16 @@ class LiveView:
         first: Snapshot,
         *,
         publish_end: Callable[[Snapshot], None],
+        publish_state: Callable[[Snapshot], None] = lambda _: None,
         reused: Callable[[Snapshot], str] = lambda _: "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._face = face
         self._reused = reused
         self._clock = clock
-        self._publish_end = publish_end
-        self._sent = widget_state(first, reused(first))
+        self._publish_end, self._publish_state = publish_end, publish_state
+        self._said = shown_state(first)
+        self._sent = self._now = widget_state(first, reused(first))
         self._streamed = int(self._sent["tail_end"])
         self._graph = GraphFeed(face, self._sent[_FED], clock) if self._sent[_FED] else None
         self._latest = first
@@ -56,6 +61,7 @@ class LiveView:
         self._last = self._last_tail = self._last_beat = self._clock()
         self._beat = 0
         self._over = False
+        face.missing = self._missing
 
     def hear(self, snapshot: Snapshot) -> None:
         """Take a new reading of the run; show it now, or with the next tick if the last was just shown."""
@@ -83,55 +89,69 @@ class LiveView:
             self._beat += 1
             self._face.set_trait("beat", self._beat)
 
+    def restate(self) -> None:
+        """Say anew in the plain output how it stands, if that is not what it says."""
+        if not self._over and shown_state(self._latest) != self._said:
+            self._said = shown_state(self._latest)
+            self._publish_state(self._latest)
+
     def watch(self, step: int | None, told: dict[str, Any] | None = None) -> None:
         """Tell the page about one step of a chain from now on, beginning with what it was told; None: about none."""
         if self._graph is not None:
             self._graph.watch(step, told)
 
     def leave(self) -> None:
-        """Put the card of the last reading in the view's place; nothing is shown afterwards."""
+        """Put the card of the last reading in the view's place; nothing is shown afterwards.
+
+        The view of a run that has ended stays with its end, for a page that was loaded meanwhile and can't hear of the
+        card: `publish_end` says what becomes of it.
+        """
         if self._over:
             return
         self._over = True
         try:
+            if self._latest.ended:
+                self._waiting = self._latest
+                self._show(version=1)
             self._publish_end(self._latest)
         finally:
-            self._face.dispose()
+            if not self._latest.ended:
+                self._face.dispose()
 
-    def _show(self) -> None:
+    def _missing(self) -> dict[str, Any]:
+        graph = {} if self._graph is None else {_FED: self._graph.whole}
+        return {name: self._now[name] for name in _STREAMED} | graph
+
+    def _show(self, **more: Any) -> None:
         snapshot, self._waiting = self._waiting, None
         if snapshot is None:
             return
         self._last = self._clock()
-        state = widget_state(snapshot, self._reused(snapshot))
-        with_tail = self._stream(state)
+        state = self._now = widget_state(snapshot, self._reused(snapshot))
+        fresh, with_tail = self._stream(state)
         changed = {
             name: value
             for name, value in state.items()
             if self._sent.get(name) != value and (with_tail or name not in _STREAMED) and name != _FED
         }
+        self._sent.update(changed)
         if self._graph is not None:
             self._graph.show(snapshot)
-        if not changed:
+        if not (changed := {**changed, **fresh, **more}):
             return
-        self._sent.update(changed)
-        with self._face.hold_sync():
+        with self._face.hold_sync():  # all in one message
             for name, value in changed.items():
                 self._face.set_trait(name, value)
 
-    def _stream(self, state: dict[str, Any]) -> bool:
-        """Send new text as a message; say whether the whole tail must go out as a trait instead."""
+    def _stream(self, state: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+        """Return what is new of the text, and whether the whole tail must go out besides."""
         tail, end = str(state["tail"]), int(state["tail_end"])
-        fresh = end - self._streamed
-        if fresh > 0:
-            if fresh <= len(tail):
-                self._face.send({"kind": "tail", "at": self._streamed, "text": tail[-fresh:]})
-            self._streamed = end
-        missed = fresh > len(tail)
-        if missed or self._last - self._last_tail >= _TAIL_TRAIT_S:
+        begin, self._streamed = self._streamed, max(self._streamed, end)
+        missed = end - begin > len(tail)
+        fresh = {"fresh": {"at": begin, "text": tail[begin - end :]}} if begin < end and not missed else {}
+        if with_tail := missed or self._last - self._last_tail >= _TAIL_TRAIT_S:
             self._last_tail = self._last
-            return True
-        return False
+        return fresh, with_tail
 
 
 class CardView:
@@ -148,6 +168,7 @@ class CardView:
         self._clock = clock
         self._every_s = every_s
         self._waiting: Snapshot | None = None
+        self._shown: Snapshot | None = None  # or about to be
         self._last = self._clock()
         self._over = False
 
@@ -155,7 +176,7 @@ class CardView:
         """Take a new reading; the last one is shown at once."""
         if self._over:
             return
-        self._waiting = snapshot
+        self._waiting = self._shown = snapshot
         if snapshot.ended:
             self.leave()
 
@@ -165,6 +186,12 @@ class CardView:
         if self._waiting is not None:
             snapshot, self._waiting = self._waiting, None
             self._publish(snapshot)
+
+    def restate(self) -> None:
+        """Show how it stands now, though nothing changed: the card says as of when that is."""
+        if not self._over and self._shown is not None:
+            self._waiting, self._last = None, self._clock()
+            self._publish(self._shown)
 
     def tick(self) -> None:
         """Show what waits."""

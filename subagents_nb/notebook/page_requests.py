@@ -31,7 +31,7 @@ Reply = Callable[[dict[str, Any]], None]
 class PageRequest:
     """Something the page asks for, checked."""
 
-    kind: Literal["stop", "steer", "answer", "open", "close"]
+    kind: Literal["stop", "steer", "answer", "open", "close", "card"]
     text: str = ""
     question: str = ""
     step: int | None = None  # one step of a chain; None: the run
@@ -49,6 +49,8 @@ def understood(content: object) -> PageRequest | None:
     kind, step = content.get("kind"), content.get("step")
     if step is not None and not (type(step) is int and 0 <= step <= _LAST_STEP):
         return None  # what is meant for one step must never be widened to the run
+    if kind == "card":
+        return PageRequest("card")
     if kind == "stop":
         return PageRequest("stop", step=step)
     if kind == "close" or (kind == "open" and step is not None):
@@ -66,8 +68,9 @@ def understood(content: object) -> PageRequest | None:
 class PageRequests:
     """Carries out the requests of one view, off the kernel's own threads, since a receipt takes seconds to come."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, card: Callable[[], dict[str, str]] = dict) -> None:
         self._run = run
+        self._card = card
         self.on_watch: Callable[[int | None, dict[str, Any] | None], None] = lambda _step, _told: None
         self._places = threading.BoundedSemaphore(_AT_ONCE)
 
@@ -98,6 +101,8 @@ class PageRequests:
         if asked.kind == "close":
             self.on_watch(None, None)
             return asked.ack("")
+        if asked.kind == "card":
+            return {"kind": "card", "data": self._card()} if self._run.status.ended else asked.ack("")
         if asked.kind == "open":
             return self._open(asked.step or 0)
         if asked.kind == "stop":

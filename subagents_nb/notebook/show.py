@@ -6,10 +6,11 @@ import functools
 import itertools
 import secrets
 import sys
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.errors import StoreError
@@ -18,12 +19,16 @@ from subagents_nb.launching.handoff import kept_patch, leftovers
 from subagents_nb.launching.watch import WATCHER
 from subagents_nb.launching.whence import cell_of, parent_of
 from subagents_nb.notebook.card import Beside, card_html, card_text
+from subagents_nb.notebook.html import Html, element
 from subagents_nb.notebook.live import CardView, LiveView
 from subagents_nb.notebook.notices import NOTICES
 from subagents_nb.notebook.page_requests import PageRequests
 from subagents_nb.notebook.reused import reused_line
-from subagents_nb.notebook.view import live_text, widget_state
+from subagents_nb.notebook.view import live_text, standing_text, widget_state
 from subagents_nb.store import FileRuns
+
+if TYPE_CHECKING:
+    from subagents_nb.notebook.widget import RunWidget
 
 _MAX_EVENTS = 100_000
 _MAX_PATCHES, _MAX_PATCH_BYTES = 8, 200_000
@@ -33,6 +38,8 @@ _settings: dict[str, str] = {"mode": "auto"}
 _live: weakref.WeakKeyDictionary[LiveView | CardView, Callable[[], None]] = weakref.WeakKeyDictionary()
 
 _ends: deque[tuple[_Place, Snapshot]] = deque(maxlen=100)
+_KEPT = 16
+_kept: deque[RunWidget] = deque()  # of runs that have ended, for a page that was loaded meanwhile
 
 
 def set_display_mode(mode: str) -> None:
@@ -79,6 +86,16 @@ def repeat_ends(*, publish: bool) -> None:
             place.replace(snapshot)
 
 
+def restate_all(*, begins: bool) -> None:
+    """Let the plain outputs of live runs say how they stand, and as of when: a cell begins or ends.
+
+    Below a live view only when one begins, since the person is at that cell then and writes nothing in the view.
+    """
+    for view in list(_live):
+        if begins or isinstance(view, CardView):
+            view.restate()
+
+
 def leave_all() -> None:
     """Leave a static card where a live view stands and stop watching for it; the runs go on."""
     for view, unfollow in list(_live.items()):
@@ -86,6 +103,8 @@ def leave_all() -> None:
         view.leave()
     _live.clear()
     _ends.clear()
+    while _kept:
+        _kept.popleft().dispose()
     set_display_mode("auto")
 
 
@@ -95,10 +114,22 @@ class _Place:
     def __init__(self, run: Run, shell: Any, display_id: str) -> None:
         self.run = run
         self.shell = shell
+        self.token = ""  # a class, by which a page finds the output
         self._transient = {"display_id": display_id}
 
     def show(self, data: dict[str, Any], metadata: dict[str, Any] | None = None) -> None:
         self.shell.display_pub.publish(data=data, metadata=metadata or {}, transient=self._transient)
+
+    def standing(self, snapshot: Snapshot) -> dict[str, str]:
+        """Return what stands there while the run works: how it stood, as of when, and how to look again."""
+        html = _bundle(snapshot, self.run, self.shell)["text/html"]
+        classes = f"{self.token} {self.token}-0"
+        return {"text/html": element("div", {"class": classes}, Html(html)), "text/plain": standing_text(snapshot)}
+
+    def restate(self, snapshot: Snapshot) -> None:
+        """Put there how it stands now."""
+        data = self.standing(snapshot)
+        self.shell.display_pub.publish(data=data, metadata={}, transient=self._transient, update=True)
 
     def replace(self, snapshot: Snapshot) -> None:
         """Put a card there, which is what the saved notebook keeps."""
@@ -113,16 +144,33 @@ class _Place:
 
 
 def _show_widget(place: _Place, snapshot: Snapshot) -> LiveView:
+    """Show a live view: before the plain output, where a page finds it by its token, or as an output of its own."""
+    found = reused_line(place.run, snapshot)
+    place.token = secrets.token_hex(16)
+    shows_models = _shows_models(place.shell)
+    if not shows_models:
+        place.show(place.standing(snapshot))
     from subagents_nb.notebook.widget import ChainWidget, RunWidget
 
-    requests = PageRequests(place.run)
+    requests = PageRequests(place.run, card=lambda: _card(place.run, place.shell))
     kind = ChainWidget if snapshot.stages else RunWidget
+    token = "" if shows_models else place.token
+    widget = kind(widget_state(snapshot, found), on_request=requests.hear, token=token)
+    if shows_models:
+        bundle: Any = widget._repr_mimebundle_() or {}
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+        place.show({**data, **place.standing(snapshot)}, metadata)
+
+    def end(last: Snapshot) -> None:
+        if last.ended:
+            _kept.append(widget)
+        place.replace(last)
+        while len(_kept) > _KEPT:
+            _kept.popleft().dispose()
+
     reused = functools.partial(reused_line, place.run)
-    widget = kind(widget_state(snapshot, reused(snapshot)), on_request=requests.hear)
-    bundle: Any = widget._repr_mimebundle_() or {}
-    data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-    place.show({**data, "text/plain": live_text(snapshot, reused(snapshot))}, metadata)
-    view = LiveView(widget, snapshot, publish_end=place.replace, reused=reused)
+    state = (lambda _: None) if shows_models else place.restate
+    view = LiveView(widget, snapshot, publish_end=end, publish_state=state, reused=reused)
     requests.on_watch = view.watch
     return view
 
@@ -150,6 +198,7 @@ def _bundle(snapshot: Snapshot, run: Run, shell: Any) -> dict[str, str]:
         patches=_patches(run, snapshot),
         trees=_trees(run) if left_no_word else 0,
         disk=run.disk_bytes if snapshot.ended else 0,  # a live card is made anew each second
+        as_of="" if snapshot.ended else time.strftime("%H:%M:%S UTC", time.gmtime()),
     )
     return {"text/html": card_html(snapshot, beside), "text/plain": card_text(snapshot, beside)}
 
@@ -216,6 +265,11 @@ def _mode(shell: Any) -> str:
     # A page says which cell it runs. Programs that execute notebooks don't, show no widget to anybody, and would save
     # the whole state of each, with its module, in the notebook.
     return "widget" if cell_id(shell) is not None else "html"
+
+
+def _shows_models(shell: Any) -> bool:
+    """Whether the host opens a model only with an output that shows it, as VS Code does; or the person wants it so."""
+    return _settings["mode"] == "widget" or "__vsc_ipynb_file__" in getattr(shell, "user_ns", {})
 
 
 def cell_id(shell: Any) -> str | None:

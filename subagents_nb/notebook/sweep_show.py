@@ -15,6 +15,7 @@ from subagents_nb.experiments.places import Place, Reading, reading_of, sweep_te
 from subagents_nb.experiments.sweeps import Sweep
 from subagents_nb.launching.watch import WATCHER
 from subagents_nb.notebook.compare_view import sweep_html
+from subagents_nb.notebook.html import Html, element
 from subagents_nb.notebook.notices import NOTICES
 from subagents_nb.notebook.show import cell_id, display_mode
 
@@ -22,6 +23,8 @@ EVERY_S = 1.0
 Bundle = dict[str, str]
 _live: list[SweepView] = []
 _ends: deque[SweepView] = deque(maxlen=100)
+_KEPT = 16
+_kept: deque[Any] = deque()  # the widgets of the latest tables
 
 
 class SweepView:
@@ -148,12 +151,40 @@ class SweepView:
 def bundle_of(sweep: Sweep, places: list[Place]) -> Bundle:
     """Return what a saved notebook keeps."""
     counts = tally(place.reading for place in places)
-    return {"text/html": sweep_html(sweep, places), "text/plain": _text(sweep, counts)}
+    goes_on = sweep.launching or any(place.reading is not None and place.reading.live for place in places)
+    as_of = time.strftime("%H:%M:%S UTC", time.gmtime()) if goes_on else ""
+    return {"text/html": sweep_html(sweep, places, as_of=as_of), "text/plain": _text(sweep, counts)}
 
 
 def _text(sweep: Sweep, counts: Mapping[str, int]) -> str:
     whence = whence_text(sweep.found, sweep.launched)
     return sweep_text(sweep.name, counts, whence, sweep.note, launching=sweep.launching)
+
+
+class Sheet:
+    """Numbers what is published: a page that was loaded meanwhile knows no display ids, and asks for the last."""
+
+    def __init__(self) -> None:
+        self._token = secrets.token_hex(16)
+        self._last: Bundle = {}
+        self._version = -1
+        self._widget: Any = None
+
+    def numbered(self, data: Bundle) -> Bundle:
+        """Return what is to be published; the page hears of its number."""
+        self._version += 1
+        classes = f"{self._token} {self._token}-{self._version}"
+        self._last = {**data, "text/html": element("div", {"class": classes}, Html(data["text/html"]))}
+        if self._version == 1:  # what never changes needs no widget
+            from subagents_nb.notebook.widget import SheetWidget
+
+            self._widget = SheetWidget(self._token, lambda: self._last)
+            _kept.append(self._widget)
+            while len(_kept) > _KEPT:
+                _kept.popleft().dispose()
+        if self._widget is not None:
+            self._widget.set_trait("version", self._version)
+        return self._last
 
 
 def show_sweep(sweep: Sweep) -> bool:
@@ -169,11 +200,14 @@ def show_sweep(sweep: Sweep) -> bool:
         sys.stdout.write(f"{_text(sweep, sweep.counts())}\n")
         return False
     transient = {"display_id": f"subagents-nb-{secrets.token_hex(8)}"}
+    sheet = Sheet() if display_mode(shell) == "widget" else None
 
     def publish(data: Bundle) -> None:
+        data = sheet.numbered(data) if sheet is not None else data
         shell.display_pub.publish(data=data, metadata={}, transient=transient, update=True)
 
     def show(data: Bundle) -> None:
+        data = sheet.numbered(data) if sheet is not None else data
         shell.display_pub.publish(data=data, metadata={}, transient=transient)
 
     view = SweepView(sweep, publish, where=(cell_id(shell), _execution(shell)))
@@ -196,11 +230,20 @@ def repeat_ends(*, publish: bool) -> None:
             view.again()
 
 
+def restate_all(*, begins: bool) -> None:
+    """Let every table say how it stands, and as of when: a cell begins or ends."""
+    for view in list(_live):
+        if begins or view.where[0] is None:
+            view.again()
+
+
 def leave_all() -> None:
     """Leave every table as it stands and stop following its runs, which go on."""
     for view in list(_live):
         view.leave()
     _ends.clear()
+    while _kept:
+        _kept.popleft().dispose()
 
 
 def _execution(shell: Any) -> str:

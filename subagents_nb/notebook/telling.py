@@ -37,12 +37,14 @@ class Telling:
         """Begin to tell."""
         self._shell.events.register("pre_run_cell", self.before_cell)
         self._shell.events.register("post_run_cell", self.after_cell)
+        self._shell.events.register("post_run_cell", self.restate)
         atexit.register(self.at_exit)
 
     def remove(self) -> None:
         """Tell nothing any more."""
         self._shell.events.unregister("pre_run_cell", self.before_cell)
         self._shell.events.unregister("post_run_cell", self.after_cell)
+        self._shell.events.unregister("post_run_cell", self.restate)
         atexit.unregister(self.at_exit)
         if self._leave is not None:
             self._leave()
@@ -66,9 +68,19 @@ class Telling:
             self._leave = _nothing
             _log.exception("launches of this kernel can't be heard of")
 
+    def restate(self, *_: Any, begins: bool = False) -> None:
+        """Let plain outputs of live runs say how they stand: what executes a notebook listens while a cell runs."""
+        try:
+            for name in ("show", "sweep_show"):
+                if (shown := sys.modules.get(f"subagents_nb.notebook.{name}")) is not None:
+                    shown.restate_all(begins=begins)
+        except Exception:  # noqa: BLE001 - as in before_cell
+            _log.exception("live runs could not be shown anew")
+
     def before_cell(self, info: Any = None) -> None:
         """Show what there is to tell in the cell that begins now, if it is one that the person runs."""
         self.after_cell()
+        self.restate(begins=True)
         try:
             self._takes_input = _takes_input(self._shell)
             for name in ("show", "sweep_show"):
@@ -97,6 +109,7 @@ class Telling:
         notices = self._notices()
         if notices is not None and not self._has_person():
             notices.drain(drain_s())
+            self.restate()
 
     def _has_person(self) -> bool:
         return self._takes_input and os.environ.get(NONINTERACTIVE_VARIABLE) != "1"

@@ -12,7 +12,7 @@ from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import StepState
 from subagents_nb.notebook.endings import asked, asker, ending, go_on, timeout_of
 from subagents_nb.notebook.graph import mode_of, so_far, step_rows
-from subagents_nb.notebook.graph_feed import drawn
+from subagents_nb.notebook.graph_feed import awaited, drawn
 from subagents_nb.notebook.html import clean, cut, line, plural, scalar
 from subagents_nb.notebook.reused import anew_line, other_notes
 from subagents_nb.notebook.shown import ASKS, UNREADABLE, command, shown_name, shown_state, who
@@ -114,6 +114,11 @@ def live_text(snapshot: Snapshot, reused: str = "") -> str:
     return "\n".join(filter(None, [text_line(snapshot), reused or anew_line(snapshot)]))
 
 
+def standing_text(snapshot: Snapshot) -> str:
+    """Return what stands below a live view in plain text; it may be saved and read much later, so it names no state."""
+    return f"{shown_name(snapshot)} ({who(snapshot)[0]}) · how it stands: {command(snapshot, 'attach')}"
+
+
 def widget_state(snapshot: Snapshot, reused: str = "") -> dict[str, Any]:
     """Return exactly the traits that the page knows, all bounded. The page cleans the tail, whose length counts.
 
@@ -145,6 +150,7 @@ def widget_state(snapshot: Snapshot, reused: str = "") -> dict[str, Any]:
         "tools": [] if chain else [_tool(row) for row in _tools(snapshot, step)[-RECENT_TOOLS:]],
         "tail": tail,
         "tail_end": max(streamed, len(tail)),
+        "silent": awaited(step) if not (chain or snapshot.ended) else "",
         "note": line(notes[0], 300) if notes else "",
         "reused": line(reused, 300) or anew_line(snapshot),
         "error": error + " …" if more else error,

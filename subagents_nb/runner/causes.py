@@ -6,11 +6,12 @@ import signal
 from dataclasses import dataclass
 
 from subagents_nb.domain.control import ControlRequest
+from subagents_nb.domain.events import ASKS_MODEL, LOADS_MODEL
 from subagents_nb.domain.records import Actor, Reason
 from subagents_nb.domain.states import RunState
 from subagents_nb.domain.words import duration
 
-_STATES_OF_MIND = ("thinking", "answering", "waiting for the model")
+_STATES_OF_MIND = ("thinking", "answering", ASKS_MODEL, LOADS_MODEL)
 
 
 @dataclass(frozen=True, slots=True)

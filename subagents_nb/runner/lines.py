@@ -9,6 +9,7 @@ from subagents_nb.domain.events import (
     EngineEvent,
     FileChanged,
     ModelAsked,
+    ModelLoading,
     ModelNamed,
     Noticed,
     TextStreamed,
@@ -22,6 +23,8 @@ from subagents_nb.domain.events import (
 def event_line(event: EngineEvent) -> tuple[str, dict[str, Any]]:
     """Return the type of an event's line and its fields."""
     match event:
+        case ModelLoading():
+            return "model-loading", {}
         case ModelAsked(number):
             return "model-asked", {"request": number}
         case TextStreamed(text):

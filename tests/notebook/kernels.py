@@ -24,7 +24,7 @@ from subagents_nb.store.lookup import find_run
 
 Message = dict[str, Any]
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-_SHOWN = ("display_data", "update_display_data", "execute_result")
+_SHOWN = ("display_data", "execute_result")
 
 
 @dataclass
@@ -51,12 +51,22 @@ class Cell:
 
     @property
     def shown(self) -> list[dict[str, Any]]:
-        """The bundles of everything that was displayed or returned."""
+        """The bundles of everything that was displayed or returned; what was shown before may be updated besides."""
         return [m["content"]["data"] for m in self.messages if m["msg_type"] in _SHOWN]
 
     @property
     def plain(self) -> str:
         return "\n".join(bundle.get("text/plain", "") for bundle in self.shown)
+
+    @property
+    def updated(self) -> str:
+        """What was shown before and is shown anew, in plain text."""
+        updates = [m["content"]["data"] for m in self.messages if m["msg_type"] == "update_display_data"]
+        return "\n".join(bundle.get("text/plain", "") for bundle in updates)
+
+    @property
+    def html(self) -> str:
+        return "\n".join(bundle.get("text/html", "") for bundle in self.shown)
 
     def _streamed(self, name: str) -> str:
         streams = [m["content"] for m in self.messages if m["msg_type"] == "stream"]
@@ -146,9 +156,10 @@ class Kernel:
         ours = [one["text"] for one in types if one["type"] == "subagents"]
         return ours, code[content["cursor_start"] : content["cursor_end"]]
 
-    def comm_of(self, name: str) -> str:
-        """Return over which comm a run's live view is fed."""
+    def comm_of(self, name: str, *, last: bool = False) -> str:
+        """Return over which comm a run's live view is fed, its first or last one."""
         opened = [m["content"] for m in self.log if m["msg_type"] == "comm_open"]
+        opened = opened[::-1] if last else opened
         return next(str(c["comm_id"]) for c in opened if c["data"]["state"].get("name") == name)
 
     def told(self, comm_id: str) -> list[dict[str, Any]]:
@@ -164,6 +175,11 @@ class Kernel:
         message = self._client.session.msg("comm_msg", data)
         message["header"]["subshell_id"] = subshell
         self._client.shell_channel.send(message)
+
+    def ask_state(self, comm_id: str) -> None:
+        """Ask for the whole state of a widget, as a page does that was loaded anew."""
+        data = {"comm_id": comm_id, "data": {"method": "request_state"}}
+        self._client.shell_channel.send(self._client.session.msg("comm_msg", data))
 
     def control(self, kind: str, **content: Any) -> dict[str, Any]:
         """Ask something of the kernel's control channel and return what it answers."""

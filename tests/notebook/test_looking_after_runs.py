@@ -184,7 +184,8 @@ def test_the_display_mode_can_be_configured_for_every_magic(kernel: Kernel) -> N
         assert "application/vnd.jupyter.widget-view+json" in kernel.ok("work", cell_id=None).shown[-1]
     finally:
         kernel.ok("%config SubagentMagics.display = 'auto'")
-    assert "application/vnd.jupyter.widget-view+json" in kernel.ok("work").shown[-1]
+    shown = kernel.ok("work").shown[-1]
+    assert sorted(shown) == ["text/html", "text/plain"] and kernel.comm_of("shown-as", last=True) in shown["text/html"]
 
 
 OURS = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
@@ -11,6 +12,7 @@ from kernels import Kernel, display_id_of
 from nbclient import NotebookClient
 
 VIEW = "application/vnd.jupyter.widget-view+json"
+Start = Callable[..., Kernel]
 LIVE_WIDGETS = "[type(w).__name__ for w in __import__('ipywidgets').widgets.widget._instances.values()]"
 
 
@@ -20,9 +22,35 @@ def show_slow(kernel: Kernel, name: str) -> str:
 
 def test_the_first_thing_shown_is_live_and_has_a_line_for_those_who_can_not_see_it(kernel: Kernel) -> None:
     cell = kernel.ok("%%subagent --model scripted:slow --name first-seen\nx")
-    assert sorted(cell.shown[0]) == [VIEW, "text/plain"]
-    assert cell.plain.startswith("first-seen (delegate) ")
-    assert "%subagent_attach first-seen" in cell.plain
+    assert sorted(cell.shown[0]) == ["text/html", "text/plain"]
+    again = f"%subagent_attach {kernel.run_id('first-seen')}"
+    assert cell.plain == f"first-seen (delegate) · how it stands: {again}"
+    plain, live = cell.shown[0]["text/html"], kernel.comm_of("first-seen")
+    for said in ("first-seen", "queued", "as of ", " UTC", again, f'class="{live} {live}-0"'):
+        assert said in plain, said
+
+
+def test_vs_code_which_opens_no_model_without_a_view_is_shown_one(kernel: Kernel) -> None:
+    kernel.ok("__vsc_ipynb_file__ = '/somewhere/book.ipynb'")
+    cell = kernel.ok("%%subagent --model scripted:slow --name in-vs-code\nx")
+    assert sorted(cell.shown[0]) == [VIEW, "text/html", "text/plain"]
+    assert "as of " in cell.shown[0]["text/html"]
+    kernel.ok("del __vsc_ipynb_file__")
+
+
+def test_a_page_that_was_loaded_meanwhile_has_the_whole_view_and_gets_the_card_when_it_asks(kernel: Kernel) -> None:
+    place = show_slow(kernel, "loaded-anew")
+    comm = kernel.comm_of("loaded-anew")
+    kernel.ok("work.stop(); work.wait()")
+    kernel.until(lambda: kernel.updates_of(place), what="the card")
+    kernel.log.clear()
+    kernel.ask_state(comm)
+    state = kernel.until(lambda: [told for told in kernel.told(comm) if "run_id" in told], what="the state")[-1]
+    assert (state["state"], state["version"]) == ("stopped", 1)
+    kernel.say(comm, {"kind": "card"})
+    cards = kernel.until(lambda: [t for t in kernel.told(comm) if t.get("kind") == "card"], what="the card")
+    assert "stopped" in cards[0]["data"]["text/html"]
+    assert sorted(cards[0]["data"]) == ["text/html", "text/plain"]
 
 
 def test_the_view_is_replaced_by_a_card_in_the_same_place(kernel: Kernel) -> None:
@@ -41,7 +69,7 @@ def test_a_run_moves_on_the_page_while_a_cell_blocks(kernel: Kernel) -> None:
 
     def moved() -> bool:
         found = [m["content"]["data"] for m in kernel.log if m["msg_type"] == "comm_msg"]
-        during[:] = [data for data in found if data.get("method") == "custom"]
+        during[:] = [data for data in found if "fresh" in data.get("state", {})]
         return len(during) >= 3
 
     kernel.log.clear()
@@ -71,7 +99,10 @@ def test_each_showing_has_a_place_of_its_own(kernel: Kernel) -> None:
     kernel.until(lambda: kernel.updates_of(first) and kernel.updates_of(second), what="both cards")
 
 
-def test_the_widget_is_freed_when_the_run_has_ended(kernel: Kernel) -> None:
+def test_the_widgets_of_the_last_runs_stay_for_a_page_loaded_anew_and_are_freed_with_the_extension(
+    new_kernel: Start,
+) -> None:
+    kernel = new_kernel()
     kernel.ok(
         "import weakref, gc\n"
         "from subagents_nb.notebook.widget import RunWidget\n"
@@ -84,12 +115,13 @@ def test_the_widget_is_freed_when_the_run_has_ended(kernel: Kernel) -> None:
     assert kernel.value(LIVE_WIDGETS).count("RunWidget") == 1
     kernel.ok("work.stop(); work.wait()")
     kernel.until(lambda: kernel.updates_of(place), what="the card")
-    kernel.until(lambda: kernel.value(LIVE_WIDGETS) == [], what="the end of the widget")
+    assert kernel.value(LIVE_WIDGETS).count("RunWidget") == 1
+    kernel.ok("%unload_ext subagents_nb")
+    assert kernel.value(LIVE_WIDGETS) == []
     kernel.until(
         lambda: kernel.value("(gc.collect(), len(held), sum(ref() is not None for ref in held))[1:]") == [1, 0],
         what="the widget's memory",
     )
-    kernel.ok("RunWidget.__init__ = init")
 
 
 def test_the_page_can_ask_for_a_stop_and_for_nothing_that_is_not_in_the_list(kernel: Kernel) -> None:
@@ -103,13 +135,26 @@ def test_the_page_can_ask_for_a_stop_and_for_nothing_that_is_not_in_the_list(ker
 
 
 def test_programs_that_execute_notebooks_get_cards_and_no_widget(kernel: Kernel) -> None:
+    widgets = len(kernel.value(LIVE_WIDGETS))
     cell = kernel.ok("%%subagent --model scripted:slow --name carded -o work\nx", cell_id=None)
     assert sorted(cell.shown[0]) == ["text/html", "text/plain"]
     place = display_id_of(cell)
     kernel.until(lambda: len(kernel.updates_of(place)) >= 2, what="newer cards")
     kernel.ok("work.stop(); work.wait()", cell_id=None)
     kernel.until(lambda: "stopped" in (kernel.updates_of(place) or [{"text/html": ""}])[-1]["text/html"])
-    assert kernel.value(LIVE_WIDGETS) == []
+    assert len(kernel.value(LIVE_WIDGETS)) == widgets
+
+
+def test_the_card_of_a_live_run_says_as_of_when_with_each_cell(kernel: Kernel) -> None:
+    place = display_id_of(kernel.ok("%%subagent --model scripted:slow --name as-of -o work\nx", cell_id=None))
+    kernel.log.clear()
+    cell = kernel.ok("1", cell_id=None)
+    within = [m["content"]["data"]["text/html"] for m in cell.messages if m["msg_type"] == "update_display_data"]
+    assert len(within) >= 2, "as it begins and as it ends"
+    for said in ("as-of", "as of ", f"%subagent_attach {kernel.run_id('as-of')}"):
+        assert said in within[-1]
+    kernel.ok("work.stop(); work.wait()", cell_id=None)
+    assert kernel.updates_of(place)
 
 
 def test_an_end_between_two_cells_is_not_lost_to_a_program(kernel: Kernel) -> None:

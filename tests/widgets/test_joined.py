@@ -15,7 +15,7 @@ def test_the_joined_text_is_one_module_with_a_render(tmp_path: Path) -> None:
     text = str(RunWidget._esm)
     assert len(text.encode()) < 40_000
     (tmp_path / "widget.mjs").write_text(text)
-    check = "const { default: widget } = await import('./widget.mjs'); console.log(typeof widget.render);"
+    check = "const { default: it } = await import('./widget.mjs'); console.log(typeof it.render, typeof it.initialize)"
     done = subprocess.run(
         [node, "--input-type=module", "-e", check],
         cwd=tmp_path,
@@ -24,4 +24,4 @@ def test_the_joined_text_is_one_module_with_a_render(tmp_path: Path) -> None:
         check=False,
         timeout=60,
     )
-    assert (done.stdout, done.stderr) == ("function\n", "")
+    assert (done.stdout, done.stderr) == ("function function\n", "")

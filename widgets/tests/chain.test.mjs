@@ -14,11 +14,24 @@ test("stages stand from left to right, and each says how far it is", () => {
   ]);
   assert.equal(part("sa-graph").getAttribute("role"), "list");
   assert.deepEqual(cells().map((cell) => cell.textContent), [
-    "complete map files11 s", "running module_0.pygrep0:40", "running module_1.pygrep0:39",
-    "running module_2.pygrep0:38", "pending synthesispending",
+    "complete 0map files11 s", "running 2module_0.pygrep0:40", "running 3module_1.pygrep0:39",
+    "running 4module_2.pygrep0:38", "pending 1synthesispending",
   ]);
   assert.equal(cells()[1].title, "pkg/module_0.py · scout"); // the shared folder is left out on the button
   assert.match(part("sa-head").seen, /review-release.*chain · 3 stages.*1 of 5 steps/);
+});
+
+test("what the map has no room for is counted all the same", () => {
+  const many = { ...graphOf(700), counts: [193, 702] };
+  many.stages[1].counts = [192, 700];
+  const view = showChain(many);
+  assert.match(view.part("sa-head").seen, /193 of 702 steps/);
+  assert.ok(view.cells().length <= 500);
+  const stage = () => view.section.all().filter((node) => node.className === "sa-stage")[1].getAttribute("aria-label");
+  assert.equal(stage(), "Stage review each, running, 192 of 700 steps done");
+  view.model.message({ kind: "graph", seq: 1, steps: [], stages: [[1, "running", "", [600, 700]]], counts: [601, 702] });
+  assert.match(view.part("sa-head").seen, /601 of 702 steps/);
+  assert.equal(stage(), "Stage review each, running, 600 of 700 steps done");
 });
 
 test("a run of one step loads nothing of it", () => {
@@ -31,7 +44,7 @@ test("the panel follows the step at work until the reader chooses", () => {
   view.model.message({ kind: "graph", seq: 1, stages: [], steps: [{ ...graphOf(2).steps[2], state: "complete", took: 3 }] });
   assert.deepEqual(opened(view), [2, 3]);
   view.cell("map files").fire("click");
-  assert.equal(view.panel().getAttribute("aria-label"), "Step map files, complete");
+  assert.equal(view.panel().getAttribute("aria-label"), "Step 0, map files, complete");
   view.model.message({ kind: "graph", seq: 2, stages: [], steps: [{ ...graphOf(2).steps[3], state: "complete", took: 3 }] });
   assert.deepEqual(opened(view), [2, 3, 0]);
 });

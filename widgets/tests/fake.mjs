@@ -125,6 +125,18 @@ export class FakeElement extends FakeNode {
   getElementsByClassName(name) {
     return this.all().slice(1).filter((node) => node.classList.contains(name));
   }
+  /** Live, as a browser's. */
+  get isConnected() {
+    let top = this;
+    while (top.parentNode) top = top.parentNode;
+    return top === document.body;
+  }
+  get children() {
+    return this.childNodes.filter((kid) => kid instanceof FakeElement);
+  }
+  get firstChild() {
+    return this.childNodes[0] ?? null;
+  }
   get firstElementChild() {
     return this.childNodes.find((kid) => kid instanceof FakeElement) ?? null;
   }
@@ -160,6 +172,10 @@ export class FakeElement extends FakeNode {
 
 globalThis.document = {
   body: new FakeElement("body"),
+  getElementsByClassName: (name) => ({
+    get length() { return document.body.getElementsByClassName(name).length; },
+    [Symbol.iterator]: () => document.body.getElementsByClassName(name)[Symbol.iterator](),
+  }),
   createElement: (tag) => new FakeElement(tag),
   createElementNS: (_, tag) => new FakeElement(tag),
   createTextNode: (text) => new FakeText(text),
@@ -238,7 +254,7 @@ export function show(over = {}, widget = run) {
     buttons: (name) => section.all().filter((node) => node.tag === "button" && node.textContent === name),
     questions: () => section.all().filter((node) => node.getAttribute("role") === "group"),
     bars: () => section.all().filter((node) => node.getAttribute("role") === "progressbar"),
-    text: () => part("sa-tail").childNodes.filter((kid) => kid instanceof FakeText).map((kid) => kid.data).join(""),
+    text: () => part("sa-text").childNodes.filter((kid) => kid instanceof FakeText).map((kid) => kid.data).join(""),
   };
 }
 

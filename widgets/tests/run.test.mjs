@@ -187,10 +187,10 @@ test("a closed connection still leads to the other way", () => {
 
 test("text comes as text nodes that are appended, never rewritten", () => {
   const view = show({ tail: "one ", tail_end: 4 });
-  const [first] = view.tail.childNodes.filter((kid) => kid instanceof FakeText);
+  const [first] = view.part("sa-text").childNodes.filter((kid) => kid instanceof FakeText);
   view.model.message({ kind: "tail", at: 4, text: "two " });
   view.model.message({ kind: "tail", at: 8, text: "three" });
-  const nodes = view.tail.childNodes.filter((kid) => kid instanceof FakeText);
+  const nodes = view.part("sa-text").childNodes.filter((kid) => kid instanceof FakeText);
   assert.deepEqual(nodes.map((node) => node.data), ["one ", "two ", "three"]);
   assert.equal(nodes[0], first);
 });
@@ -232,6 +232,13 @@ test("a tail and its end may arrive one after the other", () => {
   assert.equal(view.text(), "abcd");
 });
 
+test("while there is no text it says for what it waits", () => {
+  const view = show({ silent: "The local model is being loaded; nothing was sent to it yet." });
+  assert.equal(view.tail.dataset.silent, "The local model is being loaded; nothing was sent to it yet.");
+  view.model.set({ silent: "" });
+  assert.equal(view.tail.dataset.silent, "no text yet");
+});
+
 test("odd messages change nothing", () => {
   const view = show({ tail: "ab", tail_end: 2 });
   for (const odd of [null, "x", {}, { kind: "tail" }, { kind: "tail", at: "2", text: "x" }, { kind: "tail", at: NaN, text: "x" }])
@@ -259,35 +266,8 @@ test("at most 8000 characters stay on the page and the cut says how much is gone
   const shown = view.text().length;
   assert.equal(view.part("sa-cut").seen, `… ${(20_000 - shown).toLocaleString("en-US")} earlier characters`);
   assert.equal(view.part("sa-cut").hidden, false);
-  assert.ok(view.tail.childNodes[0] === view.part("sa-cut"));
+  assert.ok(view.part("sa-text").childNodes[0] === view.part("sa-cut"));
   assert.ok(view.text().endsWith("19500".padEnd(500, ".")));
-});
-
-test("the text follows its end only when the reader is there", () => {
-  const view = show({ tail: "x", tail_end: 1 });
-  Object.assign(view.tail, { scrollHeight: 1000, clientHeight: 100, scrollTop: 900 });
-  view.tail.fire("scroll");
-  view.tail.scrollHeight = 1100;
-  view.model.message({ kind: "tail", at: 1, text: "more" });
-  assert.equal(view.tail.scrollTop, 1100);
-  view.tail.scrollTop = 300;
-  view.tail.fire("scroll");
-  view.model.message({ kind: "tail", at: 5, text: "more" });
-  pass(3);
-  assert.equal(view.tail.scrollTop, 300);
-});
-
-test("a cut keeps the reader's place", () => {
-  const view = show();
-  const height = () => 100 + view.text().length; // one pixel a character
-  Object.defineProperty(view.tail, "scrollHeight", { get: height });
-  view.model.message({ kind: "tail", at: 0, text: "a".repeat(8000) });
-  view.tail.clientHeight = 100;
-  view.tail.scrollTop = 5000;
-  view.tail.fire("scroll");
-  view.model.message({ kind: "tail", at: 8000, text: "b".repeat(500) });
-  assert.equal(view.text().length, 6000);
-  assert.equal(height() - view.tail.scrollTop, 3100, "as far from the end as before the cut");
 });
 
 test("a node whose text is the same is left alone", () => {

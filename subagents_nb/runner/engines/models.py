@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from subagents_nb.domain.events import StepFailed
+from subagents_nb.domain.events import ModelLoading, StepFailed
 from subagents_nb.domain.models import ModelChoice, extra_for
 from subagents_nb.errors import SubagentsError
 from subagents_nb.runner.engines.aside import aside
@@ -117,6 +117,7 @@ async def _local(choice: ModelChoice, desk: Desk, client: AsyncClient) -> Model:
 
     try:
         # It may fetch the weights and start a server: seconds, at the first use.
+        desk.report(ModelLoading())
         server = await aside(lambda: local_model.ensure(desk.store_home))
     except (SubagentsError, ImportError, OSError) as error:
         raise StepFailed("setup", f"The embedded model is not available: {one_line(str(error))}") from error

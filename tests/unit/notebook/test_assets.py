@@ -18,7 +18,7 @@ def test_imports_from_each_other_and_exports_go_and_the_default_stays() -> None:
         'import { one, two } from "./first.js";\nimport {\n  Three,\n} from "./first.js";\nexport default { one };\n'
     )
     assert joined(first, second) == (
-        "// first\nconst one = 1;\nfunction two() {}\nclass Three {}\nconst mine = 4;\n\nexport default { one };\n"
+        "const one = 1;\nfunction two() {}\nclass Three {}\nconst mine = 4;\n\nexport default { one };\n"
     )
 
 
@@ -36,9 +36,14 @@ def test_any_other_import_is_a_fault(line: str) -> None:
         joined(f"{line}\nexport default {{}};\n")
 
 
-def test_what_only_looks_like_an_export_or_an_import_stays() -> None:
-    text = '/** @typedef {import("./dom.js").Tool} Tool */\nconst said = "export it";\n  // export me\n'
+def test_what_only_looks_like_an_export_an_import_or_a_comment_stays() -> None:
+    text = 'const said = "export it";\nconst two = 2; // import me\nconst s = "/** no */";\n/** @type {X} */ let z;\n'
     assert joined(text) == text
+
+
+def test_comments_on_lines_of_their_own_do_not_go_to_the_page() -> None:
+    text = '/** @typedef {import("./dom.js").Tool} Tool */\n// export me\nlet a;\n  /**\n   * b\n   */\nlet b;\n'
+    assert joined(text) == "let a;\nlet b;\n"
 
 
 def test_a_file_that_is_missing_is_said() -> None:

@@ -45,7 +45,7 @@ def test_of_a_chain_that_broke_off_no_step_passes_for_the_answer() -> None:
 
 def test_a_live_chain_has_a_card_too() -> None:
     text = Page(card_html(live())).text
-    assert "↻ running pkg/module_0.py" in text
+    assert "↻ running 2 pkg/module_0.py" in text
     assert "1 of 5 steps" in text
     assert "◌ pending" in text
 

@@ -66,7 +66,8 @@ def test_a_message_carries_only_the_steps_that_changed(clock: Clock) -> None:
     assert (page.messages, page.graphs) == ([], [])
     feed.show(live(64, [C, P, F, *[R] * 63]))
     (message,) = page.messages
-    assert (message["kind"], message["seq"], message["stages"]) == ("graph", 1, [])
+    assert (message["kind"], message["seq"]) == ("graph", 1)
+    assert (message["stages"], message["counts"]) == ([[1, "running", "", [1, 64]]], [2, 66])
     assert [row["n"] for row in message["steps"]] == [2]
     assert page.graphs == []
 
@@ -80,7 +81,15 @@ def test_time_alone_changes_nothing(clock: Clock) -> None:
 def test_the_state_of_a_stage_is_a_change_of_its_own(clock: Clock) -> None:
     page, feed = fed(live(1), clock)
     feed.show(live(1, [C, R, C]))
-    assert page.messages[0]["stages"] == [[1, "complete", ""], [2, "running", ""]]
+    assert page.messages[0]["stages"] == [[1, "complete", "", [1, 1]], [2, "running", "", [0, 1]]]
+
+
+def test_a_step_that_the_map_has_no_room_for_is_counted(clock: Clock) -> None:
+    page, feed = fed(live(600, [C, P, *[R] * 600]), clock)
+    feed.show(live(600, [C, P, *[R] * 599, C]))
+    (message,) = page.messages
+    assert (message["steps"], message["counts"]) == ([], [2, 602])
+    assert message["stages"] == [[1, "running", "", [1, 600]]]
 
 
 def test_new_steps_come_as_a_whole(clock: Clock) -> None:

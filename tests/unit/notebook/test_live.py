@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from card_samples import ended, running
+from card_samples import asking, ended, running
 
 from subagents_nb.domain.records import StepStatus
 from subagents_nb.domain.snapshot import Snapshot
@@ -22,6 +22,7 @@ class Page:
         self.traits: list[dict[str, Any]] = []
         self.messages: list[Any] = []
         self.disposed = 0
+        self.missing: Callable[[], dict[str, Any]] = dict
         self._held: dict[str, Any] | None = None
 
     def send(self, content: Any) -> None:
@@ -42,6 +43,11 @@ class Page:
 
     def dispose(self) -> None:
         self.disposed += 1
+
+    @property
+    def fresh(self) -> list[dict[str, Any]]:
+        """What was streamed."""
+        return [traits["fresh"] for traits in self.traits if "fresh" in traits]
 
 
 class Clock:
@@ -68,7 +74,7 @@ def view_of(page: Page, cards: list[Snapshot], first: Snapshot, clock: Clock) ->
     return LiveView(page, first, publish_end=cards.append, clock=clock)
 
 
-def test_new_text_goes_out_as_a_message_and_only_once(clock: Clock) -> None:
+def test_new_text_goes_out_with_what_else_changed_in_one_message_and_only_once(clock: Clock) -> None:
     page = Page()
     view = view_of(page, [], said("abc"), clock)
     clock.now += 1
@@ -76,7 +82,8 @@ def test_new_text_goes_out_as_a_message_and_only_once(clock: Clock) -> None:
     view.hear(said("abcdef"))
     clock.now += 1
     view.tick()
-    assert page.messages == [{"kind": "tail", "at": 3, "text": "def"}]
+    assert page.fresh == [{"at": 3, "text": "def"}]
+    assert (page.messages, len(page.traits)) == ([], 1)
 
 
 def test_nothing_is_sent_when_nothing_changed(clock: Clock) -> None:
@@ -98,18 +105,19 @@ def test_at_most_four_updates_a_second_and_the_last_is_not_lost(clock: Clock) ->
         view.tick()
     clock.now += 0.25
     view.tick()
-    assert 3 <= len(page.messages) <= 5
-    assert "".join(message["text"] for message in page.messages) == text
+    assert 3 <= len(page.traits) <= 5
+    assert "".join(fresh["text"] for fresh in page.fresh) == text
 
 
-def test_the_whole_tail_is_a_trait_now_and_then_so_that_a_reload_has_it(clock: Clock) -> None:
+def test_the_whole_tail_is_sent_now_and_then_and_a_page_that_is_loaded_anew_has_it_at_once(clock: Clock) -> None:
     page = Page()
     view = view_of(page, [], said("a"), clock)
     for number in range(2, 30):
         clock.now += 0.5
         view.hear(said("a" * number))
     tails = [traits["tail"] for traits in page.traits if "tail" in traits]
-    assert 5 <= len(tails) <= 8
+    assert 2 <= len(tails) <= 4
+    assert page.missing() == {"tail": "a" * 29, "tail_end": 29}
 
 
 def test_text_that_outran_the_tail_is_sent_whole(clock: Clock) -> None:
@@ -117,7 +125,7 @@ def test_text_that_outran_the_tail_is_sent_whole(clock: Clock) -> None:
     view = view_of(page, [], said("a"), clock)
     clock.now += 0.5
     view.hear(said("b" * 9000))
-    assert page.messages == []
+    assert page.fresh == []
     assert page.traits[-1]["tail_end"] == 9000
     assert len(page.traits[-1]["tail"]) == 4000
 
@@ -141,7 +149,7 @@ def test_how_the_launch_came_by_the_run_is_said_anew_as_time_goes_by(clock: Cloc
     assert page.traits == [{"reused": "101 s"}]
 
 
-def test_the_end_is_a_card_and_frees_the_widget(clock: Clock) -> None:
+def test_the_end_is_a_card_and_the_view_stays_with_it_for_a_page_that_never_hears_of_the_card(clock: Clock) -> None:
     page, cards = Page(), []
     view = view_of(page, cards, said("a"), clock)
     last = ended()
@@ -149,10 +157,11 @@ def test_the_end_is_a_card_and_frees_the_widget(clock: Clock) -> None:
     view.hear(last)
     view.tick()
     view.leave()
-    assert (cards, page.disposed, page.traits) == ([last], 1, [])
+    assert (cards, page.disposed, len(page.traits)) == ([last], 0, 1)
+    assert (page.traits[0]["state"], page.traits[0]["version"]) == ("complete", 1)
 
 
-def test_a_card_that_can_not_be_published_still_frees_the_widget(clock: Clock) -> None:
+def test_a_card_that_can_not_be_published_leaves_the_view_with_the_end(clock: Clock) -> None:
     page = Page()
 
     def refuse(_: Snapshot) -> None:
@@ -161,7 +170,30 @@ def test_a_card_that_can_not_be_published_still_frees_the_widget(clock: Clock) -
     view = LiveView(page, said("a"), publish_end=refuse)
     with pytest.raises(OSError, match="closed"):
         view.hear(ended())
-    assert page.disposed == 1
+    assert (page.traits[-1]["state"], page.disposed) == ("complete", 0)
+
+
+def test_the_plain_output_below_a_view_says_anew_how_it_stands_only_if_that_changed(clock: Clock) -> None:
+    page, said_there = Page(), []
+    first, later = said("a"), asking("Keep it?")
+    view = LiveView(page, first, publish_end=lambda _: None, publish_state=said_there.append, clock=clock)
+    view.restate()
+    view.hear(later)
+    view.restate()
+    view.restate()
+    assert said_there == [later]
+
+
+def test_a_card_is_shown_anew_with_each_cell_until_the_end(clock: Clock) -> None:
+    cards: list[Snapshot] = []
+    view = CardView(cards.append, clock=clock)
+    view.restate()
+    view.hear(said("a"))
+    view.restate()
+    view.restate()
+    view.hear(ended())
+    view.restate()
+    assert [card.ended for card in cards] == [False, False, True]
 
 
 def test_leaving_puts_the_card_of_the_last_reading(clock: Clock) -> None:

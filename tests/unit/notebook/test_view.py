@@ -10,6 +10,7 @@ from chain_samples import live
 
 from subagents_nb.domain.attention import Attention
 from subagents_nb.domain.budgets import UsageBudget
+from subagents_nb.domain.events import ASKS_MODEL, LOADS_MODEL
 from subagents_nb.domain.questions import OpenQuestion
 from subagents_nb.domain.records import StepStatus, ToolRow
 from subagents_nb.domain.snapshot import Snapshot
@@ -23,7 +24,7 @@ from subagents_nb.notebook.view import live_text, now, text_line, widget_state
 TRAITS = {
     "run_id", "name", "state", "agent", "model", "elapsed_s", "deadline_s", "tokens_in", "tokens_out", "cost",
     "tool_calls", "tool_limit", "spend", "spent", "refusals", "tools", "tail", "tail_end", "note", "error", "reason",
-    "stopping", "questions", "attention", "waited_s", "graph", "reused",
+    "stopping", "questions", "attention", "waited_s", "graph", "reused", "silent",
 }  # fmt: skip
 
 
@@ -40,6 +41,16 @@ def test_a_run_at_work_is_told_with_figures_tools_and_tail() -> None:
     assert state["tools"][1] == {"name": "grep", "args": "-c ,, data/sales.csv", "state": "running", "seconds": None}
     assert (state["tail"], state["tail_end"]) == ("Three columns stand out.", 240)
     assert (state["error"], state["reason"], state["stopping"]) == ("", "", False)
+
+
+def test_a_run_without_text_yet_says_whether_the_model_is_loading_or_silent() -> None:
+    def silent(activity: str, tail: str = "") -> str:
+        step = StepStatus(agent="scout", model="m:x", state=StepState.RUNNING, activity=activity, tail=tail)
+        return str(widget_state(running(steps=(step,)))["silent"])
+
+    assert silent(LOADS_MODEL) == "The local model is being loaded; nothing was sent to it yet."
+    assert silent(ASKS_MODEL) == "The request was sent; m:x has sent nothing yet."
+    assert (silent(ASKS_MODEL, "text"), silent("thinking")) == ("", "")
 
 
 def test_the_latest_five_tools_and_4000_characters_are_told() -> None:
