@@ -32,6 +32,7 @@ from subagents_nb.launching.asked import somewhere
 from subagents_nb.launching.experiment import current_experiment, lineage_of
 from subagents_nb.launching.flows import as_chain, types_of
 from subagents_nb.launching.inputs import gather
+from subagents_nb.launching.prices import price_problems
 from subagents_nb.launching.reuse import policy_of
 from subagents_nb.launching.schemas import OutputType, output_type
 from subagents_nb.launching.steps import Types
@@ -75,7 +76,9 @@ class Order:
     def preflight(self, cell: Combination, *, fresh: bool = False) -> Preflight:
         """Say what the launch of one cell would do, without doing it."""
         what, task, options = self._asked(cell)
-        return preflight(what, task, **options, **self._about(cell), reuse=self.reuse, fresh=fresh)
+        found = preflight(what, task, **options, **self._about(cell), reuse=self.reuse, fresh=fresh)
+        unpriced = price_problems(found.plan, self.budget) if found.plan is not None and found.reuses is None else ()
+        return Preflight(None, unpriced, contracts=found.contracts) if unpriced else found
 
     def _about(self, cell: Combination) -> dict[str, Any]:
         part = ExperimentPart(
@@ -96,7 +99,9 @@ class Order:
         what, task, options = self._asked(cell)
         found = preflight(what, task, **options, reuse="never")
         shown = ", ".join(f"{name}={one_line(str(value), 60)}" for name, value in cell.params.items())
-        reasons = tuple(f"{shown}: {reason}" for reason in found.reasons)
+        # A budget of the whole sweep is none of its runs', so their own plans don't tell.
+        unpriced = price_problems(found.plan, self.budget) if found.plan is not None else ()
+        reasons = tuple(f"{shown}: {reason}" for reason in (*found.reasons, *unpriced))
         if not found.contracts:
             raise LaunchRefused(reasons)
         return found.contracts, reasons

@@ -22,6 +22,7 @@ from subagents_nb.launching.asked import somewhere
 from subagents_nb.launching.facts import gather_facts
 from subagents_nb.launching.flows import models_of
 from subagents_nb.launching.gitfacts import worktrees_of
+from subagents_nb.launching.prices import price_problems
 from subagents_nb.launching.whence import meant_run
 from subagents_nb.planning import Facts
 from subagents_nb.planning import draft as plan_draft
@@ -63,7 +64,7 @@ def plan_launch(request: LaunchRequest) -> Planned:
     draft: Draft | None = None
     try:
         draft = plan_draft(request, catalog=catalog, settings=settings, facts=facts)
-        reasons = draft.start_problems
+        reasons = (*draft.start_problems, *price_problems(draft, draft.usage_budget))
     except LaunchRefused as refused:
         reasons = refused.reasons
     others = tuple(_others(draft, request, catalog, settings, facts))

@@ -21,6 +21,7 @@ from subagents_nb.errors import LaunchRefused, StoreError, Unreadable
 from subagents_nb.launching.begin import begin
 from subagents_nb.launching.facts import gather_facts
 from subagents_nb.launching.inputs import given_again
+from subagents_nb.launching.prices import price_problems
 from subagents_nb.launching.whence import origin_here
 from subagents_nb.planning.chain_revival import appended_to, draft_whole, numbers, step_of
 from subagents_nb.planning.revival import Revival, draft_revival, same_agents
@@ -64,6 +65,8 @@ def resume(
         draft, agents = _whole(home, plan, appended, snapshot, revival)
     else:
         draft, agents = _one_step(home, plan, appended, snapshot, revival, step)
+    if problems := price_problems(draft, draft.usage_budget):
+        raise LaunchRefused(problems)
     return begin(draft, agents, home=home, limit=limit, inputs=given_again(home, plan))
 
 

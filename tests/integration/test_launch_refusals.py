@@ -12,7 +12,7 @@ import pytest
 from support import processes_of
 
 import subagents_nb
-from subagents_nb import attach, launch, preflight
+from subagents_nb import attach, launch, preflight, sweep
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError, UnknownRun
 from subagents_nb.store import StoreHome
 
@@ -78,6 +78,11 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("schema to nothing", {"schema": {"$ref": "#/$defs/A", "$defs": {}}}, "schema"),
     ("schema within itself", {"schema": {**OBJECT, "items": {"$ref": "#"}}}, "it refers to itself (#)"),
     ("no place", {"max_live": 0}, "max_live is a number of 1 or more"),
+    (
+        "money without a price",
+        {"usage_budget": "$0.01", "model": "ollama:x"},
+        "no price is known of ollama:x, so $0.01",
+    ),
     ("schema with NaN", {"schema": {**OBJECT, "maximum": float("nan")}}, "schema"),
     ("schema with an object", {"schema": {**OBJECT, "default": object()}}, "schema"),
     ("schema too large", {"schema": {**OBJECT, "description": "x" * 70_000}}, "larger than 64 KiB"),
@@ -103,6 +108,23 @@ def test_all_faults_are_told_at_once() -> None:
 def test_a_fault_of_the_places_is_told_with_the_others() -> None:
     text = refused(max_live=0, timeout=-1)
     assert "max_live" in text and "timeout" in text
+
+
+def test_money_is_held_where_the_price_is_known_or_tokens_hold_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    for model, budget in (
+        ("openai:gpt-5-mini", "$1"),
+        ("scripted:echo", "$1"),
+        ("ollama:x", {"cost_usd": 1, "tokens": 9}),
+        ("ollama:x", 9),
+    ):
+        assert preflight("scout", "x", model=model, usage_budget=budget).ok
+    assert "openai:gpt-0-none" in refused(model="openai:gpt-0-none", usage_budget="$1")
+
+
+def test_a_sweep_whose_money_would_hold_nothing_is_refused_before_its_first_run() -> None:
+    with pytest.raises(LaunchRefused, match=r"model=ollama:x: usage_budget: no price is known"):
+        sweep("scout", "x", grid={"model": ["scripted:echo", "ollama:x"]}, usage_budget="$1")
 
 
 def test_a_file_is_no_directory_to_work_in(tmp_path: Path) -> None:
