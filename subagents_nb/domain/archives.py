@@ -18,6 +18,7 @@ from subagents_nb.domain.states import StepState
 MANIFEST = "manifest.json"
 MAX_FILES = 20_000
 MAX_BYTES = 1024**3
+MAX_FILE_BYTES = 256 * 1024**2  # of one file: it is held in memory
 MAX_RATIO = 100  # an archive that holds more than so many times its own size is a trap
 FREE_BYTES = 64 * 1024**2  # below this much no ratio is asked
 MAX_MANIFEST_BYTES = 8 * 1024**2
@@ -80,6 +81,8 @@ def faults(manifest: Manifest, sizes: Mapping[str, int], archive_bytes: int) -> 
     total = sum(sizes.values())
     if total > MAX_BYTES:
         found.append(f"it holds {total:,} bytes, more than {MAX_BYTES:,}")
+    if (largest := max(sizes.values(), default=0)) > MAX_FILE_BYTES:
+        found.append(f"a file of it has {largest:,} bytes, more than {MAX_FILE_BYTES:,}")
     if total > FREE_BYTES and total > MAX_RATIO * archive_bytes:
         found.append(f"it unfolds to more than {MAX_RATIO} times its size")
     said = {MANIFEST: sizes.get(MANIFEST, 0)}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -25,6 +24,7 @@ from subagents_nb.exporters.inspect_forms import Texts, error_form, own_id, plai
 from subagents_nb.exporters.protocol import Link
 from subagents_nb.exporters.record import RunRecord, StepRecord
 from subagents_nb.launching.scoring import Scores
+from subagents_nb.store.disk import DISK
 from subagents_nb.version import __version__
 
 _WORD = re.compile(r"[^\w-]+", re.ASCII)
@@ -102,15 +102,10 @@ class InspectExporter:
         when = _seconds(record.start).replace(":", "-")
         name = f"{when}_{contents['eval']['task']}_{contents['eval']['task_id']}.json"
         path = Path(self.target, name)
-        temporary = path.with_name(f".{name}.{secrets.token_hex(4)}")
         text = json.dumps(contents, ensure_ascii=False, indent=1)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                temporary.write_bytes(text.encode("utf-8", "replace"))
-                temporary.replace(path)
-            finally:
-                temporary.unlink(missing_ok=True)
+            DISK.replace(path, text.encode("utf-8", "replace"), durable=False)
         except OSError as error:
             raise ExportError(f"{name} can't be written to {self.folder}: {error.strerror or error}") from error
         return Link(target=self.target, remote_id=name, url=str(path))

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from subagents_nb.domain.redaction import Redactor
 from subagents_nb.errors import RequestError
 from subagents_nb.launching.whence import meant_run
 from subagents_nb.store import FileRuns, open_home
@@ -18,7 +19,9 @@ def export_runs(
     """Write runs that have ended into a new zip file, and return their ids.
 
     `project` is the directory that stands for the one given at the import; the current one if None. Tasks, prompts and
-    answers are in the archive; keys, logs, hosts and absolute paths of ours are not.
+    answers are in the archive, which only you may read; keys, logs, hosts and absolute paths of ours are not. The
+    secret values of this process, and what looks like a key, are taken out of what was said and printed; artifacts and
+    inputs go as they are.
 
     Raises:
         UnknownRun, AmbiguousRun: a name does not fit one run.
@@ -34,7 +37,8 @@ def export_runs(
             raise RequestError(
                 f"{snapshot.name} is {snapshot.state}: wait for its end, or stop it, and export it then."
             )
-    write_archive(home, chosen, Path(target), project=Path(project) if project is not None else Path.cwd())
+    place = Path(project) if project is not None else Path.cwd()
+    write_archive(home, chosen, Path(target), project=place, redact=Redactor(os.environ, shapes=True))
     return chosen
 
 

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import importlib.util
 import io
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -154,7 +155,8 @@ class RunArtifact:
         except Unreadable as error:
             raise StoreError(f"{what} can't be read: {error}.") from error
         with open(handle, "rb") as file:
-            data = file.read(self.size + 1)
+            # The size that is recorded may come from an archive: it is no number of bytes to make room for.
+            data = file.read() if os.fstat(handle).st_size == self.size else b""
         if hashlib.sha256(data).hexdigest() != self.sha256:
             raise StoreError(f"{what} is not what the run left: the file was changed.")
         return data

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
-import json
 import os
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+from pydantic_core import from_json
 
 from subagents_nb.domain.control import ControlAnswer
 from subagents_nb.domain.plan import LaunchPlan
@@ -32,7 +33,7 @@ from subagents_nb.launching.steps import NamedOutputs, RunSteps, Types, whole_st
 from subagents_nb.launching.transcript import write_transcript
 from subagents_nb.launching.waiting import WaitInterrupted, cancelled, goes_on, until_ended, wait_all
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.store.disk import DISK
+from subagents_nb.store.disk import DISK, MAX_DOCUMENT_BYTES
 from subagents_nb.store.usage import disk_use
 from subagents_nb.supervisor.sweeping import sweep
 
@@ -241,12 +242,11 @@ class Run(Showing):
             handle = DISK.open_reading(path)
         except Unreadable:
             return
-        with open(handle, encoding="utf-8", errors="replace") as lines:
-            for line in lines:
-                if not line.endswith("\n"):
-                    return
+        with open(handle, "rb") as file:
+            for line in _lines(file):
+                # Not `json`: what nests without end is a fault of the line there, and none of ours.
                 with contextlib.suppress(ValueError):
-                    record = json.loads(line)
+                    record = from_json(line.decode("utf-8", "replace"))
                     if isinstance(record, dict):
                         yield record
 
@@ -317,3 +317,13 @@ class Run(Showing):
         if isinstance(answer, StepResult):
             return whole_text(self, answer)
         return answer.text if answer is not None else ""
+
+
+def _lines(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the whole lines of a file; one that is longer than any document of ours is left out."""
+    long = False
+    while line := file.readline(MAX_DOCUMENT_BYTES):
+        ends = line.endswith(b"\n")
+        if ends and not long:
+            yield line
+        long = not ends

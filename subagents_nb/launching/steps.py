@@ -180,7 +180,7 @@ def whole_text(run: Run, step: StepResult) -> str:
         return step.text
     try:
         path = run.home.run(run.id).step(step.index) / "output.txt"
-        with open(DISK.open_reading(path), encoding="utf-8") as whole:
+        with open(DISK.open_reading(path), encoding="utf-8", errors="replace") as whole:
             return whole.read()
     except (OSError, Unreadable):
         return step.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from subagents_nb.errors import RequestError, StoreError, SubagentsError, Unread
 from subagents_nb.store.codec import lenient_json
 from subagents_nb.store.disk import DISK
 from subagents_nb.store.layout import RunPaths
+from subagents_nb.store.opener import read_plain
 
 if TYPE_CHECKING:
     from subagents_nb.launching.handle import Run
@@ -149,10 +151,13 @@ def _read(path: Path) -> bytes | None:
 
 
 def _write_out(target: Path, content: bytes) -> Path:
+    """Put a transcript where the person wants it; nobody else may read it."""
+    place = Path(os.path.realpath(target))
     try:
-        if target.exists() and b'"subagents_nb"' not in target.read_bytes():
-            raise RequestError(f"{target} is there already and is no transcript; name another file.")
-        target.write_bytes(content)
+        with contextlib.suppress(FileNotFoundError):
+            if b'"subagents_nb"' not in read_plain(place, MAX_SESSION_BYTES):
+                raise RequestError(f"{target} is there already and is no transcript; name another file.")
+        DISK.replace(place, content, durable=False)
     except OSError as error:
         raise RequestError(f"The transcript can't be written to {target}: {error.strerror or error}.") from error
     return target

@@ -204,7 +204,7 @@ def _shown(head: bytes, saved: SavedOutput) -> str:
 def _pretty(text: str) -> str:
     try:
         return json.dumps(json.loads(text), ensure_ascii=False, indent=2)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

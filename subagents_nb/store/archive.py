@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import json
 import os
 import secrets
@@ -24,12 +23,14 @@ from subagents_nb.domain.base import Document
 from subagents_nb.domain.experiments import Score
 from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.records import RunResult, StepRecord, Verdict
+from subagents_nb.domain.redaction import Redactor
 from subagents_nb.errors import RequestError, StoreError, Unreadable
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.codec import decode, encode, lenient_json
 from subagents_nb.store.contracts import remember
-from subagents_nb.store.disk import DISK, MAX_DOCUMENT_BYTES, PRIVATE_DIR
+from subagents_nb.store.disk import DISK, MAX_DOCUMENT_BYTES, PRIVATE_DIR, PRIVATE_FILE
 from subagents_nb.store.layout import RunPaths, StoreHome
+from subagents_nb.store.opener import NO_LINK, NotPlain, open_plain
 from subagents_nb.version import __version__
 
 _CHUNK = 1 << 20
@@ -37,8 +38,8 @@ _IMPORTED = "Imported from an archive."
 _WHEN = (1980, 1, 1, 0, 0, 0)  # the same runs give the same bytes
 
 
-def write_archive(home: StoreHome, run_ids: Sequence[str], target: Path, *, project: Path) -> None:
-    """Write runs that have ended into a new zip file.
+def write_archive(home: StoreHome, run_ids: Sequence[str], target: Path, *, project: Path, redact: Redactor) -> None:
+    """Write runs that have ended into a new zip file that nobody else may read.
 
     Raises:
         RequestError: a run worked outside of the project, or the file is there already.
@@ -48,8 +49,9 @@ def write_archive(home: StoreHome, run_ids: Sequence[str], target: Path, *, proj
     if os.path.lexists(target):
         raise RequestError(f"{target.name} is there already; choose another name, or remove it.")
     try:
-        with zipfile.ZipFile(partial, "x", zipfile.ZIP_DEFLATED) as archive:
-            runs = tuple(_pack(home, run_id, archive, project) for run_id in run_ids)
+        handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR | NO_LINK, PRIVATE_FILE)
+        with open(handle, "w+b") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            runs = tuple(_pack(home, run_id, archive, project, redact) for run_id in run_ids)
             manifest = Manifest(made_with=__version__, runs=runs)
             archive.writestr(_entry(MANIFEST), manifest.model_dump_json(indent=1))
         os.link(partial, target)
@@ -69,8 +71,8 @@ def read_archive(home: StoreHome, source: Path, *, project: Path) -> tuple[list[
         StoreError: it can't be read, or the store can't be written.
     """
     try:
-        with open(source, "rb") as file, zipfile.ZipFile(_regular(file, source)) as archive:
-            manifest = _manifest(archive, os.fstat(file.fileno()).st_size, source)
+        with open_plain(source) as fd, open(fd, "rb", closefd=False) as file, zipfile.ZipFile(file) as archive:
+            manifest = _manifest(archive, os.fstat(fd).st_size, source)
             taken: list[str] = []
             known: list[str] = []
             for run in manifest.runs:
@@ -79,6 +81,8 @@ def read_archive(home: StoreHome, source: Path, *, project: Path) -> tuple[list[
             return taken, known
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
         raise RequestError(f"{source.name} is no archive of runs, or a damaged one ({error}).") from error
+    except NotPlain as error:
+        raise RequestError(f"{source.name} is no file.") from error
     except OSError as error:
         raise StoreError(f"{source.name} can't be taken in: {error.strerror or error}.") from error
 
@@ -86,7 +90,7 @@ def read_archive(home: StoreHome, source: Path, *, project: Path) -> tuple[list[
 # --- out ---
 
 
-def _pack(home: StoreHome, run_id: str, archive: zipfile.ZipFile, project: Path) -> ArchivedRun:
+def _pack(home: StoreHome, run_id: str, archive: zipfile.ZipFile, project: Path, redact: Redactor) -> ArchivedRun:
     root = home.run(run_id).root
     try:
         plan = decode(DISK.read(root / "plan.json"), LaunchPlan, run_id)
@@ -97,7 +101,7 @@ def _pack(home: StoreHome, run_id: str, archive: zipfile.ZipFile, project: Path)
         raise RequestError(f"{plan.name} worked outside of {project.name or project}; name its project with --project.")
     files = []
     for path in sorted(_files(root)):
-        data = _data(root, path, plan)
+        data = _data(root, path, plan, redact)
         archive.writestr(_entry(f"runs/{run_id}/{path}"), data)
         files.append(ArchivedFile(path=path, bytes=len(data), sha256=hashlib.sha256(data).hexdigest()))
     return ArchivedRun(run_id=run_id, cwd=Path(cwd).as_posix(), files=tuple(files))
@@ -113,7 +117,7 @@ def _files(root: Path) -> Iterator[str]:
                 yield path
 
 
-def _data(root: Path, path: str, plan: LaunchPlan) -> bytes:
+def _data(root: Path, path: str, plan: LaunchPlan, redact: Redactor) -> bytes:
     if path == "plan.json":
         return encode(archives.packed(plan))
     try:
@@ -122,9 +126,28 @@ def _data(root: Path, path: str, plan: LaunchPlan) -> bytes:
     except Unreadable as error:
         raise StoreError(f"{path} of {plan.name} can't be exported: {error}.") from error
     if path.rpartition("/")[2] == "result.json":
-        with contextlib.suppress(ValueError):
-            return lenient_json(archives.without_places(json.loads(data)))
-    return data
+        with contextlib.suppress(ValueError, RecursionError):
+            data = lenient_json(archives.without_places(json.loads(data)))
+    # Artifacts and inputs go as they are: their hashes are recorded, and the contract binds the inputs.
+    return data if path.startswith(("artifacts/", "inputs/")) else _redacted(path, data, redact)
+
+
+def _redacted(path: str, data: bytes, redact: Redactor) -> bytes:
+    """Take secrets out of what was said and printed. A file of JSON stays one, whatever a secret looks like."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data
+    if redact(text) == text:
+        return data
+    lines = text.splitlines(keepends=True) if path.endswith(".jsonl") else [text]
+    return b"".join(_redacted_text(line, redact) for line in lines)
+
+
+def _redacted_text(text: str, redact: Redactor) -> bytes:
+    with contextlib.suppress(ValueError, RecursionError):
+        return lenient_json(redact.data(json.loads(text))) + (b"\n" if text.endswith("\n") else b"")
+    return redact(text).encode("utf-8", "replace")
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
@@ -137,12 +160,6 @@ def _entry(name: str) -> zipfile.ZipInfo:
 
 
 # --- in ---
-
-
-def _regular(file: io.BufferedReader, source: Path) -> io.BufferedReader:
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        raise RequestError(f"{source.name} is no file.")
-    return file
 
 
 def _manifest(archive: zipfile.ZipFile, size: int, source: Path) -> Manifest:

@@ -19,7 +19,7 @@ from support import CHILDREN
 
 from subagents_nb import Run, attach, chain, launch, preflight, runs, step
 from subagents_nb.cli import main
-from subagents_nb.errors import LaunchRefused, RequestError
+from subagents_nb.errors import LaunchRefused, RequestError, StoreError
 from subagents_nb.experiments import Sweep, sweep
 from subagents_nb.experiments.sweeps import plan_sweep
 from subagents_nb.launching.archive import export_runs, import_runs
@@ -285,8 +285,15 @@ def test_an_archive_holds_no_place_no_process_and_no_key_of_this_machine(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-1234567890")
     run = done()
+    session = run.home.run(run.id).step(0) / "session.json"
+    kept = session.read_text()
+    printed = ["sk-canary-1234567890", "://a:b@c"]  # what a tool printed, as a model is told it
+    session.write_text(json.dumps([*json.loads(kept), {"kind": "request", "parts": [], "told": printed}]))
     export_runs([run.id], "runs.zip")
+    assert stat.S_IMODE(Path("runs.zip").stat().st_mode) == 0o600
     with zipfile.ZipFile("runs.zip") as archive:
+        told = json.loads(archive.read(f"runs/{run.id}/steps/0/session.json"))[-1]["told"]
+        assert told == ["[redacted]", "://[redacted]@c"]
         names = {name.rpartition("/")[2] for name in archive.namelist()}
         content = b"\n".join(archive.read(name) for name in archive.namelist())
     assert names == {"manifest.json", "plan.json", "result.json", "events.jsonl", "session.json"}
@@ -465,6 +472,51 @@ def test_a_member_that_is_larger_than_it_says_is_refused(
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(RequestError, match="is no archive of runs"):
         import_runs(path)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_what_is_no_file_is_no_archive_and_nobody_waits_for_it(store_home: StoreHome, kind: str) -> None:
+    place = Path("x.zip")
+    if kind == "pipe":
+        os.mkfifo(place)
+    elif kind == "folder":
+        place.mkdir()
+    else:
+        place = Path("/dev/zero")
+    with pytest.raises(RequestError, match="is no file"):
+        import_runs(place)
+
+
+def _huge(members: dict[str, bytes], run_id: str) -> None:
+    head = f"runs/{run_id}"
+    result = json.loads(members[f"{head}/result.json"])
+    artifact = {"size": 10**12, "sha256": "0" * 64, "media_type": "image/png", "step": 0, "kind": "figure"}
+    result["artifacts"] = [
+        {**artifact, "path": "artifacts/a.png", "name": "kept"},
+        {**artifact, "path": "", "name": "named", "workspace": "data.csv"},
+    ]
+    deep = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
+    members[f"{head}/result.json"] = json.dumps(result).encode()
+    members[f"{head}/artifacts/a.png"] = b"png"
+    members[f"{head}/events.jsonl"] += deep + b"\n" + b"9" * 5_000_000 + b"\n" + b'{"type": "last"}\n'
+    members[f"{head}/steps/0/session.json"] = b"[" + deep + b"]"
+    fitting(members)
+
+
+def test_values_of_an_archive_make_no_room_and_break_no_reader(
+    project: Path, exported: str, elsewhere: Callable[[], StoreHome]
+) -> None:
+    forged = rewritten(project / "runs.zip", lambda members: _huge(members, exported))
+    elsewhere()
+    import_runs(forged)
+    run = attach(exported)
+    for artifact in run.artifacts:
+        with pytest.raises(StoreError, match="is not what the run left"):
+            _ = artifact.bytes
+    events = list(run.events())
+    assert events[-1] == {"type": "last"} and len(events) > 2
+    assert "can't be read" in run.transcript().read_text()
+    assert run.output and repr(run.artifacts)
 
 
 def test_commands_of_the_other_machine_do_not_come_along(

@@ -123,6 +123,7 @@ def test_the_terminal_writes_it_where_it_is_told_and_over_no_file_of_others(
         assert main(["transcript", "probe", "-o", str(target)]) == 0
     assert capsys.readouterr().out == f"{target}\n" * 2
     read(target)
+    assert target.stat().st_mode & 0o777 == 0o600
     target.write_text("{}")
     assert main(["transcript", "probe", "-o", str(target)]) == 1
     assert "is no transcript" in capsys.readouterr().err

@@ -213,7 +213,7 @@ def _args_of(call: ToolCallPart) -> dict[str, Any]:
         return call.args
     try:
         args = json.loads(call.args or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return args if isinstance(args, dict) else {}
 

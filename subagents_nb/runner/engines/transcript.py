@@ -31,7 +31,7 @@ class Transcript:
         content = await aside(lambda: read_session(session))
         try:
             messages = json.loads(content)
-        except ValueError:
+        except (ValueError, RecursionError):
             messages = None
         if not isinstance(messages, list):
             raise StepFailed("setup", "The session of the earlier run is damaged, so it can't be gone on from.")
