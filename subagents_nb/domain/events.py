@@ -82,7 +82,14 @@ class Noticed:
 
 @dataclass(frozen=True, slots=True)
 class FileChanged:
-    """A file of the workspace was written by one of the step's tools; `path` is relative to it."""
+    """A file of the workspace is known to be written by one of the step's tools; `path` is relative to it."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedMeanwhile:
+    """A file of the workspace changed while a program of the step was at work, by that or by others: nobody knows."""
 
     path: str
 
@@ -105,6 +112,7 @@ EngineEvent: TypeAlias = (
     | ModelNamed
     | Noticed
     | FileChanged
+    | ChangedMeanwhile
     | ArtifactMade
 )
 
@@ -153,7 +161,7 @@ def fold(step: StepStatus, event: EngineEvent) -> StepStatus:
             return step.model_copy(update={"usage": usage})
         case ModelNamed(model):
             return step.model_copy(update={"model": model})
-        case Noticed() | FileChanged() | ArtifactMade():
+        case Noticed() | FileChanged() | ChangedMeanwhile() | ArtifactMade():
             return step
 
 

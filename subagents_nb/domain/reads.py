@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
 from subagents_nb.domain.base import Document, Value
 
 
@@ -36,7 +34,11 @@ class ReadLog(Value):
     untracked: tuple[str, ...] = ()  # what was done that nobody could watch; empty: everything is known
     own: tuple[str, ...] = ()  # output and progress files: its own, so they count neither as read nor as seen
     left: tuple[FileRead, ...] = ()  # those of them that it was asked for, as it left them
-    changed: tuple[str, ...] = Field(default=())  # what else it changed in the workspace; nothing of its worktrees
+    changed: tuple[str, ...] = ()  # what else it is known to have changed there; nothing of its worktrees
+    # What else changed there, by the run or by others, nobody knows: while a program of its was at work, and while one
+    # was merely there.
+    meanwhile: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
     @property
     def tracked(self) -> bool:

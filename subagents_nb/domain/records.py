@@ -226,7 +226,8 @@ class RunResult(Document):
     waited_s: float = 0.0
     retunes: tuple[Retuned, ...] = ()
     resumed_from: str | None = None
-    changed_files: tuple[str, ...] = ()  # by the run's own write tools, relative to its directory
+    changed_files: tuple[str, ...] = ()  # known to be changed by the run, relative to its directory
+    changed_meanwhile: tuple[str, ...] = ()  # changed while its programs were at work, by them or by others
     open_tools: tuple[ToolRow, ...] = ()  # at work when the run was ended
     artifacts: tuple[Artifact, ...] = ()
     tail: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from subagents_nb.domain.base import sha256_text, stable_json
@@ -38,8 +38,17 @@ def key_of(digest: str, cwd: str, repeat: int = 0, part: ExperimentPart | None =
     return sha256_text(stable_json(bound))
 
 
-def why_not(result: RunResult, policy: ReusePolicy, good: Collection[RunState] = (RunState.COMPLETE,)) -> str | None:
-    """Return why an ended run can't stand in for a new launch, None if only its files remain to be compared."""
+def why_not(
+    result: RunResult,
+    policy: ReusePolicy,
+    good: Collection[RunState] = (RunState.COMPLETE,),
+    *,
+    explained: Callable[[str], bool] = lambda _path: False,
+) -> str | None:
+    """Return why an ended run can't stand in for a new launch, None if only its files remain to be compared.
+
+    What changed while it worked may be `explained` by another run, that is known to have left it.
+    """
     name = result.name
     if result.state not in good:
         return f"{name} is {result.state}"
@@ -47,12 +56,17 @@ def why_not(result: RunResult, policy: ReusePolicy, good: Collection[RunState] =
     changed = reads.changed if reads is not None else result.changed_files
     if changed:
         return f"{name} changed {_some(changed)}, so it is reused only when asked for by its id"
+    if reads is not None and (unclear := tuple(path for path in reads.meanwhile if not explained(path))):
+        by = f"{_some(unclear)} changed while {name} was at work, by it or by others"
+        return f"{by}, so it is reused only when asked for by its id"
     if policy == "complete":
         return None
     if reads is None:
         return f"nobody noted what {name} read"
     if reads.untracked:
         return f"what {name} read is not known ({reads.untracked[0]})"
+    if beside := tuple(path for path in reads.beside if not explained(path)):
+        return f"{_some(beside)} changed while a program of {name} stood by, and nobody knows whether by that"
     return None
 
 

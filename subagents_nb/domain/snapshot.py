@@ -201,8 +201,13 @@ class Snapshot(Value):
 
     @property
     def changed_files(self) -> tuple[str, ...]:
-        """Return the files that its own tools changed, relative to its directory; only its last word knows them."""
+        """Return the files that it is known to have changed, relative to its directory, as its last word says."""
         return self.result.changed_files if self.result is not None else ()
+
+    @property
+    def changed_meanwhile(self) -> tuple[str, ...]:
+        """Return the files that changed while its programs were at work, by them or by others."""
+        return self.result.changed_meanwhile if self.result is not None else ()
 
     @property
     def open_tools(self) -> tuple[ToolRow, ...]:

@@ -180,8 +180,17 @@ class RunArtifacts(Sequence[RunArtifact]):
         found = next((one for one in reversed(self._all) if one.name == which), None)
         if found is None:
             there = ", ".join(one.name for one in self._all) or "none"
-            raise KeyError(f"{self._run.name} has no artifact {which!r} (it has: {there})")
+            raise KeyError(f"{self._run.name} has no artifact {which!r} (it has: {there}){self._why(which)}")
         return found
+
+    def _why(self, name: str) -> str:
+        result = self._run.status.result
+        if result is None or name not in result.changed_meanwhile:
+            return ""
+        return (
+            ". This file changed while the run was at work, by it or by others, so it is nobody's: give each run a "
+            "name of its own to write to, or worktree=True"
+        )
 
     def __len__(self) -> int:
         return len(self._all)

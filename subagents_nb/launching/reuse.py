@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from subagents_nb.domain.plan import Draft
 from subagents_nb.domain.reads import ReadLog, ReadsSoFar
+from subagents_nb.domain.records import RunResult
 from subagents_nb.domain.reuse import ANEW, contract_key, why_not
 from subagents_nb.domain.settings import REUSE_POLICIES, ReusePolicy
 from subagents_nb.domain.snapshot import Snapshot
@@ -20,6 +21,7 @@ from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.contracts import alone_with, runs_of
 from subagents_nb.store.fingerprints import TooLong, Unsettled, file_sha256, names_below, names_sha256, own_names
 from subagents_nb.store.globbing import Allowance
+from subagents_nb.store.left import LeftFiles
 from subagents_nb.store.reader import read_document
 from subagents_nb.supervisor.sweeping import sweep
 
@@ -107,9 +109,10 @@ def find(home: StoreHome, draft: Draft, policy: ReusePolicy, *, alone: bool = Fa
             if why is None:
                 return Match(run_id, "It is at work already.", draft)
         else:
-            why = _why_not(snapshot, cwd, policy)
+            replaced: list[str] = []
+            why = _why_not(home, snapshot, cwd, policy, replaced=replaced)
             if why is None:
-                return Match(run_id, draft=draft)
+                return Match(run_id, _note_of(replaced), draft)
         reasons.append((not live and snapshot.state is not RunState.COMPLETE, why))
     if not reasons:
         return NO_MATCH
@@ -128,7 +131,7 @@ def why_not_again(home: StoreHome, run_id: str, policy: ReusePolicy, *, good: Co
         return None
     if snapshot.state is not None and snapshot.state.live and not _is_imported(home, run_id):
         return _changed_meanwhile(home, snapshot, Path(plan.cwd))
-    return _why_not(snapshot, Path(plan.cwd), policy, good)
+    return _why_not(home, snapshot, Path(plan.cwd), policy, good)
 
 
 def settled(home: StoreHome, reader: FileRuns, run_id: str, *, alone: bool) -> Snapshot:
@@ -153,15 +156,49 @@ def settled(home: StoreHome, reader: FileRuns, run_id: str, *, alone: bool) -> S
 
 
 def _why_not(
-    snapshot: Snapshot, cwd: Path, policy: ReusePolicy, good: Collection[RunState] = (RunState.COMPLETE,)
+    home: StoreHome,
+    snapshot: Snapshot,
+    cwd: Path,
+    policy: ReusePolicy,
+    good: Collection[RunState] = (RunState.COMPLETE,),
+    *,
+    replaced: list[str] | None = None,
 ) -> str | None:
     result = snapshot.result
     if result is None:
         if snapshot.state is None:
             return f"{snapshot.name} never began" if not snapshot.damage else f"{snapshot.name} can't be read"
         return f"{snapshot.name} is {snapshot.state}"
-    why = why_not(result, policy, good)
-    return why if why is not None or result.reads is None else _differs(cwd, result.reads, result.name)
+    left = LeftFiles(home, cwd)
+    why = why_not(result, policy, good, explained=lambda path: _is_anothers(left, path, result))
+    if why is not None or result.reads is None:
+        return why
+    kept = frozenset(one.workspace for one in result.artifacts if one.path and one.workspace is not None)
+
+    def is_replaced(path: str, now: str | None) -> bool:
+        last = left.last(path)
+        if path not in kept or last is None or last.sha256 != now:
+            return False
+        if replaced is not None:
+            replaced.append(path)
+        return True
+
+    return _differs(cwd, result.reads, result.name, is_replaced)
+
+
+def _note_of(replaced: Sequence[str]) -> str:
+    if not replaced:
+        return ""
+    more = f" and {len(replaced) - 1} more" if len(replaced) > 1 else ""
+    return f"In the workspace {replaced[0]}{more} is what a later run left; this run's own is among its artifacts."
+
+
+def _is_anothers(left: LeftFiles, path: str, result: RunResult) -> bool:
+    """Say whether what changed while a run was at work is known to be another run's doing."""
+    last = left.last(path)
+    with contextlib.suppress(Unsettled):
+        return last is not None and last.run_id != result.run_id and file_sha256(left.cwd, path) == last.sha256
+    return False
 
 
 def _is_imported(home: StoreHome, run_id: str) -> bool:
@@ -174,21 +211,25 @@ def _changed_meanwhile(home: StoreHome, snapshot: Snapshot, cwd: Path) -> str | 
         log = read_document(home.run(snapshot.run_id).reads, ReadsSoFar, snapshot.run_id).reads
     except Unreadable:
         return None
-    files = tuple(one for one in log.files if one.path not in log.changed)
-    kept = log.model_copy(update={"files": files, "left": (), "names": () if log.changed else log.names})
+    changed = {*log.changed, *log.meanwhile}
+    files = tuple(one for one in log.files if one.path not in changed)
+    kept = log.model_copy(update={"files": files, "left": (), "names": () if changed else log.names})
     return _differs(cwd, kept, snapshot.name)
 
 
-def _differs(cwd: Path, reads: ReadLog, name: str) -> str | None:
+def _differs(
+    cwd: Path, reads: ReadLog, name: str, is_replaced: Callable[[str, str | None], bool] = lambda _path, _now: False
+) -> str | None:
     """Return what is not as the run of this name saw or left it, or that this can't be told in good time.
 
-    The patterns are a model's and the files as large as they may be; who launches waits for this.
+    The patterns are a model's and the files as large as they may be; who launches waits for this. An artifact is kept
+    with its run, so in the workspace a later run of ours may have replaced it.
     """
     allowance = Allowance(seconds=_COMPARE_S)
     try:
         for one in (*reads.files, *reads.left):
             now = file_sha256(cwd, one.path, allowance=allowance)
-            if now != one.sha256:
+            if now != one.sha256 and not (one in reads.left and is_replaced(one.path, now)):
                 what = "is there" if one.sha256 is None else "is gone" if now is None else "changed"
                 return f"{one.path} {what} since {name}"
         own = own_names(reads.own)

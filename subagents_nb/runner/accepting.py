@@ -70,7 +70,13 @@ class Accepting:
         return replace(outcome, text=self._found.answer)
 
     async def judge(
-        self, result: StepResult, *, changed_files: tuple[str, ...], run_dir: Path, review: Reviewing
+        self,
+        result: StepResult,
+        *,
+        changed_files: tuple[str, ...],
+        changed_meanwhile: tuple[str, ...] = (),
+        run_dir: Path,
+        review: Reviewing,
     ) -> Ledger | None:
         """Return what came of the step's acceptance, or None when nothing was asked.
 
@@ -94,6 +100,7 @@ class Accepting:
                 task=self._step.task,
                 answer=result.text,
                 changed_files=changed_files,
+                changed_meanwhile=[path for path in changed_meanwhile if path not in changed_files],
                 diff=await self._git.diff(60_000),
                 verify_runs=seen.verify_runs or (),
             )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from subagents_nb.domain.attention import Attention, Pulse, Thresholds, attention
 from subagents_nb.domain.events import (
     ArtifactMade,
+    ChangedMeanwhile,
     EngineEvent,
     FileChanged,
     Noticed,
@@ -41,6 +42,7 @@ class StepAccount:
         self.status = first
         self.refusals: list[Refusal] = []
         self.changed_files: list[str] = []
+        self.changed_meanwhile: list[str] = []  # by the step or by others
         self.artifacts: list[Artifact] = []
         self.last_event_s = 0.0
         self.result: StepResult | None = None
@@ -68,6 +70,9 @@ class StepAccount:
             case FileChanged(path):
                 if path not in self.changed_files and len(self.changed_files) < _KEPT_FILES:
                     self.changed_files.append(path)
+            case ChangedMeanwhile(path):
+                if path not in self.changed_meanwhile and len(self.changed_meanwhile) < _KEPT_FILES:
+                    self.changed_meanwhile.append(path)
             case ArtifactMade(artifact):
                 # A file that is kept again takes the place of what it was.
                 same = (artifact.kind, artifact.name)

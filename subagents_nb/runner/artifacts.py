@@ -10,7 +10,7 @@ import re
 import struct
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -63,22 +63,24 @@ class ArtifactKeeper:
         """Say whether a file of this directory is an artifact already."""
         return (str(cwd), path) in self._files
 
-    def file(self, step: int, cwd: Path, path: str) -> Artifact | None:
+    def file(self, step: int, cwd: Path, path: str, *, still: Callable[[], bool] = lambda: True) -> Artifact | None:
         """Keep a file of the workspace, unless its name is a secret's; one that is too large is named only.
 
-        Kept again by its step, it is replaced.
+        Kept again by its step, it is replaced. Nothing is kept that is not `still` as it was when it has been read.
         """
         if is_secret(path):
             return None
-        artifact = self._file(step, cwd, path)
+        artifact = self._file(step, cwd, path, still)
         if artifact is not None:
             self._files[str(cwd), path] = artifact
         return artifact
 
-    def _file(self, step: int, cwd: Path, path: str) -> Artifact | None:
+    def _file(self, step: int, cwd: Path, path: str, still: Callable[[], bool]) -> Artifact | None:
         media_type = mimetypes.guess_type(path)[0] or "application/octet-stream"
         data = _content(cwd, path, MOST_FILE_BYTES)
         if data is not None:
+            if not still():
+                return None
             before = self._files.get((str(cwd), path))
             before = before if before is not None and before.path and before.step == step else None
             return self._keep(step, "file", data, f"-{_plain(path)}", media_type, workspace=path, before=before)
@@ -88,6 +90,8 @@ class ArtifactKeeper:
                 for piece in chunks(handle):
                     digest.update(piece)
         except OSError:
+            return None
+        if not still():
             return None
         return Artifact(
             path="", size=size, sha256=digest.hexdigest(), media_type=media_type, name=path, step=step, workspace=path

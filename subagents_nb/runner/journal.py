@@ -101,6 +101,10 @@ class Journal:
         """Return the files that a step's own tools changed so far."""
         return tuple(self._accounts[index].changed_files)
 
+    def changed_meanwhile(self, index: int) -> tuple[str, ...]:
+        """Return the files that changed while the step's programs were at work, by them or by others."""
+        return tuple(self._accounts[index].changed_meanwhile)
+
     @property
     def usage(self) -> Usage:
         """Return what all steps used so far."""
@@ -345,6 +349,7 @@ class Journal:
             retunes=self._status.retunes,
             resumed_from=plan.resumes.run_id if plan.resumes else None,
             changed_files=tuple(dict.fromkeys(f for a in self._accounts.values() for f in a.changed_files)),
+            changed_meanwhile=tuple(dict.fromkeys(f for a in self._accounts.values() for f in a.changed_meanwhile)),
             open_tools=() if well else tuple(row for a in self._accounts.values() for row in a.open_rows(now)),
             tail="" if well else next((a.status.tail for a in self._accounts.values() if a.status.tail), ""),
             notes=self._status.notes,

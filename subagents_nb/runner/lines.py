@@ -6,6 +6,7 @@ from typing import Any, assert_never
 
 from subagents_nb.domain.events import (
     ArtifactMade,
+    ChangedMeanwhile,
     EngineEvent,
     FileChanged,
     ModelAsked,
@@ -42,6 +43,8 @@ def event_line(event: EngineEvent) -> tuple[str, dict[str, Any]]:
             return "model-named", {"model": model}
         case FileChanged(path):
             return "file-changed", {"path": path}
+        case ChangedMeanwhile(path):
+            return "changed-meanwhile", {"path": path}
         case ArtifactMade(artifact):
             return "artifact", artifact.model_dump(mode="json", exclude_none=True)
         case Noticed(code, text):

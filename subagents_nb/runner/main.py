@@ -36,7 +36,8 @@ from subagents_nb.runner.work import Workshop
 from subagents_nb.runner.worktrees import Worktrees
 from subagents_nb.store.childlog import ChildLog
 from subagents_nb.store.disk import DISK, Disk
-from subagents_nb.store.layout import RunPaths
+from subagents_nb.store.layout import RunPaths, StoreHome
+from subagents_nb.store.left import LeftFiles
 from subagents_nb.store.lock import hold
 from subagents_nb.store.reader import read_document
 from subagents_nb.store.writer import RunWriter
@@ -80,7 +81,9 @@ class Runner:
         self._writer = RunWriter(paths, disk=disk)
         clock = WorkClock()
         first = read_document(paths.status, RunStatus, plan.run_id)
-        reads = ReadRecorder(Path(plan.cwd), skip=_kept_by_others(plan, paths))
+        cwd = Path(plan.cwd)
+        left = LeftFiles(StoreHome(paths.root.parents[1]), cwd, plan.run_id)
+        reads = ReadRecorder(cwd, skip=_kept_by_others(plan, paths), left=left)
         self._journal = Journal(self._writer, plan, first, clock, reads=reads.log)
         self._limits = LiveLimits(plan, lambda: self._journal.usage)
         self._before = Before(plan, paths, disk=disk)

@@ -110,6 +110,7 @@ def review_task(
     task: str,
     answer: str,
     changed_files: Iterable[str],
+    changed_meanwhile: Iterable[str] = (),
     diff: str | None,
     verify_runs: Iterable[VerifyRun],
 ) -> str:
@@ -122,6 +123,7 @@ def review_task(
 
     criteria = [f"- {one.id} ({one.severity}): {one.must}" for one in asked.criteria]
     files = [f"- {one_line(path, 300)}" for path in changed_files]
+    files += [f"- {one_line(path, 300)} (meanwhile, by it or by others)" for path in changed_meanwhile]
     runs = [f"- {run.id}: {how_it_went(run)}\n{quoted('output', run.output, _MOST['output'])}" for run in verify_runs]
     parts = [
         "Another agent was given a task and says that it is done. Decide whether the work may count as done: read the "

@@ -13,7 +13,16 @@ from typing import NamedTuple
 
 from subagents_nb.domain.acceptance import Judgement
 from subagents_nb.domain.environment import tool_environ
-from subagents_nb.domain.events import EngineEvent, FileChanged, ModelAsked, Noticed, StepFailed, StepOutcome, ToolEnded
+from subagents_nb.domain.events import (
+    ChangedMeanwhile,
+    EngineEvent,
+    FileChanged,
+    ModelAsked,
+    Noticed,
+    StepFailed,
+    StepOutcome,
+    ToolEnded,
+)
 from subagents_nb.domain.inputs import inputs_section
 from subagents_nb.domain.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.records import StepResult
@@ -234,6 +243,7 @@ class StepWork:
             ledger = await accepting.judge(
                 result,
                 changed_files=journal.changed_files(step.index),
+                changed_meanwhile=journal.changed_meanwhile(step.index),
                 run_dir=self._shop.writer.paths.root,
                 review=lambda about: self._review(about, desk, result.usage),
             )
@@ -272,8 +282,10 @@ class StepWork:
         def report(event: EngineEvent) -> None:
             if isinstance(event, FileChanged):
                 reads.changed(event.path)
+            elif isinstance(event, ChangedMeanwhile):
+                reads.changed_meanwhile(event.path)
             shop.journal.report(step.index, event)
-            if isinstance(event, ToolEnded | ModelAsked | FileChanged):
+            if isinstance(event, ToolEnded | ModelAsked | FileChanged | ChangedMeanwhile):
                 shop.keep_reads()
 
         inputs = given_inputs(shop.plan, shop.writer.paths, cwd)
@@ -288,6 +300,7 @@ class StepWork:
                 inputs=inputs,
                 memory_mb=shop.plan.python_memory_mb,
                 disk=shop.disk,
+                alone=step.worktree is not None,
             )
             python = PythonTool(around, shop.artifacts, report, reads)
         return Desk(

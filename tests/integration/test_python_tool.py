@@ -23,7 +23,8 @@ import pytest
 from support import alive, marked_processes, until
 
 from subagents_nb import Run, launch
-from subagents_nb.domain.events import ArtifactMade, EngineEvent, FileChanged, Noticed
+from subagents_nb.domain.events import ArtifactMade, ChangedMeanwhile, EngineEvent, FileChanged, Noticed
+from subagents_nb.domain.ids import make_run_id
 from subagents_nb.domain.reads import FileRead, ReadLog
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError
 from subagents_nb.launching.inputs import gather
@@ -34,6 +35,7 @@ from subagents_nb.runner.engines.kernel.tool import PythonTool, Surroundings
 from subagents_nb.runner.tracking import ReadRecorder
 from subagents_nb.store import StoreHome
 from subagents_nb.store.disk import DISK
+from subagents_nb.store.left import LeftFiles
 
 pytestmark = pytest.mark.timeout(150)
 linux = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
@@ -213,15 +215,63 @@ def test_what_a_thread_reads_after_its_cell_is_noted(watched: Place) -> None:
 
 
 @linux
-def test_what_a_thread_writes_after_its_cell_is_known_to_have_changed(watched: Place) -> None:
+def test_what_a_thread_writes_after_its_cell_is_the_steps_own(watched: Place) -> None:
     async def body(tool: PythonTool) -> None:
         await tool.run(later("open('late.csv', 'w').write('a')"))
         await let_it_work(watched.root)
         await tool.run("1")
 
     watched.work(body)
-    assert watched.log.untracked == ("late.csv changed while the run was at work",)
-    assert (watched.told(ArtifactMade), watched.told(FileChanged)) == ([], [])
+    assert (watched.made, watched.log.untracked, watched.log.beside) == ([("late.csv", "a")], (), ())
+
+
+@linux
+def test_what_somebody_else_writes_while_a_cell_is_at_work_is_nobodys(watched: Place) -> None:
+    """A neighbour in the same workspace, or the person: the watch sees both and knows neither."""
+    root, work = watched.root, watched.root / "work"
+    cell = (
+        "import os, pathlib, pandas, time\npathlib.Path('../began').touch()\n"
+        "while not pathlib.Path('../go').exists(): time.sleep(0.01)\n"
+        "open('mine.csv', 'w').write('m'); open('both.csv', 'w').write('b')\n"
+        "os.makedirs('made/deep'); pandas.DataFrame({'a': [1]}).to_parquet('made/deep/t.parquet')"
+    )
+
+    async def body(tool: PythonTool) -> None:
+        running = asyncio.ensure_future(tool.run(cell))
+        async with asyncio.timeout(60):
+            while not (root / "began").exists():
+                await asyncio.sleep(0.01)
+        (work / "results.csv").write_text("a person's")
+        (work / "both.csv").write_text("a person's")
+        (root / "go").touch()
+        assert (await running).ok
+
+    watched.work(body)
+    made = [event.artifact.name for event in watched.told(ArtifactMade)]
+    assert made == ["made/deep/t.parquet", "mine.csv"], "compiled code opened the first, and Python the second"
+    assert [event.path for event in watched.told(ChangedMeanwhile)] == ["both.csv", "results.csv"]
+    assert [event.path for event in watched.told(FileChanged)] == ["both.csv", "made/deep/t.parquet", "mine.csv"]
+
+
+@linux
+def test_what_an_earlier_run_left_is_written_over_as_an_output_and_added_to_as_a_source(watched: Place) -> None:
+    root, work = watched.root, watched.root / "work"
+    home = StoreHome(root / "store")
+    earlier, now = (make_run_id(number, 1) for number in (1, 2))
+    (root / "store/runs" / earlier).mkdir(parents=True)
+    for name in ("report.csv", "rows.csv", "mended.csv"):
+        (work / name).write_text("v1")
+        LeftFiles(home, work, earlier).note(name, hashlib.sha256(b"v1").hexdigest())
+    (work / "mended.csv").write_text("by a person since")
+    watched.reads = ReadRecorder(work, left=LeftFiles(home, work, now))
+    watched.run(
+        "open('report.csv', 'w').write('v2'); open('mended.csv', 'w').write('v2')\n"
+        "rows = open('rows.csv').read(); open('rows.csv', 'w').write(rows + '2')"
+    )
+    assert watched.made == [("report.csv", "v2")]
+    assert [event.path for event in watched.told(FileChanged)] == ["mended.csv", "report.csv", "rows.csv"]
+    last = LeftFiles(home, work).last("report.csv")
+    assert last is None, "the run that left it is not in the store"
 
 
 @linux

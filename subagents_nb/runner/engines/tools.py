@@ -20,7 +20,7 @@ from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.tools import RunContext, Tool
 
 from subagents_nb.domain.agent import WRITE_TOOLS
-from subagents_nb.domain.events import FileChanged
+from subagents_nb.domain.events import ChangedMeanwhile, FileChanged
 from subagents_nb.runner.engines.aside import aside
 from subagents_nb.runner.engines.base import Desk
 from subagents_nb.runner.engines.files import OUTPUT_CHARS, Files
@@ -200,7 +200,7 @@ async def _bash(ctx: RunContext[Bench], command: str, timeout_seconds: float | N
     async with desk.reads.watching() as changed:
         end = await run_command(command, cwd=desk.cwd, environ=desk.tool_environ, seconds=seconds, limit=OUTPUT_CHARS)
     for path in changed:
-        desk.report(FileChanged(path))
+        desk.report(ChangedMeanwhile(path))  # the shell's doing or another's: nobody says
     output = end.output or "(no output)"
     if end.code is None:
         raise ModelRetry(f"{output}\n[ended after {seconds:g} seconds, its time limit]")

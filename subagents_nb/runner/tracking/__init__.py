@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from subagents_nb.runner.tracking.recorder import Changes, ReadRecorder
+from subagents_nb.runner.tracking.moments import Moment, Since
+from subagents_nb.runner.tracking.recorder import ReadRecorder
 from subagents_nb.runner.tracking.sofar import KeptReads
 
-__all__ = ["Changes", "KeptReads", "ReadRecorder"]
+__all__ = ["KeptReads", "Moment", "ReadRecorder", "Since"]

@@ -11,14 +11,17 @@ import ctypes
 import errno
 import os
 import struct
+from collections import Counter
 from pathlib import Path
 
 MAX_DIRECTORIES = 8192
 _IN_MODIFY, _IN_OPEN, _IN_MOVED_FROM, _IN_MOVED_TO = 0x2, 0x20, 0x40, 0x80
+_IN_CLOSE_WRITE, _IN_CLOSE_NOWRITE = 0x8, 0x10
 _IN_CREATE, _IN_DELETE = 0x100, 0x200
 _IN_OVERFLOW, _IN_IGNORED, _IN_ONLYDIR, _IN_DONT_FOLLOW, _IN_ISDIR = 0x4000, 0x8000, 0x1000000, 0x2000000, 0x40000000
 _NEW = _IN_CREATE | _IN_MOVED_TO
-_WANTED = _IN_MODIFY | _IN_OPEN | _NEW | _IN_DELETE | _IN_MOVED_FROM | _IN_ONLYDIR | _IN_DONT_FOLLOW
+_CLOSE = _IN_CLOSE_WRITE | _IN_CLOSE_NOWRITE
+_WANTED = _IN_MODIFY | _IN_OPEN | _CLOSE | _NEW | _IN_DELETE | _IN_MOVED_FROM | _IN_ONLYDIR | _IN_DONT_FOLLOW
 _FLAGS = os.O_NONBLOCK | os.O_CLOEXEC if os.name == "posix" else 0
 _HEAD = struct.Struct("iIII")
 _BUFFER = 1 << 16
@@ -46,6 +49,10 @@ class Watch:
         self.links: dict[str, str] = {}  # the tree's symbolic links, and where they lead
         self.answered: set[str] = set()  # tools' caches that were read, so nobody knows of which files
         self.overflowed = False
+        # How often each file was closed by one who could write, or put in its place by a move. Nobody says who it was.
+        self.writes: Counter[str] = Counter()
+        self.unfinished: set[str] = set()  # written, and not closed since by anybody who could write
+        self.read_first: set[str] = set()  # read to an end before they changed, since the last `forget`
         # Since the last `forget`, with the number of the latest event of each.
         self._changed: dict[str, int] = {}
         self._made: dict[str, int] = {}
@@ -79,7 +86,15 @@ class Watch:
     def forget(self) -> None:
         """Forget what was seen so far; the tree stays under watch."""
         self.drain()
-        for seen in (self.opened, self.listed, self.answered, self._changed, self._made, self._arrived):
+        for seen in (
+            self.opened,
+            self.listed,
+            self.answered,
+            self.read_first,
+            self._changed,
+            self._made,
+            self._arrived,
+        ):
             seen.clear()
 
     def drain(self) -> None:
@@ -125,6 +140,11 @@ class Watch:
                 found[one] = new or found.get(one, False)
         return found
 
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Return the directories under watch, but for git's and caches."""
+        return tuple(one for one in self._folders.values() if LEFT_OUT.isdisjoint(one.split("/")))
+
     def aliases(self, path: str) -> set[str]:
         """Return the other paths of a file by the links that lead to it."""
         return {
@@ -162,6 +182,9 @@ class Watch:
             self._take_ours(path, mask, name)
 
     def _take_ours(self, path: str, mask: int, name: str) -> None:
+        if mask & _CLOSE:
+            self._take_close(path, mask)
+            return
         if mask & _IN_OPEN:
             if not mask & _IN_ISDIR:
                 self.opened.add(path)
@@ -174,9 +197,21 @@ class Watch:
             self._made[path] = self.count
         elif mask & _IN_MOVED_TO:
             self._arrived[path] = self.count
+            self.writes[path] += 1
+        elif mask & _IN_MODIFY:
+            self.unfinished.add(path)
         self._changed[path] = self.count
         if mask & _NEW and mask & _IN_ISDIR:
             self._add_tree(path)
+
+    def _take_close(self, path: str, mask: int) -> None:
+        if mask & _IN_ISDIR:
+            return
+        if mask & _IN_CLOSE_WRITE:
+            self.writes[path] += 1
+            self.unfinished.discard(path)
+        elif path not in self._changed:
+            self.read_first.add(path)
 
     def _take_git(self, path: str, mask: int) -> None:
         if path == GIT_STATE[0] and mask & _IN_OPEN:

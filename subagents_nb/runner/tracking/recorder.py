@@ -6,14 +6,17 @@ import asyncio
 import contextlib
 import os
 import threading
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator
 from pathlib import Path
 
 from subagents_nb.domain.guarded import is_secret
 from subagents_nb.domain.reads import FileRead, NamesRead, ReadLog
 from subagents_nb.runner.tracking.inotify import CannotWatch, Watch
+from subagents_nb.runner.tracking.moments import Moment, Since
 from subagents_nb.store.fingerprints import Unsettled, file_sha256, names_below, names_sha256, own_names
 from subagents_nb.store.globbing import Allowance
+from subagents_nb.store.left import LeftFiles
 
 MAX_FILES = 2000
 MAX_BYTES = 2 * 1024**3
@@ -22,24 +25,15 @@ _LOOK_S = 20.0  # for the names below one directory
 _Seen = tuple[str, str, str]  # directory, pattern, include
 
 
-class Changes(list[str]):
-    """What changed in the workspace while somebody worked under watch, by paths; filled when the work is over."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.earlier: frozenset[str] = frozenset()  # what changed before, while others were at work; known at once
-        self.new: frozenset[str] = frozenset()  # those whose names were not there before, or were moved to
-        self.seen = False  # the watch saw it all; else nobody knows
-
-
 class ReadRecorder:
     """One for all steps of a run; may be used from several threads. Without a root it notes nothing.
 
     A hash is taken before and after a tool read, and noted only if both are the same: so it is of what the tool saw.
     """
 
-    def __init__(self, root: Path | None = None, *, skip: Iterable[str] = ()) -> None:
+    def __init__(self, root: Path | None = None, *, skip: Iterable[str] = (), left: LeftFiles | None = None) -> None:
         self._root = root
+        self._store = left  # remembers for later runs what this one leaves
         self._skip = frozenset(skip)  # not watched: what others keep writing there
         self._guard = threading.RLock()
         self._settling = asyncio.Lock()
@@ -47,6 +41,8 @@ class ReadRecorder:
         self._names: dict[_Seen, tuple[str, ...]] = {}
         self._untracked: dict[str, None] = {}
         self._changed: dict[str, None] = {}
+        self._meanwhile: dict[str, None] = {}  # changed while a program of the run was at work, by whomever
+        self._beside: dict[str, None] = {}  # changed while one was merely there
         self._own: set[str] = set()
         self._left: dict[str, str | None] = {}
         self._bytes = 0
@@ -119,14 +115,27 @@ class ReadRecorder:
         name = self._inside(path)
         if name:
             with self._guard:
-                self._left[name] = self._hash(name)
+                self._left[name] = sha256 = self._hash(name)
+            if self._store is not None:
+                self._store.note(name, sha256)
 
     def changed(self, path: str) -> None:
-        """Note a file of the workspace that the run changed; from here on it is no input."""
+        """Note a file of the workspace that the run is known to have changed; from here on it is no input."""
         name = self._inside(path) or path
         if self._root is not None:
             with self._guard:
                 self._changed[name] = None
+
+    def changed_meanwhile(self, path: str) -> None:
+        """Note a file that changed while a program of the run was at work; whose doing it was, nobody knows."""
+        name = self._inside(path) or path
+        if self._root is not None:
+            with self._guard:
+                self._meanwhile[name] = None
+
+    def left_here(self) -> frozenset[str]:
+        """Return the files that lie in the workspace as earlier runs left them. They are read for that."""
+        return self._store.here() if self._store is not None else frozenset()
 
     def untracked(self, why: str) -> None:
         """Note that something may have been read that nobody saw."""
@@ -137,19 +146,21 @@ class ReadRecorder:
     # --- other programs ---
 
     @contextlib.asynccontextmanager
-    async def watching(self, really: bool = True, *, idle: bool = False) -> AsyncIterator[Changes]:
-        """Watch the workspace while another program works in it. The list holds what it changed, once it is over.
+    async def watching(self, really: bool = True, *, idle: bool = False) -> AsyncIterator[list[str]]:
+        """Watch the workspace while another program works in it. The list holds what changed, once it is over.
 
-        Several may watch at once: each gets what changed in its own time. With `idle` a program is merely there: what
-        only it can have changed may as well be another's doing, so it counts as something that is not known.
+        Several may watch at once: each gets what changed in its own time. Whether that was the program or somebody
+        else, another run or the person, the system doesn't say: who knows more says so by `changed`. With `idle` a
+        program is merely there.
         """
-        changed = Changes()
+        changed: list[str] = []
         if not really or self._root is None or not await self._under_watch():
             yield changed
             return
         self._watched += 1
         self._idle += idle
-        began = self._begin(changed)
+        self._drain()
+        began = self._watch.count if self._watch is not None else 0
         try:
             yield changed
         finally:
@@ -163,31 +174,54 @@ class ReadRecorder:
 
     @contextlib.contextmanager
     def looking_around(self) -> Iterator[None]:
-        """Mark a look at the workspace of our own: its directories were not listed by those who merely stand by.
+        """Mark a look at the workspace of our own: those who merely stand by listed no directory and read no file.
 
         On the event loop. Where a call is at work meanwhile, nobody can tell, and it counts as the call's.
         """
         self._drain()
-        listed = set(self._watch.listed) if self._watch is not None else set()
+        watch = self._watch
+        seen = (watch.listed, watch.opened, watch.read_first) if watch is not None else ()
+        before = [set(one) for one in seen]
         try:
             yield
         finally:
             self._drain()
-            if self._watch is not None and self._watched == self._idle:
-                self._watch.listed &= listed
+            if self._watch is watch and self._watched == self._idle:
+                for one, was in zip(seen, before, strict=True):
+                    one.intersection_update(was)
 
     @property
     def watches(self) -> bool:
         """Whether the workspace is under watch now, for somebody who is at work."""
         return self._watch is not None and self._watched > 0
 
-    def _begin(self, changes: Changes) -> int:
-        """Note what changed so far; return the place in the course of events from which on changes count."""
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Return the directories under watch, the workspace itself as an empty text."""
+        return self._watch.places if self._watch is not None else ()
+
+    def was_read(self, path: str) -> bool:
+        """Say whether the run has read this file."""
+        return self._files.get(path) is not None
+
+    def moment(self) -> Moment | None:
+        """Return the present moment for those under watch; None: nothing is watched. On the event loop."""
         self._drain()
-        if self._watch is None:
-            return 0
-        changes.earlier = frozenset(self._watch.changed)
-        return self._watch.count
+        return None if self._watch is None else Moment(self._watch.count, Counter(self._watch.writes))
+
+    def since(self, moment: Moment | None) -> Since | None:
+        """Return what was seen since a moment of the same watch; None if it did not see all. On the event loop."""
+        now = self.moment()
+        if moment is None or now is None or self._watch is None or self._watch.overflowed:
+            return None
+        watch = self._watch
+        return Since(
+            until=now,
+            changed=watch.changed_since(moment.count),
+            writes=now.writes - moment.writes,
+            unfinished=frozenset(watch.unfinished),
+            read_first=frozenset(watch.read_first),
+        )
 
     async def _under_watch(self) -> bool:
         async with self._settling:
@@ -203,7 +237,7 @@ class ReadRecorder:
                 self._give_up(str(error))
             return self._watch is not None
 
-    async def _settle(self, changes: Changes, began: int, *, idle: bool) -> None:
+    async def _settle(self, changes: list[str], began: int, *, idle: bool) -> None:
         async with self._settling:
             if (watch := self._watch) is None:
                 return
@@ -213,8 +247,8 @@ class ReadRecorder:
                 self.untracked(f"a tool answered from its cache {cache}, so nobody knows which files that stood for")
             for seen in (watch.opened, watch.listed, watch.answered):
                 seen.clear()
-            for path in sorted(watch.changed_since(began)):
-                self._changed_by(path, idle=idle)
+            with self._guard:
+                (self._beside if idle else self._meanwhile).update(dict.fromkeys(sorted(watch.changed_since(began))))
             paths = sorted((opened | {alias for path in opened for alias in watch.aliases(path)}) - changed)
             await asyncio.to_thread(self._take_all, paths, sorted(listed))
             self._drain()
@@ -222,19 +256,13 @@ class ReadRecorder:
             watch.opened -= opened
             watch.listed -= listed
             for path in sorted(watch.changed - changed):
-                self.untracked(f"{path} changed while the run was at work")
+                if path in paths:
+                    self.untracked(f"{path} changed while the run was at work")
+                else:
+                    self._beside[path] = None
             if watch.overflowed:
                 self._give_up("too much happened in the workspace to be watched")
-            own = watch.changed_since(began)
-            changes += sorted(changed & own.keys())
-            changes.new = frozenset(path for path in changes if own[path])
-            changes.seen = self._watch is not None
-
-    def _changed_by(self, path: str, *, idle: bool) -> None:
-        if not idle:
-            self.changed(path)
-        elif path not in self._changed and path not in self._own:
-            self.untracked(f"{path} changed while the run was at work")
+            changes += sorted(changed & watch.changed_since(began).keys())
 
     def _take_all(self, paths: list[str], listed: list[str]) -> None:
         if len(paths) > MAX_FILES:
@@ -290,7 +318,13 @@ class ReadRecorder:
                 own=tuple(sorted(self._own)),
                 left=tuple(FileRead(path=path, sha256=sha256) for path, sha256 in sorted(self._left.items())),
                 changed=tuple(path for path in self._changed if path not in self._own)[:_MOST_CHANGED],
+                meanwhile=self._by_whomever(self._meanwhile),
+                beside=self._by_whomever(self._beside, self._meanwhile),
             )
+
+    def _by_whomever(self, seen: Iterable[str], *besides: Collection[str]) -> tuple[str, ...]:
+        known: tuple[Collection[str], ...] = (self._changed, self._own, *besides)
+        return tuple(path for path in seen if not any(path in one for one in known))[:_MOST_CHANGED]
 
     def _compare(self, name: str, before: str | None) -> None:
         after = self._hash(name)
@@ -316,7 +350,7 @@ class ReadRecorder:
             return
         with self._guard:
             own, before = own_names(self._own), self._names.setdefault(seen, names)
-            if names_sha256(before, own) != names_sha256(names, own) and not self._changed:
+            if names_sha256(before, own) != names_sha256(names, own) and not (self._changed or self._meanwhile):
                 self.untracked(f"the names in {seen[0]} changed while the run was at work")
 
     def _hash(self, name: str) -> str | None:

@@ -39,6 +39,17 @@ def test_what_it_read_and_changed_decides(reads: ReadLog | None, policy: ReusePo
     assert why_not(make_result(reads=reads), policy) == why
 
 
+def test_what_changed_by_whomever_keeps_it_from_standing_in_unless_another_run_explains_it() -> None:
+    result = make_result(reads=ReadLog(meanwhile=("a", "b")))
+    told = "changed while scout-1 was at work, by it or by others, so it is reused only when asked for by its id"
+    assert why_not(result, "complete") == f"a and 1 more {told}"
+    assert why_not(result, "tracked", explained={"a"}.__contains__) == f"b {told}"
+    assert why_not(result, "tracked", explained={"a", "b"}.__contains__) is None
+    beside = make_result(reads=ReadLog(beside=("a",)))
+    assert why_not(beside, "complete") is None
+    assert (why_not(beside, "tracked") or "").startswith("a changed while a program of scout-1 stood by")
+
+
 def test_of_an_older_version_the_files_that_its_tools_changed_count() -> None:
     result = make_result(changed_files=("a",))
     assert why_not(result, "complete") == "scout-1 changed a, so it is reused only when asked for by its id"

@@ -182,7 +182,8 @@ def test_what_programs_change_is_seen(work: Path) -> None:
     assert sorted(changed) == [
         "data/a.csv", "data/b.csv", "data/c.csv", "made/deep/z.txt", "new.txt", "notes.md",
     ]  # fmt: skip
-    assert sorted(log_of(recorder).changed) == sorted(changed)
+    log = log_of(recorder)
+    assert (log.changed, sorted(log.meanwhile)) == ((), sorted(changed)), "the system doesn't say by whom"
 
 
 @linux
@@ -230,7 +231,7 @@ def test_while_a_program_stands_by_what_it_reads_between_two_calls_is_seen(work:
 
 
 @linux
-def test_what_changes_while_a_program_only_stands_by_is_nobodys_but_known_to_have_changed(work: Path) -> None:
+def test_what_changes_is_nobodys_unless_somebody_is_known_to_have_done_it(work: Path) -> None:
     async def carry_out() -> ReadLog:
         recorder = ReadRecorder(work)
         recorder.own("mine.md")
@@ -239,34 +240,41 @@ def test_what_changes_while_a_program_only_stands_by_is_nobodys_but_known_to_hav
             (work / "mine.md").write_text("the answer")
             async with recorder.watching() as changed:
                 (work / "new.txt").write_text("by the call")
-            assert list(changed) == ["new.txt"]
+                (work / "other.txt").write_text("by the call or by somebody else")
+            assert list(changed) == ["new.txt", "other.txt"]
+            recorder.changed("new.txt")
         recorder.close()
         return log_of(recorder)
 
     log = asyncio.run(carry_out())
     assert log.changed == ("new.txt",)
-    assert log.untracked == ("notes.md changed while the run was at work",)
+    assert (log.meanwhile, log.beside, log.untracked) == (("other.txt",), ("notes.md",), ())
 
 
 @linux
-def test_calls_at_the_same_time_are_each_told_what_changed_in_theirs_and_which_names_are_new(work: Path) -> None:
+def test_calls_at_the_same_time_are_each_told_what_changed_in_theirs_and_a_moment_tells_which_names_are_new(
+    work: Path,
+) -> None:
     async def carry_out() -> None:
         recorder = ReadRecorder(work)
         async with recorder.watching() as whole:
             (work / "new.txt").write_text("x")
             async with recorder.watching() as part:
-                assert part.earlier == {"new.txt"}
+                moment = recorder.moment()
                 (work / "notes.md").write_text("y")
                 (work / "made").mkdir()
                 (work / "made/z.txt").write_text("z")
                 (work / "data/a.csv").rename(work / "data/c.csv")
                 (work / "gone.tmp").write_text("t")
                 (work / "gone.tmp").unlink()
+                since = recorder.since(moment)
         recorder.close()
         assert list(part) == ["data/a.csv", "data/c.csv", "made/z.txt", "notes.md"]
-        assert part.new == {"data/c.csv", "made/z.txt"}
-        assert whole.new == {"new.txt", *part.new}
-        assert part.seen and whole.seen
+        assert list(whole) == sorted({"new.txt", *part})
+        assert since is not None
+        assert since.changed == {"data/a.csv": False, "data/c.csv": True, "made/z.txt": True, "notes.md": False}
+        assert since.writes == {"notes.md": 1, "data/c.csv": 1, "gone.tmp": 1}, "a new folder is watched a little later"
+        assert recorder.since(moment) is None, "nothing is watched any more"
 
     asyncio.run(carry_out())
 

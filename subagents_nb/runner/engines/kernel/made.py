@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 
-from subagents_nb.domain.events import ArtifactMade, EngineEvent, FileChanged, Noticed
+from subagents_nb.domain.events import ArtifactMade, ChangedMeanwhile, EngineEvent, FileChanged, Noticed
 from subagents_nb.runner.artifacts import ArtifactKeeper
 from subagents_nb.runner.engines.aside import aside
 from subagents_nb.runner.engines.kernel.cells import Cell
 from subagents_nb.runner.engines.kernel.files import MOST, Stamp, look, stamps
-from subagents_nb.runner.tracking import Changes, ReadRecorder
+from subagents_nb.runner.engines.kernel.written import Whose, Written
+from subagents_nb.runner.tracking import Moment, ReadRecorder, Since
 
 _NOT_KEPT = (
     f"The workspace has more than {MOST:,} entries and can't be watched, so nobody knows which files are new: none of "
@@ -21,24 +22,36 @@ _NOT_KEPT = (
 
 
 class MadeFiles:
-    """Looks at the workspace before and after each cell.
+    """Tells the step's own files from what else changes in the workspace, and keeps those that are new.
 
-    From `hold` to `let_go` it is under watch, between the cells too: a kernel's threads do not end with their cell.
-    What changes between two cells may be theirs or that of a person who works there as well, so it is no artifact.
+    What changes while a cell is at work may be the doing of a neighbour or of a person as well. So only that is the
+    step's which its kernel is known to have written, and nobody else besides; `alone` says that nobody else is there.
+    From `hold` to `let_go` the workspace is under watch, between the cells too: a kernel's threads don't end with them.
     """
 
     def __init__(
-        self, step: int, cwd: Path, keeper: ArtifactKeeper, report: Callable[[EngineEvent], None], reads: ReadRecorder
+        self,
+        step: int,
+        cwd: Path,
+        keeper: ArtifactKeeper,
+        report: Callable[[EngineEvent], None],
+        reads: ReadRecorder,
+        written: Written,
+        *,
+        alone: bool = False,
     ) -> None:
         self._step = step
         self._cwd = cwd
         self._keeper = keeper
         self._report = report
         self._reads = reads
+        self._written = written
+        self._alone = alone
         self._watch = contextlib.AsyncExitStack()
         self._holds = False
+        self._moment: Moment | None = None  # up to where changes are judged
         self._known: dict[str, Stamp] | None = None  # None: there are too many
-        self._kept: dict[str, Stamp | None] = {}
+        self._left: frozenset[str] = frozenset()  # what earlier runs of ours left, as it was before the first cell
         self._said = False
 
     async def hold(self) -> None:
@@ -48,63 +61,97 @@ class MadeFiles:
             await self._watch.enter_async_context(self._reads.watching(idle=True))
 
     async def let_go(self) -> None:
-        """Watch no longer, and keep once more those artifacts that are not what they were after their cell."""
+        """Watch no longer, when what came after the last cell is judged as well."""
         if not self._holds:
             return
         self._holds = False
+        await self._judge(None)
+        self._written.restart()
         await self._watch.aclose()
-        now = await aside(lambda: stamps(self._cwd, self._kept))
-        again = [path for path, stamp in self._kept.items() if now.get(path) != stamp]
-        await self._keep(again)
 
     @contextlib.asynccontextmanager
     async def during(self, cell: Cell) -> AsyncIterator[None]:
         """Note what the cell makes and changes that is carried out inside."""
-        if looked := not (self._holds and self._reads.watches):
+        anew = not (self._holds and self._reads.watches)
+        if anew:
             self._known = await self._look()
-        async with self._reads.watching() as changed:
-            if self._known is not None and not looked:
-                paths = {*self._known, *changed.earlier}
-                self._known = await aside(lambda: stamps(self._cwd, paths))
-            yield
-        await self._tell(cell, self._known, changed)
-
-    async def _tell(self, cell: Cell, before: dict[str, Stamp] | None, changed: Changes) -> None:
-        paths = changed.new if before is None else {*before, *changed}
-        if changed.seen:
-            after: dict[str, Stamp] | None = await aside(lambda: stamps(self._cwd, paths))
+            with self._reads.looking_around():
+                self._left = await aside(self._reads.left_here)
+            self._moment = None
+            self._written.take()
+            self._written.end(None)
         else:
-            after = await self._look() if before is not None else None
-        if after is None:
-            self._say_not_kept(cell)
-            after = {}
-        known = before if before is not None else {}
+            await self._judge(None)
+        async with self._reads.watching():
+            if anew:
+                self._moment = self._reads.moment()
+            yield
+        await self._judge(cell)
+
+    async def _judge(self, cell: Cell | None) -> None:
+        """Say what became of the files since the last time, and whose doing it is."""
+        before, known = self._known, self._known or {}
+        after, since = await self._now(cell)
+        self._written.take()
         written = {path for path, stamp in after.items() if known.get(path) != stamp}
+        gone = known.keys() - after.keys()
+        touched = {*written, *gone, *(since.changed if since is not None else self._written.names)}
+        whose: dict[str, Whose] = {path: self._whose(path, since) for path in touched}
+        for path in sorted(touched):
+            if whose[path] != "unknown":
+                self._report(FileChanged(path))
+            if whose[path] != "own" and cell is not None:
+                self._report(ChangedMeanwhile(path))
+        own = {path for path in touched if whose[path] == "own"}
+        new = {path for path in own & written if path not in known or self._is_output(path, since)}
+        again = {path for path in own if self._keeper.has(self._cwd, path)}
+        await self._keep(sorted(new | again), after)
+        self._written.end(since)
         if before is not None:
             self._known = after
-        for path in sorted({*written, *changed}):
-            self._report(FileChanged(path))
-        again = {path for path in {*written, *changed} if self._keeper.has(self._cwd, path)}
-        new = {path for path in written if path not in known}
-        await self._keep(sorted(new | again))
+        self._moment = since.until if since is not None else self._reads.moment()
+
+    async def _now(self, cell: Cell | None) -> tuple[dict[str, Stamp], Since | None]:
+        """Return the files as they are now, and what the watch saw up to after that."""
+        since = self._reads.since(self._moment)
+        if since is not None:
+            changed = since.changed
+            new = {path for path in changed if changed[path] or self._keeper.has(self._cwd, path)}
+            paths = {*self._known, *changed} if self._known is not None else new
+            return await aside(lambda: stamps(self._cwd, paths)), self._reads.since(self._moment)
+        after = await self._look() if self._known is not None else None
+        if after is None and cell is not None:
+            self._say_not_kept(cell)
+        return after or {}, None
+
+    def _whose(self, path: str, since: Since | None) -> Whose:
+        return "own" if self._alone else self._written.whose(path, since)
+
+    def _is_output(self, path: str, since: Since | None) -> bool:
+        """Say whether a file that was there is what an earlier run left, and this one only wrote over it."""
+        was_read = since is None or path in since.read_first or self._reads.was_read(path)
+        return path in self._left and not was_read
 
     async def _look(self) -> dict[str, Stamp] | None:
         with self._reads.looking_around():
             return await aside(lambda: look(self._cwd))
 
-    async def _keep(self, paths: Sequence[str]) -> None:
+    async def _keep(self, paths: list[str], stamped: Mapping[str, Stamp]) -> None:
         if paths:
             with self._reads.looking_around():
-                await aside(lambda: self._keep_all(paths))
+                await aside(lambda: self._keep_all(paths, stamped))
 
-    def _keep_all(self, paths: Sequence[str]) -> None:
+    def _keep_all(self, paths: list[str], stamped: Mapping[str, Stamp]) -> None:
         for path in paths:
-            artifact = self._keeper.file(self._step, self._cwd, path)
+
+            def as_judged(path: str = path) -> bool:
+                return stamps(self._cwd, (path,)).get(path) == stamped.get(path)
+
+            artifact = self._keeper.file(self._step, self._cwd, path, still=as_judged)
             if artifact is None and os.path.lexists(self._cwd / path):
                 continue
             # Its own: as long as it lies there unchanged, or is gone as now, the run can be reused.
             self._reads.keep(path)
-            self._kept[path] = stamps(self._cwd, (path,)).get(path)
             if artifact is not None:
                 self._report(ArtifactMade(artifact))
 

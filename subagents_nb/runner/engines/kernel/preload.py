@@ -11,6 +11,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from subagents_nb.runner.engines.kernel.noting import note_writes
+
 TABLE_MIME = "application/vnd.subagents-nb.table+json"
 _LARGEST_TABLE = 50_000_000
 _MOST_TABLES = 50
@@ -22,8 +24,11 @@ _TABLES = (
 )
 
 
-def prepare(shell: Any, folder: str, records: str, tables: str) -> None:
-    """Load the inputs below `folder` into the user's names and write shown tables into `tables`; say what failed."""
+def prepare(shell: Any, folder: str, records: str, tables: str, written: str, root: str, folders: str) -> None:
+    """Load the inputs below `folder` into the user's names and write shown tables into `tables`; say what failed.
+
+    What the kernel writes below `root` from then on is noted in the file `written`; `folders` are those there.
+    """
     for record in json.loads(records):
         try:
             shell.user_ns[record["name"]] = _load(Path(folder) / Path(record["file"]).name, record)
@@ -32,6 +37,8 @@ def prepare(shell: Any, folder: str, records: str, tables: str) -> None:
     keeper = _Tables(Path(tables))
     for module, name in _TABLES:
         shell.display_formatter.mimebundle_formatter.for_type_by_name(module, name, keeper.keep)
+    note_events = note_writes(written, root, json.loads(folders))
+    shell.events.register("post_execute", note_events)
 
 
 def _load(path: Path, record: dict[str, Any]) -> Any:

@@ -19,6 +19,7 @@ from subagents_nb.runner.engines.base import InputFiles, PythonEnd
 from subagents_nb.runner.engines.kernel.cells import Cell
 from subagents_nb.runner.engines.kernel.made import MadeFiles
 from subagents_nb.runner.engines.kernel.record import NOTEBOOK, Record
+from subagents_nb.runner.engines.kernel.written import LOG, Written
 from subagents_nb.runner.engines.limits import CELL_SECONDS
 from subagents_nb.runner.tracking import ReadRecorder
 from subagents_nb.store.disk import Disk
@@ -41,6 +42,7 @@ class Surroundings:
     inputs: InputFiles | None
     memory_mb: int
     disk: Disk
+    alone: bool = False  # nobody else works in `cwd`: it is a worktree of the step's own
 
 
 class PythonTool:
@@ -56,7 +58,9 @@ class PythonTool:
         self._around = around
         self._keeper = keeper
         self._report = report
-        self._files = MadeFiles(around.step, around.cwd, keeper, report, reads)
+        written = Written(around.step_dir / "kernel")
+        self._reads = reads
+        self._files = MadeFiles(around.step, around.cwd, keeper, report, reads, written, alone=around.alone)
         self._record = Record(around.step_dir / NOTEBOOK, around.disk)
         self._session: Session | None = None
         self._lost = False  # a kernel went with all that it knew
@@ -90,8 +94,10 @@ class PythonTool:
             try:
                 await session.end()
             finally:
-                shutil.rmtree(self._around.step_dir / "kernel", ignore_errors=True)
-                await self._files.let_go()
+                try:
+                    await self._files.let_go()
+                finally:
+                    shutil.rmtree(self._around.step_dir / "kernel", ignore_errors=True)
 
     async def _ready(self, cell: Cell) -> Session | None:
         from subagents_nb.runner.engines.kernel.session import KernelProblem
@@ -121,7 +127,9 @@ class PythonTool:
         session = await Session.start(folder, cwd=around.cwd, environ=around.environ, memory_mb=around.memory_mb)
         inputs = around.inputs
         records = [one.model_dump(include={"name", "kind", "type", "file", "sha256"}) for one in _records(inputs)]
-        told = (str(inputs.root) if inputs is not None else "", json.dumps(records), str(tables))
+        given = str(inputs.root) if inputs is not None else ""
+        where = (str(folder / LOG), str(around.cwd), json.dumps(self._reads.folders))
+        told = (given, json.dumps(records), str(tables), *where)
         prepare = (
             "__import__('subagents_nb.runner.engines.kernel.preload', fromlist=['prepare'])"
             f".prepare(get_ipython(), {', '.join(map(repr, told))})"

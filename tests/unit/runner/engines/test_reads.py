@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from subagents_nb.domain.events import FileChanged
+from subagents_nb.domain.events import ChangedMeanwhile
 from subagents_nb.domain.reads import ReadLog
 from subagents_nb.runner.engines.native import NativeEngine
 from subagents_nb.runner.tracking import ReadRecorder
@@ -71,6 +71,6 @@ def test_an_edit_reads_what_it_could_not_change(after: Any) -> None:
 def test_a_command_is_watched(after: Any, workshop: Any) -> None:
     log = after(("bash", {"command": "cat src/a.py; cp src/b.md new.md"}))
     assert paths(log) == ["src/a.py", "src/b.md"]
-    assert log.changed == ("new.md",)
-    assert workshop.told(FileChanged) == [FileChanged("new.md")]
+    assert (log.changed, log.meanwhile) == ((), ("new.md",)), "nobody says that it was the command"
+    assert workshop.told(ChangedMeanwhile) == [ChangedMeanwhile("new.md")]
     assert log.tracked
