@@ -78,8 +78,8 @@ def _parser() -> argparse.ArgumentParser:
     retune.add_argument("--tool-timeout", metavar="TIME", help="how long one tool call may take")
     retune.add_argument("--max-requests", type=int, metavar="NUMBER", help="how often it may ask the model in all")
     retune.add_argument("--concurrency", type=int, metavar="NUMBER", help="how many steps may be at work at a time")
-    retune.add_argument("--tokens", type=float, metavar="NUMBER", help="tokens that all steps together may use")
-    retune.add_argument("--cost", type=float, metavar="DOLLARS", help="what all steps together may cost")
+    retune.add_argument("--tokens", metavar="AMOUNT", help="tokens that all steps together may use, as 200k")
+    retune.add_argument("--cost", metavar="DOLLARS", help="what all steps together may cost")
 
     chain = commands.add_parser("chain", help="launch a chain from a YAML file, as in a %%%%subagent_chain cell")
     chain.add_argument("file", help="the file; - reads from standard input")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from subagents_nb.errors import LaunchRefused, RequestError
+from subagents_nb.errors import RequestError
 
 ASKED_BY = "a terminal"
 _RETUNED: dict[str | None, str] = {
@@ -40,12 +40,12 @@ def launch_chain(options: argparse.Namespace) -> int:
     from subagents_nb.domain.plan import Origin
     from subagents_nb.notebook.chain_cell import parse
 
-    parsed = parse(_body(options.file), {}, lines_above=0)
+    parsed = parse(_body(options.file), {}, lines_above=0, lenient=True)
     how = {"model": options.model, "name": options.name, "timeout": options.timeout, "origin": Origin(surface="cli")}
-    try:
+    if parsed.faults:
+        parsed.refuse(lambda flow: launching.preflight(flow, **how).reasons)
+    with parsed.locating():
         run = launching.launch(parsed.chain, **how)
-    except LaunchRefused as refused:
-        raise LaunchRefused(parsed.located(refused.reasons)) from refused
     _say(f"{run.name} works in a process of its own. See it: subagents-nb status {run.id}")
     return 0
 

@@ -6,7 +6,7 @@ Every function takes the plain value YAML gave and returns ours, or raises `Fiel
 
 from __future__ import annotations
 
-import math
+import contextlib
 import re
 from collections.abc import Iterator
 from typing import Literal
@@ -15,6 +15,8 @@ from pydantic import ValidationError
 
 from subagents_nb.domain.agent import KNOWN_TOOLS, THINKING_LEVELS, Thinking
 from subagents_nb.domain.budgets import ToolBudget
+from subagents_nb.domain.durations import looks_like_duration, parse_duration
+from subagents_nb.domain.given import parse_flag, parse_whole
 
 AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 
@@ -41,8 +43,6 @@ TOOL_SPELLINGS: dict[str, str] = {
 _READERS = ("reader", "read-only", "readonly", "reviewer", "oracle", "scout", "researcher", "analyst")
 _WRITERS = ("writer", "worker")
 
-_UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "h": 3600.0}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|)\Z", re.ASCII)
 # A comma within brackets belongs to its item: `Bash(git add:*, git log:*)` is one.
 _ITEM = re.compile(r"(?:\([^)]*\)|[^,(]|\()+")
 _LONGEST_SHOWN = 60
@@ -146,9 +146,10 @@ def prompt_mode(value: object) -> Literal["replace", "append"]:
 
 def flag(value: object) -> bool:
     """Accept true or false; nothing means false."""
-    if value is None or isinstance(value, bool):
-        return bool(value)
-    raise FieldError(f"must be true or false, not {shown(value)}")
+    try:
+        return value is not None and parse_flag(value)
+    except ValueError as error:
+        raise FieldError(f"must be true or false, not {shown(value)}") from error
 
 
 def output_file(value: object) -> str | None:
@@ -209,36 +210,32 @@ def duration(value: object) -> float | None:
     """Accept seconds as a number, or text such as 90s, 30m, 1h, 500ms; nothing means no answer."""
     if value is None:
         return None
-    if isinstance(value, str) and (match := _DURATION.match(value.strip())):
-        value = float(match[1]) * _UNITS[match[2]]
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise FieldError(f"must be seconds, or text such as 90s, 30m or 1h, not {shown(value)}")
-    return _positive(value)
+    try:
+        return parse_duration(value)
+    except ValueError as error:
+        if isinstance(value, str) and not looks_like_duration(value):
+            raise FieldError(f"must be seconds, or text such as 90s, 30m or 1h, not {shown(value)}") from error
+        raise FieldError(f"must be above zero and at most 7 days, not {shown(value)}") from error
 
 
 def milliseconds(value: object) -> float | None:
     """Accept a whole number of milliseconds and return seconds."""
     number = whole_number(value)
-    return None if number is None else _positive(number) / 1000
+    return None if number is None else duration(min(number, 10**12) / 1000)
 
 
 def whole_number(value: object) -> int | None:
     """Accept a whole number above zero; nothing means no answer."""
     if value is None:
         return None
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            value = parse_whole(value)
     if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
         raise FieldError(f"must be a whole number above zero, not {shown(value)}")
     return value
-
-
-def _positive(value: float) -> float:
-    try:
-        seconds = float(value)
-    except OverflowError:
-        seconds = math.inf
-    if not 0 < seconds < math.inf:
-        raise FieldError(f"must be above zero and finite, not {shown(value)}")
-    return seconds
 
 
 def json_schema(value: object) -> dict[str, object] | None:

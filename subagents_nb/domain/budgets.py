@@ -7,6 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from subagents_nb.domain.base import Value
+from subagents_nb.domain.given import Real, Whole
 from subagents_nb.domain.usage import Usage
 
 # What a tool budget blocks unless it names the tools itself: looking around is what runs away (origin's default).
@@ -20,8 +21,8 @@ class ToolBudget(Value):
     The final answer is never blocked.
     """
 
-    hard: int = Field(ge=1)
-    soft: int | None = Field(default=None, ge=1)
+    hard: Whole = Field(ge=1)
+    soft: Whole | None = Field(default=None, ge=1)
     block: tuple[str, ...] = DEFAULT_BLOCKED  # "*": all tools
 
     @model_validator(mode="after")
@@ -38,8 +39,8 @@ class ToolBudget(Value):
 class Amount(Value):
     """A soft and a hard amount of one thing."""
 
-    hard: float = Field(gt=0, allow_inf_nan=False)
-    soft: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    hard: Real = Field(gt=0, allow_inf_nan=False)
+    soft: Real | None = Field(default=None, gt=0, allow_inf_nan=False)
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from subagents_nb.domain.base import Document, Value
+from subagents_nb.domain.given import Real, Whole
 from subagents_nb.domain.plan import GroupItem, PlanItem, StepItem, StepPlan, output_names
 
 Verb = Literal["stop", "interrupt", "steer", "drain", "retune", "cancel-tool", "append"]
@@ -19,11 +20,11 @@ class Retune(Value):
     """New limits for a live run; None leaves a limit as it is."""
 
     timeout_s: float | None = Field(default=None, gt=0)
-    max_requests: int | None = Field(default=None, gt=0)
+    max_requests: Whole | None = Field(default=None, gt=0)
     tool_timeout_s: float | None = Field(default=None, gt=0)
-    concurrency: int | None = Field(default=None, gt=0)  # steps at work at a time
-    tokens: float | None = Field(default=None, gt=0)  # hard amounts of the usage budget
-    cost_usd: float | None = Field(default=None, gt=0)
+    concurrency: Whole | None = Field(default=None, gt=0)  # steps at work at a time
+    tokens: Real | None = Field(default=None, gt=0)  # hard amounts of the usage budget
+    cost_usd: Real | None = Field(default=None, gt=0)
 
     @property
     def changes(self) -> dict[str, float]:

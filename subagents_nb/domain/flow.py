@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import ConfigDict, Field
 
 from subagents_nb.domain.base import Value
+from subagents_nb.domain.given import Real, Time, Whole
 
 DEFAULT_CONCURRENCY = 4
 MAX_CONCURRENCY = 64
@@ -34,17 +35,17 @@ class Step(_Composed):
     label: str | None = None
     model: str | None = None
     thinking: str | None = None
-    temperature: float | None = None
+    temperature: Real | None = None
     output_schema: dict[str, Any] | None = None
     schema_name: str | None = None
-    timeout: float | str | None = None
-    tool_timeout: float | str | None = None
-    max_requests: int | None = None
+    timeout: Time | None = None
+    tool_timeout: Time | None = None
+    max_requests: Whole | None = None
     output: str | bool | None = None  # a file for the answer; False: none, even if the agent names one
     output_mode: Literal["inline", "file-only"] | None = None
     reads: tuple[str, ...] | Literal[False] | None = None
     progress: bool | None = None
-    count: int = 1  # in a parallel group: so many copies
+    count: Whole = 1  # in a parallel group: so many copies
     acceptance: Any = None
     gate: str | None = None
     tool_budget: Any = None
@@ -57,7 +58,7 @@ class Parallel(_Composed):
     """Steps that are at work at the same time."""
 
     steps: tuple[Step, ...]
-    concurrency: int | None = None
+    concurrency: Whole | None = None
     fail_fast: bool = False  # after the first failure start no further sibling
     on_failure: OnFailure = "stop"  # what a failed child means for the rest of the chain
     as_: str | None = Field(default=None, alias="as")
@@ -77,13 +78,13 @@ class Expand(_Composed):
 
     from_: Source = Field(alias="from")
     each: Step
-    max_items: int | None = None
+    max_items: Whole | None = None
     item: str = "item"
     key: str | None = None  # a JSON Pointer inside the item; None: its number
     on_empty: Literal["skip", "fail"] = "skip"
     as_: str | None = Field(default=None, alias="as")
     collect_schema: dict[str, Any] | None = None
-    concurrency: int | None = None
+    concurrency: Whole | None = None
     fail_fast: bool = False
     on_failure: OnFailure = "stop"
     label: str | None = None

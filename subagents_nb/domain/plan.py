@@ -14,6 +14,7 @@ from subagents_nb.domain.budgets import ToolBudget, UsageBudget
 from subagents_nb.domain.defaults import LaunchDefaults
 from subagents_nb.domain.experiments import ExperimentPart
 from subagents_nb.domain.flow import Chain, OnFailure
+from subagents_nb.domain.given import Real, Time, Whole
 from subagents_nb.domain.goingon import GoingOn
 from subagents_nb.domain.ids import short_id
 from subagents_nb.domain.inputs import InputRecord
@@ -46,25 +47,27 @@ class LaunchRequest(Value):
     task: str
     agent: str | None = None
     name: str | None = None
+    as_: str | None = None  # how a single step calls its output
+    label: str | None = None  # and what views call the step
     model: str | None = None
     thinking: str | None = None
-    temperature: float | None = None
+    temperature: Real | None = None
     output_schema: dict[str, Any] | None = None
     schema_name: str | None = None
     cwd: str | None = None
-    timeout: float | str | None = None
-    tool_timeout: float | str | None = None
-    max_requests: int | None = None
+    timeout: Time | None = None
+    tool_timeout: Time | None = None
+    max_requests: Whole | None = None
     output: str | bool | None = None
     output_mode: Literal["inline", "file-only"] | None = None
-    reads: tuple[str, ...] | None = None
+    reads: tuple[str, ...] | Literal[False] | None = None
     progress: bool | None = None
     acceptance: Any = None
     gate: str | None = None
     tool_budget: Any = None
     usage_budget: Any = None
     worktree: Any = None
-    max_children: int | None = None  # the fan-out budget of the run
+    max_children: Whole | None = None  # the fan-out budget of the run
     inputs: tuple[InputRecord, ...] = ()  # values of the notebook, made into files already
     experiment: ExperimentPart = ExperimentPart()
     flow: Chain | None = None  # then `task` and the fields above are what its steps leave open

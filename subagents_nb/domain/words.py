@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 
+from subagents_nb.domain.durations import MAX_TIMEOUT_S as MAX_TIMEOUT_S
+from subagents_nb.domain.durations import parse_duration as parse_duration
 from subagents_nb.domain.records import Usage
 
-_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|)\s*\Z")
-_UNIT = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-MAX_TIMEOUT_S = 7 * 24 * 3600.0
 # C0 and C1 controls apart from tab and newline, bidirectional overrides, zero-width marks.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]")
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
@@ -64,26 +63,6 @@ def ago(seconds: float) -> str:
         if seconds >= least:
             return f"{seconds / unit:.0f} {word} ago"
     return "just now" if seconds < 5 else f"{seconds:.0f} s ago"
-
-
-def parse_duration(value: float | int | str) -> float:
-    """Read a duration in seconds from a number or from `45`, `45s`, `30m`, `1.5h`.
-
-    Raises:
-        ValueError: it is no duration, not positive, or longer than seven days.
-    """
-    if isinstance(value, bool):
-        raise ValueError("a timeout is a number of seconds, not true or false")
-    if isinstance(value, int | float):
-        seconds = float(min(value, MAX_TIMEOUT_S + 1))  # an int may be too large for a float
-    else:
-        match = _DURATION.match(value)
-        if match is None:
-            raise ValueError(f"{value!r} is no timeout; write seconds (90) or 90s, 30m, 1.5h")
-        seconds = float(match[1]) * _UNIT[match[2]]
-    if not 0 < seconds <= MAX_TIMEOUT_S:
-        raise ValueError(f"a timeout must be more than 0 and at most 7 days, not {value!r}")
-    return seconds
 
 
 def plain(text: str) -> str:

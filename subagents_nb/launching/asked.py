@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
 from subagents_nb.domain.experiments import ExperimentPart
 from subagents_nb.domain.flow import Step
 from subagents_nb.domain.plan import LaunchRequest, Origin
+from subagents_nb.domain.words import one_line
 from subagents_nb.errors import LaunchRefused, RequestError
 from subagents_nb.launching.experiment import experiment_part
 from subagents_nb.launching.flows import FlowLike, as_chain, types_of
 from subagents_nb.launching.inputs import Given, gather
+from subagents_nb.launching.refusing import said_of
 from subagents_nb.launching.schemas import OutputType, output_type
 from subagents_nb.launching.whence import origin_here
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A launch as it was asked for, and the types its outputs are to come back as."""
+    """A launch as it was asked for, and the types its outputs are to come back as.
+
+    `reasons` say which arguments make no sense by themselves; the request is that of the others, so that what speaks
+    against those can be told beside them.
+    """
 
     request: LaunchRequest
     output_type: OutputType | None
     output_types: Mapping[str | int, OutputType]
     inputs: tuple[Given, ...] = ()
+    reasons: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -39,7 +48,7 @@ class Asked:
         schema: Any = None,
         schema_name: str | None = None,
         cwd: str | os.PathLike[str] | None = None,
-        reads: Sequence[str] | None = None,
+        reads: Sequence[str] | Literal[False] | None = None,
         tags: Sequence[str] = (),
         experiment: str | ExperimentPart | None = None,
         params: Mapping[str, Any] | None = None,
@@ -52,20 +61,9 @@ class Asked:
         """Read the arguments of a launch.
 
         Raises:
-            LaunchRefused: they make no sense by themselves.
+            LaunchRefused: it is nothing that can be launched.
         """
         origin = origin or origin_here()
-        kind = None
-        if schema is not None:
-            try:
-                kind = output_type(schema, name=schema_name)
-            except RequestError as error:
-                raise LaunchRefused([str(error)]) from error
-        if any(isinstance(others.get(name), bool) for name in ("timeout", "tool_timeout")):
-            raise LaunchRefused(["a timeout is a number of seconds, not true or false"])
-        for name, given in (("tags", tags), ("reads", reads)):
-            if isinstance(given, str):
-                raise LaunchRefused([f"{name} is a list of words: write {name}=[{given!r}]"])
         flow = None
         if agent is not None and not isinstance(agent, str):
             if isinstance(agent, Step) and agent.count == 1:
@@ -75,48 +73,79 @@ class Asked:
                     "notes": notes,
                     "origin": origin,
                     "tags": tags,
+                    "reads": reads,
+                    "schema_name": schema_name,
                 }
                 about |= {"inputs": inputs, "max_input_mb": max_input_mb}
                 return cls._single(agent, task, schema=schema, cwd=cwd, **about, **others)
             flow, agent = as_chain(agent, task), None
-        kept = gather(inputs, max_input_mb)
-        try:
-            request = LaunchRequest(
-                agent=agent,
-                task="" if task is None else task,
-                output_schema=kind.schema_ if kind else None,
-                schema_name=kind.name if kind else None,
-                cwd=os.fspath(cwd) if cwd is not None else None,
-                reads=None if reads is None else tuple(reads),
-                tags=tuple(tags),
-                inputs=tuple(one.record for one in kept),
-                experiment=experiment_part(
-                    experiment, params, notes, origin=origin, cwd=Path(cwd) if cwd else somewhere()
-                ),
-                origin=origin,
-                flow=flow,
-                **others,
-            )
-        except (ValidationError, TypeError) as error:
-            raise LaunchRefused(_wrong_types(error)) from error
-        return cls(request, kind, {} if flow is None else types_of(flow), kept)
+        faults = _Faults()
+        kind = None if schema is None else faults.tried(lambda: output_type(schema, name=schema_name))
+        kept = faults.tried(lambda: gather(inputs, max_input_mb)) or ()
+        where = faults.tried(lambda: Path(cwd)) if cwd else None
+        part = faults.tried(lambda: experiment_part(experiment, params, notes, origin=origin, cwd=where or somewhere()))
+        fields: dict[str, Any] = {
+            "agent": agent,
+            "task": "" if task is None else task,
+            "output_schema": kind.schema_ if kind else None,
+            "schema_name": kind.name if kind else None,
+            "cwd": os.fspath(where) if where is not None else None,
+            "reads": reads if reads is None or reads is False else faults.words("reads", reads),
+            "tags": faults.words("tags", tags),
+            "inputs": tuple(one.record for one in kept),
+            "experiment": part or ExperimentPart(),
+            "origin": origin,
+            "flow": flow,
+            **others,
+        }
+        request = faults.request(fields)
+        return cls(request, kind, {} if flow is None else types_of(flow), kept, tuple(dict.fromkeys(faults.found)))
 
     @classmethod
     def _single(cls, step: Step, task: str | None, **options: Any) -> Asked:
         """One step by itself is a plain run: what the step leaves open comes from the launch."""
-        fields = step.model_dump(exclude={"as_", "label", "count", "output_schema", "agent", "task"}, exclude_none=True)
+        fields = step.model_dump(exclude={"count", "output_schema", "agent", "task"}, exclude_none=True)
         schema = step.output_type if step.output_type is not None else step.output_schema
         given = {name: value for name, value in options.items() if value is not None}
         return cls.of(step.agent, step.task if step.task is not None else task, **{"schema": schema, **given, **fields})
 
 
-def _wrong_types(error: ValidationError | TypeError) -> list[str]:
-    if isinstance(error, TypeError):
-        return [f"an argument has the wrong type: {error}"]
-    found = error.errors(include_url=False)
-    return list(
-        {str(e["loc"][0]): f"{e['loc'][0]}: {e['msg']}, not {type(e['input']).__name__}" for e in found}.values()
-    )
+@dataclass(slots=True)
+class _Faults:
+    """What is wrong with the arguments; reading goes on without them."""
+
+    found: list[str] = field(default_factory=list)
+
+    def tried(self, make: Callable[[], T]) -> T | None:
+        try:
+            return make()
+        except LaunchRefused as refused:
+            self.found.extend(refused.reasons)
+        except RequestError as error:
+            self.found.append(str(error))
+        except (TypeError, ValueError) as error:
+            self.found.append(f"an argument has the wrong type: {error}")
+        return None
+
+    def words(self, name: str, given: Any) -> tuple[str, ...]:
+        if isinstance(given, str):
+            self.found.append(f"{name} is a list of words: write {name}=[{given!r}]")
+        elif given is not None:
+            words: list[Any] = list(given) if isinstance(given, Iterable) else [None]
+            if all(isinstance(one, str | os.PathLike) for one in words):
+                return tuple(os.fspath(one) for one in words)
+            self.found.append(f"{name} is a list of words, not {one_line(repr(given), 60)}")
+        return ()
+
+    def request(self, fields: dict[str, Any]) -> LaunchRequest:
+        """Return the request of what can be read; what can't counts as not given."""
+        try:
+            return LaunchRequest(**fields)
+        except ValidationError as error:
+            wrong = {str(fault["loc"][0]): fault for fault in error.errors(include_url=False)}
+        self.found.extend(said_of(fault) for fault in wrong.values())
+        kept = {name: value for name, value in fields.items() if name not in wrong}
+        return LaunchRequest(**{"task": "-", **kept})  # a task that is none was told already
 
 
 def somewhere() -> Path:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from pydantic import ValidationError
+
 from subagents_nb.domain.control import ControlAnswer, Retune, Verb
+from subagents_nb.domain.given import parse_amount
 from subagents_nb.domain.plan import Origin
 from subagents_nb.domain.questions import Question
 from subagents_nb.domain.snapshot import Snapshot
@@ -92,8 +95,8 @@ class Controls:
         max_requests: int | None = None,
         tool_timeout: float | str | None = None,
         concurrency: int | None = None,
-        tokens: float | None = None,
-        cost_usd: float | None = None,
+        tokens: float | str | None = None,
+        cost_usd: float | str | None = None,
         asked_by: str = _PYTHON,
     ) -> ControlAnswer | None:
         """Change the limits of the live run; the change is recorded beside its contract, with who and when.
@@ -110,11 +113,14 @@ class Controls:
                 max_requests=max_requests,
                 tool_timeout_s=None if tool_timeout is None else parse_duration(tool_timeout),
                 concurrency=concurrency,
-                tokens=tokens,
-                cost_usd=cost_usd,
+                tokens=_amount(tokens, "tokens"),
+                cost_usd=_amount(cost_usd, "usd"),
             )
-        except ValueError as error:
-            raise RequestError(str(error).splitlines()[0]) from error
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise RequestError(f"{first['loc'][0]}: {first['msg'].removeprefix('Value error, ')}.") from error
+        except (ValueError, TypeError) as error:
+            raise RequestError(f"{error}.") from error
         return self._ask("retune", asked_by=asked_by, retune=change)
 
     def cancel_tool(self, call_id: str, *, asked_by: str = _PYTHON) -> None:
@@ -199,3 +205,12 @@ class Controls:
 
     def _current(self) -> Snapshot:
         return FileRuns(self._home).snapshot(self.id)
+
+
+def _amount(given: float | str | None, unit: str) -> float | None:
+    if not isinstance(given, str):
+        return given
+    amount, named = parse_amount(given)
+    if named not in ("", unit):
+        raise ValueError(f"{given!r} is an amount of {'money' if named == 'usd' else named}")
+    return amount

@@ -37,7 +37,7 @@ def gather_facts(
     try:
         absolute = _absolute(cwd)
         problem = _cwd_problem(absolute, asked=str(cwd) if cwd is not None else None)
-        store = _store_from(absolute)
+        store = _store_from(absolute) if problem is None else None
         if problem is None and store is not None and store.partition(os.sep)[0] in (".", ".."):
             problem, store = _within_the_store(absolute), None
     except FileNotFoundError:

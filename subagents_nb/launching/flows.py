@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from subagents_nb.domain.flow import Attached, Chain, Expand, OnFailure, Parallel, Source, Step
+from subagents_nb.domain.given import nearest
 from subagents_nb.domain.plan import LaunchRequest
 from subagents_nb.errors import LaunchRefused, RequestError
 from subagents_nb.launching.controls import Controls
@@ -198,9 +199,16 @@ def _made(kind: type[M], what: str, fields: Mapping[str, Any]) -> M:
     try:
         return kind(**fields)
     except ValidationError as error:
-        reasons = []
+        reasons, told = [], set[str]()
         for fault in error.errors(include_url=False):
-            where = ".".join(str(part).rstrip("_") for part in fault["loc"] if not isinstance(part, int)) or "it"
-            text = "there is no such option" if fault["type"] == "extra_forbidden" else fault["msg"]
+            parts = [str(part).rstrip("_") for part in fault["loc"] if not isinstance(part, int)]
+            where = (parts[0] if kind is Step else ".".join(parts)) if parts else "it"  # the rest names a kind of value
+            if where in told:
+                continue
+            told.add(where)
+            text = fault["msg"].removeprefix("Value error, ")
+            if fault["type"] == "extra_forbidden":
+                near = nearest(where, (name.rstrip("_") for name in kind.model_fields))
+                text = f"there is no such option{f'; did you mean {near}?' if near else ''}"
             reasons.append(f"{what}: {where}: {text}")
         raise LaunchRefused(list(dict.fromkeys(reasons))) from error

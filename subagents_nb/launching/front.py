@@ -170,11 +170,7 @@ def launch(
         max_input_mb=max_input_mb,
         origin=origin,
     )
-    planned = plan_launch(asked.request)
-    if faults := _live_faults(max_live):
-        raise LaunchRefused((*planned.reasons, *faults))
-    limit = min(planned.settings.max_live_runs, max_live or planned.settings.max_live_runs)
-    policy = policy_of(reuse, planned.settings.reuse, fresh=fresh)
+    planned, limit, policy = _looked_at(asked, max_live=max_live, reuse=reuse, fresh=fresh)
     draft = planned.draft
     if draft is None or planned.reasons:
         match = _instead(planned, policy)
@@ -196,15 +192,12 @@ def launch(
 
 def preflight(agent: str | FlowLike | None = None, task: str | None = None, **options: Any) -> Preflight:
     """Say what `launch` with the same arguments would do, without doing it."""
+    how = {"max_live": options.pop("max_live", None), "reuse": options.pop("reuse", None)}
+    fresh = bool(options.pop("fresh", False))
     for name in ("queue", "wait"):
         options.pop(name, None)
-    live_faults = _live_faults(options.pop("max_live", None))
-    reuse, fresh = options.pop("reuse", None), bool(options.pop("fresh", False))
     try:
-        planned = plan_launch(Asked.of(agent, task, **options).request)
-        if live_faults:
-            return Preflight(None, (*planned.reasons, *live_faults))
-        policy = policy_of(reuse, planned.settings.reuse, fresh=fresh)
+        planned, _, policy = _looked_at(Asked.of(agent, task, **options), fresh=fresh, **how)
         match = _instead(planned, policy) if planned.reasons else _found(planned, policy)
     except LaunchRefused as refused:
         return Preflight(None, refused.reasons)
@@ -289,7 +282,24 @@ def _instead(planned: Planned, policy: ReusePolicy) -> Match:
     return NO_MATCH
 
 
-def _live_faults(asked: Any) -> list[str]:
-    if asked is not None and (isinstance(asked, bool) or not isinstance(asked, int) or asked < 1):
-        return [f"max_live is a number of 1 or more, not {asked!r}"]
-    return []
+def _looked_at(
+    asked: Asked, *, max_live: int | None, reuse: str | None, fresh: bool
+) -> tuple[Planned, int, ReusePolicy]:
+    """Return the plan of a launch, how many runs may be live beside it, and what may stand in for it.
+
+    Raises:
+        LaunchRefused: it makes no sense; with everything that speaks against it.
+    """
+    planned = plan_launch(asked)
+    reasons: list[str] = []
+    policy: ReusePolicy = planned.settings.reuse
+    if max_live is not None and (isinstance(max_live, bool) or not isinstance(max_live, int) or max_live < 1):
+        reasons.append(f"max_live is a number of 1 or more, not {max_live!r}")
+    try:
+        policy = policy_of(reuse, policy, fresh=fresh)
+    except LaunchRefused as refused:
+        reasons.extend(refused.reasons)
+    if reasons or planned.senseless:
+        raise LaunchRefused(list(dict.fromkeys([*planned.reasons, *reasons])))
+    limit = planned.settings.max_live_runs
+    return planned, limit if max_live is None else min(limit, max_live), policy

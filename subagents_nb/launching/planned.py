@@ -18,7 +18,7 @@ from subagents_nb.domain.settings import Settings
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import RunState
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError
-from subagents_nb.launching.asked import somewhere
+from subagents_nb.launching.asked import Asked, somewhere
 from subagents_nb.launching.facts import gather_facts
 from subagents_nb.launching.flows import models_of
 from subagents_nb.launching.gitfacts import worktrees_of
@@ -44,22 +44,23 @@ class Planned:
     reasons: tuple[str, ...]
     catalog: AgentCatalog
     settings: Settings
+    senseless: bool = False  # what was asked for can't be asked anywhere, so nothing can stand in
 
 
-def plan_launch(request: LaunchRequest) -> Planned:
+def plan_launch(asked: Asked) -> Planned:
     """Return the plan of a launch.
 
     Raises:
-        LaunchRefused: where it is to work can't be used, or its settings can't.
+        LaunchRefused: its settings can't be used.
     """
-    request, attached = _attach(request)
+    request, attached, lost = _attach(asked.request)
     facts = gather_facts(request.cwd, environ=os.environ, models=models_of(request), worktrees=worktrees_of(request))
     facts = facts.model_copy(update={"attached_schema": attached})
     base = Path(facts.cwd) if facts.cwd_problem is None else somewhere()
     try:
         settings = load_settings(base, environ=os.environ, reserved=PROVIDER_NAMES)
     except RequestError as error:
-        raise LaunchRefused(getattr(error, "reasons", (str(error),))) from error
+        raise LaunchRefused([*asked.reasons, *getattr(error, "reasons", (str(error),))]) from error
     catalog = discover(base, registered=registered_agents())
     draft: Draft | None = None
     try:
@@ -67,6 +68,10 @@ def plan_launch(request: LaunchRequest) -> Planned:
         reasons = (*draft.start_problems, *price_problems(draft, draft.usage_budget))
     except LaunchRefused as refused:
         reasons = refused.reasons
+    if lost:
+        reasons = (lost, *(reason for reason in reasons if not reason.startswith(_NOT_ATTACHED)))
+    if asked.reasons or lost:
+        return Planned(None, (), (*asked.reasons, *reasons), catalog, settings, senseless=True)
     others = tuple(_others(draft, request, catalog, settings, facts))
     return Planned(draft, others, tuple(reasons), catalog, settings)
 
@@ -96,24 +101,31 @@ def _models_used() -> list[ModelChoice]:
     return []
 
 
-def _attach(request: LaunchRequest) -> tuple[LaunchRequest, dict[str, Any] | None]:
-    """Find the run that a chain begins with by its name; return the request with its id, and its answer's schema."""
+_FIRST = "step 1 (attached run): "
+_NOT_ATTACHED = f"{_FIRST}there is no run"  # as planning says it, which can't look
+
+
+def _attach(request: LaunchRequest) -> tuple[LaunchRequest, dict[str, Any] | None, str]:
+    """Find the run that a chain begins with by its name.
+
+    Return the request with its id, its answer's schema, and why it can't be found.
+    """
     flow = request.flow
     first = flow.items[0] if flow is not None and flow.items else None
     if flow is None or not isinstance(first, Attached):
-        return request, None
+        return request, None, ""
     home = open_home(create=False)
     try:
         run_id = meant_run(home, first.run)
     except RequestError as error:
-        raise LaunchRefused([f"step 1 (attached run): {error}"]) from error
+        return request, None, f"{_FIRST}{error}"
     snapshot = FileRuns(home).snapshot(run_id, whole=True)
-    if (problem := _no_answer(snapshot)) is not None:
-        raise LaunchRefused([f"step 1 (attached run): {problem}"])
+    problem = _no_answer(snapshot)
     plan = snapshot.plan
     schema = plan.steps[-1].output_schema if plan is not None and plan.steps and not plan.is_flow else None
     items = (first.model_copy(update={"run": run_id}), *flow.items[1:])
-    return request.model_copy(update={"flow": flow.model_copy(update={"items": items})}), schema
+    request = request.model_copy(update={"flow": flow.model_copy(update={"items": items})})
+    return request, schema, f"{_FIRST}{problem}" if problem is not None else ""
 
 
 def _no_answer(snapshot: Snapshot) -> str | None:

@@ -22,6 +22,7 @@ from subagents_nb.launching.begin import begin
 from subagents_nb.launching.facts import gather_facts
 from subagents_nb.launching.inputs import given_again
 from subagents_nb.launching.prices import price_problems
+from subagents_nb.launching.refusing import said_of
 from subagents_nb.launching.whence import origin_here
 from subagents_nb.planning.chain_revival import appended_to, draft_whole, numbers, step_of
 from subagents_nb.planning.revival import Revival, draft_revival, same_agents
@@ -60,7 +61,10 @@ def resume(
     plan = _plan_of(snapshot)
     appended = _appended_to(home, plan)
     limits = {"timeout": timeout, "max_requests": max_requests, "usage_budget": usage_budget}
-    revival = Revival.model_validate({"text": text, "name": name, **limits, "origin": origin or origin_here()})
+    try:
+        revival = Revival.model_validate({"text": text, "name": name, **limits, "origin": origin or origin_here()})
+    except ValidationError as error:
+        raise LaunchRefused([said_of(fault) for fault in error.errors(include_url=False)]) from error
     if plan.is_flow and step is None:
         draft, agents = _whole(home, plan, appended, snapshot, revival)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +14,7 @@ from subagents_nb.errors import LaunchRefused, RequestError
 
 Path: TypeAlias = "tuple[str | int, ...]"
 T = TypeVar("T")
+UNTOLD = "-"  # in place of a task whose fault was told already
 
 _TEXTS = {
     "agent",
@@ -59,7 +61,7 @@ class CellReader:
     faults: list[tuple[int, str]] = field(default_factory=list)
 
     def fields(self, given: object, path: Path, known: Sequence[str], what: str) -> Fields:
-        """Return a mapping by our names of its keys; unknown and doubled keys are refused."""
+        """Return a mapping by our names of its keys; unknown and doubled keys are faults, and left out."""
         if not isinstance(given, Mapping):
             self.refuse(path, f"{what} is a mapping of keys, not {shown(given)}")
         found = Fields({}, {}, path)
@@ -71,35 +73,49 @@ class CellReader:
                 self.note((*path, key), f"{key!r} says the same as {found.keys[name]!r}; keep one of them")
             else:
                 found.values[name], found.keys[name] = value, str(key)
-        if any(named(str(key)) not in known for key in given):
-            raise Refused
         return found
 
     def texts(self, given: Fields) -> None:
-        """Fill in the texts, and refuse what should be one and is none."""
+        """Fill in the texts; what should be one and is none is a fault, and counts as not given."""
         for name, value in list(given.values.items()):
             if name in _TEXTS and value is None:
                 del given.values[name]
             elif name in _TEXTS and not isinstance(value, str):
                 kind = "YAML takes braces for a mapping; " if isinstance(value, Mapping) else ""
-                self.refuse(given.at(name), f"{given.keys[name]} is text, not {shown(value)}; {kind}put it in quotes")
+                self.note(given.at(name), f"{given.keys[name]} is text, not {shown(value)}; {kind}put it in quotes")
+                self.leave_out(given, name)
             elif isinstance(value, str) and self.fill is not None:
                 try:
                     given.values[name] = self.fill(value)
                 except Exception as error:  # noqa: BLE001 - whatever filling in refuses is a fault of this line
-                    self.refuse(given.at(name), str(error))
+                    self.note(given.at(name), str(error))
 
-    def composed(self, make: Callable[[], T], given: Fields) -> T:
-        """Return what was composed; what its parts refuse is told at their keys."""
+    def leave_out(self, given: Fields, name: str) -> None:
+        """Go on without a value whose fault was told; a task is never missed for it."""
+        given.values.pop(name, None)
+        if name == "task":
+            given.values[name] = UNTOLD
+
+    def composed(self, make: Callable[..., T], given: Fields, options: Mapping[str, Any] | None = None) -> T:
+        """Return what was composed of the options; what its parts refuse is told at their keys.
+
+        It is made without those then, so that the rest of it can be planned.
+        """
+        left = dict(options or {})
         try:
-            return make()
+            return make(**left)
         except LaunchRefused as refused:
             for reason in refused.reasons:
                 _, _, rest = reason.partition(": ")
                 name, _, text = rest.partition(": ")
                 self.note(given.at(name), f"{given.keys[name]}: {text}" if name in given.keys else reason)
+                for known in (name, f"{name}_"):
+                    left.pop(known, None)
         except RequestError as error:
             self.note(given.path, str(error))
+        if len(left) < len(options or {}):
+            with contextlib.suppress(RequestError):
+                return make(**left)
         raise Refused
 
     def tried(self, make: Callable[[], T]) -> T | None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
+from IPython.core.error import UsageError
 from IPython.core.magic import Magics, magics_class
 
-from subagents_nb.notebook.options import FOREVER, HelpShown, MagicParser
+from subagents_nb.errors import LaunchRefused, RequestError
+from subagents_nb.notebook.options import FOREVER, HelpShown, MagicParser, split_text
 from subagents_nb.notebook.parsers import PARSERS
 
 ASKED_BY = "a cell"
+T = TypeVar("T")
+_SEE_HELP = re.compile(r"\.? See %%?\w+ -h\.\Z|\.\Z")
+_OF_MAGIC = re.compile(r"\A%%?\w+: ")
 
 
 @magics_class
@@ -63,7 +69,7 @@ class CellMagics(Magics):
             UsageError: the line can't be understood, or there is no text.
         """
         if cell is None:
-            line, cell = split_line(line)
+            line, cell = split_text(line)
         options = self._read(magic, line)
         if options is not None and cell is None:
             name = magic.removeprefix("%")
@@ -71,10 +77,45 @@ class CellMagics(Magics):
         return options, cell or ""
 
 
-def split_line(line: str) -> tuple[str, str | None]:
-    """Split a line magic at ` -- `: what stands behind it is the text, verbatim."""
-    head, found, text = f" {line} ".partition(" -- ")
-    return (head.strip(), text.strip()) if found else (line, None)
+class Faults:
+    """What is wrong with a cell, gathered: all of it is told at once, with what planning has against the rest."""
+
+    def __init__(self) -> None:
+        self._found: list[Exception] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def tried(self, make: Callable[[], T], instead: Any = None) -> Any:
+        """Return what was made; something else once its fault was noted."""
+        try:
+            return make()
+        except (UsageError, RequestError) as error:
+            self._found.append(error)
+            return instead
+
+    def refuse(self, others: Callable[[], Iterable[str]] = tuple) -> None:
+        """Refuse if anything was found, and then say too what `others` finds.
+
+        Raises:
+            UsageError: the one fault there is.
+            LaunchRefused: all of them.
+        """
+        if not self._found:
+            return
+        reasons = [reason for error in self._found for reason in _reasons(error)]
+        reasons += [reason for reason in others() if reason not in reasons]
+        if len(reasons) == 1:
+            raise self._found[0]
+        raise LaunchRefused(reasons)
+
+
+def _reasons(error: Exception) -> Iterable[str]:
+    found = getattr(error, "reasons", None)
+    if isinstance(found, tuple):
+        return found
+    text = _SEE_HELP.sub("", str(error))
+    return [_OF_MAGIC.sub("", text)]
 
 
 def patience(parser: MagicParser, wait: str | None) -> str | float | None:
@@ -101,25 +142,33 @@ def number(parser: MagicParser, flag: str, given: str | None, *, least: int = 1)
     """
     if given is None:
         return None
-    if not given.isdecimal() or int(given) < least:
+    from subagents_nb.domain.given import parse_whole
+
+    try:
+        found = parse_whole(given)
+    except ValueError:
+        found = -1
+    if found < least:
         parser.error(f"{flag}: {given!r} is no number of {least} or more")
-    return int(given)
+    return found
 
 
-def amount(parser: MagicParser, flag: str, given: str | None) -> float | None:
-    """Return a flag's amount, as 200000, 200k, 1.5M or $2.
+def amount(parser: MagicParser, flag: str, given: str | None, unit: str = "") -> float | None:
+    """Return a flag's amount, as 200000, 200k or 1.5M, of `tokens` or `usd`, as $2; of nothing else, if no unit is.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is none, or one of another thing.
     """
     if given is None:
         return None
-    text = given.strip().lstrip("$").replace(",", "").replace("_", "").upper()
-    scale = {"K": 1e3, "M": 1e6}.get(text[-1:], 1.0)
+    from subagents_nb.domain.given import parse_amount
+
     try:
-        found = float(text[:-1] if scale > 1 else text) * scale
-    except ValueError:
-        found = 0.0
+        found, named = parse_amount(given)
+    except ValueError as error:
+        parser.error(f"{flag}: {error}")
+    if named not in ("", unit):
+        parser.error(f"{flag}: {given!r} is an amount of {'money' if named == 'usd' else named}, and that takes none")
     if not 0 < found < float("inf"):
         parser.error(f"{flag}: {given!r} is no amount above 0")
     return found

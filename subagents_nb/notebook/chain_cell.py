@@ -5,8 +5,10 @@ Every fault is told with its line, those that planning finds too. Keys may be in
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +17,7 @@ from subagents_nb.domain.flow import Attached, Chain, Expand, Parallel, Step
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.launching import Run
 from subagents_nb.launching.flows import chain, expand, parallel, step
-from subagents_nb.notebook.cell_fields import CellReader, Fields, Path, Refused, named, shown
+from subagents_nb.notebook.cell_fields import UNTOLD, CellReader, Fields, Path, Refused, named, shown
 
 _STEP = (
     "agent", "task", "as", "label", "model", "thinking", "temperature", "schema", "timeout", "tool_timeout",
@@ -32,20 +34,45 @@ _WHOLE = ("task", "steps", "attach")
 _LINE = re.compile(r"\A(.*) \(line (\d+)\)\Z", re.DOTALL)
 _PLACE = re.compile(r"step (\d+)(\.\d+)?\b")
 _OF_THE_RUN = ("can't name a run", "working directory", "usage_budget", "max_children", "runs are live")
+_OF_A_HOLE = ("names no earlier output", "there is no earlier output", "can't begin with a fan-out")
+ANY_OBJECT: dict[str, Any] = {"type": "object"}  # in place of a schema whose fault was told already
 _QUOTE = "put text that holds a colon, a # or braces in quotes, or behind | on lines of its own"
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A chain, and in which line of the cell each of its items and steps begins: `2` and `2.1` as planning counts."""
+    """A chain, and in which line of the cell each of its items and steps begins: `2` and `2.1` as planning counts.
+
+    With `faults`, each with its line, the chain is what could be read; `holes` are the places of items that could not.
+    """
 
     chain: Chain
     lines: Mapping[str, int]
+    faults: tuple[tuple[int, str], ...] = ()
+    holes: frozenset[str] = frozenset()
 
     def located(self, reasons: Iterable[str]) -> list[str]:
-        """Return the reasons of planning, each with the line that it is about, in the order of the lines."""
-        found = [(self._line_of(reason), reason) for reason in reasons]
-        return [f"line {at}: {reason}" if at else reason for at, reason in sorted(found, key=lambda one: one[0])]
+        """Return the faults and the reasons of planning, each with the line it is about, in the order of the lines."""
+        found = [*self.faults, *((self._line_of(reason), reason) for reason in reasons if not self._follows(reason))]
+        told = [f"line {at}: {text}" if at else text for at, text in sorted(found, key=lambda one: one[0])]
+        return list(dict.fromkeys(told))
+
+    @contextlib.contextmanager
+    def locating(self) -> Iterator[None]:
+        """Tell what is refused inside with the lines that it is about."""
+        try:
+            yield
+        except LaunchRefused as refused:
+            raise type(refused)(self.located(refused.reasons)) from refused
+
+    def refuse(self, against: Callable[[Chain], Iterable[str]]) -> None:
+        """Refuse if there are faults, and then say too what planning has against the rest.
+
+        Raises:
+            LaunchRefused: with all of it.
+        """
+        if told := self.located(against(self.chain)):
+            raise LaunchRefused(told)
 
     def _line_of(self, reason: str) -> int:
         match = _PLACE.match(reason)
@@ -53,6 +80,13 @@ class Parsed:
             return self.lines.get(match[1] + (match[2] or ""), self.lines.get(match[1], 0))
         alone = len(self.chain.items) == 1 and isinstance(self.chain.items[0], Step)
         return self.lines.get("1", 0) if alone and not any(text in reason for text in _OF_THE_RUN) else 0
+
+    def _follows(self, reason: str) -> bool:
+        """Whether a reason only follows from what could not be read."""
+        match = _PLACE.match(reason)
+        return bool(self.holes) and (
+            match is None or match[1] in self.holes or any(text in reason for text in _OF_A_HOLE)
+        )
 
 
 def parse(
@@ -62,6 +96,7 @@ def parse(
     agent: str | None = None,
     fill: Callable[[str], str] | None = None,
     lines_above: int = 1,
+    lenient: bool = False,
 ) -> Parsed:
     """Read a chain from YAML.
 
@@ -71,6 +106,7 @@ def parse(
         agent: whom a step means that names no agent; the default of the settings if None.
         fill: what is done with every text, once the YAML was read: what it puts in can't become a key or a step.
         lines_above: how many lines the cell has above the body.
+        lenient: return what could be read with the faults of the rest, so that planning can add its own.
 
     Raises:
         LaunchRefused: with all faults, each with its line.
@@ -84,10 +120,10 @@ def parse(
         raise LaunchRefused([f"line {at}: {text}{hint}"]) from None
     reader = _ChainReader(lines, fill, namespace=namespace, agent=agent)
     made = reader.whole(data)
-    if reader.faults or made is None:
-        faults = sorted(reader.faults, key=lambda one: one[0])
-        raise LaunchRefused(list(dict.fromkeys(f"line {at}: {text}" for at, text in faults)))
-    return Parsed(made, reader.places)
+    parsed = Parsed(made or Chain(items=()), reader.places, tuple(reader.faults), frozenset(reader.holes))
+    if made is None or (reader.faults and not lenient):
+        raise LaunchRefused(parsed.located(()))
+    return parsed
 
 
 @dataclass(slots=True)
@@ -95,6 +131,7 @@ class _ChainReader(CellReader):
     namespace: Mapping[str, Any] = field(default_factory=dict)
     agent: str | None = None
     places: dict[str, int] = field(default_factory=dict)
+    holes: set[str] = field(default_factory=set)
 
     def whole(self, data: object) -> Chain | None:
         try:
@@ -126,9 +163,8 @@ class _ChainReader(CellReader):
             try:
                 made.append(self._item(item, (*above, number), place))
             except Refused:
-                made.append(None)
-        if None in made or self.faults:
-            raise Refused
+                self.holes.add(str(place))
+                made.append(Step(task=UNTOLD))
         return self.composed(lambda: chain(*made, task=task), Fields({}, {}, ()))
 
     def _item(self, item: object, path: Path, place: int) -> Step | Parallel | Expand | Attached:
@@ -149,20 +185,25 @@ class _ChainReader(CellReader):
             self.refuse(path, f"a step is `AGENT: task`, or a mapping with agent and task, not the text {shown(item)}")
         if isinstance(item, Mapping):
             item = self._spelt_out(item, path)
+        before = len(self.faults)
         given = self.fields(item, path, _STEP, "a step")
         self.texts(given)
         options = dict(given.values)
+        if len(self.faults) > before:
+            options.setdefault("task", UNTOLD)
         options["as_"] = options.pop("as", None)
         options.setdefault("agent", self.agent)
         if isinstance(schema := options.get("schema"), str):
-            options |= {"schema": self._looked_up(schema, given.at("schema")), "schema_name": schema}
+            found = self.tried(lambda: self._looked_up(schema, given.at("schema")))
+            options |= {"schema": ANY_OBJECT if found is None else found, "schema_name": schema}
         elif schema is not None and not isinstance(schema, Mapping):
-            self.refuse(given.at("schema"), "schema is the name of a type of yours, or a JSON Schema as a mapping")
+            self.note(given.at("schema"), "schema is the name of a type of yours, or a JSON Schema as a mapping")
+            options["schema"] = ANY_OBJECT
         if options.get("thinking") is False:
             options["thinking"] = "off"  # which is how YAML reads an unquoted off
         if isinstance(options.get("reads"), str):
             options["reads"] = [options["reads"]]
-        return self.composed(lambda: step(**{k: v for k, v in options.items() if v is not None}), given)
+        return self.composed(step, given, {k: v for k, v in options.items() if v is not None})
 
     def _spelt_out(self, item: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
         """Return `scout: task` as agent and task; its other keys stay."""
@@ -198,7 +239,7 @@ class _ChainReader(CellReader):
         if None in steps:
             raise Refused
         whole = [one for one in steps if one is not None]
-        return self.composed(lambda: parallel(*whole, **_options(given.values)), given)
+        return self.composed(functools.partial(parallel, *whole), given, _options(given.values))
 
     def _fan_out(self, item: Any, path: Path) -> Expand:
         given = self.fields(item, path, _FAN_OUT, "a fan-out")
@@ -221,11 +262,12 @@ class _ChainReader(CellReader):
                 options["as"] = collect.values["as"]
             schema = collect.values.get("schema")
             if schema is not None and not isinstance(schema, Mapping):
-                self.refuse(collect.at("schema"), "the schema of what is collected is a JSON Schema as a mapping")
+                self.note(collect.at("schema"), "the schema of what is collected is a JSON Schema as a mapping")
+                schema = None
             options["schema"] = schema
         options |= source.values
         given.keys |= source.keys
-        return self.composed(lambda: expand(*output, each, **_options(options)), given)
+        return self.composed(functools.partial(expand, *output, each), given, _options(options))
 
     def _source(self, source: Fields) -> tuple[str, str]:
         given, path = source.values.pop("from", None), source.values.pop("path", None)

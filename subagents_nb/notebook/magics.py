@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 import traitlets
 from IPython.core.error import UsageError
-from IPython.core.magic import cell_magic, line_cell_magic, line_magic, magics_class, no_var_expand
+from IPython.core.magic import line_cell_magic, line_magic, magics_class, no_var_expand
 
-from subagents_nb.notebook.cells import CellMagics, amount, explain, number, origin, patience, raise_failure, split_line
+from subagents_nb.notebook.cells import CellMagics, Faults, amount, explain, number, origin, patience, raise_failure
 from subagents_nb.notebook.experiment_flags import about_run, scorers_of
 from subagents_nb.notebook.experiment_magics import launch_sweep
-from subagents_nb.notebook.options import FOREVER
+from subagents_nb.notebook.options import FOREVER, split_text
 from subagents_nb.notebook.parsers import PARSERS
 from subagents_nb.notebook.work_flags import limits_of, work_of
 
@@ -85,7 +86,7 @@ class SubagentMagics(CellMagics):
     @line_cell_magic
     def subagent(self, line: str, cell: str | None = None) -> Any:
         if cell is None:
-            line, cell = split_line(line)
+            line, cell = split_text(line)
         options = self._read("subagent", line)
         if options is None:
             return None
@@ -94,77 +95,81 @@ class SubagentMagics(CellMagics):
         from subagents_nb import launching
         from subagents_nb.notebook.namespace import fill_template, lookup
 
-        variables = self._variables()
-        how_long = self._check(options, "subagent")
+        variables, parser, faults = self._variables(), PARSERS["subagent"](), Faults()
+        how_long = faults.tried(lambda: self._check(options, "subagent"))
         if options.template if options.template is not None else self.template:
-            cell = fill_template(cell, variables)
+            text = cell
+            cell = faults.tried(lambda: fill_template(text, variables), text)
+        schema = faults.tried(lambda: lookup(options.schema, variables, "--schema")) if options.schema else None
         asked = {
             "agent": options.agent or self.default_agent or None,
             "task": cell,
-            "model": options.model or self.default_model or None,
-            "thinking": options.thinking or self.thinking or None,
-            "schema": lookup(options.schema, variables, "--schema") if options.schema else None,
-            "schema_name": options.schema,
-            "cwd": options.cwd or self.cwd or None,
-            "name": options.name,
-            "timeout": options.timeout or self.timeout or None,
-            "tool_timeout": options.tool_timeout or self.tool_timeout or None,
-            **work_of(options, self, PARSERS["subagent"]()),
-            **self._inputs(options, "subagent"),
-            "tags": tuple(options.tag),
-            "reuse": options.reuse or self.reuse or None,
-            "fresh": options.fresh,
-            "origin": origin(self.shell),
-            **about_run(options, PARSERS["subagent"]()),
+            "schema": schema,
+            "schema_name": options.schema if schema is not None else None,
+            **self._launching(options, parser, faults),
+            **work_of(options, self, parser, faults),
         }
         if options.sweep:
+            faults.refuse()
             return launch_sweep(None, asked, options, variables, "subagent", how_long)
+        scorers = faults.tried(lambda: scorers_of(options, variables, parser), [])
+        faults.refuse(lambda: launching.preflight(**asked).reasons)
         if options.dry_run:
             return launching.preflight(**asked)
-        scorers = scorers_of(options, variables, PARSERS["subagent"]())
         run = launching.launch(**asked, queue=self.queue and not options.no_queue)
         return self._begun(run, options, how_long, scorers)
 
     @no_var_expand
-    @cell_magic
-    def subagent_chain(self, line: str, cell: str) -> Any:
+    @line_cell_magic
+    def subagent_chain(self, line: str, cell: str | None = None) -> Any:
         options = self._read("subagent_chain", line)
         if options is None:
             return None
+        if cell is None:
+            raise UsageError("%subagent_chain: there are no steps; write them in YAML in a %%subagent_chain cell.")
         from subagents_nb import launching
-        from subagents_nb.errors import LaunchRefused
         from subagents_nb.notebook.chain_cell import parse
 
-        how_long = self._check(options, "subagent_chain")
-        parser = PARSERS["subagent_chain"]()
+        variables, parser, faults = self._variables(), PARSERS["subagent_chain"](), Faults()
+        how_long = faults.tried(lambda: self._check(options, "subagent_chain"))
         asked = {
+            **self._launching(options, parser, faults),
+            "max_children": faults.tried(lambda: number(parser, "--max-children", options.max_children)),
+            **limits_of(options, self, parser, faults),
+        }
+        scorers = faults.tried(lambda: scorers_of(options, variables, parser), [])
+        fill = self._filler(options.template)
+        agent = self.default_agent or None
+        parsed: Any = faults.tried(lambda: parse(cell, variables, agent=agent, fill=fill, lenient=True))
+        if parsed is None or parsed.faults or faults:
+            if parsed is not None:
+                faults.tried(lambda: parsed.refuse(lambda flow: launching.preflight(flow, **asked).reasons))
+            faults.refuse()
+        if options.dry_run and not options.sweep:
+            found = launching.preflight(parsed.chain, **asked)
+            return dataclasses.replace(found, reasons=tuple(parsed.located(found.reasons)))
+        with parsed.locating():
+            if options.sweep:
+                return launch_sweep(parsed.chain, asked, options, variables, "subagent_chain", how_long)
+            run = launching.launch(parsed.chain, **asked, queue=self.queue and not options.no_queue)
+        return self._begun(run, options, how_long, scorers)
+
+    def _launching(self, options: Any, parser: Any, faults: Faults) -> dict[str, Any]:
+        """Return what both cells that launch may say, as arguments of `launch`."""
+        return {
             "model": options.model or self.default_model or None,
             "thinking": options.thinking or self.thinking or None,
             "cwd": options.cwd or self.cwd or None,
             "name": options.name,
             "timeout": options.timeout or self.timeout or None,
             "tool_timeout": options.tool_timeout or self.tool_timeout or None,
-            "max_children": number(parser, "--max-children", options.max_children),
-            **limits_of(options, self, parser),
-            **self._inputs(options, "subagent_chain"),
+            **faults.tried(lambda: self._inputs(options, parser), {}),
             "tags": tuple(options.tag),
             "reuse": options.reuse or self.reuse or None,
             "fresh": options.fresh,
             "origin": origin(self.shell),
-            **about_run(options, parser),
+            **faults.tried(lambda: about_run(options, parser), {}),
         }
-        parsed = parse(cell, self._variables(), agent=self.default_agent or None, fill=self._filler(options.template))
-        if options.dry_run and not options.sweep:
-            found = launching.preflight(parsed.chain, **asked)
-            return dataclasses.replace(found, reasons=tuple(parsed.located(found.reasons)))
-        scorers = scorers_of(options, self._variables(), parser)
-        try:
-            if options.sweep:
-                return launch_sweep(parsed.chain, asked, options, self._variables(), "subagent_chain", how_long)
-            run = launching.launch(parsed.chain, **asked, queue=self.queue and not options.no_queue)
-        except LaunchRefused as refused:
-            raise LaunchRefused(parsed.located(refused.reasons)) from refused
-        return self._begun(run, options, how_long, scorers)
 
     @no_var_expand
     @line_cell_magic
@@ -223,7 +228,7 @@ class SubagentMagics(CellMagics):
             check_bindable(options.bind, self._variables(), force=options.force)
         return patience(PARSERS[magic](), options.wait or self.wait or None)
 
-    def _inputs(self, options: Any, magic: str) -> dict[str, Any]:
+    def _inputs(self, options: Any, parser: Any) -> dict[str, Any]:
         """Return the variables that go into the run. Names only: nothing is evaluated."""
         if options.inputs is None:
             return {}
@@ -231,8 +236,12 @@ class SubagentMagics(CellMagics):
 
         variables = self._variables()
         names = [name.strip() for name in options.inputs.split(",") if name.strip()]
-        limit = amount(PARSERS[magic](), "--max-input-mb", options.max_input_mb)
-        values = {name: lookup(name, variables, "--inputs") for name in names}
+        faults = Faults()
+        limit = faults.tried(lambda: amount(parser, "--max-input-mb", options.max_input_mb))
+        values = {}
+        for name in names:
+            values[name] = faults.tried(functools.partial(lookup, name, variables, "--inputs"))
+        faults.refuse()
         return {"inputs": values, "max_input_mb": limit}
 
     def _begun(self, run: Any, options: Any, how_long: str | float | None, scorers: Sequence[Any] = ()) -> Any:

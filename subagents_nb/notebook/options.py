@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -12,7 +11,8 @@ from typing import NoReturn
 
 from IPython.core.error import UsageError
 
-_DURATION = re.compile(r"\d+(\.\d+)?(ms|s|m|min|h)?\Z")
+from subagents_nb.domain.durations import looks_like_duration
+
 FOREVER = "forever"
 
 
@@ -119,6 +119,23 @@ def _without_comment(line: str) -> str:
     return line
 
 
+def split_text(line: str) -> tuple[str, str | None]:
+    """Split a line at the first ` -- ` outside of quotes: what stands behind it is a text, verbatim."""
+    padded, quote, at = f" {line} ", "", 0
+    while at < len(padded):
+        char = padded[at]
+        if char == "\\" and quote != "'":
+            at += 1
+        elif quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        elif padded.startswith(" -- ", at):
+            return padded[:at].strip(), padded[at + 4 :].strip()
+        at += 1
+    return line, None
+
+
 def _plain_fault(error: argparse.ArgumentError) -> str:
     flag = (error.argument_name or "").split("/")[-1]
     if error.message == "expected one argument":
@@ -136,7 +153,7 @@ def _join_wait(tokens: list[str]) -> list[str]:
         word = tokens[index]
         if word == "--wait":
             following = tokens[index + 1] if index + 1 < len(tokens) else ""
-            if _DURATION.match(following):
+            if looks_like_duration(following):
                 word, _ = f"--wait={following}", next(rest)
             else:
                 word = f"--wait={FOREVER}"

@@ -26,10 +26,8 @@ class RunMagics(CellMagics):
 
         if options.run is not None:
             return self._run(options.run)
-        limit = options.number or "20"
-        if not limit.isdigit():
-            PARSERS["subagent_status"]().error(f"{limit!r} is no number of runs")
-        return launching.runs(state=options.state, limit=int(limit))
+        limit = number(PARSERS["subagent_status"](), "-n", options.number or "20", least=0)
+        return launching.runs(state=options.state, limit=limit)
 
     @no_var_expand
     @line_magic
@@ -131,8 +129,8 @@ class RunMagics(CellMagics):
             "max_requests": number(parser, "--max-requests", options.max_requests),
             "tool_timeout": options.tool_timeout,
             "concurrency": number(parser, "--concurrency", options.concurrency),
-            "tokens": amount(parser, "--tokens", options.tokens),
-            "cost_usd": amount(parser, "--cost", options.cost),
+            "tokens": amount(parser, "--tokens", options.tokens, "tokens"),
+            "cost_usd": amount(parser, "--cost", options.cost, "usd"),
         }
         if not any(limits.values()):
             parser.error(

@@ -24,39 +24,39 @@ def add_work_flags(parser: MagicParser) -> None:
     add("--usage-budget", metavar="AMOUNT", help="what it may use: tokens, as 200k, or money, as '$2', or a mapping")
 
 
-def work_of(options: Any, defaults: Any, parser: MagicParser) -> dict[str, Any]:
+def work_of(options: Any, defaults: Any, parser: MagicParser, faults: Any) -> dict[str, Any]:
     """Return what the flags say, as arguments of `launch`; what the line leaves open comes from the defaults.
 
-    Raises:
-        UsageError: a value makes no sense.
+    Values that make no sense are noted in `faults`.
     """
-    acceptance = read(parser, "--acceptance", options.acceptance or defaults.acceptance)
+    how = options.acceptance or defaults.acceptance
     return {
         "worktree": options.worktree or defaults.worktree or None,
         "gate": options.gate or defaults.gate or None,
-        "acceptance": acceptance,
+        "acceptance": faults.tried(lambda: read(parser, "--acceptance", how)),
         "output": False if options.output == "false" else options.output,
         "output_mode": options.output_mode or defaults.output_mode or None,
         "reads": options.reads,
         "progress": options.progress or defaults.progress or None,
-        **limits_of(options, defaults, parser),
+        **limits_of(options, defaults, parser, faults),
     }
 
 
-def limits_of(options: Any, defaults: Any, parser: MagicParser) -> dict[str, Any]:
-    """Return the limits of a step or of all together, as arguments of `launch`.
-
-    Raises:
-        UsageError: a value makes no sense.
-    """
+def limits_of(options: Any, defaults: Any, parser: MagicParser, faults: Any) -> dict[str, Any]:
+    """Return the limits of a step or of all together, as arguments of `launch`; as `work_of`."""
     from subagents_nb.notebook.cells import number
 
+    asked = options.max_requests or (str(defaults.max_requests) if defaults.max_requests else None)
+    requests = faults.tried(lambda: number(parser, "--max-requests", asked))
     budgets = {
-        name: read(parser, f"--{name.replace('_', '-')}", getattr(options, name) or getattr(defaults, name))
+        name: faults.tried(
+            lambda name=name: read(
+                parser, f"--{name.replace('_', '-')}", getattr(options, name) or getattr(defaults, name)
+            )
+        )
         for name in ("tool_budget", "usage_budget")
     }
-    asked = options.max_requests or (str(defaults.max_requests) if defaults.max_requests else None)
-    return {"max_requests": number(parser, "--max-requests", asked), **budgets}
+    return {"max_requests": requests, **budgets}
 
 
 def read(parser: MagicParser, flag: str, given: str | None) -> Any:

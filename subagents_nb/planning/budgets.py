@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from subagents_nb.domain.agent import KNOWN_TOOLS, AgentDefinition
 from subagents_nb.domain.budgets import Amount, ToolBudget, UsageBudget
+from subagents_nb.domain.given import nearest, parse_amount, parse_whole
 
 _SPELLINGS = {"costUsd": "cost_usd", "cost-usd": "cost_usd", "stop-running": "stop_running"}
 
@@ -20,6 +22,9 @@ def plan_tool_budget(asked: Any, agent: AgentDefinition, reasons: list[str]) -> 
         return None
     if isinstance(given, ToolBudget):
         return given
+    if isinstance(given, str):
+        with contextlib.suppress(ValueError):
+            given = parse_whole(given)
     fields: Any = {"hard": given} if isinstance(given, int) and not isinstance(given, bool) else given
     if not isinstance(fields, Mapping):
         reasons.append(f"tool_budget is a number of calls, or a mapping with hard, soft and block, not {given!r}")
@@ -38,7 +43,7 @@ def plan_tool_budget(asked: Any, agent: AgentDefinition, reasons: list[str]) -> 
     try:
         return ToolBudget.model_validate(fields)
     except ValidationError as error:
-        reasons.extend(_faults("tool_budget", error))
+        reasons.extend(_faults("tool_budget", error, ToolBudget))
         return None
 
 
@@ -64,12 +69,13 @@ def plan_usage_budget(asked: Any, reasons: list[str], *, single: bool) -> UsageB
         if isinstance(fields.get(key), bool):
             reasons.append(f"usage_budget.{key} is an amount, not {fields[key]}")
             return None
-        if key in fields and not isinstance(fields[key], Mapping | Amount):
-            fields[key] = {"hard": fields[key]}
+        if key in fields and not isinstance(fields[key], Amount):
+            amount = _amount(fields[key], key)
+            fields[key] = amount if isinstance(amount, Mapping) else {"hard": amount}
     try:
         return UsageBudget.model_validate(fields)
     except ValidationError as error:
-        reasons.extend(_faults("usage_budget", error))
+        reasons.extend(_faults("usage_budget", error, UsageBudget))
         return None
 
 
@@ -79,22 +85,32 @@ def _short_form(asked: Any) -> Any:
     if isinstance(asked, int | float):
         return {"tokens": asked}
     if isinstance(asked, str):
-        text = asked.strip().replace(",", "").replace("_", "")
-        money = text.startswith("$") or text.upper().endswith("USD")
-        number = text.strip("$").upper().removesuffix("USD").strip()
-        scale = {"K": 1e3, "M": 1e6}.get(number[-1:], 1.0)
         try:
-            amount = float(number[:-1] if scale > 1 else number) * scale
+            amount, unit = parse_amount(asked)
         except ValueError:
             return asked
-        return {"cost_usd": amount} if money else {"tokens": amount}
+        return {"cost_usd": amount} if unit == "usd" else {"tokens": amount}
     return asked
 
 
-def _faults(name: str, error: ValidationError) -> list[str]:
+def _amount(asked: Any, key: str) -> Any:
+    """Return an amount inside of a mapping as a number, if it is written with a unit; what is none stays as it is."""
+    if isinstance(asked, Mapping):
+        return {name: _amount(value, key) for name, value in asked.items()}
+    if isinstance(asked, str):
+        with contextlib.suppress(ValueError):
+            amount, unit = parse_amount(asked)
+            return amount if unit in ("", "usd" if key == "cost_usd" else "tokens") else asked
+    return asked
+
+
+def _faults(name: str, error: ValidationError, kind: type[BaseModel]) -> list[str]:
     found = []
     for fault in error.errors(include_url=False):
         where = ".".join((name, *(str(part) for part in fault["loc"])))
-        what = "unknown key" if fault["type"] == "extra_forbidden" else fault["msg"].removeprefix("Value error, ")
+        what = fault["msg"].removeprefix("Value error, ")
+        if fault["type"] == "extra_forbidden":
+            near = nearest(str(fault["loc"][-1]), kind.model_fields if len(fault["loc"]) == 1 else Amount.model_fields)
+            what = f"unknown key{f'; did you mean {near}?' if near else ''}"
         found.append(f"{where}: {what[:1].lower()}{what[1:]}")
     return found

@@ -8,6 +8,7 @@ from subagents_nb.domain.defaults import ASKED, LaunchDefaults
 from subagents_nb.domain.flow import Chain, Step
 from subagents_nb.domain.ids import is_run_name
 from subagents_nb.domain.models import UnknownModel, choose_model
+from subagents_nb.domain.placeholders import NAME
 from subagents_nb.domain.plan import Draft, LaunchRequest, Mode, PlanItem, StepPlan
 from subagents_nb.domain.settings import Settings
 from subagents_nb.errors import LaunchRefused
@@ -44,6 +45,8 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
     timeout = asked_time(request.timeout, reasons)
     if request.flow is None:
         single = plan_step(_only_step(request), ground, reasons)
+        if request.as_ is not None and not NAME.match(request.as_):
+            reasons.append(f"{request.as_!r} can't name an output: use letters, digits and _, not a digit first")
         if single is not None:
             # The one step's deadline is the run's.
             steps = (single.model_copy(update={"timeout_s": None}),)
@@ -104,6 +107,8 @@ def _only_step(request: LaunchRequest) -> Step:
         acceptance=request.acceptance,
         gate=request.gate,
         worktree=request.worktree,
+        as_=request.as_,
+        label=request.label,
     )
 
 

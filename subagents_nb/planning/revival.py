@@ -9,6 +9,7 @@ from subagents_nb.domain.agent import AgentDefinition
 from subagents_nb.domain.base import Value
 from subagents_nb.domain.budgets import UsageBudget, retuned_budget
 from subagents_nb.domain.control import Retune, in_force
+from subagents_nb.domain.given import Time, Whole
 from subagents_nb.domain.ids import is_run_name
 from subagents_nb.domain.plan import Draft, LaunchPlan, Origin, Resumes, StepPlan, everything, label_of
 from subagents_nb.domain.snapshot import Snapshot
@@ -26,8 +27,8 @@ class Revival(Value):
 
     text: str
     name: str | None = None
-    timeout: float | str | None = None
-    max_requests: int | None = None
+    timeout: Time | None = None
+    max_requests: Whole | None = None
     usage_budget: Any = None  # False: none
     origin: Origin = Origin()
 
@@ -125,6 +126,9 @@ def time_left(
 def _requests_left(
     revival: Revival, plan: LaunchPlan, step: StepPlan, snapshot: Snapshot, retuned: Retune, reasons: list[str]
 ) -> int:
+    if revival.max_requests is not None and revival.max_requests < 1:
+        reasons.append(f"max_requests is {revival.max_requests}; a step needs at least 1")
+        return 1
     allowed = retuned.max_requests or step.max_requests
     requests = revival.max_requests or allowed - _used(snapshot, step).requests
     if requests <= 0:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from subagents_nb.catalog import AmbiguousAgent, BrokenAgent, UnknownAgent, resolve
-from subagents_nb.domain.agent import THINKING_LEVELS, AgentCatalog, AgentDefinition, Thinking
+from subagents_nb.domain.agent import KNOWN_TOOLS, THINKING_LEVELS, AgentCatalog, AgentDefinition, Thinking
 from subagents_nb.domain.flow import Step
 from subagents_nb.domain.models import ModelChoice, UnknownModel, choose_model, extra_for
 from subagents_nb.domain.plan import LaunchRequest, StepPlan, label_of
@@ -25,6 +25,9 @@ MAX_TASK_BYTES = 256 * 1024
 _HOTTEST = 2.0
 # Fields of the origin's agent files that would change what an agent does and that are not carried out here.
 _IGNORED = ("permission", "permissions", "memory", "runner")
+
+# Stands in for one that is not there: it asks for nothing and may do everything, so that no fault is its own.
+_ANY_AGENT = AgentDefinition(name="?", description="", tools=KNOWN_TOOLS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +81,19 @@ def plan_step(
     requests = asked.max_requests if asked.max_requests is not None else request.max_requests
     if requests is not None and requests < 1:
         reasons.append(f"max_requests is {requests}; a step needs at least 1")
+    # What is asked for is judged even where the agent or the model can't be had: all reasons are told at once.
+    judged = agent if agent is not None else _ANY_AGENT
+    tool_budget = plan_tool_budget(
+        asked.tool_budget if asked.tool_budget is not None else request.tool_budget, judged, reasons
+    )
+    output = plan_output(asked, judged, facts, reasons, namespace=namespace)
+    acceptance = plan_acceptance(asked, judged, reasons)
+    reviewer = _reviewer(acceptance.review.agent, ground, reasons) if acceptance and acceptance.review else None
+    worktree = plan_worktree(asked.worktree, facts, reasons)
+    reads = plan_reads(asked, judged, facts, reasons)
+    progress = plan_progress(asked, judged, reasons)
     if agent is None or model is None:
         return None
-    tool_budget = plan_tool_budget(
-        asked.tool_budget if asked.tool_budget is not None else request.tool_budget, agent, reasons
-    )
-    output = plan_output(asked, agent, facts, reasons, namespace=namespace)
-    acceptance = plan_acceptance(asked, agent, reasons)
-    worktree = plan_worktree(asked.worktree, facts, reasons)
-    reads = plan_reads(asked, agent, facts, reasons)
-    progress = plan_progress(asked, agent, reasons)
-    reviewer = _reviewer(acceptance.review.agent, ground, reasons) if acceptance and acceptance.review else None
     for problem in untrusted(asked, agent, model, acceptance, reviewer, settings, facts):
         ground.start_problem(problem)
     if len(reasons) > before:
@@ -218,7 +223,7 @@ def model_problem(choice: ModelChoice, facts: Facts) -> str | None:
     if choice.kind == "local":
         return facts.local_problem
     if choice.kind == "scripted":
-        if choice.name in facts.scripts:
+        if choice.name in facts.scripts or facts.cwd_problem:  # without the directory its scripts are not known
             return None
         return f"there is no script {choice.name!r}; there are {', '.join(sorted(facts.scripts))}"
     extra = extra_for(choice)

@@ -56,6 +56,8 @@ def plan_worktree(asked: Any, facts: Facts, reasons: list[str]) -> WorktreePlan 
         reasons.append(f"worktree: branch_prefix {problem}")
     timeout = _hook_timeout(given.get("hook_timeout"), reasons)
     git = facts.git
+    if git is None and facts.cwd_problem is not None:
+        return None  # said already, and there is nothing to look at
     if git is None or git.problem is not None:
         reasons.append(f"worktree: {git.problem if git is not None else 'git was not looked up'}")
         return None

@@ -131,7 +131,7 @@ def test_a_question_mark_shows_the_same_help(kernel: Kernel) -> None:
         ("%subagent_stop nope", "No run is named 'nope'"),
         ("%subagent_attach ../../etc", "can't be a run id or name"),
         ("%subagent_status --state bad", "the states are"),
-        ("%subagent_status -n many", "'many' is no number of runs"),
+        ("%subagent_status -n many", "-n: 'many' is no number of 0 or more"),
         ("%subagent_wait --timeout never", "'never' is no timeout"),
         ("%subagent_agents extra", "'extra' is one word too many"),
         ("%%subagent --model scripted:echo --tool-timeout soon\nx", "'soon' is no timeout"),

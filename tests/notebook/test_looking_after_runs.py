@@ -254,3 +254,13 @@ def test_an_await_outlives_a_reload(kernel: Kernel) -> None:
     kernel.ok("%reload_ext subagents_nb")
     kernel.ok("work.stop()")
     assert kernel.ok("await asyncio.wait_for(waiting, 20)").plain == "'RunStopped'"
+
+
+def test_all_that_is_wrong_with_a_cell_is_told_at_once(kernel: Kernel) -> None:
+    error = kernel.fails(
+        "%%subagent scuot --model opneai:x --schema Nope --inputs lost,gone --timeout soon --cwd nowhere"
+        " --max-requests ² --tool-budget '{hard: 0}' --wait=2weeks --output ../x\nx"
+    )
+    wanted = ("'scuot'", "opneai", "--schema Nope", "--inputs lost", "--inputs gone", "'soon' is no timeout", "nowhere",
+              "--max-requests", "tool_budget.hard", "output: ")  # fmt: skip
+    assert [word for word in wanted if word not in error] == []

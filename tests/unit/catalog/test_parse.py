@@ -272,7 +272,7 @@ def test_unknown_keys_are_kept_as_plain_data() -> None:
         ("outputSchema: text", "field `outputSchema` must be a JSON Schema written as a mapping, not 'text'"),
         ("timeout: soon", "field `timeout` must be seconds, or text such as 90s, 30m or 1h, not 'soon'"),
         ("timeout: true", "field `timeout` must be seconds, or text such as 90s, 30m or 1h, not True"),
-        ("timeout: 0s", "field `timeout` must be above zero and finite, not 0.0"),
+        ("timeout: 0s", "field `timeout` must be above zero and at most 7 days, not '0s'"),
         ("timeoutMs: 1.5", "field `timeoutMs` must be a whole number above zero, not 1.5"),
         ("timeoutMs: -1", "field `timeoutMs` must be a whole number above zero, not -1"),
         ("maxTurns: many", "field `maxTurns` must be a whole number above zero, not 'many'"),

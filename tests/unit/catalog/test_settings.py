@@ -129,7 +129,7 @@ U = "~/.subagents/settings.toml"
         ("default_thinking = 'huge'", f"{U}: `default_thinking` must be one of off, minimal, low, medium, high, "
          "xhigh, max, not 'huge'"),
         ("timeout = 'soon'", f"{U}: `timeout` must be seconds, or text such as 90s, 30m or 1h, not 'soon'"),
-        ("timeout_s = nan", f"{U}: `timeout_s` must be above zero and finite, not nan"),
+        ("timeout_s = nan", f"{U}: `timeout_s` must be above zero and at most 7 days, not nan"),
         ("timeout = 1\ntimeout_s = 1", f"{U}: `timeout` and `timeout_s` mean the same: keep one"),
         ("max_requests = true", f"{U}: `max_requests` must be a whole number above zero, not True"),
         ("reuse = 'always'", f"{U}: `reuse` must be one of never, tracked, complete, not 'always'"),

@@ -214,6 +214,36 @@ def test_the_line_of_the_only_step_is_known_though_planning_does_not_count_it(st
     assert any(reason.startswith("'r-x' can't name a run") for reason in said)
 
 
+def test_faults_of_the_yaml_and_of_planning_are_told_at_once(store_home: StoreHome) -> None:
+    del store_home
+    body = """\
+- agent: nobody
+  task: a
+  tsak: b
+- scout: b
+  timeout: [1]
+  output: ../out
+- parallel: 3
+- reviewer: 'see {outputs.x}'
+- agent: scout
+  task: 4
+  schema: Nope
+"""
+    parsed = parse(body, NAMES, lenient=True)
+    with pytest.raises(LaunchRefused) as caught:
+        parsed.refuse(lambda flow: preflight(flow, model="scripted:echo").reasons)
+    told = [tuple(reason.split(": ")[:2]) for reason in caught.value.reasons]
+    assert [(line, text[:24]) for line, text in told] == [
+        ("line 2", "step 1 (nobody)"),
+        ("line 4", "a step has no key 'tsak'"),
+        ("line 5", "step 2 (scout)"),
+        ("line 6", "timeout"),
+        ("line 8", "parallel is a list of st"),
+        ("line 11", "task is text, not 4; put"),
+        ("line 12", "schema"),
+    ]
+
+
 def test_a_default_agent_is_for_steps_that_name_none() -> None:
     found = parse("- task: a\n- agent: scout\n", {}, agent="worker").chain
     assert isinstance(found, Chain)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from IPython.core.error import UsageError
 
-from subagents_nb.notebook.cells import number, split_line
-from subagents_nb.notebook.options import FOREVER, HelpShown
+from subagents_nb.notebook.cells import number
+from subagents_nb.notebook.options import FOREVER, HelpShown, split_text
 from subagents_nb.notebook.parsers import PARSERS, subagent_parser
 
 LINES: list[tuple[str, dict[str, Any]]] = [
@@ -130,7 +130,7 @@ def test_the_nearest_flag_is_named_everywhere(magic: str, line: str, said: str) 
     ],
 )
 def test_what_stands_behind_two_dashes_is_the_text(line: str, head: str, text: str | None) -> None:
-    assert split_line(line) == (head, text)
+    assert split_text(line) == (head, text)
 
 
 @pytest.mark.parametrize(("given", "number_"), [(None, None), ("7", 7), ("0050", 50)])

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from IPython.core.error import UsageError
 
+from subagents_nb.errors import LaunchRefused
+from subagents_nb.notebook.cells import Faults
 from subagents_nb.notebook.magics import SubagentMagics
 from subagents_nb.notebook.parsers import PARSERS, subagent_parser
 from subagents_nb.notebook.work_flags import limits_of, work_of
@@ -26,7 +28,10 @@ def defaults(**changes: Any) -> Any:
 
 def asked(line: str, **changes: Any) -> dict[str, Any]:
     parser = subagent_parser()
-    return work_of(parser.read(line), defaults(**changes), parser)
+    faults = Faults()
+    said = work_of(parser.read(line), defaults(**changes), parser, faults)
+    faults.refuse()
+    return said
 
 
 @pytest.mark.parametrize(
@@ -67,7 +72,7 @@ def test_what_the_line_leaves_open_comes_from_the_defaults() -> None:
 def test_the_limits_are_those_of_a_chain_too() -> None:
     parser = PARSERS["subagent_chain"]()
     options = parser.read("--max-requests 3 --usage-budget 200k")
-    assert limits_of(options, defaults(tool_budget="12"), parser) == {
+    assert limits_of(options, defaults(tool_budget="12"), parser, Faults()) == {
         "max_requests": 3, "tool_budget": 12, "usage_budget": "200k",
     }  # fmt: skip
 
@@ -84,3 +89,12 @@ def test_what_can_not_be_read_is_said_with_its_flag(line: str, fault: str) -> No
     with pytest.raises(UsageError, match="%%subagent: ") as refused:
         asked(line)
     assert fault in str(refused.value)
+
+
+def test_faults_of_the_line_are_told_together_and_with_what_else_is_wrong() -> None:
+    parser, faults = subagent_parser(), Faults()
+    work_of(parser.read("--acceptance '{level: ' --max-requests ² --usage-budget '{'"), defaults(), parser, faults)
+    with pytest.raises(LaunchRefused) as refused:
+        faults.refuse(lambda: ["there is no agent x"])
+    flags = [reason.partition(":")[0] for reason in refused.value.reasons]
+    assert flags == ["--acceptance", "--max-requests", "--usage-budget", "there is no agent x"]

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("store_home")
 
 
 def launched(*items: Any, **options: Any) -> LaunchPlan:
-    draft = plan_launch(Asked.of(chain(*items), None, **options).request).draft
+    draft = plan_launch(Asked.of(chain(*items), None, **options)).draft
     assert isinstance(draft, Draft)
     return draft.to_plan(run_id=make_plan(1).run_id, token="f" * 32, created_at="2026-03-01T12:00:00.000Z")
 

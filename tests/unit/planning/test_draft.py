@@ -102,6 +102,21 @@ def test_every_reason_is_told_once(catalog: AgentCatalog) -> None:
     assert len(caught.value.reasons) == len(set(caught.value.reasons)) == 4
 
 
+@pytest.mark.parametrize("missing", [{"agent": "nobody"}, {"model": "no:x"}, {"agent": "nobody", "model": "no:x"}])
+def test_what_is_wrong_with_the_work_is_told_though_agent_or_model_is_missing(
+    catalog: AgentCatalog, missing: dict[str, Any]
+) -> None:
+    catalog = catalog.model_copy(update={"agents": (*catalog.agents, AgentDefinition(name="all", description="d"))})
+    asked = {"agent": "all", "output": "../x", "reads": ("~/y",), "tool_budget": 0, "usage_budget": "lots"}
+    asked |= {"acceptance": {"level": "high"}, "worktree": {"basref": "x"}, "timeout": "soon", "max_requests": 0}
+    with pytest.raises(LaunchRefused) as caught:
+        planned(catalog, **asked | missing)
+    told = "\n".join(caught.value.reasons)
+    wanted = ("output: ", "reads: ", "tool_budget.hard: ", "usage_budget is ", "acceptance.level: ",
+              "unknown key 'basref'", "'soon' is no timeout", "max_requests is 0")  # fmt: skip
+    assert [word for word in wanted if word not in told] == []
+
+
 def test_equal_requests_have_equal_digests(catalog: AgentCatalog) -> None:
     assert planned(catalog, name="a").digest == planned(catalog, name="b", timeout=3).digest
     assert planned(catalog, task="u").digest != planned(catalog).digest
