@@ -11,6 +11,7 @@ from typing import TypeAlias
 from subagents_nb import cli_chains, cli_experiments
 from subagents_nb.cli_chains import ASKED_BY
 from subagents_nb.errors import SubagentsError
+from subagents_nb.terminal import complain, say
 from subagents_nb.version import __version__
 
 _DEMO_TASK = "Say in one short sentence why a program should write down what it is doing."
@@ -29,10 +30,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(options.command(options))
     except SubagentsError as error:
-        print(f"subagents-nb: {error}", file=sys.stderr)
+        complain(f"subagents-nb: {error}")
         return 1
     except KeyboardInterrupt as interrupt:
-        print(f"\n{interrupt or 'Interrupted.'}", file=sys.stderr)
+        complain(f"\n{interrupt or 'Interrupted.'}")
         return 130
     except BrokenPipeError:
         sys.stderr.close()
@@ -166,7 +167,7 @@ def _list(options: argparse.Namespace) -> int:
     from subagents_nb import launching
     from subagents_nb.notebook.lists import runs_text
 
-    print(runs_text(launching.runs(state=options.state, limit=options.n)))
+    say(runs_text(launching.runs(state=options.state, limit=options.n)))
     return 0
 
 
@@ -181,10 +182,10 @@ def _status(options: argparse.Namespace) -> int:
     run = launching.attach(options.run)
     snapshot, paths = run.status, run.home.run(run.id)
     stages, figures = stages_text(snapshot), stages_text(snapshot, figures=True)
-    print(card_text(snapshot).replace(stages, figures, 1) if stages else card_text(snapshot))
+    say(card_text(snapshot).replace(stages, figures, 1) if stages else card_text(snapshot))
     if wants_a_look := attention_line(snapshot):
-        print(f"It may need a look: {wants_a_look}")
-    print(f"\n{run.id}  {paths.root}  {size(disk_use(paths))} of at most {size(DISK_CAP_BYTES)}")
+        say(f"It may need a look: {wants_a_look}")
+    say(f"\n{run.id}  {paths.root}  {size(disk_use(paths))} of at most {size(DISK_CAP_BYTES)}")
     return 0 if snapshot.error is None else 1
 
 
@@ -192,7 +193,7 @@ def _wait(options: argparse.Namespace) -> int:
     from subagents_nb import launching
     from subagents_nb.notebook.lists import runs_text
 
-    print(runs_text(waited := launching.wait_for(options.run, timeout=options.timeout)))
+    say(runs_text(waited := launching.wait_for(options.run, timeout=options.timeout)))
     return 0 if all(snapshot.state == "complete" for snapshot in waited.snapshots) else 1
 
 
@@ -203,10 +204,10 @@ def _stop(options: argparse.Namespace) -> int:
     run = launching.attach(options.run)
     run.stop(options.reason, step=options.step, asked_by=ASKED_BY)
     if options.step is not None:
-        print(f"{run.name}: step {options.step} is asked to stop; the others go on.")
+        say(f"{run.name}: step {options.step} is asked to stop; the others go on.")
         return 0
     ended = run.wait(10.0)
-    print(text_line(run.status))
+    say(text_line(run.status))
     return 0 if ended else 1
 
 
@@ -216,7 +217,7 @@ def _steer(options: argparse.Namespace) -> int:
     run = launching.attach(options.run)
     receipt = run.steer(options.text, follow_up=options.follow_up, step=options.step, asked_by=ASKED_BY)
     outcome = receipt.outcome if receipt is not None else "queued"
-    print(f"{run.name}: {_RECEIPTS.get(outcome, outcome)}")
+    say(f"{run.name}: {_RECEIPTS.get(outcome, outcome)}")
     return int(outcome == "too-late")
 
 
@@ -226,7 +227,7 @@ def _answer(options: argparse.Namespace) -> int:
 
     run = launching.attach(options.run)
     asked = run.answer(options.text, question=options.question, asked_by=ASKED_BY).text
-    print(f"{run.name}: answered: {one_line(asked)}")
+    say(f"{run.name}: answered: {one_line(asked)}")
     return 0
 
 
@@ -237,7 +238,7 @@ def _interrupt(options: argparse.Namespace) -> int:
     run = launching.attach(options.run)
     run.interrupt(options.reason, asked_by=ASKED_BY)
     ended = run.wait(10.0)
-    print(text_line(run.status))
+    say(text_line(run.status))
     return 0 if ended else 1
 
 
@@ -248,14 +249,14 @@ def _resume(options: argparse.Namespace) -> int:
     source = launching.attach(options.run)
     limits = {"timeout": options.timeout, "max_requests": options.max_requests, "usage_budget": options.usage_budget}
     run = source.resume(options.text, step=options.step, name=options.name, **limits, origin=Origin(surface="cli"))
-    print(f"{run.name} goes on from {source.name}. See it: subagents-nb status {run.id}")
+    say(f"{run.name} goes on from {source.name}. See it: subagents-nb status {run.id}")
     return 0
 
 
 def _gc(options: argparse.Namespace) -> int:
     from subagents_nb.launching.retention import gc
 
-    print(done := gc(dry_run=options.dry_run, days=options.days, now=options.now))
+    say(done := gc(dry_run=options.dry_run, days=options.days, now=options.now))
     return 1 if done.failed else 0
 
 
@@ -263,14 +264,14 @@ def _restore(options: argparse.Namespace) -> int:
     from subagents_nb.launching.retention import restore
 
     run = restore(options.run)
-    print(f"{run.name} is back: {run.id}")
+    say(f"{run.name} is back: {run.id}")
     return 0
 
 
 def _transcript(options: argparse.Namespace) -> int:
     from subagents_nb import launching
 
-    print(launching.attach(options.run).transcript(options.step, to=options.output))
+    say(launching.attach(options.run).transcript(options.step, to=options.output))
     return 0
 
 
@@ -284,7 +285,7 @@ def _send(options: argparse.Namespace) -> int:
         if not name or not equals:
             raise RequestError(f"--set {pair} sets nothing; write --set NAME=VALUE.")
         chosen[name] = value
-    print(report := export(options.run, options.to, **chosen))
+    say(report := export(options.run, options.to, **chosen))
     return 1 if report.failed else 0
 
 
@@ -292,7 +293,7 @@ def _export(options: argparse.Namespace) -> int:
     from subagents_nb.launching.archive import export_runs
 
     written = export_runs(options.run, options.output, project=options.project)
-    print(f"{options.output}: {len(written)} run{'' if len(written) == 1 else 's'}, with tasks, prompts and answers")
+    say(f"{options.output}: {len(written)} run{'' if len(written) == 1 else 's'}, with tasks, prompts and answers")
     return 0
 
 
@@ -301,7 +302,7 @@ def _import(options: argparse.Namespace) -> int:
 
     taken, known = import_runs(options.file, project=options.project)
     lines = [*(f"taken in: {run_id}" for run_id in taken), *(f"here already: {run_id}" for run_id in known)]
-    print("\n".join(lines) or "There are no runs in it.")
+    say("\n".join(lines) or "There are no runs in it.")
     return 0
 
 
@@ -309,14 +310,14 @@ def _agents(_: argparse.Namespace) -> int:
     from subagents_nb import launching
     from subagents_nb.notebook.lists import agents_text
 
-    print(agents_text(launching.agents()))
+    say(agents_text(launching.agents()))
     return 0
 
 
 def _doctor(_: argparse.Namespace) -> int:
     from subagents_nb.launching.doctor import examine
 
-    print(checkup := examine())
+    say(checkup := examine())
     return 0 if checkup.ok else 1
 
 
@@ -325,19 +326,19 @@ def _demo(options: argparse.Namespace) -> int:
 
     model = options.model or ("scripted:echo" if local_model.available() else "local:smollm2")
     run = launching.launch("delegate", _DEMO_TASK, model=model, fresh=True)
-    print(f"{run.name} works on {model}, in a process of its own: {run.id}\n")
+    say(f"{run.name} works on {model}, in a process of its own: {run.id}\n")
     shown = 0
     while True:
         snapshot = run.status
         fresh = snapshot.status.steps[0].tail_end - shown if snapshot.status is not None else 0
         if fresh > 0:
-            print(snapshot.tail[-fresh:], end="", flush=True)
+            say(snapshot.tail[-fresh:], end="", flush=True)
             shown += fresh
         if snapshot.ended:
             break
         time.sleep(0.05)
-    print(run.text[shown:] if snapshot.state == "complete" else "")
-    print(f"\n{run.name} is {snapshot.state}. See it again: subagents-nb status {run.id}")
+    say(run.text[shown:] if snapshot.state == "complete" else "")
+    say(f"\n{run.name} is {snapshot.state}. See it again: subagents-nb status {run.id}")
     return 0 if snapshot.error is None else 1
 
 
@@ -346,11 +347,11 @@ def _local_model(options: argparse.Namespace) -> int:
     from subagents_nb.store import open_home
 
     if options.action == "install":
-        print(f"The embedded model is ready: {local_model.install(lambda line: print(line, flush=True))}")
+        say(f"The embedded model is ready: {local_model.install(lambda line: say(line, flush=True))}")
         return 0
     local_model.stop(open_home(create=False).root)
     removed = local_model.uninstall()
-    print("\n".join(f"removed {path}" for path in removed) or "There was nothing to remove.")
+    say("\n".join(f"removed {path}" for path in removed) or "There was nothing to remove.")
     return 0
 
 

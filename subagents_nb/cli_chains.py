@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from subagents_nb.errors import RequestError
+from subagents_nb.terminal import complain, hand_over, say
 
 ASKED_BY = "a terminal"
 _RETUNED: dict[str | None, str] = {
@@ -30,7 +31,7 @@ def retune(options: argparse.Namespace) -> int:
         asked_by=ASKED_BY,
     )
     outcome = answer.outcome if answer is not None else None
-    _say(f"{run.name}: {_RETUNED.get(outcome, 'the run is busy and hears of it later.')}")
+    say(f"{run.name}: {_RETUNED.get(outcome, 'the run is busy and hears of it later.')}")
     return int(outcome == "too-late")
 
 
@@ -46,7 +47,7 @@ def launch_chain(options: argparse.Namespace) -> int:
         parsed.refuse(lambda flow: launching.preflight(flow, **how).reasons)
     with parsed.locating():
         run = launching.launch(parsed.chain, **how)
-    _say(f"{run.name} works in a process of its own. See it: subagents-nb status {run.id}")
+    say(f"{run.name} works in a process of its own. See it: subagents-nb status {run.id}")
     return 0
 
 
@@ -62,19 +63,18 @@ def append(options: argparse.Namespace) -> int:
         answer = run.append(parsed.chain, asked_by=ASKED_BY)
     except AppendRefused as refused:
         raise AppendRefused(parsed.located(refused.reasons)) from refused
-    _say(f"{run.name}: {answer.text if answer is not None else 'the run is busy and takes them in later'}")
+    say(f"{run.name}: {answer.text if answer is not None else 'the run is busy and takes them in later'}")
     return 0
 
 
 def diff(options: argparse.Namespace) -> int:
     """Print a patch as git takes it; on a screen without what could steer the terminal."""
     from subagents_nb import launching
-    from subagents_nb.domain.words import plain
 
     patch = launching.attach(options.run).diff(options.step)
-    sys.stdout.write(plain(patch) if sys.stdout.isatty() else patch)
+    hand_over(patch)
     if not patch:
-        sys.stderr.write("No changes.\n")
+        complain("No changes.")
     return 0
 
 
@@ -86,9 +86,9 @@ def apply(options: argparse.Namespace) -> int:
     run = launching.attach(options.run)
     paths = run.apply(options.step, check=options.check)
     files = f"{len(paths)} file{'' if len(paths) == 1 else 's'}"
-    _say(f"{run.name}: {files} {'can be' if options.check else 'were' if len(paths) != 1 else 'was'} changed:")
+    say(f"{run.name}: {files} {'can be' if options.check else 'were' if len(paths) != 1 else 'was'} changed:")
     for path in paths:
-        _say(f"  {one_line(path, 400)}")
+        say(f"  {one_line(path, 400)}")
     return 0
 
 
@@ -97,7 +97,7 @@ def discard(options: argparse.Namespace) -> int:
     from subagents_nb import launching
 
     for path in launching.attach(options.run).discard(options.step):
-        _say(f"removed {path}")
+        say(f"removed {path}")
     return 0
 
 
@@ -114,7 +114,3 @@ def _body(file: str) -> str:
             return opened.read()
     except (OSError, UnicodeDecodeError) as error:
         raise RequestError(f"{file} can't be read: {error}") from error
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 from subagents_nb.errors import RequestError
+from subagents_nb.terminal import say
 
 
 def add_verbs(commands: Any) -> None:
@@ -49,7 +49,7 @@ def _compare(options: argparse.Namespace) -> int:
         metrics=options.metric or None,
         lower=options.lower,
     )
-    sys.stdout.write(found.text + "\n")
+    say(found.text)
     return 0
 
 
@@ -57,5 +57,5 @@ def _retry(options: argparse.Namespace) -> int:
     from subagents_nb.experiments import retry
 
     for run in retry(_meant(options)):
-        sys.stdout.write(f"{run.name} works in a process of its own. See it: subagents-nb status {run.id}\n")
+        say(f"{run.name} works in a process of its own. See it: subagents-nb status {run.id}")
     return 0

@@ -21,9 +21,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from subagents_nb.plain_text import plain
+
 
 class SubagentsError(Exception):
     """Something this package reports in plain words; its text is all a person needs."""
+
+    def __str__(self) -> str:
+        return plain(super().__str__())  # it may quote a name, a setting or a model
 
     def _render_traceback_(self, *_: Any) -> list[str]:
         """Let IPython show the message alone: the frames would be ours, never the user's."""

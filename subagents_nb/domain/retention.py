@@ -12,6 +12,7 @@ from subagents_nb.domain.records import Identity
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import RunState
 from subagents_nb.domain.words import one_line
+from subagents_nb.plain_text import plain
 
 KEEP_TAG = "keep"
 DAY_S = 86_400.0
@@ -179,7 +180,7 @@ class Collection:
         if self.in_grace:
             lines.append(f"{_runs(self.in_grace)} in the trash.")
         lines += [f"Not done: {what}: {why}" for what, why in self.failed]
-        return "\n".join(lines)
+        return plain("\n".join(lines))
 
 
 def _runs(number: int) -> str:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
-from subagents_nb.domain.durations import MAX_TIMEOUT_S as MAX_TIMEOUT_S
-from subagents_nb.domain.durations import parse_duration as parse_duration
+from subagents_nb.domain.durations import MAX_TIMEOUT_S, parse_duration
 from subagents_nb.domain.records import Usage
+from subagents_nb.plain_text import one_line, plain
 
-# C0 and C1 controls apart from tab and newline, bidirectional overrides, zero-width marks.
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]")
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+__all__ = [
+    "MAX_TIMEOUT_S", "ago", "cost", "count", "duration", "elapsed", "one_line", "parse_duration", "plain", "tokens",
+]  # fmt: skip
 
 
 def elapsed(seconds: float) -> str:
@@ -63,14 +61,3 @@ def ago(seconds: float) -> str:
         if seconds >= least:
             return f"{seconds / unit:.0f} {word} ago"
     return "just now" if seconds < 5 else f"{seconds:.0f} s ago"
-
-
-def plain(text: str) -> str:
-    """Return untrusted text without terminal escapes, control and direction characters; tabs and newlines stay."""
-    return _UNSAFE.sub("", _ANSI.sub("", text.replace("\r\n", "\n")))
-
-
-def one_line(text: str, limit: int = 160) -> str:
-    """Return untrusted text as one plain line of at most `limit` characters."""
-    flat = " ".join(plain(text).split())
-    return flat if len(flat) <= limit else flat[: limit - 1] + "…"

@@ -26,6 +26,7 @@ from subagents_nb.experiments.rows import RunRow, read_rows
 from subagents_nb.experiments.scoring import settle
 from subagents_nb.launching import Run, Runs
 from subagents_nb.launching.selecting import ids_of
+from subagents_nb.plain_text import plain
 from subagents_nb.store import FileRuns, StoreHome, open_home
 
 
@@ -197,7 +198,7 @@ class Comparison(Sequence[Group]):
         return score_against_cost(self, metric)
 
     def __repr__(self) -> str:
-        return self.text
+        return plain(self.text)
 
     def _ipython_display_(self) -> None:
         # The notebook face is known here by its entry point only: this room never imports it.

@@ -45,7 +45,7 @@ class Diff:
         return "\n".join([head, *(line for part in self.parts for line in (f"== {part.name}", *part.lines))])
 
     def __repr__(self) -> str:
-        return self.text
+        return plain(self.text)
 
     def _repr_html_(self) -> str:
         # The notebook face is known here by its entry point only: this room never imports it.

@@ -22,6 +22,7 @@ from subagents_nb.launching import Run, Runs
 from subagents_nb.launching.flows import FlowLike
 from subagents_nb.launching.scoring import Scorer
 from subagents_nb.launching.waiting import WaitInterrupted, wait_all
+from subagents_nb.plain_text import plain
 from subagents_nb.store import FileRuns, StoreHome, open_home
 
 _NOTHING: Mapping[str, Reading] = MappingProxyType({})
@@ -290,7 +291,7 @@ class Sweep:
         return len(self._order.cells)
 
     def __repr__(self) -> str:
-        return sweep_text(self.name, self.counts(), self.note, launching=self.launching)
+        return plain(sweep_text(self.name, self.counts(), self.note, launching=self.launching))
 
     def _ipython_display_(self) -> None:
         # The notebook face is known here by its entry points only: this room never imports it.

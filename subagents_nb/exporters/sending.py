@@ -15,6 +15,7 @@ from subagents_nb.exporters.ledger import digest_of, keep, ledger_of
 from subagents_nb.exporters.protocol import Exporter, Link, exporter
 from subagents_nb.launching import Run, attach
 from subagents_nb.launching.selecting import runs_or_words
+from subagents_nb.plain_text import plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,9 @@ class Sent:
     def __str__(self) -> str:
         """Return it in one line."""
         if self.link is None:
-            return f"{self.name}: failed: {self.error}"
+            return plain(f"{self.name}: failed: {self.error}")
         notes = f" ({'; '.join(self.link.notes)})" if self.link.notes else ""
-        return f"{self.name}: {self.outcome}: {_where(self.link)}{notes}"
+        return plain(f"{self.name}: {self.outcome}: {_where(self.link)}{notes}")
 
 
 def _where(link: Link) -> str:

@@ -68,7 +68,7 @@ class Checkup:
             lines.append(f"{'ok ' if check.ok else 'bad'}  {check.name:<{width}}  {check.found}")
             if check.advice:
                 lines.append(f"     {'':<{width}}  → {check.advice}")
-        return "\n".join(lines)
+        return plain("\n".join(lines))
 
 
 def examine() -> Checkup:

@@ -32,6 +32,7 @@ from subagents_nb.launching.showing import Showing
 from subagents_nb.launching.steps import NamedOutputs, RunSteps, Types, whole_step, whole_text
 from subagents_nb.launching.transcript import write_transcript
 from subagents_nb.launching.waiting import WaitInterrupted, cancelled, goes_on, until_ended, wait_all
+from subagents_nb.plain_text import plain
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.disk import DISK, MAX_DOCUMENT_BYTES
 from subagents_nb.store.usage import disk_use
@@ -291,7 +292,7 @@ class Run(Showing):
 
     def __repr__(self) -> str:
         snapshot = self.status
-        return f"<Run {snapshot.name} {snapshot.state or 'unreadable'}>"
+        return plain(f"<Run {snapshot.name} {snapshot.state or 'unreadable'}>")
 
     def _output(self, snapshot: Snapshot) -> Any:
         if snapshot.state in (RunState.COMPLETE, RunState.PARTIAL) and snapshot.result is not None:

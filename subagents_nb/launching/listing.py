@@ -9,6 +9,7 @@ from typing import Any, overload
 
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.launching.handle import Run
+from subagents_nb.plain_text import plain
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.reader import uncollected
 from subagents_nb.store.skim import skim
@@ -72,7 +73,7 @@ class Runs(Sequence[Run]):
     def __repr__(self) -> str:
         names = ", ".join(f"{s.name} {s.state or 'unreadable'}" for s in self.snapshots[:10])
         more = ", …" if len(self.snapshots) > 10 else ""
-        return f"<{len(self.snapshots)} runs: {names}{more}>" if self.snapshots else "<no runs>"
+        return plain(f"<{len(self.snapshots)} runs: {names}{more}>") if self.snapshots else "<no runs>"
 
 
 def list_runs(

@@ -10,6 +10,7 @@ from subagents_nb.domain.records import NamedOutput, StepRecord, StepResult, Ste
 from subagents_nb.domain.states import StepState
 from subagents_nb.errors import RequestError, RunFailed, Unreadable
 from subagents_nb.launching.schemas import OutputType
+from subagents_nb.plain_text import plain
 from subagents_nb.store.disk import DISK
 from subagents_nb.store.reader import read_document
 
@@ -102,7 +103,7 @@ class RunStep:
 
     def __repr__(self) -> str:
         status = self.status
-        return f"<step {self.index} {status.label or status.agent} {status.state}>"
+        return plain(f"<step {self.index} {status.label or status.agent} {status.state}>")
 
 
 class RunSteps(Sequence[RunStep]):
@@ -151,7 +152,7 @@ class NamedOutputs(Mapping[str, Any]):
         return len(self._all())
 
     def __repr__(self) -> str:
-        return f"<outputs: {', '.join(self) or 'none'}>"
+        return plain(f"<outputs: {', '.join(self) or 'none'}>")
 
     def _all(self) -> dict[str, NamedOutput]:
         snapshot = self._run.status

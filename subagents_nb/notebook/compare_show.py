@@ -10,7 +10,6 @@ without the kernel.
 from __future__ import annotations
 
 import secrets
-import sys
 from collections import deque
 
 import anywidget
@@ -20,6 +19,8 @@ from subagents_nb.experiments.comparing import Comparison
 from subagents_nb.notebook.assets import asset, joined
 from subagents_nb.notebook.compare_view import comparison_html, comparison_state
 from subagents_nb.notebook.show import display_mode
+from subagents_nb.plain_text import plain
+from subagents_nb.terminal import say
 
 MOST_LIVE = 8  # the tables of older ones are plain again
 _live: deque[CompareWidget] = deque()
@@ -47,7 +48,7 @@ class CompareWidget(anywidget.AnyWidget):
 
 def bundle_of(comparison: Comparison, *, token: str = "") -> dict[str, str]:
     """Return what a saved notebook keeps; with a token, the page can find the table in it."""
-    return {"text/html": comparison_html(comparison, token=token), "text/plain": comparison.text}
+    return {"text/html": comparison_html(comparison, token=token), "text/plain": plain(comparison.text)}
 
 
 def show_comparison(comparison: Comparison) -> None:
@@ -57,7 +58,7 @@ def show_comparison(comparison: Comparison) -> None:
     shell = get_ipython()
     mode = display_mode(shell)
     if mode == "text":
-        sys.stdout.write(comparison.text + "\n")
+        say(comparison.text)
         return
     token = f"subagents-nb-compare-{secrets.token_hex(8)}" if mode == "widget" else ""
     shell.display_pub.publish(data=bundle_of(comparison, token=token), metadata={})  # type: ignore[union-attr]

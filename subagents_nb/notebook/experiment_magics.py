@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import line_magic, magics_class, no_var_expand
@@ -11,6 +10,7 @@ from subagents_nb.notebook.cells import CellMagics, explain, number
 from subagents_nb.notebook.experiment_flags import grid_of, scorers_of
 from subagents_nb.notebook.options import FOREVER
 from subagents_nb.notebook.parsers import PARSERS
+from subagents_nb.terminal import say
 
 if TYPE_CHECKING:
     from subagents_nb.experiments.orders import Order
@@ -111,7 +111,7 @@ def launch_sweep(
         order = plan_sweep(agent, asked.get("task"), **how)
         there = _there(order, fresh=bool(options.fresh))
         found = f", of which {there:,} are there" if there else ""
-        sys.stdout.write(f"A sweep of {len(order.cells):,} runs{found}. The plan of the first:\n")
+        say(f"A sweep of {len(order.cells):,} runs{found}. The plan of the first:")
         return order.preflight(order.cells[0], fresh=bool(options.fresh))
     swept = sweep(agent, asked.get("task"), **how, fresh=bool(options.fresh))
     if options.bind is not None:

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from subagents_nb.plain_text import plain
+
 _LOADED: dict[int, list[Callable[[], None]]] = {}  # by shell: how to take away what was added
 _SILENT = logging.NullHandler()
 _MAGICS = ("SubagentMagics", "RunMagics", "ExperimentMagics", "ExportMagics")
@@ -103,7 +105,7 @@ def _formatter(what: str, kind: str) -> Any:
         if kind == "html":
             return text
         printer = context[0]
-        printer.text(text)
+        printer.text(plain(text))
         return None
 
     return render

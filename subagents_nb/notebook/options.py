@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import difflib
 import shlex
-import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
 from IPython.core.error import UsageError
 
 from subagents_nb.domain.durations import looks_like_duration
+from subagents_nb.terminal import say
 
 FOREVER = "forever"
 
@@ -61,7 +61,7 @@ class MagicParser(argparse.ArgumentParser):
         except ValueError as error:
             self.error(f"the line can't be read ({str(error).lower()}); check its quotes")
         if "-h" in tokens or "--help" in tokens:
-            sys.stdout.write(self.format_help())
+            say(self.format_help(), end="")
             raise HelpShown
         try:
             found, unknown = self.parse_known_args(_join_wait(tokens))

@@ -25,7 +25,9 @@ from subagents_nb.notebook.notices import NOTICES
 from subagents_nb.notebook.page_requests import PageRequests
 from subagents_nb.notebook.reused import reused_line
 from subagents_nb.notebook.view import live_text, standing_text, widget_state
+from subagents_nb.plain_text import plain
 from subagents_nb.store import FileRuns
+from subagents_nb.terminal import say
 
 if TYPE_CHECKING:
     from subagents_nb.notebook.widget import RunWidget
@@ -62,7 +64,7 @@ def show_run(run: Run) -> bool:
     if mode == "text":
         found = reused_line(run, snapshot)
         beside = Beside(binding=_bound_to(run, shell), reused=found)
-        sys.stdout.write((card_text(snapshot, beside) if snapshot.ended else live_text(snapshot, found)) + "\n")
+        say(card_text(snapshot, beside) if snapshot.ended else live_text(snapshot, found))
         return snapshot.ended
     if snapshot.ended:
         _publish(shell, _card(run, shell))
@@ -124,7 +126,10 @@ class _Place:
         """Return what stands there while the run works: how it stood, as of when, and how to look again."""
         html = _bundle(snapshot, self.run, self.shell)["text/html"]
         classes = f"{self.token} {self.token}-0"
-        return {"text/html": element("div", {"class": classes}, Html(html)), "text/plain": standing_text(snapshot)}
+        return {
+            "text/html": element("div", {"class": classes}, Html(html)),
+            "text/plain": plain(standing_text(snapshot)),
+        }
 
     def restate(self, snapshot: Snapshot) -> None:
         """Put there how it stands now."""
@@ -200,7 +205,7 @@ def _bundle(snapshot: Snapshot, run: Run, shell: Any) -> dict[str, str]:
         disk=run.disk_bytes if snapshot.ended else 0,  # a live card is made anew each second
         as_of="" if snapshot.ended else time.strftime("%H:%M:%S UTC", time.gmtime()),
     )
-    return {"text/html": card_html(snapshot, beside), "text/plain": card_text(snapshot, beside)}
+    return {"text/html": card_html(snapshot, beside), "text/plain": plain(card_text(snapshot, beside))}
 
 
 def _has_session(run: Run) -> bool:

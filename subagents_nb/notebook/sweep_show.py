@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import sys
 import threading
 import time
 from collections import deque
@@ -18,6 +17,8 @@ from subagents_nb.notebook.compare_view import sweep_html
 from subagents_nb.notebook.html import Html, element
 from subagents_nb.notebook.notices import NOTICES
 from subagents_nb.notebook.show import cell_id, display_mode
+from subagents_nb.plain_text import plain
+from subagents_nb.terminal import say
 
 EVERY_S = 1.0
 Bundle = dict[str, str]
@@ -153,7 +154,7 @@ def bundle_of(sweep: Sweep, places: list[Place]) -> Bundle:
     counts = tally(place.reading for place in places)
     goes_on = sweep.launching or any(place.reading is not None and place.reading.live for place in places)
     as_of = time.strftime("%H:%M:%S UTC", time.gmtime()) if goes_on else ""
-    return {"text/html": sweep_html(sweep, places, as_of=as_of), "text/plain": _text(sweep, counts)}
+    return {"text/html": sweep_html(sweep, places, as_of=as_of), "text/plain": plain(_text(sweep, counts))}
 
 
 def _text(sweep: Sweep, counts: Mapping[str, int]) -> str:
@@ -197,7 +198,7 @@ def show_sweep(sweep: Sweep) -> bool:
 
     shell: Any = get_ipython()
     if display_mode(shell) == "text":
-        sys.stdout.write(f"{_text(sweep, sweep.counts())}\n")
+        say(_text(sweep, sweep.counts()))
         return False
     transient = {"display_id": f"subagents-nb-{secrets.token_hex(8)}"}
     sheet = Sheet() if display_mode(shell) == "widget" else None

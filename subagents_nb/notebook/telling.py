@@ -14,6 +14,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from subagents_nb.plain_text import plain
+
 DRAIN_VARIABLE = "SUBAGENTS_NB_DRAIN_S"
 NONINTERACTIVE_VARIABLE = "SUBAGENTS_NB_NONINTERACTIVE"
 # A host that runs notebooks without a person ends a kernel about five seconds after it asked it to leave.
@@ -170,4 +172,4 @@ def bundle_of(news: Any) -> dict[str, str]:
     title = styled("p", f"margin:0;{SOFT}", "Meanwhile:")
     listing = styled("ul", "margin:0;padding:0;list-style:none", *listed)
     whole = element("section", {"aria-label": "Runs, meanwhile", "style": style}, title, listing)
-    return {"text/plain": "Meanwhile:\n" + "\n".join(f"  {said}" for said in lines), "text/html": whole}
+    return {"text/plain": plain("Meanwhile:\n" + "\n".join(f"  {said}" for said in lines)), "text/html": whole}

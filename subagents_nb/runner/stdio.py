@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from subagents_nb.domain.words import plain
+
 HEAD_BYTES = 1024 * 1024
 CAP_BYTES = 5 * 1024 * 1024
 _MARK = b"\n[... what came here was dropped, to keep this file small ...]\n"
@@ -31,7 +33,7 @@ class _Said(io.TextIOWrapper):
         self._clean = clean
 
     def write(self, text: str, /) -> int:
-        super().write(self._clean(text))
+        super().write(plain(self._clean(text)))  # a person reads it in a terminal
         return len(text)
 
 

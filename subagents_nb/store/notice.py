@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 from subagents_nb.domain.environment import NO_RUN, RUN_MARK, tool_environ
+from subagents_nb.domain.words import one_line, plain
 
 _told: list[subprocess.Popen[bytes]] = []
 
@@ -39,5 +40,5 @@ def send_notice(
     with contextlib.suppress(BrokenPipeError):  # it need not listen to be a sign
         if process.stdin is not None:
             with process.stdin as pipe:
-                pipe.write(json.dumps({"run_id": run_id, "name": name, "text": text}).encode())
+                pipe.write(json.dumps({"run_id": run_id, "name": one_line(name), "text": plain(text)}).encode())
     return process
