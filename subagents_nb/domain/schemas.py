@@ -5,12 +5,27 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import unquote
 
+import jsonschema_rs
+
 from subagents_nb.domain.pointer import PointerError, resolve_pointer
 
 _MOST_NODES = 20_000
 _DEFINITIONS = ("$defs", "definitions")
 _OF_SCHEMAS = ("properties", "patternProperties", "dependentSchemas")  # names a person chose, and a schema for each
 _DATA = ("const", "enum", "default", "examples")
+
+
+def validator_of(schema: dict[str, Any]) -> Any:
+    """Return a validator that knows the schema alone: jsonschema_rs by itself opens addresses and files named in it.
+
+    Raises:
+        jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError: it is no schema, or names others.
+    """
+    return jsonschema_rs.validator_for(schema, retriever=_nothing)
+
+
+def _nothing(uri: str) -> Any:
+    raise ValueError(f"{uri} is not looked up; only references within the schema are followed")
 
 
 class SchemaProblem(ValueError):

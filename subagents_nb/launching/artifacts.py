@@ -77,7 +77,9 @@ class RunArtifact:
             StoreError: it is gone, or no longer what the run left.
         """
         place = self._place()
-        self._read(place)
+        with self._opened(place) as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != self.sha256:
+                raise self._changed()
         return place
 
     @property
@@ -149,17 +151,22 @@ class RunArtifact:
         return Path(self._run.plan.cwd) / (self.record.workspace or "")
 
     def _read(self, place: Path) -> Any:
-        what = f"The artifact {self.name} of run {self._run.name}"
-        try:
-            handle = DISK.open_reading(place)
-        except Unreadable as error:
-            raise StoreError(f"{what} can't be read: {error}.") from error
-        with open(handle, "rb") as file:
+        with self._opened(place) as file:
             # The size that is recorded may come from an archive: it is no number of bytes to make room for.
-            data = file.read() if os.fstat(handle).st_size == self.size else b""
+            data = file.read() if os.fstat(file.fileno()).st_size == self.size else b""
         if hashlib.sha256(data).hexdigest() != self.sha256:
-            raise StoreError(f"{what} is not what the run left: the file was changed.")
+            raise self._changed()
         return data
+
+    def _opened(self, place: Path) -> io.BufferedReader:
+        try:
+            return open(DISK.open_reading(place), "rb")
+        except Unreadable as error:
+            raise StoreError(f"The artifact {self.name} of run {self._run.name} can't be read: {error}.") from error
+
+    def _changed(self) -> StoreError:
+        what = f"The artifact {self.name} of run {self._run.name}"
+        return StoreError(f"{what} is not what the run left: the file was changed.")
 
 
 class RunArtifacts(Sequence[RunArtifact]):

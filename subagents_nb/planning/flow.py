@@ -20,6 +20,7 @@ from subagents_nb.domain.plan import (
     StepItem,
     StepPlan,
 )
+from subagents_nb.domain.schemas import validator_of
 from subagents_nb.planning.references import Names, check_key, check_template, source_problem
 from subagents_nb.planning.steps import Ground, plan_step
 
@@ -251,7 +252,7 @@ def _collect_problem(schema: dict[str, Any]) -> str | None:
     if schema.get("type", "array") != "array":
         return f"the schema of what is collected is for an array, not for {schema.get('type')!r}"
     try:
-        jsonschema_rs.validator_for(schema)
+        validator_of(schema)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
         return f"the schema of what is collected is no valid JSON Schema: {str(error).splitlines()[0]}"
     return None

@@ -6,7 +6,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from subagents_nb.domain.schemas import SchemaProblem, inlined
+from subagents_nb.domain.schemas import SchemaProblem, inlined, validator_of
 
 _MAX_CHARS = 64 * 1024
 
@@ -27,7 +27,7 @@ def schema_problem(schema: dict[str, Any], name: str | None) -> str | None:
     if remote is not None:
         return f"{called} refers to {remote!r}; only references within it (#/…) are followed"
     try:
-        jsonschema_rs.validator_for(schema)
+        validator_of(schema)
         inlined(schema)
     except SchemaProblem as error:
         return f"{called} can't be asked of a model: {error}"

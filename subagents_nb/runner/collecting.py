@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import jsonschema_rs
-
 from subagents_nb.domain.fanout import Item
 from subagents_nb.domain.placeholders import as_text
 from subagents_nb.domain.plan import FanOutItem
 from subagents_nb.domain.records import Reason, StepResult
+from subagents_nb.domain.schemas import validator_of
 from subagents_nb.domain.states import StepState
 from subagents_nb.runner.endings import VALUE_BYTES
 from subagents_nb.store.codec import lenient_json
@@ -70,7 +69,7 @@ def collected(fan_out: FanOutItem, items: Sequence[Item], results: Sequence[Step
         raise CollectProblem("output-limit", text)
     if fan_out.collect_schema is not None:
         faults = []
-        for fault in jsonschema_rs.validator_for(fan_out.collect_schema).iter_errors(value):
+        for fault in validator_of(fan_out.collect_schema).iter_errors(value):
             where = ".".join(str(part) for part in fault.instance_path) or "the whole array"
             faults.append(f"{where}: {' '.join(fault.message.split())[:200]}")
             if len(faults) == _FAULTS:

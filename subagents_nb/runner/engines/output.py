@@ -13,7 +13,7 @@ from pydantic_ai.exceptions import ModelRetry
 
 from subagents_nb.domain.events import StepFailed
 from subagents_nb.domain.plan import StepPlan
-from subagents_nb.domain.schemas import inlined
+from subagents_nb.domain.schemas import inlined, validator_of
 from subagents_nb.runner.engines.redaction import one_line
 
 OutputMode = Literal["tool", "native", "prompted"]
@@ -46,7 +46,7 @@ class SchemaCheck:
 
     def __init__(self, schema: dict[str, Any]) -> None:
         try:
-            self._validator = jsonschema_rs.validator_for(schema)
+            self._validator = validator_of(schema)
         except (ValueError, jsonschema_rs.ReferencingError) as error:
             raise StepFailed("setup", f"The output schema is not usable: {one_line(str(error))}") from error
         self.errors: tuple[str, ...] = ()

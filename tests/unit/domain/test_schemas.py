@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from pydantic_ai import Agent
 
-from subagents_nb.domain.schemas import SchemaProblem, inlined
+from subagents_nb.domain.schemas import SchemaProblem, inlined, validator_of
 from subagents_nb.runner.engines.output import output_spec
 
 X = {"type": "object", "properties": {"n": {"type": "integer"}}}
@@ -63,3 +65,10 @@ def test_what_no_model_can_be_asked_for_is_refused(schema: dict[str, Any], said:
     with pytest.raises(SchemaProblem) as caught:
         inlined(schema)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("scheme", ["file://", "http://127.0.0.1:9"])
+def test_a_schema_opens_nothing_that_it_names(tmp_path: Path, scheme: str) -> None:
+    (tmp_path / "other.json").write_text('{"type": "array"}')
+    with pytest.raises((ValueError, jsonschema_rs.ValidationError), match="not looked up"):
+        validator_of({"type": "array", "items": {"$ref": f"{scheme}{tmp_path}/other.json"}})
