@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, assert_never
 
-from subagents_nb.domain.base import Document
+from subagents_nb.domain.base import Document, Value
 from subagents_nb.domain.records import Identity
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import RunState
@@ -16,6 +16,30 @@ from subagents_nb.plain_text import plain
 
 KEEP_TAG = "keep"
 DAY_S = 86_400.0
+_DRIFT_S = 3600.0
+_BELIEVED_S = 7 * DAY_S
+
+
+class Reading(Value):
+    """What the clocks said at a pass: the wall clock, and one that nobody sets, counted from a boot."""
+
+    wall_s: float
+    boot: str | None = None  # None: there is no such clock
+    since_boot_s: float = 0.0
+
+
+def clocks_agree(before: Reading | None, now: Reading) -> bool:
+    """Say whether a wall clock may be believed, by an earlier reading: one alone, set wrong, would make all runs old.
+
+    Within one boot both clocks have gone on alike. Across boots only a step that is small against the days that runs
+    are kept is believed; after a longer one the next pass decides. A first reading has none to be held to.
+    """
+    if before is None:
+        return True
+    gone = now.wall_s - before.wall_s
+    if before.boot is not None and before.boot == now.boot:
+        return abs(gone - (now.since_boot_s - before.since_boot_s)) <= _DRIFT_S
+    return 0 <= gone <= _BELIEVED_S
 
 
 class Keep(StrEnum):

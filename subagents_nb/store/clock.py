@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
+from pathlib import Path
+
+from subagents_nb.domain.retention import Reading
 
 
 def utc_now() -> str:
@@ -16,3 +20,13 @@ def age_s(moment: str) -> float:
         return (datetime.now(UTC) - datetime.fromisoformat(moment.replace("Z", "+00:00"))).total_seconds()
     except (ValueError, TypeError, OverflowError):  # TypeError: a moment without a zone
         return 0.0
+
+
+def read_clocks() -> Reading:
+    """Read the wall clock and, where there is one, the clock that counts from boot and that nobody sets."""
+    try:
+        boot: str | None = Path("/proc/sys/kernel/random/boot_id").read_text().strip() or None
+        since = time.clock_gettime(time.CLOCK_BOOTTIME)
+    except (OSError, AttributeError):
+        boot, since = None, 0.0
+    return Reading(wall_s=time.time(), boot=boot, since_boot_s=since)

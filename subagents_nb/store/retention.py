@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from subagents_nb.domain.ids import make_run_id
 from subagents_nb.domain.retention import (
     DAY_S,
@@ -18,6 +20,8 @@ from subagents_nb.domain.retention import (
     Deleted,
     Facts,
     Keep,
+    Reading,
+    clocks_agree,
     may_go_on,
     may_still_read,
     reason_to_keep,
@@ -25,6 +29,7 @@ from subagents_nb.domain.retention import (
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import RunState
 from subagents_nb.errors import StoreError, SubagentsError, Unreadable
+from subagents_nb.store.clock import read_clocks
 from subagents_nb.store.disk import DISK, Disk
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.lock import probe
@@ -76,17 +81,28 @@ def collect_daily(home: StoreHome, *, keep_days: Callable[[], float], judge: Jud
     """Do a pass if the last one is a day ago, at most 100 runs at once; the next of them follow a minute later.
 
     Costs one look at a file otherwise. Never raises: it is called beside other work. `keep_days` is asked when due.
+    Where the clock was set since the last pass, nothing is deleted: the next one, a day later, knows better.
     """
     marker, now = home.root / "retention.last", time.time()
     with contextlib.suppress(OSError, SubagentsError):
         if marker.exists() and 0 <= now - marker.stat().st_mtime < DAY_S:
             return None
-        marker.touch(0o600)  # first, so that a pass that fails is not tried all the time
+        before, reading = _last_reading(marker), read_clocks()
+        DISK.replace(marker, reading.model_dump_json().encode(), durable=False)  # first: what fails waits a day too
+        if not clocks_agree(before, reading):
+            return None
         done = collect(home, keep_s=keep_days() * DAY_S, limit=BATCH, judge=judge)
         if done.more:
             os.utime(marker, (now, now - DAY_S + _AGAIN_S))
         return done
     return None
+
+
+def _last_reading(marker: Path) -> Reading | None:
+    try:
+        return Reading.model_validate_json(DISK.read(marker))
+    except (Unreadable, ValidationError):
+        return None
 
 
 class _Pass:

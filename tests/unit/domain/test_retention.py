@@ -15,6 +15,8 @@ from subagents_nb.domain.retention import (
     Deleted,
     Facts,
     Keep,
+    Reading,
+    clocks_agree,
     may_go_on,
     reason_to_keep,
     size,
@@ -189,3 +191,25 @@ def test_a_rehearsal_says_that_it_is_one() -> None:
 )
 def test_bytes_are_said_in_few_characters(number: int, said: str) -> None:
     assert size(number) == said
+
+
+@pytest.mark.parametrize(
+    ("boot", "wall_days", "boot_days", "agree"),
+    [
+        ("a", 1.0, 1.0, True),
+        ("a", 40.0, 40.0, True),
+        ("a", 40.0, 1.0, False),
+        ("a", -1.0, 1.0, False),
+        ("b", 1.0, 0.1, True),
+        ("b", 40.0, 0.1, False),
+        ("b", -0.1, 0.1, False),
+        (None, 1.0, 0.0, True),
+    ],
+)
+def test_a_wall_clock_is_believed_if_an_earlier_reading_bears_it_out(
+    boot: str | None, wall_days: float, boot_days: float, agree: bool
+) -> None:
+    before = Reading(wall_s=1e9, boot="a" if boot else None, since_boot_s=50.0)
+    now = Reading(wall_s=1e9 + wall_days * DAY_S, boot=boot, since_boot_s=50.0 + boot_days * DAY_S)
+    assert clocks_agree(before, now) is agree
+    assert clocks_agree(None, now)

@@ -21,6 +21,7 @@ from subagents_nb.domain.retention import DAY_S, Collection, Keep
 from subagents_nb.domain.states import RunState
 from subagents_nb.errors import AmbiguousRun, StoreError, SubagentsError, UnknownRun
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run
+from subagents_nb.store.clock import read_clocks
 from subagents_nb.store.codec import encode
 from subagents_nb.store.lock import hold_now
 from subagents_nb.store.retention import SESSION_LEASE, collect, collect_daily
@@ -335,6 +336,23 @@ def test_the_daily_pass_never_raises_and_does_not_try_again_at_once(home: StoreH
     assert collect_daily(home, keep_days=broken, judge=list) is None
     assert collect_daily(home, keep_days=lambda: 30.0, judge=list) is None
     assert len(FileRuns(home).ids()) == 1
+
+
+@pytest.mark.parametrize("set_by_days", [400.0, -400.0])
+def test_a_clock_that_was_set_since_the_last_pass_deletes_nothing_and_is_believed_a_day_later(
+    home: StoreHome, set_by_days: float
+) -> None:
+    keep(home)
+    marker, yesterday = home.root / "retention.last", time.time() - 1.01 * DAY_S
+    now = read_clocks()
+    earlier = {"wall_s": now.wall_s - (set_by_days + 1) * DAY_S, "since_boot_s": now.since_boot_s - DAY_S}
+    marker.write_text(now.model_copy(update=earlier).model_dump_json())
+    os.utime(marker, (yesterday, yesterday))
+    assert collect_daily(home, keep_days=lambda: 30.0, judge=list) is None
+    assert len(FileRuns(home).ids()) == 1
+    os.utime(marker, (yesterday, yesterday))
+    done = collect_daily(home, keep_days=lambda: 30.0, judge=list)
+    assert done is not None and len(done.deleted) == 1
 
 
 # -- bringing back
