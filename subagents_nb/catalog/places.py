@@ -64,19 +64,22 @@ def agent_places(root: Path, *, home: Path | None = None, cwd: Path | None = Non
     user = [Place(path=top / name, where=f"~/{name}", source="user") for name in _AGENT_FOLDERS]
     if root == top:
         return tuple(user)
-    return (*user, *(_of_project(root, name, home, cwd) for name in _AGENT_FOLDERS))
+    guarded = _is_guarded(root, home, cwd)
+    project = (Place(path=root / n, where=n, source="project", root=root, guarded=guarded) for n in _AGENT_FOLDERS)
+    return (*user, *project)
 
 
 def settings_files(root: Path, *, home: Path | None = None, cwd: Path | None = None) -> tuple[Place, ...]:
     """Return the user's settings file, then the project's."""
     top, name = home_folder(home), ".subagents/settings.toml"
     user = Place(path=top / name, where=f"~/{name}", source="user")
-    return (user,) if root == top else (user, _of_project(root, name, home, cwd))
+    guarded = root != top and _is_guarded(root, home, cwd)
+    project = Place(path=root / name, where=name, source="project", root=root, guarded=guarded)
+    return (user,) if root == top else (user, project)
 
 
-def _of_project(root: Path, name: str, home: Path | None, cwd: Path | None) -> Place:
-    guarded = cwd is not None and root != cwd.resolve() and not is_trusted(root, home=home)
-    return Place(path=root / name, where=name, source="project", root=root, guarded=guarded)
+def _is_guarded(root: Path, home: Path | None, cwd: Path | None) -> bool:
+    return cwd is not None and root != cwd.resolve() and not is_trusted(root, home=home)
 
 
 def not_counted(place: Place) -> str | None:

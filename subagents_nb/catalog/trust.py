@@ -21,7 +21,12 @@ _KEY = "trusted_folders"
 
 def home_folder(home: Path | None = None) -> Path:
     """Return the person's home folder, links in its path followed."""
-    return (Path.home() if home is None else home).resolve()
+    return _resolved(Path.home() if home is None else home)
+
+
+@lru_cache(maxsize=16)
+def _resolved(home: Path) -> Path:
+    return home.resolve()  # a dozen times a launch, and nobody moves it meanwhile
 
 
 def is_trusted(folder: Path, *, home: Path | None = None) -> bool:
