@@ -11,6 +11,7 @@ from typing import NoReturn
 from IPython.core.error import UsageError
 
 from subagents_nb.domain.durations import looks_like_duration
+from subagents_nb.plain_text import plain
 from subagents_nb.terminal import say
 
 FOREVER = "forever"
@@ -47,7 +48,7 @@ class MagicParser(argparse.ArgumentParser):
         """Raise a UsageError."""
         missing = message.removeprefix("the following arguments are required: ")
         said = message.rstrip(".") if missing == message else f"say which {missing}"
-        raise UsageError(f"{self.prog}: {said}. See {self.prog} -h.")
+        raise UsageError(plain(f"{self.prog}: {said}. See {self.prog} -h."))
 
     def read(self, line: str) -> argparse.Namespace:
         """Parse a magic's line.

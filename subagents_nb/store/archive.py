@@ -24,6 +24,7 @@ from subagents_nb.domain.experiments import Score
 from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.records import RunResult, StepRecord, Verdict
 from subagents_nb.domain.redaction import Redactor
+from subagents_nb.domain.transcript import executed_cells, notebook
 from subagents_nb.errors import RequestError, StoreError, Unreadable
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.codec import decode, encode, lenient_json
@@ -226,12 +227,24 @@ def _unpack(archive: zipfile.ZipFile, run: ArchivedRun, staging: Path, cwd: str)
                 document = document.model_copy(update={"notes": (*document.notes, _IMPORTED)})
         except (Unreadable, ValueError) as error:
             raise RequestError(f"{file.path} of {run.run_id} is refused: {error}.") from error
-        _write(staging / file.path, data if document is None else encode(document))
+        if document is not None:
+            data = encode(document)
+        elif file.path.endswith("/python.ipynb"):
+            data = _harmless(data, run.run_id)
+        _write(staging / file.path, data)
     if plan is None:
         raise RequestError(f"Run {run.run_id} of the archive has no plan; nothing of it was taken.")
     if not ended:
         raise RequestError(f"Nothing in the archive says how run {run.run_id} ended; nothing of it was taken.")
     return plan
+
+
+def _harmless(data: bytes, run_id: str) -> bytes:
+    """Return what an agent ran, as it may be opened: whoever made the archive may have put anything into it."""
+    executed: Any = None
+    with contextlib.suppress(ValueError, RecursionError):
+        executed = json.loads(data)
+    return lenient_json(notebook(executed_cells(executed), run_id=run_id))
 
 
 def _document(path: str, data: bytes, run_id: str) -> Document | None:

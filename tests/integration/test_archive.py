@@ -560,3 +560,25 @@ def test_a_reviewer_sweeps_again_without_the_key(
     assert found.ids == ids and (found.found, found.launched) == (4, 0)
     assert [run.output for run in found.runs][:2] == ["a", "b"]
     assert len(runs()) == 4
+
+
+def test_a_notebook_from_an_archive_can_do_nothing(
+    project: Path, elsewhere: Callable[[], StoreHome], exported: str
+) -> None:
+    script = "<script>alert(1)</script>"
+    shown = {"output_type": "display_data", "data": {"text/html": script, "text/plain": "words"}, "metadata": {}}
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "source": script},
+        {"cell_type": "code", "metadata": {}, "source": "1", "execution_count": 1, "outputs": [shown]},
+    ]
+
+    def forge(members: dict[str, bytes]) -> None:
+        notebook = {"cells": cells, "metadata": {"widgets": script}, "nbformat": 4, "nbformat_minor": 5}
+        members[f"runs/{exported}/steps/0/python.ipynb"] = json.dumps(notebook).encode()
+        fitting(members)
+
+    forged = rewritten(project / "runs.zip", forge)
+    other = elsewhere()
+    import_runs(forged)
+    kept = (other.run(exported).step(0) / "python.ipynb").read_text()
+    assert "script" not in kept and "words" in kept

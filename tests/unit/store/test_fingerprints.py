@@ -11,7 +11,8 @@ import pytest
 from support import until
 
 from subagents_nb.store import fingerprints
-from subagents_nb.store.fingerprints import Unsettled, file_sha256, names_below, names_sha256, own_names
+from subagents_nb.store.fingerprints import TooLong, Unsettled, file_sha256, names_below, names_sha256, own_names
+from subagents_nb.store.globbing import Allowance
 
 
 def test_a_hash_is_of_the_whole_content(tmp_path: Path) -> None:
@@ -105,3 +106,17 @@ def test_names_are_those_that_a_glob_finds(tmp_path: Path) -> None:
 def test_own_files_and_the_directories_made_for_them_do_not_count() -> None:
     own = own_names(["out/deep/answer.md"])
     assert names_sha256(["a", "out", "out/deep", "out/deep/answer.md"], own) == names_sha256(["a"])
+
+
+def test_what_can_not_be_looked_through_in_good_time_has_no_hash(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("a")
+    with pytest.raises(TooLong, match="a: it takes longer"):
+        file_sha256(tmp_path, "a", allowance=Allowance(seconds=-1))
+    with pytest.raises(TooLong, match=r"the names below \.: it takes longer"):
+        names_below(tmp_path, ".", "**/*", allowance=Allowance(seconds=-1))
+
+
+def test_a_pattern_of_a_models_costs_no_more_than_the_tree(tmp_path: Path) -> None:
+    (tmp_path / "/".join("d" * 30)).mkdir(parents=True)
+    found = names_below(tmp_path, ".", "/".join(["**"] * 12) + "/*", allowance=Allowance(entries=31 * 100))
+    assert len(found) == 30
