@@ -46,6 +46,9 @@ from subagents_nb.runner.engines.mending import cut_of, end_of, mended
 from subagents_nb.runner.engines.redaction import one_line
 from subagents_nb.runner.engines.tools import Bench, args_preview
 
+LONGEST_ANSWER = 4_000_000  # characters of one answer, with its thoughts and the arguments of its calls
+_TOO_LONG = f"The model's answer grew beyond {LONGEST_ANSWER:,} characters, and was not read any further."
+
 
 @dataclass
 class Observer(AbstractCapability[Bench]):
@@ -127,9 +130,14 @@ class Observer(AbstractCapability[Bench]):
 
     async def watch(self, _ctx: RunContext[Bench], events: AsyncIterable[Any]) -> None:
         """Report the events of one turn; pydantic-ai calls this once for the response and once for its tools."""
+        length = 0
         async for event in events:
             match event:
                 case PartDeltaEvent():
+                    length += _length(event.delta)
+                    if length > LONGEST_ANSWER:
+                        # No model writes so much. Kept, it would be copied with each piece that comes.
+                        raise StepFailed("output-limit", _TOO_LONG)
                     self._delta(event)
                 case PartStartEvent():
                     self._part(event)
@@ -206,6 +214,16 @@ class Observer(AbstractCapability[Bench]):
                 refused=None if refused is None else one_line(self.redact(refused), 300),
             )
         )
+
+
+def _length(delta: object) -> int:
+    match delta:
+        case TextPartDelta(content_delta=str(text)) | ThinkingPartDelta(content_delta=str(text)):
+            return len(text)
+        case ToolCallPartDelta(args_delta=str(text)):
+            return len(text)
+        case _:
+            return 0
 
 
 def _args_of(call: ToolCallPart) -> dict[str, Any]:

@@ -331,3 +331,12 @@ def test_thinking_is_asked_for_only_where_the_model_has_it(workshop: Any, plan: 
         workshop.run(engine, plan(thinking=level))
 
     assert seen == [None, "high", False]
+
+
+def test_an_answer_without_end_is_not_read_to_its_end(workshop: Any, plan: Any, plays: Any) -> None:
+    piece = "word " * 200_000
+
+    failure = workshop.fail(NativeEngine(plays([piece] * 50)), plan())
+
+    assert failure.reason == "output-limit" and "4,000,000 characters" in failure.message
+    assert len(workshop.told(TextStreamed)) <= 5
