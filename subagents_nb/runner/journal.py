@@ -20,7 +20,6 @@ from subagents_nb.domain.records import (
     Actor,
     NamedOutput,
     Reason,
-    RunResult,
     RunStatus,
     StepRecord,
     StepResult,
@@ -28,9 +27,10 @@ from subagents_nb.domain.records import (
 )
 from subagents_nb.domain.states import RunState, StepState, advance, event_to
 from subagents_nb.domain.usage import Usage, total
-from subagents_nb.runner.account import StepAccount, brief, concerns
+from subagents_nb.runner.account import StepAccount, concerns
 from subagents_nb.runner.clock import WorkClock
 from subagents_nb.runner.insisting import insist
+from subagents_nb.runner.lastword import last_word
 from subagents_nb.runner.lines import event_line
 from subagents_nb.runner.redacting import Clean
 from subagents_nb.runner.stages import Stages
@@ -312,7 +312,18 @@ class Journal:
             for account in self._accounts.values():
                 account.settle(state, end, round(self.elapsed_s, 3))
             error = None if error is None else self.clean(error)
-            result = self._result(state=state, reason=reason, actor=actor, error=error)
+            result = last_word(
+                self._plan,
+                self._status,
+                tuple(self._accounts.values()),
+                state=state,
+                reason=reason,
+                actor=actor,
+                error=error,
+                clock=self._clock,
+                stages=self._stages.shown(self._states()),
+                reads=self._reads(),
+            )
             whole = result.model_copy(update={"answer": answer, "outputs": dict(outputs or {})})
             why = insist(lambda: self._writer.result(whole))
             if why is not None:
@@ -323,47 +334,6 @@ class Journal:
             self._update(state=state, attention=None, questions=())
             self._write(milestone=True)
             return True
-
-    def _result(self, *, state: RunState, reason: Reason | None, actor: Actor, error: str | None) -> RunResult:
-        plan, now = self._plan, self.elapsed_s
-        well = state is RunState.COMPLETE
-        steps = tuple(account.result for account in self._accounts.values() if account.result is not None)
-        artifacts = [artifact for account in self._accounts.values() for artifact in account.artifacts]
-        return RunResult(
-            run_id=plan.run_id,
-            state=state,
-            name=plan.name,
-            mode=plan.mode,
-            digest=plan.digest,
-            reason=reason,
-            actor=actor,
-            error=error,
-            started_at=plan.created_at,
-            ended_at=utc_now(),
-            elapsed_s=round(now, 3),
-            waited_s=round(self._clock.waited_s, 3),
-            timeout_s=self._status.timeout_s,
-            usage=total(step.usage for step in steps),
-            steps=tuple(brief(step) for step in steps) if plan.is_flow else steps,
-            stages=self._stages.shown(self._states()),
-            retunes=self._status.retunes,
-            resumed_from=plan.resumes.run_id if plan.resumes else None,
-            changed_files=tuple(dict.fromkeys(f for a in self._accounts.values() for f in a.changed_files)),
-            changed_meanwhile=tuple(dict.fromkeys(f for a in self._accounts.values() for f in a.changed_meanwhile)),
-            open_tools=() if well else tuple(row for a in self._accounts.values() for row in a.open_rows(now)),
-            tail="" if well else next((a.status.tail for a in self._accounts.values() if a.status.tail), ""),
-            notes=self._status.notes,
-            budget=self._status.budget,
-            usage_budget=self._status.usage_budget,
-            artifacts=tuple(artifacts),
-            reads=self._read_log(),
-        )
-
-    def _read_log(self) -> ReadLog | None:
-        log, status = self._reads(), self._status
-        steered = any(receipt.outcome == "delivered" for receipt in status.steering)
-        more = len(self._stages.shown(self._states())) > len(self._plan.items)
-        return log if log is None else log.with_unknown(steered=steered, appended=more)
 
     def _states(self) -> dict[int, StepState]:
         return {index: account.status.state for index, account in self._accounts.items()}

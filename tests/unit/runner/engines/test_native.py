@@ -334,7 +334,7 @@ def test_thinking_is_asked_for_only_where_the_model_has_it(workshop: Any, plan: 
 
 
 def test_an_answer_without_end_is_not_read_to_its_end(workshop: Any, plan: Any, plays: Any) -> None:
-    piece = "word " * 200_000
+    piece = "w" * 1_000_000
 
     failure = workshop.fail(NativeEngine(plays([piece] * 50)), plan())
 

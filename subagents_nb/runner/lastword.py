@@ -1,0 +1,65 @@
+"""From the accounts of its steps to the result of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from subagents_nb.domain.plan import LaunchPlan
+from subagents_nb.domain.reads import ReadLog
+from subagents_nb.domain.records import Actor, Reason, RunResult, RunStatus
+from subagents_nb.domain.stages import Stage
+from subagents_nb.domain.states import RunState
+from subagents_nb.domain.usage import total
+from subagents_nb.runner.account import StepAccount, brief
+from subagents_nb.runner.clock import WorkClock
+from subagents_nb.store.clock import utc_now
+
+
+def last_word(
+    plan: LaunchPlan,
+    status: RunStatus,
+    accounts: Sequence[StepAccount],
+    *,
+    state: RunState,
+    reason: Reason | None,
+    actor: Actor,
+    error: str | None,
+    clock: WorkClock,
+    stages: tuple[Stage, ...],
+    reads: ReadLog | None,
+) -> RunResult:
+    """Return the result of a run whose steps have all been settled; `status` is how it stood."""
+    now, well = clock.worked_s, state is RunState.COMPLETE
+    steps = tuple(account.result for account in accounts if account.result is not None)
+    if reads is not None:  # what a person added to the contract meanwhile counts as not known
+        steered = any(receipt.outcome == "delivered" for receipt in status.steering)
+        reads = reads.with_unknown(steered=steered, appended=len(stages) > len(plan.items))
+    return RunResult(
+        run_id=plan.run_id,
+        state=state,
+        name=plan.name,
+        mode=plan.mode,
+        digest=plan.digest,
+        reason=reason,
+        actor=actor,
+        error=error,
+        started_at=plan.created_at,
+        ended_at=utc_now(),
+        elapsed_s=round(now, 3),
+        waited_s=round(clock.waited_s, 3),
+        timeout_s=status.timeout_s,
+        usage=total(step.usage for step in steps),
+        steps=tuple(brief(step) for step in steps) if plan.is_flow else steps,
+        stages=stages,
+        retunes=status.retunes,
+        resumed_from=plan.resumes.run_id if plan.resumes else None,
+        changed_files=tuple(dict.fromkeys(name for account in accounts for name in account.changed_files)),
+        changed_meanwhile=tuple(dict.fromkeys(name for account in accounts for name in account.changed_meanwhile)),
+        open_tools=() if well else tuple(row for account in accounts for row in account.open_rows(now)),
+        tail="" if well else next((account.status.tail for account in accounts if account.status.tail), ""),
+        notes=status.notes,
+        budget=status.budget,
+        usage_budget=status.usage_budget,
+        artifacts=tuple(artifact for account in accounts for artifact in account.artifacts),
+        reads=reads,
+    )
