@@ -550,3 +550,12 @@ def test_the_limit_of_a_tool_call_interrupts_a_cell_and_the_run_goes_on(work: Pa
     run = ended(launch("delegate", "x", model=model, tool_timeout=1))
     assert run.state == "complete" and "Interrupted after 1 seconds" in run.text and run.text.endswith(" over")
     assert time.monotonic() - began < 60
+
+
+def test_a_flood_in_one_message_is_lost_and_said_and_the_kernel_goes_on(place: Place) -> None:
+    async def body(tool: PythonTool) -> tuple[PythonEnd, PythonEnd]:
+        return await tool.run("a = 1; print('x' * 40_000_000)"), await tool.run("print(a + 1)")
+
+    flood, after = place.work(body)
+    assert "Output was lost" in flood.text and "xxxx" not in flood.text
+    assert (after.text, after.ok) == ("2", True)

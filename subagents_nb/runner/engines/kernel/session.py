@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, cast
 
+import zmq
 import zmq.asyncio
 from jupyter_client.asynchronous.client import AsyncKernelClient
 
@@ -16,6 +17,11 @@ from subagents_nb.runner.engines.kernel.process import KernelProcess, Place
 START_S = 60.0
 _INTERRUPT_S = 5.0  # how long an interrupted cell may take to let go
 _LATE_S = 2.0  # what a cell printed may come after its reply
+_MESSAGE_BYTES = 32 * 1024 * 1024  # a figure of 20 MB fits; a kernel that says more at once is not heard
+_UNHEARD = {
+    "msg_type": "stream",
+    "content": {"name": "stderr", "text": "[Output was lost: more at once than can be taken in. Print less of it.]\n"},
+}
 
 CellEnd = Literal["done", "interrupted", "stuck", "died"]
 Hear = Callable[[dict[str, Any]], None]
@@ -32,6 +38,7 @@ class Session:
         self._place = place
         self._process = process
         self._context = zmq.asyncio.Context()
+        self._context.setsockopt(zmq.MAXMSGSIZE, _MESSAGE_BYTES)
         self._client = AsyncKernelClient(context=self._context)
         self._client.load_connection_info(cast(Any, dict(place.info)))
         self._client.start_channels(stdin=False, hb=False, control=False)
@@ -91,6 +98,9 @@ class Session:
             else:
                 self._open = None
                 await asyncio.wait({idle}, timeout=_LATE_S)
+                if not idle.done():
+                    hear(_UNHEARD)
+                    await self._listen_anew()
         except asyncio.CancelledError:
             self._process.interrupt()
             raise
@@ -134,6 +144,14 @@ class Session:
         finally:
             ready.cancel()
             gone.cancel()
+
+    async def _listen_anew(self) -> None:
+        # ZeroMQ closes a connection on which too much came at once, and never opens it again by itself.
+        self._client.iopub_channel.stop()
+        self._client._iopub_channel = None  # the next to ask for it gets a new one
+        self._client.iopub_channel.start()
+        with contextlib.suppress(RuntimeError):
+            await self._client.wait_for_ready(timeout=_INTERRUPT_S)
 
     async def _reply(self, cell: str) -> dict[str, Any]:
         while True:
