@@ -32,8 +32,12 @@ _POLL_S = 2.0
 # How often it is asked whether the processes still live: each look costs the same, so many runs are asked less often.
 _LIVENESS_S, _LIVENESS_EACH_S, _LIVENESS_MOST_S = 0.5, 0.03, 5.0
 _TICK_MS = 250
+# How often the status of one run is read while it works; its end is read at once. Each reading costs the same, so the
+# more runs are watched, the less often: nobody follows a dozen of them by the quarter of a second.
+_READ_S, _READ_EACH_S, _READ_MOST_S = 0.25, 0.03, 1.0
 _UNREAD_TIMES = 3
 _UNHEARD_EVERY_S = 5.0
+_LAST_WORDS = ("result.json", "verdict.json")
 _DOCUMENTS = ("result.json", "verdict.json", "status.json")
 
 
@@ -45,6 +49,7 @@ class _Followed:
     seen: tuple[object, ...] = ()
     last: Snapshot | None = None
     unread: int = 0  # how often in a row nothing of it could be read
+    read: float = 0.0  # when its files were last looked at, by the monotonic clock
     heard: float = 0.0  # when it last said something, by the monotonic clock
     unheard_told: float = 0.0  # when its followers were last told that it says nothing any more
 
@@ -136,14 +141,16 @@ class Watcher:
         with contextlib.closing(notify):
             self._check_all()
             polled = judged = time.monotonic()
+            late: set[str] = set()  # runs that said something and were read just before
             while not self._changed.is_set():
                 found = notify.watch(_DEBOUNCE_MS, _STEP_MS, _TICK_MS, self._changed)
                 if found == "poll":
                     self._check_all()
                 elif isinstance(found, set):
-                    touched = {by_path.get(os.path.dirname(path)) for _, path in found}
-                    for run_id in touched - {None}:
-                        self._check(str(run_id))
+                    self._touched(by_path, {path for _, path in found}, late)
+                for run_id in [one for one in late if self._is_due(one)]:
+                    late.discard(run_id)
+                    self._check(run_id)
                 self._tick()
                 now = time.monotonic()
                 if now - judged >= liveness_s:
@@ -152,6 +159,24 @@ class Watcher:
                 if now - polled >= _POLL_S:
                     polled = now
                     self._check_all()
+
+    def _touched(self, by_path: dict[str, str], paths: set[str], late: set[str]) -> None:
+        """Look at the runs that came to an end, and note those that say more: they are looked at when they are due."""
+        for path in paths:
+            folder, name = os.path.split(path)
+            if (run_id := by_path.get(folder)) is None:
+                continue
+            if name in _LAST_WORDS and run_id in self._runs:
+                late.discard(run_id)
+                self._check(run_id)
+            else:
+                late.add(run_id)
+
+    def _is_due(self, run_id: str) -> bool:
+        with self._guard:
+            followed, watched = self._runs.get(run_id), len(self._runs)
+        pause = min(max(_READ_S, _READ_EACH_S * watched), _READ_MOST_S)
+        return followed is None or time.monotonic() - followed.read >= pause
 
     def _check_all(self) -> None:
         for run_id in list(self._runs):
@@ -176,6 +201,7 @@ class Watcher:
             if followed is None:
                 return
             home, seen = followed.home, followed.seen
+            followed.read = time.monotonic()
         mark = _signature(home.run(run_id).root)
         if mark == seen:
             self._notice_silence(followed)

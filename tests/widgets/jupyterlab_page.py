@@ -44,6 +44,7 @@ class Lab:
         self._settle()
         self.address = f"http://127.0.0.1:{_free_port()}"
         self._server = self._start()
+        self.browser = browser
         self.page = browser.new_page(viewport={"width": 1180, "height": 1000}, device_scale_factor=2)
         self.faults: list[str] = []
         self.page.on("pageerror", self._fault)
@@ -97,9 +98,14 @@ class Lab:
         self.visit(name)
         return Notebook(self, name)
 
+    def address_of(self, name: str, *, workspace: str = "") -> str:
+        """Return where a notebook is shown; each tab needs a workspace of its own."""
+        place = f"workspaces/{workspace}/tree" if workspace else "tree"
+        return f"{self.address}/lab/{place}/{name}.ipynb?token={TOKEN}&reset"
+
     def visit(self, name: str) -> None:
         """Load the page anew with one notebook in it."""
-        self.page.goto(f"{self.address}/lab/tree/{name}.ipynb?token={TOKEN}&reset")
+        self.page.goto(self.address_of(name))
         self.page.wait_for_function(
             "() => window.jupyterapp?.shell.currentWidget?.context?.sessionContext?.session?.kernel?.status === 'idle'",
             timeout=60_000,

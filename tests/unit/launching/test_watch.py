@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import queue
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -154,3 +157,47 @@ def test_a_wait_that_is_cancelled_raises_what_asyncio_knows(home: StoreHome, wri
         assert [type(one) for one in caught.value.exceptions] == [ValueError]
 
     asyncio.run(main())
+
+
+class Events:
+    """File events as a test sends them."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._sent: queue.Queue[str] = queue.Queue()
+
+    def send(self, name: str) -> None:
+        self._sent.put(name)
+
+    def watch(self, _debounce: int, _step: int, timeout_ms: int, _stop: threading.Event) -> object:
+        try:
+            return {(2, str(self._root / self._sent.get(timeout=timeout_ms / 1000)))}
+        except queue.Empty:
+            return "timeout"
+
+    def close(self) -> None: ...
+
+
+def test_a_run_that_says_much_is_read_four_times_a_second_and_its_end_at_once(
+    home: StoreHome, writer: RunWriter
+) -> None:
+    events = Events(home.run(run_id()).root.resolve())
+    watcher = Watcher(notifier=lambda _paths: events)
+    heard: list[tuple[float, Snapshot]] = []
+    try:
+        watcher.follow(home, run_id(), lambda snapshot: heard.append((time.monotonic(), snapshot)))
+        until(lambda: heard, 5)
+        for seq in range(2, 42):
+            writer.status(make_status(seq=seq), milestone=False)
+            events.send("status.json")
+            until(lambda: events._sent.empty(), 5)
+        until(lambda: heard[-1][1].status is not None and heard[-1][1].status.seq == 41, 5)
+        pauses = [late - early for (early, _), (late, _) in itertools.pairwise(heard)]
+        assert len(heard) < 12 and min(pauses) > 0.2, pauses
+        writer.result(make_result())
+        ended = time.monotonic()
+        events.send("result.json")
+        until(lambda: heard[-1][1].ended, 5)
+        assert heard[-1][0] - ended < 0.2
+    finally:
+        watcher.close()

@@ -1,0 +1,102 @@
+"""A page that is loaded anew, and a second one beside it: no end is lost, and what is said arrives once.
+
+With each change two rounds; `make soak` makes twenty of them, at moments of chance.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+
+import nbformat
+import pytest
+from jupyterlab_page import Lab
+from playwright.sync_api import Page, expect
+
+from subagents_nb.launching import Run
+from subagents_nb.store import FileRuns
+
+RELOADS = int(os.environ.get("PAGE_RELOADS", "2"))
+ANSWERS = int(os.environ.get("PAGE_ANSWERS", "4"))
+LASTS_S = 3.0
+WORKS = [{"text": "I begin. "}, {"sleep": LASTS_S}, {"text": "That was all."}]
+
+
+def write(lab: Lab, name: str, steps: list[dict[str, object]]) -> None:
+    (lab.work / f"{name}.json").write_text(json.dumps(steps))
+
+
+def plain(book: nbformat.NotebookNode, cell: int) -> str:
+    return "\n".join(output["data"].get("text/plain", "") for output in book.cells[cell].outputs)
+
+
+@pytest.mark.parametrize("number", range(RELOADS))
+def test_the_end_is_on_the_page_and_in_the_file_whenever_the_page_is_loaded_anew(lab: Lab, number: int) -> None:
+    write(lab, "works", WORKS)
+    name = f"anew{number}"
+    book = lab.open(name, [
+        "%load_ext subagents_nb",
+        f"%%subagent delegate --model scripted:works.json --name {name}-run\nx",
+        f"%%subagent_chain --name {name}-chain\n- delegate: a\n  model: scripted:works.json\n"
+        "- delegate: b\n  model: scripted:echo",
+        "import subagents_nb\nsubagents_nb.sweep('delegate', 'w {{i}}', grid={'i': ['1', '2']}, "
+        f"model='scripted:works.json', name='{name}-sweep')",
+    ])  # fmt: skip
+    book.run(0, 1, 2, 3)
+    book.saved()
+    moment = random.uniform(0, LASTS_S + 1)
+    lab.page.wait_for_timeout(1000 * moment)
+    lab.visit(name)
+    seen = {1: "complete", 2: "complete", 3: "2 of 2 done"}
+    for cell, said in seen.items():
+        expect(book.output(cell), f"loaded anew after {moment:.2f} s").to_contain_text(said, timeout=20_000)
+        expect(book.output(cell).locator(".sa")).to_have_count(0, timeout=20_000)
+    saved = book.saved()
+    for cell, said in seen.items():
+        assert said in plain(saved, cell), f"loaded anew after {moment:.2f} s: {plain(saved, cell)}"
+        assert said in str(saved.cells[cell].outputs[0]["data"]["text/html"])
+    assert lab.faults == []
+    _leave(lab)
+
+
+def test_answers_from_either_of_two_tabs_arrive_once_each_also_after_a_reload(lab: Lab) -> None:
+    asks = [{"ask": f"Question {number}?"} for number in range(ANSWERS)]
+    write(lab, "asks", [step for ask in asks for step in (ask, {"text": "; "})])
+    book = lab.open("tabs", [
+        "%load_ext subagents_nb", "%%subagent delegate --model scripted:asks.json --name two-tabs -o work\nx", "1",
+    ])  # fmt: skip
+    book.run(0, 1)
+    expect(book.output(1).locator(".sa")).to_contain_text("Question 0?", timeout=20_000)
+    book.saved()
+    second = lab.browser.new_page()
+    second.goto(lab.address_of("tabs", workspace="other"))
+    tabs = [lab.page, second]
+    for number in range(ANSWERS):
+        if number == ANSWERS // 2:
+            lab.visit("tabs")
+        _answer(tabs[random.randrange(2)], number)
+    run = Run(lab.home, FileRuns(lab.home).ids()[0])
+    assert run.wait(20)
+    said = str(run.result())
+    assert [said.count(f"answer-{number};") for number in range(ANSWERS)] == [1] * ANSWERS, said
+    second.close()
+    _leave(lab)
+
+
+def _answer(tab: Page, number: int) -> None:
+    tab.bring_to_front()
+    view = tab.locator(".jp-Notebook .sa")
+    question = view.get_by_role("group", name=f"Question: Question {number}?")
+    field = question.get_by_label("Your answer")
+    expect(field).to_be_editable(timeout=30_000)
+    began = time.monotonic()
+    field.fill(f"answer-{number}")
+    field.press("Enter")
+    expect(question).to_have_count(0, timeout=6_000)
+    assert time.monotonic() - began < 6
+
+
+def _leave(lab: Lab) -> None:
+    lab.page.evaluate("() => window.jupyterapp.shell.currentWidget.context.sessionContext.shutdown()")
