@@ -71,6 +71,12 @@ def may_be_archived(path: str) -> bool:
     return len(parts) in range(2, _DEPTH + 1) and parts[0] in FOLDERS and all(map(_is_plain, parts))
 
 
+def stays_inside(path: str) -> bool:
+    """Say whether a path that a record tells leads to something below the folder that it is told for."""
+    pure = PurePosixPath(path)
+    return bool(pure.parts) and not pure.is_absolute() and ".." not in pure.parts and "\\" not in path
+
+
 def _is_plain(name: str) -> bool:
     return _NAME.match(name) is not None and not name.startswith(".")
 

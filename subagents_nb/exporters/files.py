@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from pathlib import PurePosixPath
 
+from subagents_nb.domain.archives import stays_inside
 from subagents_nb.domain.base import Value
 from subagents_nb.domain.redaction import Redactor
 from subagents_nb.errors import Unreadable
@@ -33,7 +33,7 @@ def attachments(record: RunRecord, *, prompts: bool) -> tuple[Attachment, ...]:
     found = [
         Attachment(name=one.path, sha256=one.sha256, media_type=one.media_type, path=one.path)
         for one in record.artifacts
-        if _stays_inside(one.path)
+        if stays_inside(one.path)
     ]
     if prompts:
         # What they say follows from the run, which does not change any more.
@@ -50,7 +50,7 @@ def read_attachment(record: RunRecord, attachment: Attachment) -> bytes:
     """
     if attachment.path is None:
         return _transcript(record) if attachment.name == TRANSCRIPT else _answer(record)
-    if not _stays_inside(attachment.path):
+    if not stays_inside(attachment.path):
         raise Unreadable("it does not lie in the run's directory", kind="foreign")
     try:
         with open(DISK.open_reading(record.root / attachment.path), "rb") as file:
@@ -69,8 +69,3 @@ def _transcript(record: RunRecord) -> bytes:
 
 def _answer(record: RunRecord) -> bytes:
     return Redactor(os.environ, shapes=True)(record.text).encode("utf-8", "replace")
-
-
-def _stays_inside(path: str) -> bool:
-    pure = PurePosixPath(path)
-    return bool(pure.parts) and not pure.is_absolute() and ".." not in pure.parts and "\\" not in path

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from pydantic import ValidationError
 
+from subagents_nb.domain.archives import stays_inside
 from subagents_nb.domain.records import Artifact
 from subagents_nb.domain.retention import size
 from subagents_nb.domain.words import one_line
@@ -146,9 +147,10 @@ class RunArtifact:
         return self.bytes
 
     def _place(self) -> Path:
-        if self.record.path:
-            return self._run.home.run(self._run.id).root / self.record.path
-        return Path(self._run.plan.cwd) / (self.record.workspace or "")
+        kept, named = self.record.path, self.record.workspace or ""
+        if not stays_inside(kept or named):  # as an archive may say
+            raise StoreError(f"The artifact {self.name} of run {self._run.name} lies in no place of the run's.")
+        return self._run.home.run(self._run.id).root / kept if kept else Path(self._run.plan.cwd) / named
 
     def _read(self, place: Path) -> Any:
         with self._opened(place) as file:
