@@ -112,3 +112,9 @@ def test_without_agents_the_places_that_were_searched_are_named() -> None:
     empty = AgentCatalog(places=(SearchedPlace(where="~/.subagents/agents", source="user", state="absent"),))
     assert "~/.subagents/agents: absent" in agents_table_text(empty)
     assert "~/.subagents/agents: absent" in Page(agents_table_html(empty)).text
+
+
+def test_an_agent_without_tools_whose_file_has_commands_run_is_shown_as_one() -> None:
+    acceptance = {"verify": [{"command": "id"}]}
+    agent = AgentDefinition(name="reader", description="d", source="project", tools=(), acceptance=acceptance)
+    assert "none; has commands run at its end (verify)" in agents_table_text(AgentCatalog(agents=(agent,)))
