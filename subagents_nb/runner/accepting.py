@@ -124,10 +124,10 @@ class Accepting:
         if planned is None:
             return None
         try:
-            with open_plain(self._desk.cwd / planned.path, within=self._desk.cwd) as fd:
-                end = os.fstat(fd).st_size
-                said = os.pread(fd, 2 * MAX_REPORT_CHARS, max(0, end - 2 * MAX_REPORT_CHARS))
-                return find_report(said.decode("utf-8", "replace"))
+            place = self._desk.cwd / planned.path
+            with open_plain(place, within=self._desk.cwd) as fd, open(fd, "rb", closefd=False) as file:
+                file.seek(max(0, os.fstat(fd).st_size - 2 * MAX_REPORT_CHARS))
+                return find_report(file.read(2 * MAX_REPORT_CHARS).decode("utf-8", "replace"))
         except OSError:
             return None
 
