@@ -154,7 +154,15 @@ def synthetic_of(answer: bytes) -> tuple[str, ...]:
         raise ValueError("it did not print one JSON object") from error
     if not isinstance(value, dict):
         raise ValueError("it did not print one JSON object")
-    paths = value.get("synthetic_paths", [])
+    named = {key: str(key).replace("-", "_") for key in value}
+    known = {
+        key for key, name in named.items() if name in ("synthetic_paths", "syntheticPaths")
+    }  # the origin's spelling
+    if unknown := sorted(repr(key)[:60] for key in value if key not in known):
+        raise ValueError(f"it said {', '.join(unknown)}, which means nothing; it may say synthetic_paths")
+    if len(known) > 1:
+        raise ValueError(f"it said {' and '.join(sorted(known))}, which mean the same")
+    paths = value[next(iter(known))] if known else []
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         raise ValueError("synthetic_paths is no list of paths")
     for path in paths:

@@ -212,6 +212,8 @@ class _ChainReader(CellReader):
         if first is None or named(first) in _STEP or keys & {"agent", "task"}:
             return item
         task = item[first]
+        if isinstance(task, Mapping) and task and all(isinstance(key, str) and named(key) in _STEP for key in task):
+            return self._options_of(first, task, item, path)  # `scout: {task: ..., label: ...}`
         braces = isinstance(task, Mapping) and all(value is None for value in task.values())
         if task is not None and not isinstance(task, str) and not braces:
             return item  # no shorthand: the unknown key is told
@@ -220,6 +222,15 @@ class _ChainReader(CellReader):
             self.lines |= {(*path, "agent"): where, (*path, "task"): where}
         rest = {key: value for key, value in item.items() if key != first}
         return {"agent": first, **({} if task is None else {"task": task}), **rest}
+
+    def _options_of(
+        self, agent: str, options: Mapping[str, Any], item: Mapping[str, Any], path: Path
+    ) -> dict[str, Any]:
+        inner = (*path, agent)
+        for where, line in list(self.lines.items()):
+            if where[: len(inner)] == inner:
+                self.lines |= {(*path, *where[len(inner) :]): line} if where != inner else {(*path, "agent"): line}
+        return {"agent": agent, **options, **{key: value for key, value in item.items() if key != agent}}
 
     def _group(self, item: Any, path: Path, place: int) -> Parallel:
         given = self.fields(item, path, _GROUP, "a parallel group")

@@ -53,7 +53,7 @@ def chain_parser() -> MagicParser:
         '    each: {reviewer: "What is wrong with {item.path}?"}\n'
         "    collect: {as: reviews}\n"
         "  - parallel:\n"
-        '    - writer: "Sum up {outputs.reviews}"\n'
+        '    - delegate: "Sum up {outputs.reviews}"\n'
         '    - worker: {task: "Mend them: {previous}", label: mending}\n'
         "A mapping {task: ..., steps: [...], attach: RUN} says what {task} stands for, and which run it goes\n"
         "on from.",

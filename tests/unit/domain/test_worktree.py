@@ -74,7 +74,8 @@ def test_numstat_tells_counts_binaries_and_renames() -> None:
 
 
 def test_a_hook_names_plain_paths_inside_the_tree() -> None:
-    assert synthetic_of(b'{"synthetic_paths": ["venv", "a/b c", "venv"], "more": 1}') == ("venv", "a/b c")
+    assert synthetic_of(b'{"synthetic_paths": ["venv", "a/b c", "venv"]}') == ("venv", "a/b c")
+    assert synthetic_of(b'{"syntheticPaths": ["venv"]}') == synthetic_of(b'{"synthetic-paths": ["venv"]}') == ("venv",)
     assert synthetic_of(b"{}\n") == ()
 
 
@@ -86,6 +87,9 @@ def test_a_hook_names_plain_paths_inside_the_tree() -> None:
         b"{",
         b'{"synthetic_paths": "venv"}',
         b'{"synthetic_paths": [1]}',
+        b'{"synthetic_paths": ["venv"], "more": 1}',
+        b'{"syntheticpaths": ["venv"]}',
+        b'{"synthetic_paths": ["a"], "syntheticPaths": ["b"]}',
         b"[" * 100_000,
         b"{" + b" " * 140_000,
     ]

@@ -12,6 +12,7 @@ from subagents_nb.errors import LaunchRefused
 from subagents_nb.launching import chain, expand, parallel, preflight, step
 from subagents_nb.notebook.chain_cell import parse
 from subagents_nb.notebook.namespace import fill_template
+from subagents_nb.notebook.parsers import chain_parser
 from subagents_nb.store import StoreHome
 
 
@@ -242,6 +243,26 @@ def test_faults_of_the_yaml_and_of_planning_are_told_at_once(store_home: StoreHo
         ("line 11", "task is text, not 4; put"),
         ("line 12", "schema"),
     ]
+
+
+def test_the_example_of_the_help_is_a_chain_that_can_be_launched(store_home: StoreHome) -> None:
+    del store_home
+
+    class File(BaseModel):
+        path: str
+
+    class Findings(BaseModel):
+        files: list[File]
+
+    example = chain_parser().epilog or ""
+    body = example.partition("A body:\n")[2].partition("A mapping")[0]
+    assert preflight(parse(body, {"Findings": Findings}).chain, model="scripted:echo").reasons == ()
+
+
+def test_an_agent_may_have_its_options_behind_its_name() -> None:
+    body = "- scout: {task: a, label: b}\n- agent: scout\n- worker: {task: c, timeuot: 3}\n- scout:\n    tsak: d\n"
+    assert parse("- scout: {task: a, label: b}\n  as: c", {}).chain == chain(step("scout", "a", label="b", as_="c"))
+    assert [fault.split(":")[0] for fault in faults(body)] == ["line 4", "line 5"]
 
 
 def test_a_default_agent_is_for_steps_that_name_none() -> None:
