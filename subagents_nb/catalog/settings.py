@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from subagents_nb.catalog import fields
 from subagents_nb.catalog.places import Place, not_counted, project_root, settings_files
 from subagents_nb.catalog.trust import MAX_SETTINGS_BYTES
+from subagents_nb.domain.given import parse_amount
 from subagents_nb.domain.settings import REUSE_POLICIES, Endpoint, Settings
 from subagents_nb.errors import RequestError
 from subagents_nb.store.opener import read_plain
@@ -195,6 +196,17 @@ def _folders(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _usage_budget(value: object) -> object:
+    if isinstance(value, str):
+        try:
+            parse_amount(value)
+        except ValueError as error:
+            raise fields.FieldError(f"must be an amount such as 200k or $2, not {fields.shown(value)}") from error
+    elif isinstance(value, bool) or not isinstance(value, int | float | dict):
+        raise fields.FieldError(f"must be an amount such as 200k or $2, or a table, not {fields.shown(value)}")
+    return value
+
+
 def _reuse(value: object) -> str:
     if value not in REUSE_POLICIES:
         raise fields.FieldError(f"must be one of {', '.join(REUSE_POLICIES)}, not {fields.shown(value)}")
@@ -222,6 +234,9 @@ _READERS: Mapping[str, tuple[str, Callable[[object], object]]] = {
     "notify_command": ("notify_command", _command),
     "tool_env": ("tool_env", _variables),
     "reuse": ("reuse", _reuse),
+    "tool_budget": ("tool_budget", fields.tool_budget),
+    "usage_budget": ("usage_budget", _usage_budget),
+    "max_items": ("max_items", fields.whole_number),
     "trusted_folders": ("trusted_folders", _folders),
 }
 _BELOW_THE_FILES: Mapping[str, str] = {"SUBAGENTS_NB_TOOL_TIMEOUT": "tool_timeout"}

@@ -13,7 +13,8 @@ from subagents_nb.domain.settings import Settings
 # As the launch named them. What is not here a chain says at its steps, or it holds for the run as a whole.
 ASKED = ("model", "thinking", "temperature", "tool_timeout", "max_requests", "tool_budget")
 # Those of the settings by which steps are planned.
-_SETTINGS = ("default_agent", "default_thinking", "timeout_s", "max_requests", "tool_timeout_s", "group_concurrency")
+_SETTINGS = ("default_agent", "default_thinking", "timeout_s", "max_requests", "tool_timeout_s", "group_concurrency",
+             "tool_budget", "max_items", "acceptance", "output_mode", "progress")  # fmt: skip
 
 
 class LaunchDefaults(Value):
@@ -31,6 +32,8 @@ class LaunchDefaults(Value):
 
     def settings_of(self, now: Settings) -> Settings:
         """Return the settings of today with those that the launch was planned by."""
-        unset = dict.fromkeys(("default_thinking", "tool_timeout_s", "default_model"))
+        unset = dict.fromkeys(
+            name for name in (*_SETTINGS, "default_model") if Settings.model_fields[name].default is None
+        )
         known = {name: value for name, value in self.settings.items() if name in Settings.model_fields}
         return Settings.model_validate({**now.model_dump(), **unset, **known})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from pydantic import Field, field_validator
 
@@ -49,6 +49,14 @@ class Settings(Value):
     python_memory_mb: int = Field(default=2048, gt=0)  # what the python tool's kernel may take
     keep_days: float = Field(default=30.0, gt=0)
     reuse: ReusePolicy = "tracked"  # which runs of the same contract may stand in for a new one
+    # What a step or a run may use, as they are asked for at a launch; planning reads them.
+    tool_budget: Any = None
+    usage_budget: Any = None
+    max_items: int | None = Field(default=None, ge=0)  # of a fan-out that names none
+    # Of the kernel that launches, in no file: what holds where neither step nor agent says it.
+    acceptance: Any = None
+    output_mode: Literal["inline", "file-only"] | None = None
+    progress: bool | None = None
     # A command that is told on standard input when a run asks the person, may need a look or ends without a result.
     notify_command: tuple[str, ...] = ()
     endpoints: dict[str, Endpoint] = Field(default_factory=dict)

@@ -38,6 +38,7 @@ class Asked:
     output_types: Mapping[str | int, OutputType]
     inputs: tuple[Given, ...] = ()
     reasons: tuple[str, ...] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)  # what holds where step, run and agent say nothing
 
     @classmethod
     def of(
@@ -56,6 +57,7 @@ class Asked:
         inputs: Mapping[str, Any] | None = None,
         max_input_mb: float | None = None,
         origin: Origin | None = None,
+        defaults: Mapping[str, Any] | None = None,
         **others: Any,
     ) -> Asked:
         """Read the arguments of a launch.
@@ -75,6 +77,7 @@ class Asked:
                     "tags": tags,
                     "reads": reads,
                     "schema_name": schema_name,
+                    "defaults": defaults,
                 }
                 about |= {"inputs": inputs, "max_input_mb": max_input_mb}
                 return cls._single(agent, task, schema=schema, cwd=cwd, **about, **others)
@@ -99,7 +102,8 @@ class Asked:
             **others,
         }
         request = faults.request(fields)
-        return cls(request, kind, {} if flow is None else types_of(flow), kept, tuple(dict.fromkeys(faults.found)))
+        types = {} if flow is None else types_of(flow)
+        return cls(request, kind, types, kept, tuple(dict.fromkeys(faults.found)), defaults or {})
 
     @classmethod
     def _single(cls, step: Step, task: str | None, **options: Any) -> Asked:

@@ -88,6 +88,7 @@ def launch(
     queue: bool = True,
     wait: bool = False,
     origin: Origin | None = None,
+    defaults: Mapping[str, Any] | None = None,
 ) -> Run:
     """Start a detached run of `agent` on `task` and return its handle as soon as its process may work.
 
@@ -133,6 +134,8 @@ def launch(
         queue: wait for a free place when too many runs are live; False refuses instead.
         wait: block until it has ended.
         origin: where the launch was asked for; filled in by magics.
+        defaults: what holds where step, run and agent say nothing: model, thinking, timeout, tool_timeout,
+            max_requests, tool_budget, usage_budget, acceptance, output_mode, progress. They come before the settings.
 
     Raises:
         LaunchRefused: with all reasons; nothing was started or written.
@@ -169,6 +172,7 @@ def launch(
         inputs=inputs,
         max_input_mb=max_input_mb,
         origin=origin,
+        defaults=defaults,
     )
     planned, limit, policy = _looked_at(asked, max_live=max_live, reuse=reuse, fresh=fresh)
     draft = planned.draft

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 from subagents_nb.catalog import discover, load_settings, registered_agents
 from subagents_nb.domain.agent import AgentCatalog
@@ -17,6 +19,7 @@ from subagents_nb.domain.plan import Draft, LaunchRequest
 from subagents_nb.domain.settings import Settings
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import RunState
+from subagents_nb.domain.words import parse_duration
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError
 from subagents_nb.launching.asked import Asked, somewhere
 from subagents_nb.launching.facts import gather_facts
@@ -61,6 +64,7 @@ def plan_launch(asked: Asked) -> Planned:
         settings = load_settings(base, environ=os.environ, reserved=PROVIDER_NAMES)
     except RequestError as error:
         raise LaunchRefused([*asked.reasons, *getattr(error, "reasons", (str(error),))]) from error
+    settings, wrong = _with_defaults(settings, asked.defaults)
     catalog = discover(base, registered=registered_agents())
     draft: Draft | None = None
     try:
@@ -70,8 +74,8 @@ def plan_launch(asked: Asked) -> Planned:
         reasons = refused.reasons
     if lost:
         reasons = (lost, *(reason for reason in reasons if not reason.startswith(_NOT_ATTACHED)))
-    if asked.reasons or lost:
-        return Planned(None, (), (*asked.reasons, *reasons), catalog, settings, senseless=True)
+    if asked.reasons or lost or wrong:
+        return Planned(None, (), (*asked.reasons, *wrong, *reasons), catalog, settings, senseless=True)
     others = tuple(_others(draft, request, catalog, settings, facts))
     return Planned(draft, others, tuple(reasons), catalog, settings)
 
@@ -99,6 +103,31 @@ def _models_used() -> list[ModelChoice]:
     with contextlib.suppress(StoreError):  # said by whoever launches, or looks for a run
         return models_of_store(open_home(create=False))
     return []
+
+
+_DEFAULTS = {"model": "default_model", "thinking": "default_thinking", "timeout": "timeout_s",
+             "tool_timeout": "tool_timeout_s"}  # fmt: skip
+
+
+def _with_defaults(settings: Settings, defaults: Mapping[str, Any]) -> tuple[Settings, tuple[str, ...]]:
+    """Return the settings with a kernel's own, which come before those of files and behind step, run and agent.
+
+    And what is wrong with them.
+    """
+    wrong: list[str] = []
+    given: dict[str, Any] = {}
+    for name, value in defaults.items():
+        try:
+            given[_DEFAULTS.get(name, name)] = parse_duration(value) if name.endswith("timeout") else value
+        except ValueError as error:
+            wrong.append(f"the default of {name}: {error}")
+    if not given:
+        return settings, tuple(wrong)
+    try:
+        return Settings.model_validate({**settings.model_dump(), **given}), tuple(wrong)
+    except ValidationError as error:
+        faults = error.errors(include_url=False)
+        return settings, (*wrong, *(f"the default of {fault['loc'][0]}: {fault['msg']}" for fault in faults))
 
 
 _FIRST = "step 1 (attached run): "

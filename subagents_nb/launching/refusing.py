@@ -11,7 +11,7 @@ from subagents_nb.domain.words import one_line
 # What a launch takes by name.
 OPTIONS = (
     *sorted({*LaunchRequest.model_fields} - {"agent", "task", "output_schema", "flow", "as_", "label"}),
-    "schema", "params", "notes", "max_input_mb", "max_live", "reuse", "fresh", "queue", "wait",
+    "schema", "params", "defaults", "notes", "max_input_mb", "max_live", "reuse", "fresh", "queue", "wait",
 )  # fmt: skip
 
 

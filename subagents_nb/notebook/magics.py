@@ -17,7 +17,7 @@ from subagents_nb.notebook.experiment_flags import about_run, scorers_of
 from subagents_nb.notebook.experiment_magics import launch_sweep
 from subagents_nb.notebook.options import FOREVER, split_text
 from subagents_nb.notebook.parsers import PARSERS
-from subagents_nb.notebook.work_flags import limits_of, work_of
+from subagents_nb.notebook.work_flags import defaults_of, limits_of, work_of
 
 
 @magics_class
@@ -135,8 +135,10 @@ class SubagentMagics(CellMagics):
         asked = {
             **self._launching(options, parser, faults),
             "max_children": faults.tried(lambda: number(parser, "--max-children", options.max_children)),
-            **limits_of(options, self, parser, faults),
+            **limits_of(options, parser, faults),
         }
+        if asked["timeout"] is None and self.timeout:
+            asked["timeout"] = self.timeout  # of the chain as a whole, of which no agent says anything
         scorers = faults.tried(lambda: scorers_of(options, variables, parser), [])
         fill = self._filler(options.template)
         agent = self.default_agent or None
@@ -157,17 +159,18 @@ class SubagentMagics(CellMagics):
     def _launching(self, options: Any, parser: Any, faults: Faults) -> dict[str, Any]:
         """Return what both cells that launch may say, as arguments of `launch`."""
         return {
-            "model": options.model or self.default_model or None,
-            "thinking": options.thinking or self.thinking or None,
+            "model": options.model,
+            "thinking": options.thinking,
             "cwd": options.cwd or self.cwd or None,
             "name": options.name,
-            "timeout": options.timeout or self.timeout or None,
-            "tool_timeout": options.tool_timeout or self.tool_timeout or None,
+            "timeout": options.timeout,
+            "tool_timeout": options.tool_timeout,
             **faults.tried(lambda: self._inputs(options, parser), {}),
             "tags": tuple(options.tag),
             "reuse": options.reuse or self.reuse or None,
             "fresh": options.fresh,
             "origin": origin(self.shell),
+            **defaults_of(self, parser, faults),
             **faults.tried(lambda: about_run(options, parser), {}),
         }
 

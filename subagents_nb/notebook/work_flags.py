@@ -25,38 +25,47 @@ def add_work_flags(parser: MagicParser) -> None:
 
 
 def work_of(options: Any, defaults: Any, parser: MagicParser, faults: Any) -> dict[str, Any]:
-    """Return what the flags say, as arguments of `launch`; what the line leaves open comes from the defaults.
+    """Return what the flags say, as arguments of `launch`; of what no agent can say, the defaults fill the rest.
 
     Values that make no sense are noted in `faults`.
     """
-    how = options.acceptance or defaults.acceptance
     return {
         "worktree": options.worktree or defaults.worktree or None,
         "gate": options.gate or defaults.gate or None,
-        "acceptance": faults.tried(lambda: read(parser, "--acceptance", how)),
+        "acceptance": faults.tried(lambda: read(parser, "--acceptance", options.acceptance)),
         "output": False if options.output == "false" else options.output,
-        "output_mode": options.output_mode or defaults.output_mode or None,
+        "output_mode": options.output_mode,
         "reads": options.reads,
-        "progress": options.progress or defaults.progress or None,
-        **limits_of(options, defaults, parser, faults),
+        "progress": options.progress,
+        **limits_of(options, parser, faults),
     }
 
 
-def limits_of(options: Any, defaults: Any, parser: MagicParser, faults: Any) -> dict[str, Any]:
+def limits_of(options: Any, parser: MagicParser, faults: Any) -> dict[str, Any]:
     """Return the limits of a step or of all together, as arguments of `launch`; as `work_of`."""
     from subagents_nb.notebook.cells import number
 
-    asked = options.max_requests or (str(defaults.max_requests) if defaults.max_requests else None)
-    requests = faults.tried(lambda: number(parser, "--max-requests", asked))
-    budgets = {
-        name: faults.tried(
-            lambda name=name: read(
-                parser, f"--{name.replace('_', '-')}", getattr(options, name) or getattr(defaults, name)
-            )
-        )
-        for name in ("tool_budget", "usage_budget")
+    requests = faults.tried(lambda: number(parser, "--max-requests", options.max_requests))
+    return {
+        "max_requests": requests,
+        "tool_budget": faults.tried(lambda: read(parser, "--tool-budget", options.tool_budget)),
+        "usage_budget": faults.tried(lambda: read(parser, "--usage-budget", options.usage_budget)),
     }
-    return {"max_requests": requests, **budgets}
+
+
+# What an agent's file may say too, and what holds for it behind the run: a default never outranks an agent.
+_DEFAULTS = {"model": "default_model", "thinking": "thinking", "timeout": "timeout", "tool_timeout": "tool_timeout",
+             "max_requests": "max_requests", "output_mode": "output_mode", "progress": "progress"}  # fmt: skip
+
+
+def defaults_of(traits: Any, parser: MagicParser, faults: Any) -> dict[str, Any]:
+    """Return the defaults of the magics, as an argument of `launch`; nothing if none is set."""
+    found = {name: value for name, trait in _DEFAULTS.items() if (value := getattr(traits, trait))}
+    for name in ("tool_budget", "usage_budget", "acceptance"):
+        value = faults.tried(lambda name=name: read(parser, f"SubagentMagics.{name}", getattr(traits, name)))
+        if value is not None:
+            found[name] = value
+    return {"defaults": found} if found else {}
 
 
 def read(parser: MagicParser, flag: str, given: str | None) -> Any:

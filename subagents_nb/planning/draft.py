@@ -38,7 +38,8 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
     children = request.max_children if request.max_children is not None else settings.max_children
     if children < 1:
         reasons.append(f"max_children is {children}; a run needs at least 1")
-    budget = plan_usage_budget(request.usage_budget, reasons, single=request.flow is None)
+    spend = request.usage_budget if request.usage_budget is not None else settings.usage_budget
+    budget = plan_usage_budget(spend, reasons, single=request.flow is None)
     mode: Mode = "single"
     items: tuple[PlanItem, ...] = ()
     steps: tuple[StepPlan, ...] = ()

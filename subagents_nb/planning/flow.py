@@ -139,10 +139,11 @@ class _Planner:
             problem = source_problem(source.output, source.path, self.names)
             if problem:
                 self._refuse(where, problem)
-        if asked.max_items is None:
+        most = asked.max_items if asked.max_items is not None else self.ground.settings.max_items
+        if most is None:
             self._refuse(where, "max_items is missing: say how many items it may expand to at most")
-        elif asked.max_items < 0:
-            self._refuse(where, f"max_items is {asked.max_items}; it is a whole number from 0")
+        elif most < 0:
+            self._refuse(where, f"max_items is {most}; it is a whole number from 0")
         for problem in check_key(asked.item, asked.key):
             self._refuse(where, problem)
         for name, given in (("as", each.as_), ("worktree", each.worktree), ("count", each.count != 1 or None)):
@@ -153,7 +154,7 @@ class _Planner:
         each = _with_worktree(each, asked.worktree)
         template = self._step(where, each, first=False, item=asked.item, template=True)
         self.names.add(where, asked.as_, self.reasons, schema=COLLECTED)
-        if template is None or asked.max_items is None or asked.max_items < 0:
+        if template is None or most is None or most < 0:
             return None
         return FanOutItem(
             template=template,
@@ -161,7 +162,7 @@ class _Planner:
             path=source.path,
             item=asked.item,
             key=asked.key,
-            max_items=asked.max_items,
+            max_items=most,
             on_empty=asked.on_empty,
             concurrency=self._concurrency(where, asked.concurrency),
             fail_fast=asked.fail_fast,

@@ -82,7 +82,7 @@ def plan_step(
     if requests is not None and requests < 1:
         reasons.append(f"max_requests is {requests}; a step needs at least 1")
     # What is asked for is judged even where the agent or the model can't be had: all reasons are told at once.
-    judged = agent if agent is not None else _ANY_AGENT
+    judged = _with_defaults(agent if agent is not None else _ANY_AGENT, asked, settings)
     tool_budget = plan_tool_budget(
         asked.tool_budget if asked.tool_budget is not None else request.tool_budget, judged, reasons
     )
@@ -133,6 +133,16 @@ def plan_step(
         tool_budget=tool_budget,
         worktree=worktree,
     )
+
+
+def _with_defaults(agent: AgentDefinition, asked: Step, settings: Settings) -> AgentDefinition:
+    """Return the agent with what the settings say where its file says nothing: they never outrank it."""
+    names = ["tool_budget", "acceptance", "progress"]
+    if asked.output or agent.output:  # without a file there is nothing to say it of
+        names.append("output_mode")
+    unsaid = {name: getattr(settings, name) for name in names if getattr(agent, name) is None}
+    given = {name: value for name, value in unsaid.items() if value is not None}
+    return agent.model_copy(update=given) if given else agent
 
 
 def _reviewer(agent: str, ground: Ground, reasons: list[str]) -> StepPlan | None:

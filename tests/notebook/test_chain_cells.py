@@ -63,8 +63,9 @@ steps:
 
 
 def test_a_fault_is_told_with_the_line_of_the_cell_and_nothing_is_launched(kernel: Kernel) -> None:
-    body = "- scout: a\n- scout:\n    task: b\n- nobody: c\n"
-    assert "line 3: " in kernel.fails(f"%%subagent_chain --model scripted:echo\n{body}")
+    body = "- scout: a\n- scout:\n    tsak: b\n- nobody: c\n"
+    both = kernel.fails(f"%%subagent_chain --model scripted:echo\n{body}")
+    assert "line 3: a step has no key 'scout'" in both and "line 5: step 3 (nobody): No agent is named" in both
     said = kernel.fails("%%subagent_chain --model scripted:echo\n\n- scout: a\n- reviewer: 'see {outputs.b}'")
     assert said.startswith(
         "LaunchRefused: Not launched: line 4: step 2 (reviewer): {outputs.b} names no earlier output"

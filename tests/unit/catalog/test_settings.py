@@ -116,9 +116,9 @@ U = "~/.subagents/settings.toml"
         ("default-model = 'x'", f"{U}: unknown key `default-model`; did you mean `default_model`?"),
         ("endpoint = 1", f"{U}: unknown key `endpoint`; did you mean `endpoints`?"),
         ("zzz = 1", f"{U}: unknown key `zzz` (known: checkpoint, checkpoint_s, default_agent, "
-         "default_model, default_thinking, endpoints, group_concurrency, keep_days, max_children, max_live_runs, "
-         "max_parallel, max_requests, notify_command, python_memory_mb, reuse, timeout, timeout_s, tool_env, "
-         "tool_timeout, tool_timeout_s, trusted_folders)"),
+         "default_model, default_thinking, endpoints, group_concurrency, keep_days, max_children, max_items, "
+         "max_live_runs, max_parallel, max_requests, notify_command, python_memory_mb, reuse, timeout, timeout_s, "
+         "tool_budget, tool_env, tool_timeout, tool_timeout_s, trusted_folders, usage_budget)"),
         ("model = 'x'", f"{U}: unknown key `model`; did you mean `default_model`?"),
         ("origins = {}", f"{U}: unknown key `origins`; did you mean `endpoints`?"),
         ("a = 1\nb = [\n", f"{U}: not TOML: Invalid value (at end of document)"),

@@ -12,7 +12,7 @@ from subagents_nb.errors import LaunchRefused
 from subagents_nb.notebook.cells import Faults
 from subagents_nb.notebook.magics import SubagentMagics
 from subagents_nb.notebook.parsers import PARSERS, subagent_parser
-from subagents_nb.notebook.work_flags import limits_of, work_of
+from subagents_nb.notebook.work_flags import defaults_of, limits_of, work_of
 
 NOTHING = {
     "worktree": None, "gate": None, "acceptance": None, "output": None, "output_mode": None, "reads": None,
@@ -62,17 +62,27 @@ def test_each_flag_is_the_argument_of_its_name(line: str, said: dict[str, Any]) 
     assert asked(line) == NOTHING | said
 
 
-def test_what_the_line_leaves_open_comes_from_the_defaults() -> None:
-    kept = {"worktree": True, "gate": "make test", "max_requests": 9, "tool_budget": "40", "usage_budget": "$1"}
-    assert asked("scout", **kept) == NOTHING | kept | {"tool_budget": 40}
+def test_what_no_agent_can_say_comes_from_the_defaults() -> None:
+    kept = {"worktree": True, "gate": "make test"}
+    assert asked("scout", **kept) == NOTHING | kept
     said = asked("--gate 'make lint' --max-requests 3", **kept)
     assert (said["gate"], said["max_requests"], said["worktree"]) == ("make lint", 3, True)
 
 
+def test_a_default_of_what_an_agent_can_say_is_handed_on_as_a_default() -> None:
+    kept = {"max_requests": 9, "tool_budget": "40", "usage_budget": "$1", "default_model": "a:b", "thinking": "low",
+            "timeout": "30min", "tool_timeout": "5s", "acceptance": "checked", "output_mode": "file-only",
+            "progress": True}  # fmt: skip
+    assert asked("scout", **kept) == NOTHING
+    found = defaults_of(defaults(**kept), subagent_parser(), Faults())["defaults"]
+    assert found == {"model" if name == "default_model" else name: v for name, v in kept.items()} | {"tool_budget": 40}
+    assert defaults_of(defaults(), subagent_parser(), Faults()) == {}
+
+
 def test_the_limits_are_those_of_a_chain_too() -> None:
     parser = PARSERS["subagent_chain"]()
-    options = parser.read("--max-requests 3 --usage-budget 200k")
-    assert limits_of(options, defaults(tool_budget="12"), parser, Faults()) == {
+    options = parser.read("--max-requests 3 --usage-budget 200k --tool-budget 12")
+    assert limits_of(options, parser, Faults()) == {
         "max_requests": 3, "tool_budget": 12, "usage_budget": "200k",
     }  # fmt: skip
 

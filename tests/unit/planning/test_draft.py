@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from subagents_nb.catalog import discover
-from subagents_nb.domain.agent import AgentCatalog, AgentDefinition
-from subagents_nb.domain.plan import Draft, LaunchRequest
+from subagents_nb.domain.agent import KNOWN_TOOLS, AgentCatalog, AgentDefinition
+from subagents_nb.domain.plan import Draft, FanOutItem, LaunchRequest
 from subagents_nb.domain.settings import Endpoint, Settings
 from subagents_nb.errors import LaunchRefused
-from subagents_nb.launching.flows import chain, step
+from subagents_nb.launching.flows import chain, expand, step
 from subagents_nb.planning import Facts, draft
 
 
@@ -115,6 +115,43 @@ def test_what_is_wrong_with_the_work_is_told_though_agent_or_model_is_missing(
     wanted = ("output: ", "reads: ", "tool_budget.hard: ", "usage_budget is ", "acceptance.level: ",
               "unknown key 'basref'", "'soon' is no timeout", "max_requests is 0")  # fmt: skip
     assert [word for word in wanted if word not in told] == []
+
+
+def test_step_run_and_agent_come_before_the_settings_in_each_of_their_limits(catalog: AgentCatalog) -> None:
+    own = {"tool_budget": 3, "acceptance": "attested", "output": "o.md", "output_mode": "inline", "progress": False}
+    agents = [
+        AgentDefinition.model_validate({"name": name, "description": "d", "tools": KNOWN_TOOLS, **said})
+        for name, said in (("says", own), ("silent", {}))
+    ]
+    catalog = catalog.model_copy(update={"agents": tuple(agents)})
+    kept = Settings.model_validate(
+        {"tool_budget": 40, "usage_budget": "$2", "acceptance": "checked", "output_mode": "file-only", "progress": True}
+    )
+
+    def of(agent: str, **asked: Any) -> tuple[Any, ...]:
+        draft = planned(catalog, settings=kept, agent=agent, model="scripted:echo", **asked)
+        (step,) = draft.steps
+        assert step.tool_budget and step.acceptance
+        return step.tool_budget.hard, step.acceptance.level, step.output and step.output.mode, step.progress
+
+    assert of("says") == (3, "attested", "inline", False)
+    assert of("silent") == (40, "checked", None, True)
+    assert of("silent", output="x.md") == (40, "checked", "file-only", True)
+    assert of("says", tool_budget=7, acceptance="checked", output_mode="file-only", progress=True) == (
+        7, "checked", "file-only", True,
+    )  # fmt: skip
+    spent = planned(catalog, settings=kept, agent="silent", model="scripted:echo").usage_budget
+    assert spent and spent.cost_usd and spent.cost_usd.hard == 2
+
+
+def test_a_fan_out_that_names_no_limit_has_that_of_the_settings(catalog: AgentCatalog) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "array"}}}
+    flow = chain(step("mine", "x", as_="found", schema=schema), expand("found", "/a", step("mine", "{item}")))
+    request: dict[str, Any] = {"agent": None, "task": "", "flow": flow}
+    item = planned(catalog, settings=Settings(max_items=7), **request).items[1]
+    assert isinstance(item, FanOutItem) and item.max_items == 7
+    with pytest.raises(LaunchRefused, match="max_items is missing"):
+        planned(catalog, **request)
 
 
 def test_equal_requests_have_equal_digests(catalog: AgentCatalog) -> None:
