@@ -219,7 +219,9 @@ def _open_log(path: Path) -> IO[bytes]:
 
 def _log_tail(path: Path, lines: int = 8) -> str:
     try:
-        content = path.read_bytes()[-4000:].decode(errors="replace")
+        with open(path, "rb") as file:
+            file.seek(max(0, path.stat().st_size - 4000))
+            content = file.read(4000).decode(errors="replace")
     except OSError:
         content = ""
     kept = [line.rstrip()[:300] for line in content.splitlines() if line.strip()][-lines:]
