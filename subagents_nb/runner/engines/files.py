@@ -134,6 +134,7 @@ class Files(FileSystemToolset[Any]):
             "hidden": self.store,
             "most": _MOST_MATCHES,
             "chars": _LINE_CHARS,
+            "seconds": seconds,
         }
         argv = [sys.executable, "-I", "-S", str(_SEARCHER), json.dumps(request)]
         end = await run_program(argv, cwd=Path("/"), environ=environ, seconds=seconds, limit=8 * OUTPUT_CHARS * 10)

@@ -27,7 +27,7 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 
 def main() -> None:
     """Search as the request says and print what was found."""
     request = json.loads(sys.argv[1])
-    _limit_memory()
+    _limit(request["seconds"])
     # The package's folder is all that is taken from it: this process starts for each search.
     sys.path.insert(0, request["package"])
     from subagents_nb.domain.guarded import is_secret
@@ -135,11 +135,13 @@ def _plain(path: str) -> str:
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _limit_memory() -> None:
+def _limit(seconds: float) -> None:
     try:
         import resource
-    except ImportError:  # Windows has no such limit
+    except ImportError:  # Windows has no such limits
         return
+    most = int(seconds) + 10  # whoever started this may be killed before it can end it
+    resource.setrlimit(resource.RLIMIT_CPU, (most, most))
     if sys.platform == "linux":  # elsewhere address space is reserved that is never used
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
 
