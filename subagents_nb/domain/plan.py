@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
@@ -348,6 +348,21 @@ def output_names(items: Iterable[PlanItem], steps: Iterable[StepPlan]) -> frozen
     """Return the names that items and their steps give to outputs."""
     of_items = (item.output_name for item in items if not isinstance(item, StepItem))
     return frozenset(name for name in (*of_items, *(step.output_name for step in steps)) if name)
+
+
+def outputs_of(steps: Iterable[StepPlan], items: Sequence[PlanItem]) -> tuple[str, ...]:
+    """Return the files of the workspace that were asked for as outputs, each once.
+
+    A fan-out's stand for all of its folders. What has a worktree writes there, and an agent's own lies with its run.
+    """
+    named = [(step, "") for step in steps]
+    named += [(one.template, f"dynamic-{at}/*/") for at, one in enumerate(items, 1) if isinstance(one, FanOutItem)]
+    found = (
+        f"{folder}{step.output.path}"
+        for step, folder in named
+        if step.output is not None and step.output.explicit and step.worktree is None
+    )
+    return tuple(dict.fromkeys(found))
 
 
 def choices_of(steps: Iterable[StepPlan], items: Iterable[PlanItem] = ()) -> tuple[ModelChoice, ...]:

@@ -152,7 +152,8 @@ class Artifact(Value):
 class SavedOutput(Value):
     """The file in which a step's answer was kept."""
 
-    path: str  # relative to the run's directory, or to its worktree's
+    path: str  # relative to the directory the step works in, or to the run's own in the store
+    place: Literal["workspace", "run"] = "workspace"  # `run`: nobody asked for it by name, so it is kept with the run
     bytes: int
     lines: int | None = None  # None: no text, or too much of it to count
     written_by: Literal["step", "runner"]  # the step itself wrote the file, or its answer was put there

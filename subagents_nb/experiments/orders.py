@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -180,6 +181,8 @@ def make_order(
     spend = plan_usage_budget(budget, reasons, single=False)
     cwd = Path(options.get("cwd") or Path.cwd()).absolute()
     policy = _policy(reuse, cwd, reasons)
+    if not reasons:
+        _check_outputs(combinations(axes, repeat), options, reasons)
     if reasons:
         raise LaunchRefused(reasons)
     where = origin or origin_here()
@@ -202,6 +205,22 @@ def make_order(
         origin=where,
         lineage=lineage_of(where, cwd),
         options=dict(options),
+    )
+
+
+def _check_outputs(cells: Iterable[Combination], options: Mapping[str, Any], reasons: list[str]) -> None:
+    """Refuse a file that several runs would write, for each would take the other's answer for its own."""
+    count: Counter[str] = Counter()
+    for cell in cells:
+        asked = {**options, **cell.given}
+        output = asked.get("output")
+        if isinstance(output, str) and output.lower() not in ("true", "false") and not asked.get("worktree"):
+            count[output] += 1
+    reasons.extend(
+        f"output: {runs} runs would write {one_line(path, 80)!r}, and a file belongs to one run at a time; give each a "
+        "name of its own in the grid, or leave output away and take run.text"
+        for path, runs in count.items()
+        if runs > 1
     )
 
 

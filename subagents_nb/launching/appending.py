@@ -19,11 +19,13 @@ from subagents_nb.domain.plan import (
     LaunchRequest,
     StepItem,
     agents_of,
+    outputs_of,
 )
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.stages import Stage
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError
 from subagents_nb.launching import asking
+from subagents_nb.launching.claiming import claiming
 from subagents_nb.launching.facts import gather_facts
 from subagents_nb.launching.flows import models_of
 from subagents_nb.launching.gitfacts import worktrees_of
@@ -62,6 +64,8 @@ def append(
         raise RequestError(f"Run {plan.name} has one step; only a chain can be appended to.")
     appendix = plan_appendix(flow, plan, snapshot)
     until_done = not snapshot.waits_for_place
+    with claiming(home, plan.cwd, outputs_of(appendix.steps, appendix.items), own=run_id) as claim:
+        claim(run_id)
     answer = asking.request(
         home, run_id, "append", asked_by=asked_by, wait_s=wait_s, until_done=until_done, append=appendix
     )

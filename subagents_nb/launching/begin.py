@@ -6,16 +6,17 @@ import contextlib
 import os
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from subagents_nb.domain.agent import AgentDefinition
 from subagents_nb.domain.environment import RUN_MARK, runner_environ
 from subagents_nb.domain.ids import make_run_id
-from subagents_nb.domain.plan import Draft, LaunchPlan
+from subagents_nb.domain.plan import Draft, LaunchPlan, outputs_of
 from subagents_nb.domain.records import Identity, RecoveryRecord, RunStatus, first_step
 from subagents_nb.domain.stages import stage_of
 from subagents_nb.errors import LaunchRefused
+from subagents_nb.launching.claiming import claiming
 from subagents_nb.launching.hearing import tell_launched
 from subagents_nb.store import RunWriter, StoreHome, create_run
 from subagents_nb.store.capacity import places_taken, take_place
@@ -46,10 +47,25 @@ def begin(
     started in its turn; or refused if `queue` is False.
 
     Raises:
-        LaunchRefused: no place is free for it and it may not wait.
+        LaunchRefused: no place is free for it and it may not wait, or an output file of its belongs to a live run.
         StoreError: its directory could not be made; nothing is left.
         LaunchError: its process could not be started; nothing is left, but for a revival, which stays listed as failed.
     """
+    with claiming(home, draft.cwd, outputs_of(draft.steps, draft.items)) as claim:
+        return _begin(draft, agents, claim, home=home, limit=limit, inputs=inputs, queue=queue, environ=environ)
+
+
+def _begin(
+    draft: Draft,
+    agents: Mapping[str, AgentDefinition],
+    claim: Callable[[str], None],
+    *,
+    home: StoreHome,
+    limit: int,
+    inputs: Sequence[Content],
+    queue: bool,
+    environ: Mapping[str, str] | None,
+) -> str:
     place = take_place(home, limit)
     if place is None and (not queue or draft.resumes is not None):
         may_not = "a resumed run can't wait" if queue else "--no-queue forbids to wait"
@@ -62,6 +78,7 @@ def begin(
     )
     remember(home, plan)
     try:
+        claim(plan.run_id)
         writer = create_run(home, plan, _recovery(plan, agents), inputs=inputs, launching=True)
     except BaseException:
         if place is not None:

@@ -154,7 +154,8 @@ def saved_line(saved: SavedOutput | None) -> str:
     if saved.error:
         return f"not saved to {line(saved.path, 120)}: {line(saved.error, 200)}"
     size = f" ({plural(saved.lines, 'line')})" if saved.lines is not None else ""
-    return f"saved to {line(saved.path, 120)}{size}"
+    where = " of the run" if saved.place == "run" else ""
+    return f"saved to {line(saved.path, 120)}{where}{size}"
 
 
 def accepted_line(ledger: Ledger | None) -> str:

@@ -15,6 +15,7 @@ from subagents_nb.domain.records import StepResult
 from subagents_nb.domain.reports import MAX_REPORT_CHARS, Found, ReportProblem, find_report, parse_report
 from subagents_nb.runner.engines.base import Desk
 from subagents_nb.runner.gitstate import GitState
+from subagents_nb.runner.outputs import place_of
 from subagents_nb.runner.reviewing import review_task
 from subagents_nb.runner.verifying import Verifier
 from subagents_nb.store.opener import open_plain
@@ -124,8 +125,8 @@ class Accepting:
         if planned is None:
             return None
         try:
-            place = self._desk.cwd / planned.path
-            with open_plain(place, within=self._desk.cwd) as fd, open(fd, "rb", closefd=False) as file:
+            root, path = place_of(self._step, self._desk.cwd, self._desk.files)
+            with open_plain(root / path, within=root) as fd, open(fd, "rb", closefd=False) as file:
                 file.seek(max(0, os.fstat(fd).st_size - 2 * MAX_REPORT_CHARS))
                 return find_report(file.read(2 * MAX_REPORT_CHARS).decode("utf-8", "replace"))
         except OSError:

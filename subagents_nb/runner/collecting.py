@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from subagents_nb.domain.fanout import Item
@@ -53,13 +54,15 @@ def aggregate(results: Sequence[StepResult]) -> str:
     return "\n\n".join(parts)
 
 
-def collected(fan_out: FanOutItem, items: Sequence[Item], results: Sequence[StepResult]) -> list[dict[str, Any]]:
+def collected(
+    fan_out: FanOutItem, items: Sequence[Item], results: Sequence[StepResult], *, run_dir: Path
+) -> list[dict[str, Any]]:
     """Return one entry for each item, in their order.
 
     Raises:
         CollectProblem: it is too large, or does not fit the schema that was asked for.
     """
-    value = [_entry(item, result) for item, result in zip(items, results, strict=True)]
+    value = [_entry(item, result, run_dir) for item, result in zip(items, results, strict=True)]
     size = len(lenient_json(value))
     if size > VALUE_BYTES:
         text = (
@@ -79,7 +82,7 @@ def collected(fan_out: FanOutItem, items: Sequence[Item], results: Sequence[Step
     return value
 
 
-def _entry(item: Item, result: StepResult) -> dict[str, Any]:
+def _entry(item: Item, result: StepResult, run_dir: Path) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "key": item.key,
         "index": item.index,
@@ -97,5 +100,6 @@ def _entry(item: Item, result: StepResult) -> dict[str, Any]:
     if result.reason is not None:
         entry["reason"] = result.reason
     if result.saved is not None:
-        entry["output_path"] = result.saved.path
+        kept = result.saved
+        entry["output_path"] = str(run_dir / kept.path) if kept.place == "run" else kept.path
     return entry

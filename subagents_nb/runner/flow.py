@@ -194,7 +194,7 @@ class Flow:
         results = await self._together(works, item.concurrency, item.fail_fast, item=(item.item, values))
         self._went(item.on_failure, results, item.title or "the fan-out")
         try:
-            value = collected(item, made.items, results)
+            value = collected(item, made.items, results, run_dir=self._shop.writer.paths.root)
         except CollectProblem as error:
             self._stage_failed(place, str(error))
             raise ChainBroken(FlowEnd(RunState.FAILED, error.reason, str(error))) from error

@@ -42,7 +42,7 @@ from subagents_nb.runner.inbox import RunInbox
 from subagents_nb.runner.inputs import given_inputs, inputs_environ
 from subagents_nb.runner.journal import Journal
 from subagents_nb.runner.limits import LiveLimits, StepLimits
-from subagents_nb.runner.outputs import OutputFile
+from subagents_nb.runner.outputs import FILES, OutputFile
 from subagents_nb.runner.questions import Questions
 from subagents_nb.runner.reviewing import review
 from subagents_nb.runner.tracking import ReadRecorder
@@ -98,6 +98,7 @@ class StepWork:
         self._clock: WorkClock | None = None
         self._began = self._ended = self._reminded = False
         self._at_rest = True
+        self._output: OutputFile | None = None
 
     @property
     def at_work(self) -> bool:
@@ -222,7 +223,7 @@ class StepWork:
     async def _converse(self, task: str, said: str | None, cwd: Path, clock: WorkClock) -> StepResult:
         step, journal = self.step, self._shop.journal
         desk = self._desk(cwd, clock)
-        output = OutputFile(step, cwd, report=desk.report)
+        self._output = output = OutputFile(step, cwd, own=desk.files, report=desk.report)
         self._declare(desk)
         asked = task if said is None else f"{task}\n\n{said}"
         accepting = Accepting(step.model_copy(update={"task": asked}), desk)
@@ -252,7 +253,8 @@ class StepWork:
         saved, text = output.keep(result.text, whole=outcome.text if result.text_file else None)
         result = result.model_copy(update={"text": text, "saved": saved, "acceptance": ledger})
         if saved is not None and saved.error is None:
-            desk.reads.keep(saved.path)
+            if saved.place == "workspace":
+                desk.reads.keep(saved.path)
             result = result.model_copy(update={"text_file": None})  # the whole is in the output file
         if result.text_file is not None and self._shop.plan.is_flow:
             said = f"Its answer has {len(outcome.text):,} characters; later steps are given the first {TEXT_CHARS:,}."
@@ -282,8 +284,12 @@ class StepWork:
         def report(event: EngineEvent) -> None:
             if isinstance(event, FileChanged):
                 reads.changed(event.path)
+                if self._output is not None:
+                    self._output.wrote(event.path)
             elif isinstance(event, ChangedMeanwhile):
                 reads.changed_meanwhile(event.path)
+                if self._output is not None:
+                    self._output.changed_meanwhile(event.path)
             shop.journal.report(step.index, event)
             if isinstance(event, ToolEnded | ModelAsked | FileChanged | ChangedMeanwhile):
                 shop.keep_reads()
@@ -307,6 +313,7 @@ class StepWork:
             report=report,
             reads=reads,
             inputs=inputs,
+            files=shop.writer.paths.root / FILES,
             python=python,
             cwd=cwd,
             step_dir=shop.writer.paths.step(step.index),
@@ -331,11 +338,8 @@ class StepWork:
     def _declare(self, desk: Desk) -> None:
         """Say which files are the step's own, and which it was to read but were not there."""
         step = self.step
-        folder = step.output.path.rpartition("/")[0] if step.output is not None else ""
-        if step.output is not None:
+        if step.output is not None and step.output.explicit:
             desk.reads.own(step.output.path)
-        if step.progress:
-            desk.reads.own(f"{folder}/progress.md" if folder else "progress.md")
         for name in step.reads:
             if not (desk.cwd / name).is_file():
                 desk.reads.file(name)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support import until
 
-from subagents_nb import Run, chain, expand, launch, parallel, step
+from subagents_nb import Run, chain, expand, launch, parallel, step, sweep
 from subagents_nb.domain.records import StepResult
 from subagents_nb.domain.states import RunState
 from subagents_nb.errors import LaunchRefused, RunFailed
@@ -58,16 +58,33 @@ def test_the_answer_is_kept_as_a_file_and_comes_back_with_a_reference(work: Path
     assert saved is not None and (saved.path, saved.written_by, saved.error) == ("reports/rows.md", "runner", None)
 
 
-def test_a_file_that_the_step_wrote_wins_over_what_it_said(work: Path) -> None:
-    waits = script("waits", {"text": "begun "}, {"await_steer": True}, {"text": "I wrote it."})
+def test_an_output_file_belongs_to_one_run_at_a_time_and_a_save_of_a_person_is_no_answer(work: Path) -> None:
+    waits = script("waits", {"text": "begun "}, {"await_steer": True}, {"text": "I said it."})
     run = launch("writer", "write", model=waits, output="own.md")
     until(lambda: run.status.tail, 20, what="the step's first words")
-    (work / "own.md").write_text("what the step wrote\n")
+    told = rf"own\.md is the output of {run.name}, which is running: .* Name another output, or wait for its end"
+    with pytest.raises(LaunchRefused, match=told):
+        launch("writer", "write too", model=says("mine"), output="./own.md")
+    (work / "own.md").write_text("a person's\n")
     run.steps[0].steer("go on")
 
-    assert run.result(30) == "what the step wrote\n\n[Saved to own.md: 20 bytes, 1 line]"
+    assert str(run.result(30)).endswith("I said it.") and (work / "own.md").read_text() == "a person's\n"
     saved = only(run).saved
-    assert saved is not None and saved.written_by == "step"
+    assert saved is not None and "by the step or by others" in (saved.error or "")
+    later = only(launch("writer", "write too", model=says("mine"), output="own.md")).saved
+    assert later is not None and (work / "own.md").read_text() == "mine\n", "it is free again"
+
+
+def test_runs_of_an_agent_with_an_output_of_its_own_do_not_meet(work: Path) -> None:
+    runs = [launch("writer", f"write {word}", model=says(word)) for word in ("AAA", "BBB")]
+    for run, word in zip(runs, ("AAA", "BBB"), strict=True):
+        assert run.result(30) == f"{word}\n\n[Saved to files/0/notes.md of the run: 4 bytes, 1 line]"
+        assert (run.home.run(run.id).root / "files/0/notes.md").read_text() == f"{word}\n"
+
+
+def test_a_sweep_that_would_write_one_file_is_refused(work: Path) -> None:
+    with pytest.raises(LaunchRefused, match=r"3 runs would write 'out\.md'"):
+        sweep("scout", "{{n}}", grid={"n": [1, 2, 3]}, output="out.md", model="scripted:echo")
 
 
 def test_what_comes_later_reads_the_reference_where_the_answer_is_by_file_only(work: Path) -> None:
@@ -75,9 +92,10 @@ def test_what_comes_later_reads_the_reference_where_the_answer_is_by_file_only(w
     run = launch(flow, model="scripted:echo")
 
     assert run.wait(30) and run.state is RunState.COMPLETE
-    kept = (work / "quiet.md").read_text()
-    assert kept.startswith("write") and "exactly this file: quiet.md" in kept
-    assert run.text == f"after [Saved to quiet.md: {len(kept):,} bytes, {len(kept.splitlines())} lines]"
+    place = run.home.run(run.id).root / "files/0/quiet.md"
+    kept = place.read_text()
+    assert kept.startswith("write") and f"exactly this file: {place}" in kept
+    assert run.text == f"after [Saved to {place}: {len(kept):,} bytes, {len(kept.splitlines())} lines]"
 
 
 def test_a_structured_answer_stays_what_it_is_and_is_written_for_reading(work: Path) -> None:
@@ -98,12 +116,11 @@ def test_the_agents_own_files_of_a_group_do_not_meet(work: Path) -> None:
 
     assert run.wait(30) and run.state is RunState.COMPLETE
     found = sorted(str(path.relative_to(work)) for path in work.rglob("*.md") if ".subagents" not in path.parts)
-    assert found == [
-        "c.md",
-        "parallel-1/1-writer/notes.md",
-        "parallel-1/1-writer/progress.md",
-        "parallel-1/2-writer/notes.md",
-        "parallel-1/2-writer/progress.md",
+    assert found == ["c.md"], "the workspace gets what was asked for by name"
+    own = run.home.run(run.id).root / "files"
+    assert sorted(str(path.relative_to(own)) for path in own.rglob("*.md")) == [
+        "0/parallel-1/1-writer/notes.md",
+        "1/parallel-1/2-writer/notes.md",
         "progress.md",
     ]
 

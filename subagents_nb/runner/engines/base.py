@@ -133,6 +133,7 @@ class Desk:
     limits: Limits = field(default_factory=FixedLimits)
     ask: Ask | None = None  # None: nobody can be asked
     inputs: InputFiles | None = None
+    files: Path | None = None  # the run's own folder: N/… is step N's to write, and the progress file
     python: Python | None = None  # None: the step has no such tool
     reads: ReadRecorder = field(default_factory=ReadRecorder)  # told of everything that is read of the workspace
     waiting: Waiting = nullcontext

@@ -26,6 +26,7 @@ from subagents_nb.runner.engines.base import Desk
 from subagents_nb.runner.engines.files import OUTPUT_CHARS, Files
 from subagents_nb.runner.engines.limits import cell_seconds
 from subagents_nb.runner.engines.shell import run_command
+from subagents_nb.runner.outputs import PROGRESS
 
 COMMAND_SECONDS = 120.0
 _LONGEST_COMMAND_S = 3600.0
@@ -39,12 +40,22 @@ class Bench:
     desk: Desk
     files: Files
     inputs: Files | None = None
+    own: Files | None = None  # the run's own folder
 
     @classmethod
     def at(cls, desk: Desk) -> Bench:
         """Return the bench at a desk."""
         inputs = Files.confined(desk.inputs.root) if desk.inputs is not None else None
-        return cls(desk, Files.confined(desk.cwd, store=desk.store_home), inputs)
+        own = Files.confined(desk.files) if desk.files is not None and desk.files.is_dir() else None
+        return cls(desk, Files.confined(desk.cwd, store=desk.store_home), inputs, own)
+
+    def own_path(self, path: str) -> str | None:
+        """Return the path in the run's own folder that an absolute path means; None if it lies elsewhere."""
+        folder = self.desk.files
+        if self.own is None or folder is None or not os.path.isabs(path):
+            return None
+        inner = os.path.relpath(path, folder)
+        return None if inner.split("/", 1)[0] == ".." else inner
 
     def input_path(self, path: str) -> str | None:
         """Return the path below the inputs that a path of the model's means; None if it means the workspace."""
@@ -58,19 +69,30 @@ class Bench:
         self, path: str, seen: Callable[[str], AbstractContextManager[None]]
     ) -> tuple[Files, str, AbstractContextManager[None]]:
         """Return the files that a path lies in, the path there, and what notes the reading of it."""
+        if self.own is not None and (own := self.own_path(path)) is not None:
+            return self.own, own, nullcontext()
         inner = self.input_path(path)
         if inner is None or self.inputs is None:
             return self.files, path, seen(path)
         return self.inputs, inner, nullcontext()  # what the run was given is bound by its contract
 
-    def for_writing(self, path: str) -> None:
-        """Refuse a path among the inputs."""
+    def for_writing(self, path: str) -> tuple[Files, str]:
+        """Return the files that a path lies in, and the path there; refuse the inputs and what is another step's."""
+        why = ""
         if self.input_path(path) is not None:
             why = f"{path} is one of the inputs, which can't be written to; write into the workspace"
+        elif self.own is not None and (own := self.own_path(path)) is not None:
+            if own == PROGRESS or own.startswith(f"{self.desk.step_dir.name}/"):
+                return self.own, own
+            why = f"{path} is another step's file; write into the workspace, or where you were told to"
+        if why:
             raise ModelRetry(why) from PermissionError(why)
+        return self.files, path
 
     def changed(self, path: str) -> None:
         """Report a file that was written, by its place in the workspace."""
+        if self.own_path(path) is not None:
+            return
         root = self.desk.cwd.resolve()
         self.desk.report(FileChanged(os.path.relpath((root / path).resolve(), root)))
 
@@ -157,11 +179,11 @@ async def _write(ctx: RunContext[Bench], path: str, content: str) -> str:
         path: File path, relative to the workspace.
         content: The whole new content.
     """
-    ctx.deps.for_writing(path)
-    parent = str(PurePath(path).parent)
+    files, place = ctx.deps.for_writing(path)
+    parent = str(PurePath(place).parent)
     if parent != ".":
-        await ctx.deps.files.create_directory(parent)
-    written = await ctx.deps.files.write_file(path, content)
+        await files.create_directory(parent)
+    written = await files.write_file(place, content)
     ctx.deps.changed(path)
     return written
 
@@ -175,9 +197,9 @@ async def _edit(ctx: RunContext[Bench], path: str, old_text: str, new_text: str)
         old_text: The exact passage; it must occur once.
         new_text: What to put in its place.
     """
-    ctx.deps.for_writing(path)
-    files, seen = ctx.deps.files, ctx.deps.desk.reads.reading(path)
-    edited = await _beside(lambda: files.edit_file(path, old_text, new_text), seen)
+    files, place = ctx.deps.for_writing(path)
+    seen = ctx.deps.desk.reads.reading(path) if files is ctx.deps.files else nullcontext()
+    edited = await _beside(lambda: files.edit_file(place, old_text, new_text), seen)
     ctx.deps.changed(path)
     return edited
 

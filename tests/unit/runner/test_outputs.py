@@ -58,6 +58,7 @@ def test_the_answer_is_written_where_the_step_did_not(cwd: Path) -> None:
 def test_the_file_wins_when_the_step_wrote_it(cwd: Path) -> None:
     file = files(cwd)
     (cwd / "out.md").write_text("the report")
+    file.wrote("out.md")
 
     saved, text = file.keep("I wrote the report.")
 
@@ -78,7 +79,9 @@ def test_a_changed_file_wins_even_if_its_size_and_time_are_as_before(cwd: Path) 
     about = (cwd / "out.md").stat()
     file = files(cwd)
     (cwd / "out.md").write_text("two")
+    file.wrote("out.md")
     os.utime(cwd / "out.md", ns=(about.st_atime_ns, about.st_mtime_ns))
+    file.wrote("out.md")
 
     saved, text = file.keep("said")
 
@@ -123,6 +126,7 @@ def test_the_whole_answer_is_written_when_its_text_is_cut(cwd: Path) -> None:
 def test_a_long_file_goes_on_cut_after_a_line_that_says_so(cwd: Path) -> None:
     file = files(cwd)
     (cwd / "out.md").write_text("".join(f"{n}\n" for n in range(SHOWN_LINES + 7)))
+    file.wrote("out.md")
 
     saved, text = file.keep("done")
 
@@ -138,12 +142,14 @@ def test_a_long_file_goes_on_cut_after_a_line_that_says_so(cwd: Path) -> None:
 def test_a_text_of_just_as_many_lines_as_may_be_is_not_cut(cwd: Path) -> None:
     file = files(cwd)
     (cwd / "out.md").write_text("a\n" * SHOWN_LINES)
+    file.wrote("out.md")
     assert file.keep("done")[1].startswith("a\n")
 
 
 def test_a_large_file_is_cut_at_a_whole_character(cwd: Path) -> None:
     file = files(cwd)
     (cwd / "out.md").write_text("a" + "é" * SHOWN_BYTES)
+    file.wrote("out.md")
     saved, text = file.keep("done")
     assert saved is not None and saved.bytes == 1 + 2 * SHOWN_BYTES
     body = text.split("\n")[1]
@@ -153,6 +159,7 @@ def test_a_large_file_is_cut_at_a_whole_character(cwd: Path) -> None:
 def test_a_picture_goes_on_as_what_was_said_about_it(cwd: Path) -> None:
     file = files(cwd, "plot.png")
     (cwd / "plot.png").write_bytes(b"\x89PNG\0\0\1")
+    file.wrote("plot.png")
     saved, text = file.keep("a falling line")
     assert saved is not None and saved.written_by == "step"
     assert text == "a falling line\n\n[Saved to plot.png: 7 bytes]"
@@ -264,9 +271,49 @@ def test_the_first_creates_the_progress_file_and_later_ones_update_it(cwd: Path)
     ]
 
 
-def test_the_progress_file_lies_beside_the_output(cwd: Path) -> None:
-    assert "maintain reports/progress.md" in files(cwd, "reports/out.md", progress=True).instructions()
-    assert "Progress" not in files(cwd, "progress.md", progress=True).instructions(), "the output is that file"
+def test_what_nobody_asked_for_by_name_lies_with_the_run(cwd: Path) -> None:
+    own = cwd.parent / "files"
+    step = make_step(tools=WRITER, index=2, output={"path": "a/out.md", "explicit": False}, progress=True)
+    file = OutputFile(step, cwd, own=own)
+    assert f"exactly this file: {own}/2/a/out.md (outside of the working directory" in file.instructions()
+    assert f"maintain {own}/progress.md" in file.instructions() and (own / "progress.md").is_file()
+    saved, text = file.keep("three rows")
+    assert saved is not None and (saved.place, saved.path) == ("run", "files/2/a/out.md")
+    assert text.endswith("[Saved to files/2/a/out.md of the run: 11 bytes, 1 line]")
+    assert (own / "2/a/out.md").read_text() == "three rows\n" and os.listdir(cwd) == []
+
+    again = OutputFile(step, cwd, own=own)
+    (own / "2/a/out.md").write_text("by the step, whatever it wrote it with")
+    saved, _ = again.keep("done")
+    assert saved is not None and saved.written_by == "step", "nobody else writes there"
+
+
+@pytest.mark.parametrize("after", ["", "then the step once more"])
+def test_what_others_wrote_is_neither_taken_for_the_answer_nor_replaced(cwd: Path, after: str) -> None:
+    notices = Notices()
+    file = files(cwd, notices=notices)
+    if after:
+        (cwd / "out.md").write_text("the step's own")
+        file.wrote("out.md")
+    (cwd / "out.md").write_text("a person's")
+    saved, text = file.keep("three rows")
+    assert text == "three rows" and (cwd / "out.md").read_text() == "a person's"
+    assert saved is not None and "by the step or by others" in (saved.error or "")
+    assert notices == ["output-not-saved"]
+
+
+def test_what_a_command_and_a_tool_wrote_is_nobodys(cwd: Path) -> None:
+    file = files(cwd)
+    (cwd / "out.md").write_text("by both")
+    file.wrote("out.md")
+    file.changed_meanwhile("out.md")
+    saved, _ = file.keep("three rows")
+    assert saved is not None and saved.error is not None
+
+
+def test_a_step_whose_writing_nobody_would_know_is_told_to_answer(cwd: Path) -> None:
+    told = files(cwd, tools=("read", "bash")).instructions()
+    assert "whole result in your last message, which is saved to out.md" in told
 
 
 def test_a_progress_file_that_leads_elsewhere_is_none(cwd: Path) -> None:

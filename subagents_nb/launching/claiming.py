@@ -1,0 +1,22 @@
+"""Claim the output files of a launch, against other runs that are live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+
+from subagents_nb.launching.reuse import settled
+from subagents_nb.store import FileRuns, StoreHome
+from subagents_nb.store.outputs import output_claims
+
+
+def claiming(
+    home: StoreHome, cwd: str, paths: Sequence[str], *, own: str = ""
+) -> AbstractContextManager[Callable[[str], None]]:
+    """Give what claims these files of a directory for a run; `own` is a run that may hold them already.
+
+    Raises:
+        LaunchRefused, StoreError: as of `output_claims`.
+    """
+    reader = FileRuns(home)
+    return output_claims(home, cwd, paths, lambda run_id: settled(home, reader, run_id, alone=False), own=own)
