@@ -9,6 +9,7 @@ from subagents_nb.errors import RequestError
 from subagents_nb.terminal import complain, hand_over, say
 
 ASKED_BY = "a terminal"
+_MOST_CHARS = 4 * 1024**2  # of a chain's file
 _RETUNED: dict[str | None, str] = {
     "accepted": "retuned.",
     "queued": "it waits for a free place and begins with these limits.",
@@ -110,7 +111,10 @@ def _body(file: str) -> str:
     try:
         if file == "-":
             return sys.stdin.read()
-        with open(file, encoding="utf-8") as opened:
-            return opened.read()
+        with open(file, encoding="utf-8") as opened:  # a pipe of the shell's too
+            text = opened.read(_MOST_CHARS + 1)
+        if len(text) > _MOST_CHARS:
+            raise RequestError(f"{file} is larger than {_MOST_CHARS // 1024**2} MiB, so it is no chain.")
+        return text
     except (OSError, UnicodeDecodeError) as error:
         raise RequestError(f"{file} can't be read: {error}") from error

@@ -20,6 +20,7 @@ from subagents_nb.runner.engines.base import Desk
 from subagents_nb.runner.engines.redaction import Redactor, one_line
 from subagents_nb.runner.engines.shell import run_command
 from subagents_nb.runner.gitstate import GitState
+from subagents_nb.store.opener import read_plain
 
 OUTPUT_CHARS = 12_000
 _KEPT_BYTES = 64 * 1024  # cut only after the secrets are out: half of one would not be found
@@ -111,8 +112,7 @@ def _cut(text: str) -> str:
 
 def _remembered(memo: Path) -> VerifyRun | None:
     try:
-        with memo.open("rb") as file:
-            return VerifyRun.model_validate_json(file.read(_MEMO_BYTES))
+        return VerifyRun.model_validate_json(read_plain(memo, _MEMO_BYTES))
     except (OSError, ValidationError):
         return None
 
