@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, model_validator
 from subagents_nb.domain.base import Document, Value
 from subagents_nb.domain.given import Real, Whole
 from subagents_nb.domain.plan import GroupItem, PlanItem, StepItem, StepPlan, output_names
+from subagents_nb.domain.usage import Usage
 
 Verb = Literal["stop", "interrupt", "steer", "drain", "retune", "cancel-tool", "append"]
 MAX_STEER_CHARS = 128 * 1024
@@ -30,6 +31,10 @@ class Retune(Value):
     def changes(self) -> dict[str, float]:
         """Return what is to change."""
         return self.model_dump(exclude_none=True)
+
+    def holds_nothing(self, used: Usage) -> bool:
+        """Say whether it limits money alone, in a run whose usage so far has no known price."""
+        return self.cost_usd is not None and self.tokens is None and used.requests > 0 and used.cost_usd is None
 
 
 class Appendix(Value):

@@ -29,6 +29,7 @@ from subagents_nb.launching.claiming import claiming
 from subagents_nb.launching.facts import gather_facts
 from subagents_nb.launching.flows import models_of
 from subagents_nb.launching.gitfacts import worktrees_of
+from subagents_nb.launching.prices import price_problems
 from subagents_nb.planning.flow import COLLECTED, plan_flow
 from subagents_nb.planning.references import UNKNOWN, Names
 from subagents_nb.planning.steps import Ground
@@ -99,7 +100,7 @@ def plan_appendix(flow: Chain, plan: LaunchPlan, snapshot: Snapshot) -> Appendix
     known = flow.model_copy(update={"task": plan.task or None})
     left = max(0, plan.max_children - _started(snapshot))
     planned = plan_flow(known, ground, reasons, limit=left, names=names_of(plan, snapshot))
-    reasons.extend(ground.start_problems)
+    reasons.extend([*ground.start_problems, *price_problems(planned, snapshot.usage_budget)])
     if reasons:
         raise AppendRefused(list(dict.fromkeys(reasons)))
     used = {name: resolve(name, catalog) for name in agents_of(planned.steps, planned.items)}

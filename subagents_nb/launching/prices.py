@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Protocol
+
 from subagents_nb.domain.budgets import UsageBudget
 from subagents_nb.domain.models import ModelChoice
-from subagents_nb.domain.plan import Draft, choices_of
+from subagents_nb.domain.plan import PlanItem, StepPlan, choices_of
+
+
+class Planned(Protocol):
+    """Anything with steps and the items over them: a draft, or what is appended."""
+
+    @property
+    def steps(self) -> Sequence[StepPlan]:
+        """Return the steps."""
+        ...
+
+    @property
+    def items(self) -> Sequence[PlanItem]:
+        """Return the items over them."""
+        ...
+
 
 # It says itself what each request has cost.
 _SAYS_ITSELF = frozenset({"openrouter"})
 
 
-def price_problems(draft: Draft, budget: UsageBudget | None) -> tuple[str, ...]:
-    """Return why a budget can't be kept by the models of a draft: it names money alone, and one has no known price."""
+def price_problems(plan: Planned, budget: UsageBudget | None) -> tuple[str, ...]:
+    """Return why a budget can't be kept by the models of a plan: it names money alone, and one has no known price."""
     if budget is None or budget.cost_usd is None or budget.tokens is not None:
         return ()
-    unpriced = sorted({model.label for model in choices_of(draft.steps, draft.items) if not _has_price(model)})
+    unpriced = sorted({model.label for model in choices_of(plan.steps, plan.items) if not _has_price(model)})
     if not unpriced:
         return ()
     return (

@@ -240,8 +240,7 @@ class Control:
             return "refused", "it changes nothing"
         if change.timeout_s is not None and change.timeout_s <= self._journal.elapsed_s:
             return "refused", f"the run has worked for {duration(round(self._journal.elapsed_s))} already"
-        used = self._journal.usage
-        if change.cost_usd is not None and change.tokens is None and used.requests and used.cost_usd is None:
+        if change.holds_nothing(self._journal.usage):
             return "refused", "no price is known of its model, so that no amount of money can be held; give tokens"
         self._limits.retune(change)
         self._flow.retuned()

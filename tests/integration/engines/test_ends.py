@@ -157,3 +157,13 @@ def test_half_a_character_anywhere_is_replaced_and_the_work_goes_on(workshop: An
 
     assert outcome.text == "seen \N{GRINNING FACE} \N{REPLACEMENT CHARACTER}"
     assert "caf\\ufffd.csv" in json.dumps(wire.bodies[-1]) and (workshop.step_dir / "session.json").exists()
+
+
+def test_what_a_provider_could_not_read_of_its_model_is_asked_for_again(workshop: Any, plan: Any, wire: Wire) -> None:
+    wire.says(end="MALFORMED_FUNCTION_CALL")
+    wire.says("fine")
+    assert workshop.run(ENGINE, plan("look", at=wire.url, output_retries=1)).text == "fine"
+
+    wire.turns[1:] = []
+    failure = workshop.fail(ENGINE, plan("look", at=wire.url, output_retries=1))
+    assert failure.reason == "model" and "(MALFORMED_FUNCTION_CALL)" in failure.message

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from subagents_nb.domain.budgets import DEFAULT_BLOCKED, Amount, ToolBudget, UsageBudget
+from subagents_nb.domain.control import Retune
 from subagents_nb.domain.usage import Usage
 
 
@@ -81,3 +84,26 @@ def test_more_usage_never_judges_better(hard: int, one: int, more: int) -> None:
     budget = UsageBudget(tokens=Amount(hard=hard, soft=max(1, hard // 2)))
     order = ["within", "soft-reached", "hard-reached"]
     assert order.index(budget.judge(used(one))) <= order.index(budget.judge(used(one + more)))
+
+
+@pytest.mark.parametrize(
+    ("change", "used", "holds_nothing"),
+    [
+        ({"cost_usd": 1}, {"requests": 1}, True),
+        ({"cost_usd": 1}, {}, False),
+        ({"cost_usd": 1}, {"requests": 1, "cost_usd": 0.1}, False),
+        ({"cost_usd": 1, "tokens": 5}, {"requests": 1}, False),
+        ({"tokens": 5}, {"requests": 1}, False),
+    ],
+)
+def test_money_alone_holds_nothing_where_the_usage_has_no_price(change: Any, used: Any, holds_nothing: bool) -> None:
+    assert Retune(**change).holds_nothing(Usage(**used)) is holds_nothing
+
+
+def test_what_was_reached_is_said_and_how_much_of_the_whole_that_is() -> None:
+    budget = UsageBudget.model_validate({"tokens": {"hard": 100, "soft": 50}, "cost_usd": {"hard": 1}})
+    assert budget.reached(Usage(input_tokens=49)) == (None, "")
+    state, said = budget.reached(Usage(input_tokens=60, cost_usd=0.9))
+    assert state == "soft-reached" and said.startswith("The soft limit of its usage budget was reached: 60 of 100")
+    assert budget.share(Usage(input_tokens=60, cost_usd=0.9)) == 0.9
+    assert budget.share(Usage(input_tokens=60)) == 0.6

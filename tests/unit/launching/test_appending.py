@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from support import make_plan, make_status
 
+from subagents_nb.domain.budgets import UsageBudget
 from subagents_nb.domain.plan import StepItem
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.launching.appending import AppendRefused, plan_appendix
@@ -20,3 +21,12 @@ def test_a_step_whose_model_has_no_key_is_not_appended(store_home: StoreHome) ->
     assert [one.task for one in planned.steps] == ["go on"]
     with pytest.raises(AppendRefused, match="OPENAI_API_KEY is not set"):
         plan_appendix(chain(step("scout", "go on", model="openai:gpt-5")), plan, snapshot)
+
+
+def test_a_step_whose_price_nobody_knows_is_not_appended_to_a_chain_that_counts_money(store_home: StoreHome) -> None:
+    del store_home
+    budget = UsageBudget.model_validate({"cost_usd": {"hard": 1}})
+    plan = make_plan(1, items=(StepItem(step=0),), mode="chain", usage_budget=budget)
+    snapshot = Snapshot(run_id=plan.run_id, plan=plan, status=make_status(1))
+    with pytest.raises(AppendRefused, match="no price is known of ollama:x"):
+        plan_appendix(chain(step("scout", "go on", model="ollama:x")), plan, snapshot)
