@@ -70,3 +70,15 @@ def tool_environ(environ: Mapping[str, str], *, allowed: Iterable[str] = ()) -> 
         for name, value in environ.items()
         if not _GIT_ROUTING.match(name) and (name in named or not is_secret(name, value))
     }
+
+
+def exec_environ(environ: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the variables that a fresh interpreter may be started with, and those to be told it by a safer way.
+
+    What a process is started with can be read from outside, so no secret is in it. Of the places where Python looks for
+    modules those are left out that mean the working directory, where an agent writes: an empty one, and relative ones.
+    """
+    visible = tool_environ(environ)
+    if (path := visible.pop("PYTHONPATH", "")) and (kept := [part for part in path.split(":") if part[:1] == "/"]):
+        visible["PYTHONPATH"] = ":".join(kept)
+    return visible, {name: value for name, value in environ.items() if visible.get(name) != value}

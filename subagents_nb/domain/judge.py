@@ -76,6 +76,7 @@ class Ending:
     exit_code: int | None = None
     signal: int | None = None
     observed: bool = False
+    overdue: bool = False  # its watcher ended it, for it had not kept its deadline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,12 +111,20 @@ def judge_end(
             message="It waited for a free place and the supervisor that kept its turn went away: it never started. "
             f'Launch it with subagents_nb.attach("{waited_as}").launch_again().',
         )
+    if ending.overdue:
+        return Judgement(
+            state="failed",
+            reason="timeout",
+            actor="deadline",
+            message="The run passed its deadline and did not end by itself, so its process was ended from outside."
+            f"{tail} What it had written is kept. Give it more with --timeout.",
+        )
     if stop_asked and (ending.signal is not None or not ending.observed):
         return Judgement(
             state="stopped",
             reason="stopped",
             actor="person",
-            message=f"The run was asked to stop and its process was ended ({how}).{tail}",
+            message=f"The run was asked to stop and its process was ended ({_how(ending, by_us=True)}).{tail}",
         )
     if ending.exit_code == UNSTORED:
         return Judgement(
@@ -172,10 +181,15 @@ _SIGNALS = {
 _FAULTS = frozenset({4, 5, 6, 7, 8, 11, 24, 25, 31})
 
 
-def _how(ending: Ending) -> str:
+def signal_name(number: int) -> str:
+    """Return what a signal is called."""
+    return _SIGNALS.get(number, f"signal {number}")
+
+
+def _how(ending: Ending, *, by_us: bool = False) -> str:
     if ending.signal is not None:
-        name = _SIGNALS.get(ending.signal, f"signal {ending.signal}")
-        also = ", often the machine running out of memory" if ending.signal == 9 else ""
+        name = signal_name(ending.signal)
+        also = ", often the machine running out of memory" if ending.signal == 9 and not by_us else ""
         return f"ended by {name}{also}"
     if ending.exit_code is not None:
         return f"exit code {ending.exit_code}"

@@ -110,6 +110,7 @@ class RunStatus(Document):
     digest: str = ""
     runner: Identity | None = None
     queue_keeper: Identity | None = None  # the supervisor with which it waits for a place
+    lacks: tuple[str, ...] = ()  # variables that it needs and that whoever keeps its turn has not
     started_at: str
     updated_at: str
     elapsed_s: float = 0.0

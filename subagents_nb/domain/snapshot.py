@@ -184,6 +184,14 @@ class Snapshot(Value):
         return self.state is RunState.QUEUED and self._has_keeper
 
     @property
+    def waits_for(self) -> str:
+        """Return what a run in the line waits for, in words."""
+        lacks = self.status.lacks if self.status is not None else ()
+        if not lacks:
+            return "a free place"
+        return f"{' and '.join(lacks)}: look at it in a kernel that has {'it' if len(lacks) == 1 else 'them'}"
+
+    @property
     def ended_in_queue(self) -> bool:
         """Whether it ended while it waited for a place, without ever having had a process."""
         return self.verdict is not None and self.result is None and self._has_keeper

@@ -5,28 +5,35 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from subagents_nb.domain.agent import AgentDefinition
-from subagents_nb.domain.environment import RUN_MARK, runner_environ
+from subagents_nb.domain.environment import runner_environ
 from subagents_nb.domain.ids import make_run_id
-from subagents_nb.domain.plan import Draft, LaunchPlan, outputs_of
+from subagents_nb.domain.plan import Draft, LaunchPlan, choices_of, outputs_of
 from subagents_nb.domain.records import Identity, RecoveryRecord, RunStatus, first_step
 from subagents_nb.domain.stages import stage_of
-from subagents_nb.errors import LaunchRefused
+from subagents_nb.errors import LaunchError, LaunchRefused, Unreadable
 from subagents_nb.launching.claiming import claiming
 from subagents_nb.launching.hearing import tell_launched
-from subagents_nb.store import RunWriter, StoreHome, create_run
+from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, line
 from subagents_nb.store.capacity import places_taken, take_place
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.contracts import remember
 from subagents_nb.store.inputs import Content
+from subagents_nb.store.lock import owner_of, probe
+from subagents_nb.store.trash import SESSION_LEASE
 from subagents_nb.store.writer import discard_run
-from subagents_nb.supervisor.identity import boot_id, host_id, pid_namespace, start_ticks
-from subagents_nb.supervisor.leftovers import mark_of
-from subagents_nb.supervisor.start import Started, ask, connect_queue, start_runner
+from subagents_nb.supervisor import takeover
+from subagents_nb.supervisor.identity import boot_id, host_id, identify, pid_namespace
+from subagents_nb.supervisor.start import Started, SupervisorGone, ask, connect_queue, start_runner
+
+_TRIES = 3
+_LEAVING_S = 0.01
+_AT_ONCE_S = 1.0  # so long a resume waits for its runner, which takes some milliseconds warm and a second cold
 
 
 def begin(
@@ -70,6 +77,10 @@ def _begin(
     if place is None and (not queue or draft.resumes is not None):
         may_not = "a resumed run can't wait" if queue else "--no-queue forbids to wait"
         raise LaunchRefused([_no_place(home, limit, may_not)])
+    if draft.resumes is not None and (held := _who_holds(home, draft.resumes.run_id)) is not None:
+        if place is not None:
+            os.close(place)
+        raise LaunchError(f"The run can't go on from this session: it is being gone on from by {held}.")
     variables = runner_environ(os.environ if environ is None else environ)
     plan = draft.to_plan(
         run_id=make_run_id(time.time_ns() // 1_000_000, secrets.randbits(50)),
@@ -95,6 +106,20 @@ def _begin(
     return plan.run_id
 
 
+def _who_holds(home: StoreHome, run_id: str) -> str | None:
+    """Say who goes on from a session now; None: nobody. Whoever comes first in this moment, its runner decides."""
+    lease = home.run(run_id).root / SESSION_LEASE
+    deadline = time.monotonic() + _AT_ONCE_S
+    while probe(lease) == "held":
+        owner = owner_of(lease)
+        if owner is None or not FileRuns(home).has_last_word(owner) or time.monotonic() > deadline:
+            break
+        time.sleep(_LEAVING_S)  # that run is over, and its process about to leave
+    else:
+        return None
+    return f"another run, {owner}: steer that one, or stop it" if owner else "another run"
+
+
 def _no_place(home: StoreHome, limit: int, may_not: str) -> str:
     if places_taken(home) < limit:
         return f"other runs have waited for a place for longer, and {may_not}; stop one of those, or try again later"
@@ -106,30 +131,67 @@ def _start(home: StoreHome, writer: RunWriter, plan: LaunchPlan, place: int, env
     try:
         started = start_runner(home, run_id=plan.run_id, token=plan.token, cwd=plan.cwd, environ=environ, place=place)
         writer.status(first_status(plan, runner=_identity(started.pid, started.start_ticks, plan)), milestone=True)
-        if plan.resumes is not None:
-            started.revive(plan.token)
-        started.proceed(plan.token)
-    except BaseException:
-        observed = started is None or started.abandon()
-        # A revival stays listed, as failed, by the word of the process that watched it. A plain launch leaves nothing,
-        # unless its process could not be seen to end: then what is known about it is kept.
+        if plan.resumes is None:
+            started.proceed(plan.token)
+        else:
+            _revive(started, plan)
+    except BaseException as error:
+        observed = started is None or started.abandon(error)
+        # A revival stays listed, as failed, by our word or that of the process that watched it. A plain launch leaves
+        # nothing, unless its process could not be seen to end: then what is known about it is kept.
         if observed and plan.resumes is None:
             discard_run(writer.paths)
         raise
 
 
+def _revive(started: Started, plan: LaunchPlan) -> None:
+    """Have a runner go on from its session. One that takes long is spoken with beside us, and fails by itself.
+
+    Raises:
+        LaunchError: it failed at once.
+    """
+    failed: list[BaseException] = []
+
+    def exchange() -> None:
+        try:
+            started.revive(plan.token)
+            started.proceed(plan.token)
+        except BaseException as error:  # noqa: BLE001 - it is told where it is waited for, else in the run itself
+            failed.append(error)
+            started.abandon(error)
+
+    # No daemon: a program that ends after its last line must not cut the exchange off.
+    thread = threading.Thread(target=exchange, name="resume")
+    thread.start()
+    thread.join(_AT_ONCE_S)
+    if not thread.is_alive() and failed:
+        raise failed[0]
+
+
 def _enqueue(home: StoreHome, writer: RunWriter, plan: LaunchPlan, limit: int, environ: Mapping[str, str]) -> None:
+    """Put a run into the line, which is on disk, and bring it to the supervisor that keeps it, with its variables."""
+    named = {name for model in choices_of(plan.steps, plan.items) for name in model.key_env} | {*plan.tool_env}
     try:
-        with contextlib.closing(connect_queue(home)) as lines:
-            keeper = int(ask(lines, {"op": "ping"})["pid"])
-        writer.status(first_status(plan, queue_keeper=_identity(keeper, start_ticks(keeper), plan)), milestone=True)
-        child = {**environ, RUN_MARK: mark_of(plan.run_id, plan.token)}
-        request = {"op": "queue", "run_id": plan.run_id, "token": plan.token, "cwd": plan.cwd, "environ": child}
-        with contextlib.closing(connect_queue(home)) as lines:
-            ask(lines, {**request, "limit": limit})
+        keeper = _keeper(home)
+        line.enter(home, plan.run_id, limit, named.intersection(environ))
+        writer.status(first_status(plan, queue_keeper=identify(keeper, plan.token)), milestone=True)
     except BaseException:
+        line.leave(home, plan.run_id)
         discard_run(writer.paths)
         raise
+    takeover.remember(home, plan.run_id, environ)
+    # From here on it stands in the line, whoever ends: if this supervisor does now, the next one takes it over.
+    with contextlib.suppress(LaunchError, Unreadable):
+        if (turn := line.find(home, plan.run_id)) is not None:
+            takeover.bring(home, turn, environ)
+
+
+def _keeper(home: StoreHome) -> int:
+    """Return the pid of the supervisor that keeps the line; one that was just leaving is followed by another."""
+    for _ in range(_TRIES):
+        with contextlib.suppress(SupervisorGone), contextlib.closing(connect_queue(home)) as lines:
+            return int(ask(lines, {"op": "ping"})["pid"])
+    raise LaunchError("No supervisor stays to keep the line; try again.")
 
 
 def _identity(pid: int, ticks: int | None, plan: LaunchPlan) -> Identity:

@@ -117,6 +117,6 @@ def read_start_ticks(pid: int) -> int | None:
 
 def is_running(record: ServerRecord) -> bool | None:
     """Tell whether the very process that wrote the record lives; None where the system can't say."""
-    if record.start_ticks is None:
+    if record.start_ticks is None or not Path("/proc/self/stat").exists():
         return None
     return read_start_ticks(record.pid) == record.start_ticks

@@ -31,6 +31,7 @@ from subagents_nb.local_model.record import (
     write_record,
 )
 from subagents_nb.local_model.weights import weights_path
+from subagents_nb.prctl import keep_memory_private
 
 IDLE_VARIABLE = "SUBAGENTS_NB_LOCAL_IDLE_S"
 _IDLE_S = 900.0
@@ -46,6 +47,7 @@ _PROMPT_CACHE_MIB = 96
 
 def main(home: Path) -> int:
     """Serve until there is no reason to; return the exit status."""
+    keep_memory_private()
     voice = _leave_the_parent()
     places = Places.under(home)
     key = secrets.token_urlsafe(32)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import importlib.util
 import json
@@ -19,7 +18,7 @@ from typing import IO
 
 from filelock import FileLock, Timeout
 
-from subagents_nb.domain.environment import NO_RUN, RUN_MARK, runner_environ, tool_environ
+from subagents_nb.domain.environment import NO_RUN, RUN_MARK, exec_environ, runner_environ
 from subagents_nb.local_model.errors import LocalModelError
 from subagents_nb.local_model.record import (
     HOST,
@@ -32,10 +31,10 @@ from subagents_nb.local_model.record import (
     remove_record_of,
 )
 from subagents_nb.local_model.weights import INSTALL_COMMAND, weights_path
+from subagents_nb.signals import KILL, signal_process, ticks_of
 
 _LOG_LIMIT_BYTES = 1_000_000
 _STOP_GRACE_S = 5.0
-_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
 class _Answer(Enum):
@@ -167,20 +166,21 @@ def _start(places: Places, deadline: float) -> ServerRecord:
             stdout=subprocess.PIPE,
             stderr=log,
             env=_scrubbed(dict(os.environ)),
+            cwd="/" if os.name == "posix" else None,  # a file of the workspace is no module of the server's
             start_new_session=True,
             creationflags=getattr(subprocess, "DETACHED_PROCESS", 0),
         )
     words = _listen(process)
-    pid = process.pid
+    pid, ticks = process.pid, ticks_of(process.pid)
     while True:
         try:
             word = words.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
-            _send(pid, _KILL)
+            signal_process(pid, ticks, KILL)
             raise LocalModelError(f"The local model's server was not ready in time.{_log_tail(places.log)}") from None
         match word.split(" ", 1):
             case ["pid", number]:
-                pid = int(number)
+                pid, ticks = int(number), ticks_of(int(number))
             case ["ready"]:
                 record = _find(places, deadline)
                 if record is not None:
@@ -232,21 +232,18 @@ def _log_tail(path: Path, lines: int = 8) -> str:
 
 def _scrubbed(environment: dict[str, str]) -> dict[str, str]:
     """The environment without secrets, and without what belongs to the notebook, or to the run, that calls."""
-    kept = tool_environ(runner_environ(environment))
-    return {**kept, RUN_MARK: NO_RUN}  # the server outlives the run that needed it first
+    return {
+        **exec_environ(runner_environ(environment))[0],
+        RUN_MARK: NO_RUN,
+    }  # the server outlives the run that needed it first
 
 
 def _end(record: ServerRecord) -> None:
     """Ask the process to end, then make it."""
-    for signum in (signal.SIGTERM, _KILL):
-        _send(record.pid, signum)
+    for signum in (signal.SIGTERM, KILL):
+        signal_process(record.pid, record.start_ticks, signum)
         deadline = time.monotonic() + _STOP_GRACE_S
         while time.monotonic() < deadline:
             if not _is_proven(record):
                 return
             time.sleep(0.02)
-
-
-def _send(pid: int, signum: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signum)

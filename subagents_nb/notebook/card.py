@@ -151,7 +151,7 @@ def _open(snapshot: Snapshot, room: int) -> list[Html | None]:
     questions = snapshot.questions[: _QUESTIONS if room else 1]
     shown: list[Html | None] = [say("warn", endings.asked(snapshot, question)) for question in questions]
     if snapshot.waits_for_place:
-        shown.append(say("", "It waits for a free place."))
+        shown.append(say("", f"It waits for {snapshot.waits_for}."))
     wants_a_look = attention_line(snapshot)
     return [*shown, say("warn", wants_a_look) if wants_a_look else None]
 

@@ -17,7 +17,6 @@ from subagents_nb.notebook.html import clean, cut, line, plural, scalar
 from subagents_nb.notebook.reused import anew_line, other_notes
 from subagents_nb.notebook.shown import ASKS, UNREADABLE, command, shown_name, shown_state, who
 
-WAITS = "waits for a free place"
 _ERROR_CHARS = 1200
 _QUESTIONS, _QUESTION_CHARS = 4, 2000  # those beyond are shown when these are answered
 _MARKS = re.compile(r"\A(?:#+ |[-*>] |```\w*\Z)|\*\*|`")  # of Markdown, which a single line does not need
@@ -68,7 +67,7 @@ def _doing(snapshot: Snapshot) -> str:
         first = snapshot.questions[0]
         return f"{asker(snapshot, first)}“{line(first.text, 118)}”"
     if snapshot.waits_for_place:
-        return WAITS
+        return f"waits for {snapshot.waits_for}"
     if snapshot.stages:
         return attention_line(snapshot) or so_far(step_rows(snapshot))
     step = _current(snapshot)
@@ -101,7 +100,7 @@ def text_line(snapshot: Snapshot) -> str:
         answer = go_on(snapshot, by_name=True)[1]
         return f"{lead}: {asked(snapshot, snapshot.questions[0])}{refused} · answer with {answer}"
     if not snapshot.ended:
-        waits = f" · {WAITS}" if snapshot.waits_for_place else ""
+        waits = f" · waits for {snapshot.waits_for}" if snapshot.waits_for_place else ""
         if snapshot.attention is not None and snapshot.attention.kind == "unheard":
             waits = " · no word from its process"
         return f"{lead}{waits}{refused} · attach again with {command(snapshot, 'attach', by_name=True)}"
@@ -154,7 +153,7 @@ def widget_state(snapshot: Snapshot, reused: str = "") -> dict[str, Any]:
         "note": line(notes[0], 300) if notes else "",
         "reused": line(reused, 300) or anew_line(snapshot),
         "error": error + " …" if more else error,
-        "reason": f"It {WAITS}." if snapshot.waits_for_place else ending(snapshot),
+        "reason": f"It waits for {snapshot.waits_for}." if snapshot.waits_for_place else ending(snapshot),
         "attention": attention_line(snapshot),
         "waited_s": snapshot.waited_s,
         "questions": [_question(snapshot, question) for question in snapshot.questions[:_QUESTIONS]],

@@ -10,12 +10,31 @@ import sys
 gc.disable()
 
 
+_CWD = "SUBAGENTS_NB_CWD"
+
+
+def _hear_variables() -> None:
+    """Take in the variables that nobody may read in /proc, and where to work, from the pipe that our starter writes."""
+    import json
+
+    number = os.environ.pop("SUBAGENTS_NB_ENVIRON", "")
+    if number:
+        with open(int(number), "rb") as pipe:
+            said = json.loads(pipe.read())
+        os.environ.update(said["environ"])
+        os.environ[_CWD] = said["cwd"]
+
+
 def main() -> None:
     from pathlib import Path
+
+    from subagents_nb.prctl import keep_memory_private
 
     code = 70
     try:
         os.umask(0o077)
+        keep_memory_private()
+        _hear_variables()
         channel = os.dup(0)
         for handle in filter(None, os.environ.pop("SUBAGENTS_NB_PLACE", "").split(",")):
             os.set_inheritable(int(handle), False)  # held until we end, and by nobody whom we start
@@ -23,6 +42,7 @@ def main() -> None:
         os.dup2(null, 0)
         from subagents_nb.runner.main import run
 
+        os.chdir(os.environ.pop(_CWD, "."))  # only now: a file of the workspace must not stand in for a module
         gc.freeze()
         gc.enable()
         code = run(Path(sys.argv[1]), channel=channel)

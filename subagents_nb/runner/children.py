@@ -15,13 +15,15 @@ from collections.abc import Callable
 
 from subagents_nb.domain.environment import RUN_MARK
 from subagents_nb.domain.records import Candidate, ChildEnd
+from subagents_nb.prctl import adopt_orphans
 from subagents_nb.store.childlog import ChildLog
-from subagents_nb.store.processes import Process, adopt_orphans, end, everyone, look, mark_in, own_children, reap
+from subagents_nb.store.processes import Process, end, end_fallen, everyone, look, mark_in, own_children, reap
 
 KEPT = 200
 _UNREAPED_S = 1.0  # whoever started a child waits for it within milliseconds; who waits longer was left behind
 _STARTING_S = 0.03  # so long may a child be there before it is noted
 _ROUNDS = 20
+_HUNT_S = 2.0
 
 
 class Children:
@@ -34,12 +36,17 @@ class Children:
         self._dropped = 0
         self._asked: dict[int, Callable[[], int | None]] = {}
         self._log: ChildLog | None = None
+        self._spare: Callable[[Process], bool] = lambda _: False
         self._fallen: dict[int, Process] = {}  # open ones that we did not start
         self._unreaped: dict[int, float] = {}
 
-    def keep(self, log: ChildLog) -> None:
-        """Write down from now on who is open, and have what they leave behind fall to this process."""
+    def keep(self, log: ChildLog, *, spare: Callable[[Process], bool] = lambda _: False) -> None:
+        """Write down from now on who is open, and have what they leave behind fall to this process.
+
+        `spare` says who is proved to be no run's or another's, and may outlive this one.
+        """
         self._log = log
+        self._spare = spare
         adopt_orphans()
 
     def began(self, pid: int, *, what: str, poll: Callable[[], int | None] | None = None) -> None:
@@ -71,11 +78,14 @@ class Children:
                     new = [] if fallen else self._orphans()
                 if new:
                     time.sleep(_STARTING_S)
-                ended = [end(process) for process in fallen]
+                ended = [end(process) for process in fallen if not self._spare(process)]
                 with self._guard:
                     self._take_over(only={(process.pid, process.ticks) for process in new})
                 if not new and not any(ended):
-                    return
+                    break
+            if end_fallen(self._not_started_by_us, self._is_spared, within_s=_HUNT_S):
+                with self._guard:
+                    self._take_over(only=set())
 
     def candidate(self, run_id: str, token: str) -> Candidate | None:
         """Return the account as it stands; None if there never was a child."""
@@ -135,9 +145,18 @@ class Children:
                 reap(pid)
 
     def _orphans(self) -> list[Process]:
-        """Return the living that fell to us and are not noted, but for those that say that they are of another run."""
+        """Return the living that fell to us and are not noted, but for those that are proved to be another's."""
         strange = self._strange(own_children() - self._open.keys())
-        return [p for p in strange if not p.ended and mark_in(p.pid) in (os.environ.get(RUN_MARK), None)]
+        return [process for process in strange if not process.ended and not self._is_spared(process)]
+
+    def _not_started_by_us(self) -> set[int]:
+        return own_children() - (self._open.keys() - self._fallen.keys())
+
+    def _is_spared(self, process: Process) -> bool:
+        """Say whether it may outlive the run, or shares our session: who called for such a one waits for it too."""
+        if process.session == os.getsid(0):
+            return True
+        return mark_in(process.pid) != os.environ.get(RUN_MARK) and self._spare(process)
 
     @staticmethod
     def _strange(pids: set[int]) -> list[Process]:

@@ -41,6 +41,7 @@ class Levers:
     """What the control thread can move in the runner. Each returns at once and may be called from any thread."""
 
     force_end: Callable[[Cause], None]
+    due: Callable[[float | None], None]  # tells whoever watches from outside how much time is left
     tell: Callable[[str], None]
 
 
@@ -146,6 +147,7 @@ class Control:
         timeout, elapsed, left = self._limits.timeout_s, self._journal.elapsed_s, None
         if timeout is not None:
             left = TimeLeft(timeout - elapsed, timeout)
+            self._levers.due(None if self._journal.is_waiting else left.left_s)
             if left.left_s <= 0:
                 self.end(past_deadline(timeout, self._journal.activity))
         self._crew.keep_time(left, self._plan.checkpoint_s if self.cause is None else None)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from subagents_nb.runner.children import CHILDREN
 from subagents_nb.runner.engines.aside import aside
+from subagents_nb.signals import KILL, signal_child
 from subagents_nb.store.git import Git, GitProblem
 from subagents_nb.store.opener import read_plain
 
@@ -65,7 +66,7 @@ class GitState:
             CHILDREN.began(process.pid, what="tool", poll=process.poll)
             at_work.append(process)
             if left.is_set():
-                process.kill()
+                signal_child(process.pid, KILL)
 
         def ask() -> bytes | None:
             git = Git(cwd=self._cwd, filters=args[:2] != ("diff", "HEAD"), began=began)  # no other one reads the files
@@ -82,7 +83,7 @@ class GitState:
         finally:
             left.set()
             for process in at_work:
-                process.kill()  # nothing, if it was seen to end
+                signal_child(process.pid, KILL)  # nothing, if it was seen to end
 
 
 def _contents(root: Path, names: list[bytes]) -> bytes | None:

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import selectors
-import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from subagents_nb.domain.environment import tool_environ
 from subagents_nb.domain.words import duration, one_line
 from subagents_nb.domain.worktree import HOOK_ANSWER_BYTES, synthetic_of
 from subagents_nb.runner.children import CHILDREN
+from subagents_nb.signals import KILL, has_ended, signal_group
 
 _KEPT_ERRORS = 4000
 _CHUNK = 65_536
@@ -43,7 +43,7 @@ def run_hook(
         )
     except (OSError, ValueError) as error:
         raise HookFailed(f"could not be started: {error}") from error
-    CHILDREN.began(process.pid, what="tool", poll=process.poll)
+    CHILDREN.began(process.pid, what="tool", poll=lambda: process.returncode)
     with process:
         try:
             out, err = _exchange(process, json.dumps(facts).encode(), time.monotonic() + timeout_s, ended)
@@ -51,8 +51,7 @@ def run_hook(
             raise HookFailed(f"took longer than {duration(timeout_s)}") from error
         finally:
             # What it left in the background would work in a tree that is the agent's from now on.
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
+            signal_group(process.pid, KILL)
             CHILDREN.ended(process.pid, process.wait(), group_empty=None)
     if process.returncode != 0:
         last = one_line(err.decode("utf-8", "replace").strip().rpartition("\n")[2], 300)
@@ -85,7 +84,7 @@ def _exchange(
             if ended():
                 raise HookFailed("was ended with its step")
             ready = selector.select(min(left, _LOOK_S))
-            if not ready and process.poll() is not None:
+            if not ready and has_ended(process.pid):
                 break  # it has ended; whoever holds its output open still is none of ours
             for key, _ in ready:
                 chunk = os.read(key.fd, _CHUNK)
@@ -96,8 +95,10 @@ def _exchange(
                     del err[:-_KEPT_ERRORS]
                 elif len(out) > HOOK_ANSWER_BYTES:
                     raise HookFailed(f"printed more than {HOOK_ANSWER_BYTES // 1024} KiB")
-    try:
-        process.wait(max(0.0, deadline - time.monotonic()))
-    except subprocess.TimeoutExpired as error:
-        raise TimeoutError from error
+    while not has_ended(process.pid):  # its output is closed and it is still at work; it is reaped with its group
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        if ended():
+            raise HookFailed("was ended with its step")
+        time.sleep(_LOOK_S)
     return bytes(out), bytes(err)

@@ -81,6 +81,11 @@ class Journal:
         return self._clock.worked_s
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether its working time stands still just now."""
+        return self._clock.is_waiting
+
+    @property
     def activity(self) -> str:
         """Return what the run is busy with, in a word."""
         return next((a.status.activity for a in self._accounts.values() if a.status.activity), "")

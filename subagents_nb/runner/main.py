@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import signal
 import sys
@@ -22,6 +23,7 @@ from subagents_nb.runner.children import CHILDREN
 from subagents_nb.runner.clock import WorkClock
 from subagents_nb.runner.control import Control, Levers
 from subagents_nb.runner.crew import Crew
+from subagents_nb.runner.due import Due
 from subagents_nb.runner.endings import ended_for
 from subagents_nb.runner.flow import Flow, FlowEnd
 from subagents_nb.runner.journal import Journal
@@ -36,9 +38,11 @@ from subagents_nb.runner.work import Workshop
 from subagents_nb.runner.worktrees import Worktrees
 from subagents_nb.store.childlog import ChildLog
 from subagents_nb.store.disk import DISK, Disk
+from subagents_nb.store.handon import hand_on
 from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.left import LeftFiles
 from subagents_nb.store.lock import hold
+from subagents_nb.store.outliving import outlives
 from subagents_nb.store.reader import read_document
 from subagents_nb.store.writer import RunWriter
 
@@ -63,12 +67,14 @@ def run(root: Path, *, channel: int, disk: Disk = DISK) -> int:
     plan = read_document(paths.plan, LaunchPlan, root.name)
     if not may_begin(Channel(channel), plan, paths):
         return NOT_STARTED
-    CHILDREN.keep(ChildLog(paths.children, disk=disk))
+    home = StoreHome(root.parents[1])
+    CHILDREN.keep(ChildLog(paths.children, disk=disk), spare=functools.partial(outlives, home, plan.run_id))
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     runner = Runner(plan, paths, loop, disk)
     forgive(runner.clean)
     loop.run_until_complete(runner.carry_out())
+    hand_on(home)
     return UNSTORED if runner.unstored else 0
 
 
@@ -79,6 +85,7 @@ class Runner:
         self._plan = plan
         self._loop = loop
         self._writer = RunWriter(paths, disk=disk)
+        self._due = Due(paths, disk)
         clock = WorkClock()
         first = read_document(paths.status, RunStatus, plan.run_id)
         cwd = Path(plan.cwd)
@@ -115,7 +122,7 @@ class Runner:
         """Do the work, under control, and write how it ended."""
         crew = Crew(self._shop, history=self._before.history, limited=self._before.limited)
         flow = Flow(self._shop, crew, self._before)
-        levers = Levers(force_end=self._force, tell=self._tell)
+        levers = Levers(force_end=self._force, due=self._due.say, tell=self._tell)
         control = Control(self._writer, self._plan, self._journal, crew, flow, self._limits, levers)
         self._journal.begin()
         work = self._loop.create_task(flow.carry_out())
@@ -135,11 +142,13 @@ class Runner:
         """End the process although its work won't let go: write the result from the control thread and leave."""
         self._account()
         self._finish_for(cause)
+        hand_on(StoreHome(self._writer.paths.root.parents[1]))
         sys.stderr.flush()
         os._exit(UNSTORED if self.unstored else 1)
 
     def _account(self) -> None:
-        """Write down which processes were started and how they ended, if there were any."""
+        """Write down which processes were started and how they ended, if there were any; it ends now, in its time."""
+        self._due.say(None)
         # Without it the proof rests on what the supervisor sees; nothing may keep the result from being written.
         with contextlib.suppress(OSError):
             CHILDREN.end_orphans()

@@ -1,7 +1,7 @@
 """How many runs of a user may be live at once. A place is a file lock that the runner holds until its process ends.
 
     capacity/place-000 ...   one live run each, by the lock; the number says nothing
-             waiting-PID     held by a process with which runs wait; the highest of their limits
+             turn-RUN.LIMIT  a run that waits for one; see `line`
              lock            held by whoever counts, for well under a millisecond
 
 The launcher takes a place and hands the open descriptor to the runner, so a place is bound to exactly one process, and
@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from subagents_nb.errors import Unreadable
+from subagents_nb.store import line
 from subagents_nb.store.disk import DISK, PRIVATE_DIR, PRIVATE_FILE
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.opener import NO_LINK
@@ -63,46 +63,6 @@ def places_taken(home: StoreHome) -> int:
         return sum(_is_held(_place(home, number)) for number in _numbers(DISK.names(home.capacity)))
 
 
-class WaitingMark:
-    """Tells launchers that runs wait with this process. The system takes it away when the process ends."""
-
-    def __init__(self, home: StoreHome) -> None:
-        self._home = home
-        self._path = home.capacity / f"waiting-{os.getpid()}"
-        self._handle: int | None = None
-        self._said = 0
-
-    def say(self, limit: int) -> None:
-        """Say what the highest limit of those that wait is; 0: nobody waits.
-
-        Raises:
-            OSError: it can't be said now.
-        """
-        if limit == self._said or fcntl is None:
-            return
-        self._home.capacity.mkdir(mode=PRIVATE_DIR, exist_ok=True)
-        with contextlib.suppress(_NoLocks), _counting(self._home):
-            if self._handle is None:
-                self._handle = self._hold()
-            if limit:
-                os.pwrite(self._handle, f"{limit:09d}".encode(), 0)
-            else:
-                _remove(self._path)
-                fcntl.flock(self._handle, fcntl.LOCK_UN)  # a runner that is being forked may hold a copy
-                os.close(self._handle)
-                self._handle = None
-        self._said = limit
-
-    def _hold(self) -> int:
-        handle = _open(self._path)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(handle)
-            raise
-        return handle
-
-
 class _NoLocks(OSError):
     """The file system has no locks, so nothing can be counted."""
 
@@ -124,27 +84,13 @@ def _take(home: StoreHome, limit: int, *, waited: bool) -> int | None:
                 if number >= limit:
                     _remove(_place(home, number))
                 os.close(handle)
-        if taken >= limit or (not waited and _wanted(home, names) > taken):
+        if taken >= limit or (not waited and line.wanted(names) > taken):
             return None
         kept, free = free, None
         return kept if kept is not None else _lock(_place(home, _lowest(numbers)))
     finally:
         if free is not None:
             os.close(free)
-
-
-def _wanted(home: StoreHome, names: list[str]) -> int:
-    """Return the highest limit of the runs that wait: one of them could begin while fewer than that are live."""
-    highest = 0
-    for path in (home.capacity / name for name in names if name.startswith("waiting-")):
-        handle = _lock(path)
-        if handle is None:
-            with contextlib.suppress(Unreadable, ValueError):
-                highest = max(highest, int(DISK.read(path)))
-        else:
-            _remove(path)  # its process was killed
-            os.close(handle)
-    return highest
 
 
 @contextlib.contextmanager

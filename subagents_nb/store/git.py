@@ -21,6 +21,7 @@ from pathlib import Path
 
 from subagents_nb.domain.environment import tool_environ
 from subagents_nb.domain.words import one_line
+from subagents_nb.signals import KILL, signal_child
 
 QUICK_S = 60.0
 LONG_S = 600.0
@@ -145,7 +146,7 @@ class Git:
                 raise GitProblem(f"git {verb} took longer than {timeout:g} s") from error
             finally:
                 if process.poll() is None:
-                    process.kill()
+                    signal_child(process.pid, KILL)
                     process.wait()
             if listener.problem:
                 raise GitProblem(f"git {verb} {listener.problem}")
@@ -195,7 +196,7 @@ class _Listener(threading.Thread):
                     except OSError as error:
                         self.problem = f"could not be written down: {error}"
                 if self.problem:
-                    self._process.kill()
+                    signal_child(self._process.pid, KILL)
                     return
 
 

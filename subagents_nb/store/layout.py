@@ -103,6 +103,11 @@ class RunPaths:
         return self.root / ".launching"
 
     @property
+    def due(self) -> Path:
+        """Its time is the moment by which the runner should have ended, by the monotonic clock; 0: there is none."""
+        return self.root / ".due"
+
+    @property
     def out(self) -> Path:
         return self.root / "runner.out"
 

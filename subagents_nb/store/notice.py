@@ -14,6 +14,12 @@ from subagents_nb.domain.words import one_line, plain
 _told: list[subprocess.Popen[bytes]] = []
 
 
+def notices_at_work() -> set[int]:
+    """Return the pids of the commands that this process started and that have not ended."""
+    _told[:] = [process for process in _told if process.poll() is None]
+    return {process.pid for process in _told}
+
+
 def send_notice(
     command: Sequence[str], *, run_id: str, name: str, text: str, environ: Mapping[str, str] | None = None
 ) -> subprocess.Popen[bytes] | None:
@@ -27,7 +33,7 @@ def send_notice(
     if not command:
         return None
     kept = tool_environ(os.environ) if environ is None else environ
-    _told[:] = [process for process in _told if process.poll() is None]  # those that have ended are reaped by this
+    notices_at_work()  # those that have ended are reaped by this
     process = subprocess.Popen(
         list(command),
         stdin=subprocess.PIPE,

@@ -8,15 +8,17 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import signal
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from subagents_nb.domain.environment import RUN_MARK
+from subagents_nb.signals import KILL, signal_child, signal_handle
 
 _PROC = Path("/proc")
-_SET_CHILD_SUBREAPER = 36
 _END_S = 1.0
+_QUIET_S = 0.01
 _GONE = (FileNotFoundError, ProcessLookupError, NotADirectoryError)
 
 
@@ -37,8 +39,8 @@ class Process(NamedTuple):
 
 
 def can_look() -> bool:
-    """Say whether processes and their environments can be seen here."""
-    return (_PROC / "self/environ").exists()
+    """Say whether processes can be seen here, those of others too: with `hidepid` the first one can't be."""
+    return (_PROC / "self/stat").exists() and (_PROC / "1/stat").exists()
 
 
 def look(pid: int) -> Process | None:
@@ -120,14 +122,38 @@ def end(process: Process) -> bool:
         now = look(process.pid)
         if now is None or now.ticks != process.ticks or now.ended:
             return False
-        try:
-            signal.pidfd_send_signal(handle, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
+        if not signal_handle(handle, KILL):
             return False
         select.select([handle], [], [], _END_S)
         return True
     finally:
         os.close(handle)
+
+
+def end_fallen(fallen: Callable[[], Iterable[int]], spare: Callable[[Process], bool], *, within_s: float) -> set[int]:
+    """End the children that fell to us, as fast as they come; return whom we ended.
+
+    One that forks and exits all the time is never met by a look at all processes, for each number it finds is gone.
+    Whoever it leaves behind is a child of ours at once, though, and ended here within a few of its turns.
+
+    Raises:
+        OSError: out of descriptors or memory.
+    """
+    ended: set[int] = set()
+    passed: set[int] = set()  # they have ended, or are spared
+    now = time.monotonic()
+    deadline, quiet = now + within_s, now + _QUIET_S
+    while now < deadline and now < quiet:
+        for pid in set(fallen()) - passed:
+            process = look(pid)
+            if process is None or process.ended or spare(process):
+                passed.add(pid)
+                continue
+            if signal_child(pid, KILL):
+                ended.add(pid)
+            quiet = time.monotonic() + _QUIET_S
+        now = time.monotonic()
+    return ended
 
 
 def reap(pid: int) -> int | None:
@@ -136,16 +162,6 @@ def reap(pid: int) -> int | None:
         found, status = os.waitpid(pid, os.WNOHANG)
         return os.waitstatus_to_exitcode(status) if found else None
     return None
-
-
-def adopt_orphans() -> bool:
-    """Have the processes below this one fall to it when their own parents end; False where the system can't do that."""
-    try:
-        import ctypes
-
-        return bool(ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
-    except (ImportError, OSError, AttributeError, TypeError):  # no Linux
-        return False
 
 
 def _read(path: str) -> bytes:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import signal
 import sys
 import time
 from collections import deque
@@ -18,6 +17,7 @@ from dataclasses import dataclass, field
 from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.records import ProcessRecord
 from subagents_nb.errors import Unreadable
+from subagents_nb.signals import KILL, signal_handle
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.lock import probe
 from subagents_nb.store.reader import FileRuns, read_document
@@ -88,8 +88,7 @@ class Adopted:
         """End the runners that do not hear that they shall stop, each through the descriptor that proves who it is."""
         handles = {run_id: handle for handle, (run_id, _) in self._runs.items()}
         for run_id in self._last_resort.due({run_id: self._home.run(run_id) for run_id in handles}):
-            with contextlib.suppress(OSError):
-                signal.pidfd_send_signal(handles[run_id], signal.SIGKILL)
+            signal_handle(handles[run_id], KILL)
 
     def ended(self, handle: int) -> None:
         """Record that an adopted run's process has ended, now or, if the disk refuses, as soon as it can be."""

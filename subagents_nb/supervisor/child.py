@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
 import signal
@@ -10,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from subagents_nb.prctl import name_process
 from subagents_nb.store.disk import DISK
 
 _CATCHABLE = [s for s in signal.valid_signals() if s not in (signal.SIGKILL, signal.SIGSTOP)]
@@ -32,8 +32,7 @@ def become_runner(*, run_root: Path, cwd: str, environ: Mapping[str, str], keep:
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
     _reopen_stdio(run_root)
     _close_others(keep)
-    with contextlib.suppress(OSError), open("/proc/self/comm", "w") as name:
-        name.write("subagents-run")  # the command line stays the supervisor's
+    name_process("subagents-run")  # the command line stays the supervisor's
     os.environ.clear()
     os.environ.update(environ)
     random.seed()

@@ -21,11 +21,13 @@ from subagents_nb.store.clock import utc_now
 from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.lock import probe
 from subagents_nb.store.notice import send_notice
+from subagents_nb.store.outliving import outlives
 from subagents_nb.store.reader import FileRuns, read_document, read_tail
 from subagents_nb.store.requests import stops_of
 from subagents_nb.store.trash import SESSION_LEASE
 from subagents_nb.store.writer import RunWriter
 from subagents_nb.supervisor.identity import identify
+from subagents_nb.supervisor.lastresort import was_overdue
 from subagents_nb.supervisor.leftovers import Fallen, Leftovers, end_leftovers, mark_of
 from subagents_nb.supervisor.proof import is_proved, prove, read_candidate
 
@@ -83,7 +85,8 @@ def clear_up(
     """
     rows = read_children(home.run(run_id).children)
     mark = mark_of(run_id, started.token)
-    left = end_leftovers(leader, mark, since=started.start_ticks, recorded=rows or (), fallen=fallen)
+    spare = functools.partial(outlives, home, run_id)
+    left = end_leftovers(leader, mark, since=started.start_ticks, recorded=rows or (), fallen=fallen, spare=spare)
     if rows is None and _used_tools(FileRuns(home).snapshot(run_id, whole=True)):
         return replace(left, accounted=False)
     return left
@@ -154,7 +157,7 @@ def judge_run(home: StoreHome, snapshot: Snapshot, *, ending: Ending, judge: Jud
     status = snapshot.status
     judgement = judge_end(
         began=_began(snapshot),
-        ending=ending,
+        ending=replace(ending, overdue=was_overdue(paths)),
         stop_asked=stop_request_of(paths) is not None,
         last_words=last_line,
         said=status.error if status else None,

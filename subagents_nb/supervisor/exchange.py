@@ -9,24 +9,32 @@ import signal
 import time
 from collections.abc import Callable
 
-from subagents_nb.domain.records import ProcessRecord
+from subagents_nb.domain.judge import signal_name
+from subagents_nb.domain.records import ProcessRecord, Verdict
+from subagents_nb.domain.states import RunState
 from subagents_nb.errors import LaunchError, Unreadable
+from subagents_nb.signals import signal_handle
+from subagents_nb.store.clock import utc_now
 from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.reader import read_document
-from subagents_nb.supervisor.identity import start_ticks
+from subagents_nb.store.writer import RunWriter
+from subagents_nb.supervisor.identity import start_ticks, ticks_if_seen
 
 STAGE_S = 10.0
+_RECORDED_S = 1.0  # within which whoever watches a runner that has ended writes that down
 _POLITE_S = _FORCED_S = 1.0
 
 
-def stage(heard: bytes | None, wanted: str, token: str) -> None:
+class RunnerSilent(LaunchError):
+    """A runner is there and says nothing: whoever waits for its word ends it, and that is no doing of the machine."""
+
+
+def stage(heard: bytes, wanted: str, token: str) -> None:
     """Check that the runner said what it must say now.
 
     Raises:
-        LaunchError: it went away, was silent for too long, or said something else.
+        LaunchError: it said something else.
     """
-    if heard is None:
-        raise LaunchError(f"The run's process ended or was silent before it was {wanted}.")
     words = heard.decode("utf-8", "replace").split(" ", 1)
     if words[0] == "error":
         raise LaunchError(
@@ -34,6 +42,39 @@ def stage(heard: bytes | None, wanted: str, token: str) -> None:
         )
     if words[0] != wanted or not (len(words) > 1 and words[1].startswith(token)):
         raise LaunchError(f"The run's process said {words[0]!r} where it had to say {wanted!r}.")
+
+
+def gone(paths: RunPaths, token: str, wanted: str) -> LaunchError:
+    """Return what to say of a runner that ended instead of getting `wanted`: with how, once its watcher wrote it down.
+
+    The watcher's own word on the run says as much, and more.
+    """
+    deadline, how = time.monotonic() + _RECORDED_S, "went away"
+    while time.monotonic() < deadline:
+        with contextlib.suppress(Unreadable):
+            record = read_document(paths.process, ProcessRecord, paths.root.name)
+            if record.token == token and record.state != "pending":
+                how = "ended" if record.exit_code is None else f"exited with code {record.exit_code}"
+                how = how if record.signal is None else f"was ended by {signal_name(record.signal)}"
+                break
+        time.sleep(0.01)
+    return LaunchError(f"The run's process {how} before it was {wanted}.")
+
+
+def own_up(paths: RunPaths, error: BaseException) -> None:
+    """Say in the run itself that its launcher ends its process, and why, before it does: the watcher can only guess."""
+    message = f"{error} It never began, and its launcher ended it." if isinstance(error, LaunchError) else ""
+    verdict = Verdict(
+        run_id=paths.root.name,
+        state=RunState.FAILED,
+        reason="startup",
+        actor="self",
+        message=message or "Its launcher gave up before it began, and ended its process.",
+        judged_at=utc_now(),
+        judged_by="launcher",
+    )
+    with contextlib.suppress(OSError):
+        RunWriter(paths).verdict(verdict)
 
 
 def is_of_launch(paths: RunPaths, pid: int, token: str) -> bool:
@@ -58,11 +99,10 @@ def end_process(pid: int, ticks: int | None, *, proved: Callable[[], bool] = lam
     try:
         if _is_gone(pid, ticks):
             return True
-        if not proved():
-            return False
+        if ticks is None or ticks_if_seen(pid) != ticks or not proved():
+            return False  # who has this number can't be seen, or is not proved to be meant
         for number, patience in ((signal.SIGTERM, _POLITE_S), (signal.SIGKILL, _FORCED_S)):
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(handle, number)
+            signal_handle(handle, number)
             if select.select([handle], [], [], patience)[0]:
                 return True
         return False
@@ -84,5 +124,5 @@ def _is_gone(pid: int, ticks: int | None) -> bool:
     try:
         now = start_ticks(pid)
     except PermissionError:
-        return True  # ours could be looked at: this is somebody else's
+        return False  # another's by now, or hidden: that is no proof of anything
     return now is None or (ticks is not None and now != ticks)

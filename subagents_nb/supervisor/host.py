@@ -12,7 +12,7 @@ import gc
 import os
 import sys
 
-from subagents_nb.supervisor.hostlock import take_lock
+from subagents_nb.supervisor.hostlock import sign, take_lock
 
 if __name__ == "__main__":
     # Collecting while importing costs a third of the time of a start.
@@ -24,10 +24,12 @@ if __name__ == "__main__":
     if os.fork():
         os._exit(0)  # our starter reaps this one at once and never has us for a child
     os.setsid()
+    sign(_lock)
 
 import contextlib
 import errno
 import functools
+import select
 import selectors
 import signal
 import socket
@@ -39,9 +41,9 @@ from pathlib import Path
 from typing import Any
 
 from subagents_nb.domain.ids import is_run_id
+from subagents_nb.prctl import adopt_orphans, keep_memory_private
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.lock import hold
-from subagents_nb.store.processes import adopt_orphans
 from subagents_nb.store.retention import collect_daily
 from subagents_nb.supervisor import wire
 from subagents_nb.supervisor.adoption import Adopted
@@ -282,6 +284,8 @@ class Host:
         match message.get("op"):
             case "launch" if self._warming:
                 return {"ok": False, "error": "it is not ready to start runs yet"}
+            case "launch" if _is_deserted(peer.connection):
+                return {"ok": False, "error": "whoever asked has gone"}  # while we stood still: it starts another way
             case "launch":
                 channel = peer.connection.fileno()
                 pid = self._nursery.start(_birth(message), channel=channel, place=peer.place)
@@ -297,6 +301,14 @@ class Host:
                 return {"ok": True}
             case other:
                 return {"ok": False, "error": f"no such request: {other!r}"}
+
+
+def _is_deserted(connection: socket.socket) -> bool:
+    """Say whether the other end has closed: whoever asks says nothing more before it has its answer."""
+    try:
+        return bool(select.select([connection], [], [], 0)[0]) and connection.recv(1, socket.MSG_PEEK) == b""
+    except OSError:
+        return True
 
 
 def _keep_days() -> float:
@@ -319,10 +331,11 @@ def main(argv: list[str], *, is_held: bool = False) -> int:
     os.umask(0o077)
     if not is_held:
         try:
-            hold(home.supervisor / f"{key}.lock")
+            sign(hold(home.supervisor / f"{key}.lock"))
         except BlockingIOError:
             return 0
     os.chdir("/")
+    keep_memory_private()  # variables of launchers come by
     adopt_orphans()
     host = Host(home, key, forking=mode == "warm")
     for path in (host.socket_path, wire.queue_path(home.supervisor, key)):

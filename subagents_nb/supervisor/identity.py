@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import platform
+import sys
 from pathlib import Path
 
 import psutil
 
 from subagents_nb.domain.records import Identity
+from subagents_nb.signals import exists
 
 _PROC = Path("/proc")
 
@@ -52,12 +55,14 @@ def start_ticks(pid: int) -> int | None:
     """Return when a process started: clock ticks since boot on Linux, hundredths of a second elsewhere; None if gone.
 
     Raises:
-        PermissionError: looking is not permitted.
+        PermissionError: looking is not permitted, or there is no /proc. Nobody is gone for that.
     """
     fields = _stat(pid)
     if fields is not None:
         return int(fields[19])
-    if _PROC.is_dir() and boot_id() is not None:
+    if sys.platform == "linux":
+        if exists(pid):
+            raise PermissionError(f"process {pid} can't be looked at")
         return None
     try:
         return int(psutil.Process(pid).create_time() * 100)
@@ -84,11 +89,18 @@ def process_group(pid: int) -> int | None:
     return int(fields[2]) if fields is not None else None
 
 
+def ticks_if_seen(pid: int) -> int | None:
+    """Return when a process started; None also where it can't be looked at."""
+    with contextlib.suppress(PermissionError):
+        return start_ticks(pid)
+    return None
+
+
 def identify(pid: int, token: str) -> Identity:
     """Return the identity of a living process, to be written down."""
     return Identity(
         pid=pid,
-        start_ticks=start_ticks(pid),
+        start_ticks=ticks_if_seen(pid),
         boot_id=boot_id(),
         pid_namespace=pid_namespace(),
         host=host_id(),
@@ -102,6 +114,4 @@ def _stat(pid: int) -> list[str] | None:
         data = (_PROC / str(pid) / "stat").read_bytes()  # a name may be cut in the middle of a character
     except (FileNotFoundError, ProcessLookupError, NotADirectoryError):
         return None
-    except PermissionError:
-        raise
     return data.rpartition(b")")[2].decode("ascii").split()

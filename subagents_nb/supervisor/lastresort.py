@@ -3,10 +3,15 @@
 A runner answers within a tenth of a second and ends itself by force after its grace. One that answers nothing can only
 be ended from outside, and only by who holds proof of its identity: its parent, or whoever watches it by a descriptor.
 A runner whose disk is full can't answer; it marks what it heard instead, and is left alone.
+
+And against one that does not keep its deadline: it publishes by when it should have ended, and takes that back while it
+waits for somebody, or stores its result. One that is still there some seconds later can't keep time itself.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 
 from subagents_nb.domain.records import RunStatus
@@ -18,6 +23,9 @@ from subagents_nb.store.requests import is_heard, stops_of
 UNHEARD_S = 3.0
 STUCK_S = 30.0  # for one that still writes its status: it should have heard long ago
 LOOK_S = 1.0
+OVERDUE_S = 10.0  # a runner ends its work at the deadline, and itself by force three seconds later
+_ENDED_NS = 1
+_NO_MOMENT_NS = 10**18  # later than any uptime: a file as it was made, to whose time nothing was set
 
 
 class LastResort:
@@ -40,11 +48,37 @@ class LastResort:
         for run_id, sign in signs.items():
             known = before.get(run_id)
             self._signs[run_id] = known if known is not None and known[1] == sign else (now, sign)
-        return [
+        overdue = {run_id for run_id, paths in runs.items() if _is_overdue(paths, now)}
+        for run_id in overdue:
+            _note(runs[run_id])
+        unheard = {
             run_id
             for run_id, (since, _) in self._signs.items()
             if now - since >= UNHEARD_S or now - self._asked[run_id] >= STUCK_S
-        ]
+        }
+        return sorted(overdue | unheard)
+
+
+def _is_overdue(paths: RunPaths, now: float) -> bool:
+    try:
+        due = os.lstat(paths.due).st_mtime_ns
+    except OSError:
+        return False
+    return due == _ENDED_NS or (0 < due < _NO_MOMENT_NS and now - due / 1e9 > OVERDUE_S)
+
+
+def was_overdue(paths: RunPaths) -> bool:
+    """Say whether a run was ended from outside for its deadline, whoever judges it now."""
+    try:
+        return os.lstat(paths.due).st_mtime_ns == _ENDED_NS
+    except OSError:
+        return False
+
+
+def _note(paths: RunPaths) -> None:
+    """Note it where the runner published its deadline: to set a time takes no room on a full disk."""
+    with contextlib.suppress(OSError):
+        os.utime(paths.due, ns=(0, _ENDED_NS), follow_symlinks=False)
 
 
 def _unheard(paths: RunPaths) -> str | None:

@@ -57,6 +57,12 @@ def is_watched(record: ProcessRecord) -> bool:
     return judge_liveness(observer, _glance(observer, lock=None, token=record.token)) is not Liveness.DEAD
 
 
+def is_alive(identity: Identity) -> bool | None:
+    """Say whether the very process that a record names lives, by what can be seen of it; None if that is not plain."""
+    found = judge_liveness(identity, _glance(identity, lock=None, token=identity.token))
+    return None if found is Liveness.UNKNOWN else found is Liveness.ALIVE
+
+
 def is_here(identity: Identity) -> bool:
     """Say whether pids of the place and time of `identity` mean here and now what they meant then."""
     return (identity.host, identity.boot_id, identity.pid_namespace) == (host_id(), boot_id(), pid_namespace())

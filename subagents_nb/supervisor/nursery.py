@@ -6,7 +6,6 @@ import contextlib
 import functools
 import importlib
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -14,15 +13,20 @@ from dataclasses import dataclass, field
 from typing import Literal, NoReturn
 
 from subagents_nb.domain.records import ProcessRecord
+from subagents_nb.errors import Unreadable
+from subagents_nb.signals import KILL, has_ended, signal_child
 from subagents_nb.store.disk import DISK
 from subagents_nb.store.layout import StoreHome
-from subagents_nb.store.processes import own_children, reap
+from subagents_nb.store.notice import notices_at_work
+from subagents_nb.store.processes import mark_in, own_children, reap
+from subagents_nb.store.reader import read_document
 from subagents_nb.store.writer import RunWriter
 from subagents_nb.supervisor.child import become_runner
 from subagents_nb.supervisor.ending import clear_up, judge_at_once, record_end, record_pending
-from subagents_nb.supervisor.identity import start_ticks
+from subagents_nb.supervisor.fresh import secrets_for
+from subagents_nb.supervisor.identity import ticks_if_seen
 from subagents_nb.supervisor.lastresort import LastResort
-from subagents_nb.supervisor.leftovers import Leftovers
+from subagents_nb.supervisor.leftovers import Leftovers, mark_of
 from subagents_nb.supervisor.patience import Patience
 
 
@@ -70,7 +74,7 @@ class Nursery:
         """
         pid = self._fork(birth, channel, place) if self._forking else self._spawn(birth, channel, place)
         writer = RunWriter(self._home.run(birth.run_id))
-        ticks = start_ticks(pid)
+        ticks = ticks_if_seen(pid)
         spawn: Literal["warm", "cold"] = "warm" if self._forking else "cold"
         started = ProcessRecord(run_id=birth.run_id, state="pending", spawn=spawn, token=birth.token, pid=pid)
         self._children[pid] = child = _Child(birth.run_id, started)  # it is to be reaped, whatever the disk says next
@@ -81,8 +85,7 @@ class Nursery:
         """End the runners that do not hear that they shall stop. They are unreaped: their pids are still theirs."""
         pids = {child.run_id: pid for pid, child in self._children.items()}
         for run_id in self._last_resort.due({run_id: self._home.run(run_id) for run_id in pids}):
-            with contextlib.suppress(OSError):
-                os.kill(pids[run_id], signal.SIGKILL)
+            signal_child(pids[run_id], KILL)
 
     def reap(self) -> int:
         """Record the ends of all runners that have ended; return how many. A fault with one harms no other.
@@ -111,9 +114,13 @@ class Nursery:
         exited = end.si_code == os.CLD_EXITED
         code, number = (end.si_status, None) if exited else (None, end.si_status)
         run_id, started = child.run_id, child.started
+        if self._is_anothers(run_id, pid, started.token):
+            return  # its launcher, which heard nothing from us, had it begin another way
         if child.left is None:
             judge_at_once(self._home, run_id, exit_code=code, signal=number, judge="supervisor")
-            child.left = clear_up(self._home, run_id, started, leader=pid, fallen=self._fallen)
+            child.left = clear_up(
+                self._home, run_id, started, leader=pid, fallen=functools.partial(self._fallen, run_id)
+            )
         record_end(
             self._home,
             run_id,
@@ -124,6 +131,20 @@ class Nursery:
             judge="supervisor",
         )
 
+    def _is_anothers(self, run_id: str, pid: int, token: str) -> bool:
+        """Say whether a run's process record names another process than ours.
+
+        Raises:
+            Unreadable: not just now.
+        """
+        try:
+            record = read_document(self._home.run(run_id).process, ProcessRecord, run_id)
+        except Unreadable as error:
+            if error.kind == "busy":
+                raise
+            return False
+        return (record.pid, record.token) != (pid, token)
+
     def _bury(self, pid: int) -> None:
         del self._children[pid]
         process = self._processes.pop(pid, None)
@@ -132,9 +153,19 @@ class Nursery:
         else:
             os.waitpid(pid, 0)
 
-    def _fallen(self) -> set[int]:
-        """Return our children whom we did not start: what dead runners left behind falls to us."""
-        return own_children() - self._children.keys()
+    def _fallen(self, run_id: str = "") -> set[int]:
+        """Return our children whom we did not start: what dead runners left behind falls to us.
+
+        Those are left out that say they are of another run of ours which has ended and is to be cleared up: of a run
+        whose runner lives nothing falls to us.
+        """
+        fallen = own_children() - self._children.keys() - notices_at_work()
+        others = {
+            mark_of(child.run_id, child.started.token)
+            for pid, child in self._children.items()
+            if run_id and child.run_id != run_id and has_ended(pid)
+        }
+        return {pid for pid in fallen if not others or mark_in(pid) not in others}
 
     def _fork(self, birth: Birth, channel: int, place: int | None) -> int:
         threads = _thread_count()
@@ -169,20 +200,24 @@ class Nursery:
         output, errors = DISK.open(root / "runner.out", flags), DISK.open(root / "runner.err", flags)
         handed = () if place is None else (place,)
         try:
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "subagents_nb.runner", str(root)],
-                stdin=channel,
-                stdout=output,
-                stderr=errors,
-                cwd=birth.cwd,
-                env={**birth.environ, "SUBAGENTS_NB_PLACE": ",".join(map(str, handed))},
-                start_new_session=True,
-                pass_fds=handed,
-            )
+            with secrets_for(birth.environ, birth.cwd) as secrets:
+                os.stat(f"{birth.cwd}{os.sep}.")
+                process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", "subagents_nb.runner", str(root)],
+                    stdin=channel,
+                    stdout=output,
+                    stderr=errors,
+                    cwd="/",
+                    env={**secrets.environ, "SUBAGENTS_NB_PLACE": ",".join(map(str, handed))},
+                    start_new_session=True,
+                    pass_fds=(*handed, *secrets.handles),
+                )
+                self._processes[process.pid] = process
+                with contextlib.suppress(OSError):  # it ended at once, which is seen as any end is
+                    secrets.send()
         finally:
             os.close(output)
             os.close(errors)
-        self._processes[process.pid] = process
         return process.pid
 
 

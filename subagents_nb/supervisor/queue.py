@@ -2,11 +2,13 @@
 
 A run leaves the queue when it begins, when it is known to be over, or when its directory is gone. What could not be
 looked at or started just now, for want of descriptors, processes, memory or room on the disk, keeps its turn.
+
+The line itself is on disk. Runs whose keeper has ended, or stands still, are taken over, each by one: with our own
+variables, until somebody brings better ones. One that lacks a key keeps its turn, says so, and holds up nobody.
 """
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import socket
@@ -15,17 +17,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from subagents_nb.domain.control import ControlAnswer
-from subagents_nb.domain.records import Identity, RunStatus, Verdict
+from subagents_nb.domain.records import RunStatus, Verdict
 from subagents_nb.domain.states import RunState
 from subagents_nb.errors import Unreadable
-from subagents_nb.store.capacity import WaitingMark, take_place
+from subagents_nb.store import line
+from subagents_nb.store.capacity import take_place
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.reader import FileRuns, read_document
 from subagents_nb.store.writer import RunWriter
 from subagents_nb.supervisor import wire
 from subagents_nb.supervisor.ending import tell
-from subagents_nb.supervisor.identity import boot_id, host_id, pid_namespace, start_ticks
+from subagents_nb.supervisor.identity import identify
+from subagents_nb.supervisor.keeping import Keeping
 from subagents_nb.supervisor.meanwhile import hear, too_late
 from subagents_nb.supervisor.nursery import Birth, Nursery
 
@@ -40,6 +44,7 @@ class Waiting:
 
     birth: Birth
     limit: int
+    lacks: tuple[str, ...] = ()
     heard: set[str] = field(default_factory=set)
     unsaid: list[ControlAnswer] = field(default_factory=list)
     promised: list[ControlAnswer] = field(default_factory=list)
@@ -53,41 +58,49 @@ class _LastWord:
 
 
 class Queue:
-    """First come, first served, among the runs of this supervisor; who may not begin yet keeps up none that may.
-
-    While it holds any, launchers are told, so that they don't go past those that wait.
-    """
+    """First come, first served, among the runs of this supervisor; who may not begin yet keeps up none that may."""
 
     def __init__(self, home: StoreHome, nursery: Nursery) -> None:
         self._home = home
         self._nursery = nursery
         self._files = FileRuns(home)
-        self._mark = WaitingMark(home)
+        self._keeping = Keeping(home)
         self._runs: list[Waiting] = []
         self._unwritten: list[_LastWord] = []
 
     def __len__(self) -> int:
-        return len(self._runs) + len(self._unwritten)
+        """Return for how many runs there is something to do; nothing can be done for one that lacks a variable."""
+        return sum(not waiting.lacks for waiting in self._runs) + len(self._unwritten)
 
     def add(self, waiting: Waiting) -> None:
-        """Put a run at the end."""
-        self._runs.append(waiting)
-        self._tell_launchers()
+        """Take in a run of the line, with variables that its launcher, or another who has them, brings."""
+        run_id = waiting.birth.run_id
+        self._keeping.own(run_id, waiting.birth.token)
+        known = next((one for one in self._runs if one.birth.run_id == run_id), None)
+        if known is None:
+            self._runs.append(waiting)
+            self._runs.sort(key=lambda one: one.birth.run_id)
+            return
+        known.birth = waiting.birth
+        if known.lacks:
+            known.lacks = ()
+            self._keeping.say_lacks(run_id, (), limit=known.limit)
 
     def step(self) -> None:
         """Do what `look` does, and start as many as there are places."""
         self.look()
         self._start_those_that_may()
-        self._tell_launchers()
 
     def look(self) -> None:
-        """Answer what was asked of those that wait, and drop what is over."""
+        """Take over whom nobody keeps, answer what was asked of those that wait, and drop what is over."""
+        for taken in self._keeping.take_over({waiting.birth.run_id for waiting in self._runs}):
+            self._runs.append(Waiting(taken.birth, taken.limit, taken.lacks))
+            self._runs.sort(key=lambda one: one.birth.run_id)
         self._unwritten = [word for word in self._unwritten if not _write(word)]
-        self._runs = [waiting for waiting in self._runs if not self._is_over(waiting)]
-
-    def _tell_launchers(self) -> None:
-        with contextlib.suppress(OSError):  # said in the next round
-            self._mark.say(max((waiting.limit for waiting in self._runs), default=0))
+        over = [waiting for waiting in self._runs if self._is_over(waiting)]
+        self._runs = [waiting for waiting in self._runs if waiting not in over]
+        for waiting in over:
+            line.leave(self._home, waiting.birth.run_id)
 
     def _is_over(self, waiting: Waiting) -> bool:
         run_id = waiting.birth.run_id
@@ -108,7 +121,7 @@ class Queue:
     def _start_those_that_may(self) -> None:
         full = 0  # nobody with this limit or a lower one can begin now
         for waiting in list(self._runs):
-            if waiting.limit <= full:
+            if waiting.limit <= full or waiting.lacks:
                 continue
             try:
                 place = take_place(self._home, waiting.limit, waited=True)
@@ -118,11 +131,18 @@ class Queue:
                 full = waiting.limit
                 continue
             try:
-                if not self._start(waiting, place):
-                    return
+                with line.claimed(self._home, waiting.birth.run_id) as ours:
+                    if ours is False:
+                        continue  # somebody takes it over just now
+                    if ours and self._keeping.keeps(waiting.birth.run_id):
+                        if not self._start(waiting, place):
+                            return
+                        line.leave(self._home, waiting.birth.run_id)
+                    self._runs.remove(waiting)
+            except OSError:
+                return
             finally:
                 os.close(place)
-            self._runs.remove(waiting)
 
     def _start(self, waiting: Waiting, place: int) -> bool:
         """Start a run; say whether its turn is over. If not, the system could not do it now and nothing was started."""
@@ -130,7 +150,7 @@ class Queue:
         paths = self._home.run(birth.run_id)
         try:
             queued = read_document(paths.status, RunStatus, birth.run_id)
-            if queued.state is not RunState.QUEUED:
+            if queued.state is not RunState.QUEUED or queued.runner is not None:
                 return True
             _check_descriptors()
             ours, theirs = socket.socketpair()
@@ -152,15 +172,14 @@ class Queue:
 
     def _own(self, queued: RunStatus, birth: Birth, pid: int) -> None:
         """Write down who carries the run out, as its launcher would have."""
-        identity = Identity(
-            pid=pid,
-            start_ticks=start_ticks(pid),
-            boot_id=boot_id(),
-            pid_namespace=pid_namespace(),
-            host=host_id(),
-            token=birth.token,
-        )
-        changed = {"runner": identity, "queue_keeper": None, "updated_at": utc_now(), "seq": queued.seq + 1}
+        identity = identify(pid, birth.token)
+        changed = {
+            "runner": identity,
+            "queue_keeper": None,
+            "lacks": (),
+            "updated_at": utc_now(),
+            "seq": queued.seq + 1,
+        }
         RunWriter(self._home.run(birth.run_id)).status(queued.model_copy(update=changed), milestone=True)
 
     def _end(self, verdict: Verdict, answers: Sequence[ControlAnswer]) -> None:

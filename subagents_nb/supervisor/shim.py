@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 POSIX = os.name == "posix"
 PLACE_VARIABLE = "SUBAGENTS_NB_PLACE"
+SECRETS_VARIABLE = "SUBAGENTS_NB_ENVIRON"  # see `fresh`
 GIVE_UP_S = 600.0
 
 
 def main(argv: list[str]) -> int:
     """Start the runner, tell who it is, stay until it ends."""
     home_text, run_id, token, *place = argv
-    handed = tuple(int(handle) for handle in place)
+    handed = tuple(int(handle) for handle in (*place, *filter(None, [os.environ.get(SECRETS_VARIABLE)])))
     root = os.path.join(home_text, "runs", run_id)
     if os.path.islink(root):
         sys.exit("the run's directory is a link")
@@ -40,7 +41,7 @@ def main(argv: list[str]) -> int:
         stdout=output,
         stderr=errors,
         start_new_session=POSIX,
-        pass_fds=handed,  # the place among the live runs is the runner's, not ours
+        pass_fds=handed,  # the place among the live runs, and what it shall know, are the runner's and not ours
         env={**os.environ, PLACE_VARIABLE: ",".join(place)},
     )
     for handle in handed:
@@ -61,19 +62,18 @@ def _watch(home_text: str, run_id: str, token: str, process: subprocess.Popen[by
     from pathlib import Path
 
     from subagents_nb.domain.records import ProcessRecord
+    from subagents_nb.prctl import adopt_orphans
+    from subagents_nb.store.handon import hand_on
     from subagents_nb.store.layout import StoreHome
-    from subagents_nb.store.processes import adopt_orphans
     from subagents_nb.store.writer import RunWriter
     from subagents_nb.supervisor import lastresort, patience  # noqa: F401
     from subagents_nb.supervisor.ending import record_pending
-    from subagents_nb.supervisor.identity import start_ticks
+    from subagents_nb.supervisor.identity import ticks_if_seen
 
     adopt_orphans()
     home = StoreHome(Path(home_text))
     paths = home.run(run_id)
-    ticks = None
-    with contextlib.suppress(PermissionError):
-        ticks = start_ticks(process.pid)
+    ticks = ticks_if_seen(process.pid)
     started = ProcessRecord(run_id=run_id, state="pending", spawn="cold", token=token, pid=process.pid)
     with contextlib.suppress(FileNotFoundError):  # the launch was rolled back meanwhile
         started = record_pending(RunWriter(paths), spawn="cold", token=token, pid=process.pid, ticks=ticks)
@@ -86,6 +86,7 @@ def _watch(home_text: str, run_id: str, token: str, process: subprocess.Popen[by
         status, exited = process.wait(), True
     _record(home, started, exit_code=status if exited else None, signal=None if exited else status)
     process.wait()
+    hand_on(home)  # a place is free, and who waits for it may have nobody who keeps its turn
     return 0
 
 
@@ -93,6 +94,7 @@ def _record(home: StoreHome, started: ProcessRecord, *, exit_code: int | None, s
     """Write down how the unreaped runner ended, as soon as the disk takes it; after ten minutes others have to."""
     import time
 
+    from subagents_nb.store.notice import notices_at_work
     from subagents_nb.store.processes import own_children
     from subagents_nb.supervisor.ending import clear_up, judge_at_once, record_end
     from subagents_nb.supervisor.leftovers import Leftovers
@@ -105,8 +107,16 @@ def _record(home: StoreHome, started: ProcessRecord, *, exit_code: int | None, s
         nonlocal left
         if left is None:
             judge_at_once(home, run_id, exit_code=exit_code, signal=signal, judge="shim")
-            left = clear_up(home, run_id, started, leader=pid, fallen=own_children)
-        record_end(home, run_id, started=started, exit_code=exit_code, signal=signal, left=left, judge="shim")
+            left = clear_up(home, run_id, started, leader=pid, fallen=lambda: own_children() - notices_at_work())
+        record_end(
+            home,
+            run_id,
+            started=started,
+            exit_code=exit_code,
+            signal=signal,
+            left=left,
+            judge="shim",
+        )
 
     deadline = time.monotonic() + GIVE_UP_S
     while (wrong := patience.tried(attempt)) is not None and time.monotonic() < deadline:
@@ -116,10 +126,13 @@ def _record(home: StoreHome, started: ProcessRecord, *, exit_code: int | None, s
 
 
 def _await_end(paths: RunPaths, run_id: str, pid: int) -> None:
-    """Wait for the runner's end, without reaping it; one that does not hear that it shall stop is ended."""
-    import select
-    import signal
+    """Wait for the runner's end, without reaping it; one that does not hear that it shall stop is ended.
 
+    So is one that does not keep its deadline.
+    """
+    import select
+
+    from subagents_nb.signals import KILL, signal_child
     from subagents_nb.supervisor.lastresort import LOOK_S, LastResort
 
     last_resort = LastResort()
@@ -130,7 +143,7 @@ def _await_end(paths: RunPaths, run_id: str, pid: int) -> None:
         return
     while not select.select([handle], [], [], LOOK_S)[0]:
         if last_resort.due({run_id: paths}):
-            os.kill(pid, signal.SIGKILL)
+            signal_child(pid, KILL)
     os.close(handle)
 
 

@@ -16,18 +16,30 @@ from pathlib import Path
 from typing import Any, Literal
 
 from subagents_nb.domain.environment import NO_RUN, RUN_MARK
-from subagents_nb.errors import LaunchError
+from subagents_nb.errors import LaunchError, Unreadable
+from subagents_nb.signals import KILL, signal_child
 from subagents_nb.store.disk import DISK
 from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.lock import probe
+from subagents_nb.store.processes import look
 from subagents_nb.supervisor import wire
-from subagents_nb.supervisor.exchange import STAGE_S, await_death, end_process, is_of_launch, stage
-from subagents_nb.supervisor.identity import start_ticks
+from subagents_nb.supervisor.exchange import (
+    STAGE_S,
+    RunnerSilent,
+    await_death,
+    end_process,
+    gone,
+    is_of_launch,
+    own_up,
+    stage,
+)
+from subagents_nb.supervisor.fresh import secrets_for
+from subagents_nb.supervisor.identity import ticks_if_seen
 from subagents_nb.supervisor.leftovers import mark_of
 from subagents_nb.supervisor.lines import Lines
 
 SPAWN_VARIABLE = "SUBAGENTS_NB_SPAWN"
-_ACK_S = 10.0
+_ACK_S, _WARM_ACK_S = 10.0, 4.0  # a cold start instead takes a second: no need to wait for long
 _WARM_WAIT_S = 60.0
 _ABANDON_S = 0.5
 _starting: list[subprocess.Popen[bytes]] = []
@@ -39,6 +51,10 @@ class SupervisorGone(LaunchError):
     """The warm supervisor ended before it answered."""
 
 
+class SupervisorSilent(LaunchError):
+    """The supervisor is there and answers nothing: it is frozen, or buried in work."""
+
+
 @dataclass(frozen=True, slots=True)
 class Started:
     """A runner that waits at its barrier. Call exactly one of `proceed` and `abandon`."""
@@ -48,15 +64,22 @@ class Started:
     spawn: Literal["warm", "cold"]
     _lines: Lines
     _proved: Callable[[], bool]
+    _paths: RunPaths
 
-    def revive(self, token: str) -> None:
+    def revive(self, token: str, *, within_s: float = STAGE_S) -> None:
         """Go through ready, ack, acknowledged, confirm, confirmed with a runner that goes on from a session.
 
         Raises:
-            LaunchError: it ended, was silent for ten seconds, or another run holds the session.
+            RunnerSilent: it said nothing for so long.
+            LaunchError: it ended, or another run holds the session.
         """
         for wanted, answer in (("ready", "ack"), ("acknowledged", "confirm"), ("confirmed", None)):
-            stage(self._lines.hear(STAGE_S), wanted, token)
+            heard = self._lines.hear(within_s)
+            if heard is None and self._lines.ended:
+                raise gone(self._paths, token, wanted)
+            if heard is None:
+                raise RunnerSilent(f"The run's process was silent for {within_s:g} s before it was {wanted}.")
+            stage(heard, wanted, token)
             if answer is not None:
                 self._say(f"{answer} {token}")
 
@@ -71,11 +94,13 @@ class Started:
         finally:
             self._lines.close()
 
-    def abandon(self) -> bool:
-        """End a runner that shall not begin; say whether its end was observed."""
+    def abandon(self, error: BaseException | None = None) -> bool:
+        """End a runner that shall not begin, because of `error`; say whether its end was observed."""
         self._lines.close()  # it sees its launcher go away and ends by itself
-        if await_death(self.pid, self.start_ticks, _ABANDON_S):
+        if not isinstance(error, RunnerSilent) and await_death(self.pid, self.start_ticks, _ABANDON_S):
             return True
+        if error is not None:
+            own_up(self._paths, error)
         return end_process(self.pid, self.start_ticks, proved=self._proved)
 
     def _say(self, line: str) -> None:
@@ -100,7 +125,8 @@ def start_runner(
 ) -> Started:
     """Start the runner of a stored plan; it waits at its barrier. A place is handed over to it and closed here.
 
-    Warm where a supervisor listens. In `auto` the first launch of all is cold while a supervisor warms up beside it.
+    Warm where a supervisor listens and answers. In `auto` the first launch of all is cold while a supervisor warms up
+    beside it, and so is one whose supervisor is frozen.
 
     Raises:
         LaunchError: no process could be started; none is left.
@@ -109,9 +135,10 @@ def start_runner(
     try:
         lines = connect(home)
         if lines is not None:
-            with contextlib.suppress(SupervisorGone):
+            silent = SupervisorSilent if spawn_mode() == "auto" else SupervisorGone
+            with contextlib.suppress(SupervisorGone, silent):
                 return _start_warm(home, lines, run_id, token, cwd, child_environ, place)
-            # It went away just now. Whatever it may have started sees its channel closed and ends without beginning.
+            # It went away, or said nothing. Whatever it may still start sees its channel closed and does not begin.
         return _start_cold(home, run_id, token, cwd, child_environ, place)
     finally:
         if place is not None:
@@ -124,12 +151,46 @@ def connect_queue(home: StoreHome) -> Lines:
     Raises:
         LaunchError: none came up.
     """
-    mode: Literal["warm", "cold"] = "cold" if spawn_mode() == "cold" else "warm"
-    key = host_key(mode)
-    connection = _connect(home, key, wire.queue_path(home.supervisor, key), wait_s=_WARM_WAIT_S)
-    if connection is None:
+    lines = connect_queue_now(home, wait_s=_WARM_WAIT_S)
+    if lines is None:
         raise LaunchError(f"No supervisor came up within {_WARM_WAIT_S:g} s; see {home.supervisor / 'host.log'}.")
-    return Lines(connection)
+    return lines
+
+
+def connect_queue_now(home: StoreHome, *, wait_s: float = 0.0) -> Lines | None:
+    """Return the way to the supervisor that keeps the queue if it is up by then; starts it if it is missing."""
+    key = _keeper_key(home)
+    connection = _connect(home, key, wire.queue_path(home.supervisor, key), wait_s=wait_s)
+    return None if connection is None else Lines(connection)
+
+
+def ensure_keeper(home: StoreHome) -> None:
+    """Make sure that a supervisor that can keep the queue is up or coming up; returns at once."""
+    ensure_host(home, _keeper_key(home))
+
+
+def await_starters() -> None:
+    """Wait until the supervisors that we started hold their locks, or have seen that others do."""
+    for process in _starting:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_ACK_S)
+
+
+def _keeper_key(home: StoreHome) -> str:
+    """Return the key of the supervisor that shall keep the queue: one of the other kind stands in for a frozen one."""
+    cold = spawn_mode() == "cold"
+    key, other = host_key("cold" if cold else "warm"), host_key("warm" if cold else "cold")
+    return other if frozen(home, key) is not None and frozen(home, other) is None else key
+
+
+def frozen(home: StoreHome, key: str) -> int | None:
+    """Return the pid of the supervisor of a key if a signal has stopped it; None if it runs, or can't be seen."""
+    try:
+        pid, ticks = map(int, DISK.read(home.supervisor / f"{key}.lock").split())
+        process = look(pid)
+    except (OSError, ValueError, Unreadable):
+        return None
+    return pid if process is not None and (process.ticks, process.state) == (ticks, "T") else None
 
 
 def connect(home: StoreHome) -> Lines | None:
@@ -142,6 +203,10 @@ def connect(home: StoreHome) -> Lines | None:
     if mode == "cold":
         return None
     key = host_key("warm")
+    if (stopped := frozen(home, key)) is not None:
+        if mode == "auto":
+            return None
+        raise LaunchError(f"The supervisor is stopped. Let it go on with `kill -CONT {stopped}`, or end it.")
     connection = _connect(home, key, home.supervisor / f"{key}.sock", wait_s=_WARM_WAIT_S if mode == "warm" else 0.0)
     if connection is None and mode == "warm":
         raise LaunchError(f"No supervisor came up within {_WARM_WAIT_S:g} s; see {home.supervisor / 'host.log'}.")
@@ -199,29 +264,34 @@ def _fresh_log(path: Path) -> int:
 
 def _host_environ() -> dict[str, str]:
     # Secrets and the user's variables come with each launch over the socket; the supervisor itself holds none.
-    from subagents_nb.domain.environment import runner_environ, tool_environ
+    from subagents_nb.domain.environment import exec_environ, runner_environ
 
-    kept = tool_environ(runner_environ(os.environ))
-    return {**kept, RUN_MARK: NO_RUN}  # started from within a run, it outlives that run
+    return {
+        **exec_environ(runner_environ(os.environ))[0],
+        RUN_MARK: NO_RUN,
+    }  # started from within a run, it outlives that run
 
 
 def _start_warm(
     home: StoreHome, lines: Lines, run_id: str, token: str, cwd: str, environ: Mapping[str, str], place: int | None
 ) -> Started:
     request = {"op": "launch", "run_id": run_id, "token": token, "cwd": cwd, "environ": dict(environ)}
-    return _started(home.run(run_id), token, ask(lines, request, place=place), "warm", lines)
+    within_s = _WARM_ACK_S if spawn_mode() == "auto" else _ACK_S
+    reply = ask(lines, request, place=place, within_s=within_s)
+    return _started(home.run(run_id), token, reply, "warm", lines)
 
 
-def ask(lines: Lines, request: dict[str, Any], *, place: int | None = None) -> dict[str, Any]:
+def ask(lines: Lines, request: dict[str, Any], *, place: int | None = None, within_s: float = _ACK_S) -> dict[str, Any]:
     """Send a request to the warm supervisor and return its reply.
 
     Raises:
         SupervisorGone: it ended before it answered.
-        LaunchError: it was silent for too long, or refused.
+        SupervisorSilent: it said nothing in time.
+        LaunchError: it refused.
     """
     try:
         lines.say(wire.encode(request), place=place)
-        line = lines.reply(_ACK_S)
+        line = lines.reply(within_s)
     except OSError as error:
         lines.close()
         raise SupervisorGone(f"The supervisor did not answer ({error}).") from error
@@ -229,7 +299,7 @@ def ask(lines: Lines, request: dict[str, Any], *, place: int | None = None) -> d
         lines.close()
         if lines.ended:
             raise SupervisorGone("The supervisor ended before it answered.")
-        raise LaunchError(f"The supervisor did not answer within {_ACK_S:g} s.")
+        raise SupervisorSilent(f"The supervisor did not answer within {within_s:g} s.")
     reply = wire.decode(line)
     if not reply.get("ok"):
         lines.close()
@@ -246,20 +316,22 @@ def _start_cold(
         argv.append(str(place))
     ours, theirs = socket.socketpair()
     try:
-        process = _popen(
-            argv,
-            cwd=cwd,
-            environ=environ,
-            stdin=theirs.fileno(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=inherited,
-        )
+        with theirs, secrets_for(environ, cwd) as secrets:
+            os.stat(f"{cwd}{os.sep}.")  # it goes there when it has imported
+            process = _popen(
+                argv,
+                cwd="/" if os.name == "posix" else cwd,
+                environ=secrets.environ,
+                stdin=theirs.fileno(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=(*inherited, *secrets.handles),
+            )
+            with contextlib.suppress(OSError):  # it ended at once; what it said is read below
+                secrets.send()
     except OSError as error:
         ours.close()
         raise LaunchError(f"No process could be started ({error.strerror}).") from error
-    finally:
-        theirs.close()
     line, said = _first_words(process)
     if not line:
         ours.close()
@@ -274,7 +346,7 @@ def _first_words(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
         return b"", b""
     with process.stdout as stdout, process.stderr as stderr:
         if os.name == "posix" and not select.select([stdout], [], [], _ACK_S)[0]:
-            process.kill()
+            signal_child(process.pid, KILL)
             process.wait()
             return b"", f"it said nothing for {_ACK_S:g} s".encode()
         line = stdout.readline()
@@ -288,10 +360,7 @@ def _started(
     paths: RunPaths, token: str, reply: dict[str, Any], spawn: Literal["warm", "cold"], lines: Lines
 ) -> Started:
     pid = int(reply["pid"])
-    ticks = None
-    with contextlib.suppress(PermissionError):
-        ticks = start_ticks(pid)
-    return Started(pid, ticks, spawn, lines, functools.partial(is_of_launch, paths, pid, token))
+    return Started(pid, ticks_if_seen(pid), spawn, lines, functools.partial(is_of_launch, paths, pid, token), paths)
 
 
 def _popen(argv: list[str], *, cwd: str | Path, environ: dict[str, str], **streams: Any) -> subprocess.Popen[bytes]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterable
 
 from subagents_nb.domain.judge import Ending, Liveness
+from subagents_nb.domain.records import RunStatus
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.clock import age_s
@@ -14,11 +16,15 @@ from subagents_nb.store.lock import probe
 from subagents_nb.store.reader import FileRuns
 from subagents_nb.supervisor.adoption import left_by
 from subagents_nb.supervisor.ending import judge_run, record_end
+from subagents_nb.supervisor.keeping import how_is
 from subagents_nb.supervisor.leftovers import end_leftovers, mark_of
-from subagents_nb.supervisor.liveness import is_watched, liveness_of
+from subagents_nb.supervisor.liveness import is_earlier_boot, is_watched, liveness_of
+from subagents_nb.supervisor.takeover import look_after
 
 # Where the launcher's lock tells nothing: a launch takes milliseconds, and who needs a minute has died in between.
 _STARTUP_LIMIT_S = 60.0
+_WATCHER_S = 2.0  # a watcher that lives judges within milliseconds, on a buried machine within seconds
+_noticed: dict[str, float] = {}  # since when runners are gone whose watchers live
 _CUT = ("empty", "torn")  # what a power cut makes of a status that was not on the device yet
 
 
@@ -31,7 +37,10 @@ def sweep(home: StoreHome, run_ids: Iterable[str]) -> list[str]:
 def _sweep_one(home: StoreHome, runs: FileRuns, run_id: str) -> bool:
     if probe(home.run(run_id).lock) == "held":
         return False  # alive, and nothing else needs to be read
-    if not _is_gone(home, runs.snapshot(run_id)):
+    snapshot = runs.snapshot(run_id)
+    if snapshot.waits_for_place and snapshot.status is not None and _is_in_line(home, snapshot.status):
+        return False
+    if not _is_gone(home, snapshot):
         return False
     # The runner writes its result before it lets the lock go, and its launcher the status: read once more now.
     again = runs.snapshot(run_id, whole=True)
@@ -39,6 +48,8 @@ def _sweep_one(home: StoreHome, runs: FileRuns, run_id: str) -> bool:
         return False
     if any(damage.kind == "busy" for damage in again.damage):
         return False  # what can't be read just now may be its result
+    if _is_being_judged(again):
+        return False
     try:
         judged = judge_run(home, again, ending=Ending(), judge="sweep")
     except (OSError, Unreadable):
@@ -47,6 +58,21 @@ def _sweep_one(home: StoreHome, runs: FileRuns, run_id: str) -> bool:
         with contextlib.suppress(OSError, Unreadable):  # a supervisor finds what is missing then
             _clear_up(home, again)
     return judged
+
+
+def _is_being_judged(snapshot: Snapshot) -> bool:
+    """Say whether to leave a run to its watcher for a moment: that saw how its runner ended, which we did not."""
+    record = snapshot.process
+    if record is None or record.state != "pending" or record.observer is None or how_is(record.observer) != "up":
+        return False
+    now = time.monotonic()
+    return now - _noticed.setdefault(snapshot.run_id, now) < _WATCHER_S
+
+
+def _is_in_line(home: StoreHome, status: RunStatus) -> bool:
+    """See that a run that waits is looked after; False if nobody will ever begin it, so that it can be judged."""
+    keeper = status.queue_keeper
+    return keeper is not None and not is_earlier_boot(keeper) and look_after(home, status)
 
 
 def _clear_up(home: StoreHome, snapshot: Snapshot) -> None:

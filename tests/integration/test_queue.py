@@ -13,13 +13,14 @@ from pathlib import Path
 
 import psutil
 import pytest
-from support import ask_host, until
+from support import ask_host, make_plan, make_recovery, run_id, until
 
 from subagents_nb import Run, chain, launch, step
 from subagents_nb.domain.states import RunState
 from subagents_nb.errors import LaunchRefused, RequestError
-from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.store.capacity import WaitingMark, places_taken
+from subagents_nb.store import FileRuns, StoreHome, create_run, line
+from subagents_nb.store.capacity import places_taken
+from subagents_nb.store.writer import discard_run
 from subagents_nb.supervisor import wire
 from subagents_nb.supervisor.start import connect_queue, host_key
 
@@ -112,16 +113,11 @@ def test_launches_go_behind_the_runs_that_wait(shared_home: StoreHome, spawn: st
 def test_a_launch_beside_free_places_waits_its_turn_or_is_refused_in_plain_words(
     shared_home: StoreHome, spawn: str
 ) -> None:
-    mark = WaitingMark(shared_home)  # with some other supervisor a run waits, and could begin
-    mark.say(16)
-    try:
-        with pytest.raises(
-            LaunchRefused, match="other runs have waited for a place for longer, and --no-queue forbids"
-        ):
-            launch(task="me first", model="scripted:echo", queue=False)
-        assert launch(task="in turn", model="scripted:echo").result(60) == "in turn"
-    finally:
-        mark.say(0)
+    line.enter(shared_home, run_id(1), 16)  # with some other supervisor a run waits, and could begin
+    with pytest.raises(LaunchRefused, match="other runs have waited for a place for longer, and --no-queue forbids"):
+        launch(task="me first", model="scripted:echo", queue=False)
+    assert launch(task="in turn", model="scripted:echo").result(60) == "in turn"
+    until(lambda: not line.standing(shared_home), 20, what="who is gone to leave the line")
     assert launch(task="at once", model="scripted:echo", queue=False).result(60) == "at once"
 
 
@@ -190,11 +186,11 @@ def test_a_warm_up_that_fails_costs_the_runs_that_wait_nothing(
     command = [sys.executable, "-c", FAILING, str(store_home.root), str(go), host_key("warm")]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as host:
         until(wire.queue_path(store_home.supervisor, host_key("warm")).exists, 30, what="the queue")
-        mark = WaitingMark(store_home)
-        mark.say(1)
+        line.enter(store_home, run_id(1), 1)  # so that the others wait behind it
+        before = create_run(store_home, make_plan(), make_recovery(), launching=True)
         waiting = launch(task="all the same", model="scripted:echo")
         asked = launch(task="not me", model="scripted:echo")
-        mark.say(0)
+        discard_run(before.paths)
         asked.stop()
         assert asked.wait(10), "while it warms up it hears what is asked"
         go.touch()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from subagents_nb.errors import LaunchError, LaunchRefused, RequestError, RunSto
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.lock import probe
 from subagents_nb.store.retention import collect
+from subagents_nb.supervisor.lastresort import OVERDUE_S
 from subagents_nb.supervisor.sweeping import sweep
 
 pytestmark = pytest.mark.timeout(60)
@@ -115,7 +117,21 @@ def would_go(home: StoreHome, run: Run) -> bool:
 def test_who_holds_a_session_is_named_to_whoever_wants_it_too(shared_home: StoreHome, spawn: str) -> None:
     source = paused()
     second = source.resume("go on")
+    until(lambda: second.state is RunState.RUNNING, 20, what="the run that goes on")
     with pytest.raises(LaunchError, match=f"another run, {second.id}: steer that one, or stop it"):
         source.resume("me too")
     second.stop()
     assert second.wait(10)
+
+
+def test_a_runner_that_can_not_keep_its_deadline_is_ended_from_outside(shared_home: StoreHome, spawn: str) -> None:
+    run = launch(task="tick", model="scripted:slow", timeout="1h")
+    due = shared_home.run(run.id).due
+    until(lambda: due.exists() and 0 < due.stat().st_mtime_ns < 10**18, what="what the runner publishes")
+    assert 3500 < due.stat().st_mtime_ns / 1e9 - time.monotonic() < 3601
+    os.kill(runner_of(run), signal.SIGSTOP)  # it hears nothing and can't look at a clock
+    long_ago = int((time.monotonic() - OVERDUE_S - 1) * 1e9)
+    os.utime(due, ns=(0, long_ago))
+    assert run.wait(20)
+    assert (run.state, run.status.reason) == (RunState.FAILED, "timeout")
+    assert "deadline" in (run.error or "") and "memory" not in (run.error or "")

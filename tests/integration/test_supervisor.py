@@ -16,13 +16,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import alive, ask_host, until
+from support import CHILDREN, alive, ask_host, until
 
 from subagents_nb import Run, launch, runs
+from subagents_nb.domain.control import ControlRequest
 from subagents_nb.domain.records import ProcessRecord
 from subagents_nb.domain.states import RunState
 from subagents_nb.errors import LaunchError, LaunchRefused
-from subagents_nb.store import FileRuns, StoreHome, open_home
+from subagents_nb.store import FileRuns, RunWriter, StoreHome, open_home
+from subagents_nb.store.clock import utc_now
+from subagents_nb.store.line import standing
 from subagents_nb.store.lock import probe
 from subagents_nb.supervisor import wire
 from subagents_nb.supervisor.identity import is_zombie
@@ -273,9 +276,9 @@ def test_a_run_that_can_be_interrupted_is_gone_on_from_under_a_lease(spawn: str)
     assert first.wait(10)
     assert first.state is RunState.PAUSED
     second = first.resume("go on")
+    until(lambda: second.status.tail, 20, what="words of the run that goes on")
     with pytest.raises(LaunchError, match="another run"):
         first.resume("me too")
-    until(lambda: second.status.tail, 20, what="words of the run that goes on")
     second.stop()
     assert second.wait(10)
     with pytest.raises(LaunchRefused, match="was stopped"):
@@ -285,6 +288,23 @@ def test_a_run_that_can_be_interrupted_is_gone_on_from_under_a_lease(spawn: str)
     assert third.plan.resumes.run_id == first.id
     third.stop()
     assert third.wait(10)
+
+
+def test_a_resume_returns_at_once_though_its_runner_is_deaf(
+    store_home: StoreHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = launch(task="tick", model="scripted:slow")
+    until(lambda: first.status.tail, 20, what="the first words")
+    first.interrupt("lunch")
+    assert first.wait(10)
+    monkeypatch.setenv("PYTHONPATH", str(CHILDREN / "standin"))
+    monkeypatch.setenv("BAD_RUNNER", "silent")
+    began = time.monotonic()
+    second = first.resume("go on")
+    assert time.monotonic() - began < 4, "the kernel waited for it"
+    assert second.state is RunState.QUEUED, "it is listed, and judged when more is known"
+    second.stop()
+    assert second.wait(20)
 
 
 def test_a_run_beyond_the_limit_waits_and_begins_with_no_kernel_alive(shared_home: StoreHome, spawn: str) -> None:
@@ -305,22 +325,58 @@ def test_a_run_beyond_the_limit_waits_and_begins_with_no_kernel_alive(shared_hom
     assert waiting.result(20) == "my turn"
 
 
-def test_a_queue_that_died_says_that_its_run_never_began_and_how_to_launch_it(
-    store_home: StoreHome, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP], ids=["killed", "asked", "frozen"])
+def test_the_line_outlives_the_supervisor_that_keeps_it(store_home: StoreHome, how: int) -> None:
+    settings = Path.home() / ".subagents"
+    settings.mkdir()
+    (settings / "settings.toml").write_text("max_live_runs = 1\n")
+    first = launch(task="tick", model="scripted:slow")
+    waiting = [launch(task=f"turn {number}", model="scripted:echo") for number in range(3)]
+    keeper = pid_of(store_home.supervisor / f"{host_key('cold')}.sock")
+    os.kill(keeper, how)
+    if how != signal.SIGSTOP:
+        until(lambda: not alive(keeper), 10)
+    assert all(run.state is RunState.QUEUED for run in waiting)
+    first.stop()
+    try:
+        assert [run.result(60) for run in waiting] == ["turn 0", "turn 1", "turn 2"]
+        ends = [run.status.result.ended_at for run in waiting if run.status.result is not None]
+        assert ends == sorted(ends), "in order"
+        until(lambda: not standing(store_home), 10)
+    finally:
+        if how == signal.SIGSTOP:
+            os.kill(keeper, signal.SIGCONT)
+
+
+def test_a_runner_that_ends_hands_the_line_on_though_nobody_looks(store_home: StoreHome) -> None:
     settings = Path.home() / ".subagents"
     settings.mkdir()
     (settings / "settings.toml").write_text("max_live_runs = 1\n")
     first = launch(task="tick", model="scripted:slow")
     waiting = launch(task="my turn", model="scripted:echo")
     os.kill(pid_of(store_home.supervisor / f"{host_key('cold')}.sock"), signal.SIGKILL)
-    until(lambda: waiting.state is RunState.FAILED, 10, what="the verdict")
-    assert waiting.error is not None
-    assert "never started" in waiting.error
-    assert "launch_again()" in waiting.error
-    first.stop()
-    assert first.wait(10)
-    assert waiting.launch_again().result(20) == "my turn"
+    RunWriter(store_home.run(first.id)).request(
+        ControlRequest(run_id=first.id, request_id="a", verb="stop", asked_at=utc_now())
+    )
+    until(store_home.run(waiting.id).result.exists, 60, what="the turn of the run that nobody looks at")
+
+
+def test_a_launch_beside_a_frozen_supervisor_is_a_cold_one(
+    store_home: StoreHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUBAGENTS_NB_SPAWN", "warm")
+    assert launch(task="one", model="scripted:echo").result(60) == "one"
+    keeper = pid_of(store_home.supervisor / f"{host_key('warm')}.sock")
+    os.kill(keeper, signal.SIGSTOP)
+    try:
+        with pytest.raises(LaunchError, match=f"kill -CONT {keeper}"):
+            launch(task="only warm", model="scripted:echo")
+        monkeypatch.setenv("SUBAGENTS_NB_SPAWN", "auto")
+        began = time.monotonic()
+        assert launch(task="two", model="scripted:echo").result(60) == "two"
+        assert time.monotonic() - began < 10, "it waited for who can't answer"
+    finally:
+        os.kill(keeper, signal.SIGCONT)
 
 
 WARMING = """

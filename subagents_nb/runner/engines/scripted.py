@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import time
 
 from subagents_nb.domain.events import Noticed, StepFailed, StepOutcome
@@ -17,6 +15,7 @@ from subagents_nb.runner.engines.player import Player
 from subagents_nb.runner.engines.script import read_script
 from subagents_nb.runner.engines.session import save_session
 from subagents_nb.runner.engines.transcript import Transcript
+from subagents_nb.signals import end_self
 
 _TICK_S = 0.1
 _SLOW_S = 600.0
@@ -127,7 +126,7 @@ async def _fail(player: Player) -> None:
 async def _crash(player: Player) -> None:
     player.text("The process dies now.\n")
     await asyncio.sleep(3 * _TICK_S)  # a crash is worth more when its last line was seen
-    os.kill(os.getpid(), signal.SIGKILL)
+    end_self()
 
 
 async def _hang(player: Player) -> None:

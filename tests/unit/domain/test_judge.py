@@ -125,6 +125,14 @@ def test_an_end_without_a_result_is_judged(
     assert fragment in judgement.message
 
 
+def test_what_we_ended_ourselves_is_no_guess_at_the_machine() -> None:
+    asked = judge_end(began=True, ending=Ending(signal=9, observed=True), stop_asked=True, last_words="")
+    assert "SIGKILL" in asked.message and "memory" not in asked.message
+    late = judge_end(began=True, ending=Ending(signal=9, observed=True, overdue=True), stop_asked=False, last_words="x")
+    assert (late.state, late.reason, late.actor) == ("failed", "timeout", "deadline")
+    assert "deadline" in late.message and "memory" not in late.message
+
+
 @pytest.mark.parametrize("began", [True, False])
 def test_a_run_that_ended_without_a_result_repeats_its_last_words(began: bool) -> None:
     judgement = judge_end(began=began, ending=Ending(exit_code=70), stop_asked=False, last_words="ImportError: x.")

@@ -12,13 +12,13 @@ from support import until
 from subagents_nb.domain.environment import RUN_MARK
 from subagents_nb.runner import children, notify
 from subagents_nb.runner.children import KEPT, Children
-from subagents_nb.runner.engines import shell
+from subagents_nb.runner.engines import group, shell
 
 
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> Children:
     fresh = Children()
-    for module in (shell, notify):
+    for module in (group, notify):
         monkeypatch.setattr(module, "CHILDREN", fresh)
     return fresh
 
@@ -87,13 +87,14 @@ LEAVING = """
 import asyncio, os, sys
 from pathlib import Path
 from support import alive, until
-from subagents_nb.runner.engines import shell
+from subagents_nb.runner.engines import group, shell
 from subagents_nb.store.childlog import ChildLog, read_children
+from subagents_nb.store.processes import mark_in
 
 os.setsid()
 path, environ = Path(sys.argv[1]), dict(os.environ)
-account = shell.CHILDREN
-account.keep(ChildLog(path))
+account = group.CHILDREN
+account.keep(ChildLog(path), spare=lambda process: mark_in(process.pid) == "r-proved:t")
 def run(command):
     end = asyncio.run(shell.run_command(command, cwd=Path("/"), environ=environ, seconds=20, limit=1000))
     return [int(word) for word in end.output.split()]
@@ -103,6 +104,7 @@ AWAY = "setsid --fork sh -c 'echo $$; exec sleep 300 >/dev/null 2>&1'"
 (left,) = run(f"echo $(env -i {AWAY})")
 (none,) = run(f"echo $(SUBAGENTS_NB_RUN=none {AWAY})")
 (other,) = run(f"echo $(SUBAGENTS_NB_RUN=r-x:t {AWAY})")
+(server,) = run(f"echo $(SUBAGENTS_NB_RUN=r-proved:t {AWAY})")
 (brief,) = run(f"echo $(env -i {AWAY})")
 (shown,) = read_children(path)[:1]
 assert shown.pid == left and alive(left)
@@ -116,15 +118,52 @@ assert not alive(left) and not alive(deep), "left behind"
 assert (rows[left].how, rows[left].code, rows[left].seen_by) == ("killed", -9, "runner"), rows[left]
 assert (rows[brief].how, rows[brief].code) == ("killed", -15), rows[brief]
 assert read_children(path) == (), read_children(path)
-assert alive(none) and alive(other), "of no run, or of another, and ended with this one"
-assert none not in rows and other not in rows
-for pid in (none, other):
-    os.kill(pid, 9)
+assert not alive(none) and not alive(other), "what a process says of itself is no proof"
+assert alive(server) and server not in rows, "it is proved to be another's"
+os.kill(server, 9)
 """
 
 
 def test_what_commands_leave_behind_falls_to_the_runner_and_ends_with_the_run(tmp_path: Path) -> None:
     environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), RUN_MARK: "r-own:t"}
     command = [sys.executable, "-c", LEAVING, str(tmp_path / "children.jsonl")]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+HOPPING = """
+import os, signal, subprocess, sys, time
+from pathlib import Path
+from support import until
+from subagents_nb.runner.children import Children
+from subagents_nb.store.childlog import ChildLog
+
+os.setsid()
+beat = Path(sys.argv[1]) / "beat"
+account = Children()
+account.keep(ChildLog(Path(sys.argv[1]) / "children.jsonl"))
+HOP = '''
+import os, sys, time
+end = time.time() + 30
+while time.time() < end:
+    if os.fork(): os._exit(0)
+    os.setsid(); open(sys.argv[1], 'w').close(); time.sleep(0.001)
+'''
+first = subprocess.Popen([sys.executable, "-S", "-c", HOP, str(beat)], start_new_session=True)
+account.began(first.pid, what="tool")
+first.wait()
+account.ended(first.pid, 0, group_empty=None)
+until(beat.exists)
+account.end_orphans()
+beat.unlink(missing_ok=True)
+for _ in range(20):
+    time.sleep(0.02)
+    assert not beat.exists(), "it goes on"
+"""
+
+
+def test_one_that_forks_and_exits_all_the_time_does_not_outlive_the_run(tmp_path: Path) -> None:
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), RUN_MARK: "r-own:t"}
+    command = [sys.executable, "-c", HOPPING, str(tmp_path)]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr

@@ -3,45 +3,21 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import until
+from support import run_id, until
 
-from subagents_nb.store import StoreHome, open_home
-from subagents_nb.store.capacity import WaitingMark, places_taken, take_place
-
-MARKS = """
-import sys
-from pathlib import Path
-from subagents_nb.store import open_home
-from subagents_nb.store.capacity import WaitingMark
-mark = WaitingMark(open_home(Path(sys.argv[1])))
-mark.say(9)
-print("said", flush=True)
-sys.stdin.read()
-"""
+from subagents_nb.store import StoreHome, line, open_home
+from subagents_nb.store.capacity import places_taken, take_place
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> StoreHome:
     return open_home(tmp_path / "store")
-
-
-@pytest.fixture
-def keeper(home: StoreHome) -> Iterator[subprocess.Popen[str]]:
-    """Another process, with which a run waits that may begin while fewer than nine are live."""
-    command = [sys.executable, "-c", MARKS, str(home.root)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "said\n"
-        yield process
-        process.kill()
 
 
 def take(home: StoreHome, limit: int, *, waited: bool = False) -> int:
@@ -74,34 +50,43 @@ def test_places_beyond_the_limit_go_when_nobody_holds_them(home: StoreHome) -> N
 
 
 def test_nobody_goes_past_a_run_that_waits_and_could_begin(home: StoreHome) -> None:
-    mark = WaitingMark(home)
-    mark.say(2)
+    line.enter(home, run_id(1), 2)
     assert take_place(home, 16) is None
     first = take(home, 16, waited=True)
     assert take_place(home, 16) is None
     second = take(home, 16, waited=True)
     third = take(home, 16)  # those that wait can't begin while two are live
-    mark.say(4)
+    line.enter(home, run_id(2), 4)
     assert take_place(home, 16) is None
-    mark.say(0)
+    for turn in line.standing(home):
+        line.hold_up_nobody(home, turn, limit=0)
     fourth = take(home, 16)
-    assert not list(home.capacity.glob("waiting-*"))
     for handle in (first, second, third, fourth):
         os.close(handle)
 
 
-def test_a_killed_keeper_holds_nobody_up(home: StoreHome, keeper: subprocess.Popen[str]) -> None:
-    assert take_place(home, 16) is None
-    keeper.send_signal(signal.SIGKILL)
-    keeper.wait(10)
-    os.close(take(home, 16))
-    assert not list(home.capacity.glob("waiting-*")), "its mark is done away with"
+def test_the_line_stands_in_the_order_of_launches_and_outlives_who_made_it(home: StoreHome) -> None:
+    for number, limit in ((3, 16), (1, 4), (2, 16)):
+        line.enter(home, run_id(number), limit, ["A_KEY"] if number == 1 else ())
+    for strange in ("turn-r-x.9", "turn-.1", f"turn-{run_id(4)}.x"):
+        (home.capacity / strange).touch()
+    assert [(turn.run_id, turn.limit) for turn in line.standing(home)] == [
+        (run_id(1), 4),
+        (run_id(2), 16),
+        (run_id(3), 16),
+    ]
+    assert line.needs_of(line.standing(home)[0]) == line.Needs(4, sys.executable, ("A_KEY",))
+    line.leave(home, run_id(1))
+    assert take_place(home, 16) is None, "two wait, and one of them could begin"
 
 
-def test_a_mark_that_says_nothing_readable_holds_nobody_up(home: StoreHome) -> None:
-    WaitingMark(home).say(2)
-    next(home.capacity.glob("waiting-*")).write_bytes(b"\xff{}")
-    os.close(take(home, 16))
+def test_one_at_a_time_decides_about_a_run_that_waits(home: StoreHome) -> None:
+    line.enter(home, run_id(1), 1)
+    with line.claimed(home, run_id(1)) as first, line.claimed(home, run_id(1)) as second:
+        assert (first, second) == (True, False)
+        line.leave(home, run_id(1))
+    with line.claimed(home, run_id(1)) as late:
+        assert late is None, "it has begun"
 
 
 def test_a_process_halted_while_it_counts_lets_nobody_pass_the_limit(home: StoreHome) -> None:

@@ -67,7 +67,8 @@ def test_who_cannot_be_seen_for_want_of_descriptors_is_not_gone(monkeypatch: pyt
 
 def test_what_an_ended_child_leaves_behind_falls_to_who_asked_for_it() -> None:
     script = (
-        "import subprocess; from subagents_nb.store.processes import adopt_orphans, own_children\n"
+        "import subprocess; from subagents_nb.prctl import adopt_orphans\n"
+        "from subagents_nb.store.processes import own_children\n"
         "print(adopt_orphans())\n"
         "left = subprocess.check_output(['sh', '-c', 'setsid sleep 300 >/dev/null 2>&1 & echo $!'])\n"
         "pid = int(left); print(pid in own_children())\n"

@@ -10,10 +10,11 @@ import pytest
 from support import WHEN, make_answer, make_plan, make_recovery, make_request, make_status, run_id
 
 from subagents_nb.domain.control import ControlRequest
+from subagents_nb.runner.due import Due
 from subagents_nb.store import RunWriter, create_run, open_home
 from subagents_nb.store.codec import encode
 from subagents_nb.supervisor.ending import stop_request_of
-from subagents_nb.supervisor.lastresort import STUCK_S, UNHEARD_S, LastResort
+from subagents_nb.supervisor.lastresort import OVERDUE_S, STUCK_S, UNHEARD_S, LastResort, was_overdue
 
 
 class Watch:
@@ -99,3 +100,22 @@ def test_a_run_without_a_readable_status_is_ended_too(watch: Watch) -> None:
     watch.writer.paths.status.unlink()
     RunWriter(watch.writer.paths).request(make_request())
     assert watch.after(UNHEARD_S + 1) == [run_id()]
+
+
+def test_a_runner_that_does_not_keep_its_deadline_is_ended_some_seconds_later(watch: Watch) -> None:
+    due = Due(watch.writer.paths)
+    due.say(20.0)
+    assert watch.after(20 + OVERDUE_S, alive=True) == []
+    assert watch.after(1, alive=True) == [run_id()], "alive or not: it can't keep time"
+    assert was_overdue(watch.writer.paths), "whoever judges it knows why"
+
+
+def test_a_runner_without_a_deadline_or_that_waits_for_somebody_is_given_all_time(watch: Watch) -> None:
+    assert watch.after(100) == [], "one of an older version says nothing"
+    due = Due(watch.writer.paths)
+    assert watch.after(100) == []
+    due.say(20.0)
+    due.say(None)
+    assert watch.after(100) == [], "it asks the person"
+    due.say(50.0)
+    assert watch.after(50) == [], "and works again, with what is left"

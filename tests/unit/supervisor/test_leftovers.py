@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
-from support import CHILDREN, alive, until
+from support import CHILDREN, alive, make_plan, make_recovery, run_id, until
 
 from subagents_nb.domain.environment import NO_RUN, RUN_MARK
 from subagents_nb.domain.records import ChildEnd
+from subagents_nb.store import create_run, open_home
+from subagents_nb.store.lock import hold
+from subagents_nb.store.outliving import outlives
+from subagents_nb.store.processes import look
+from subagents_nb.supervisor.ending import record_pending
 from subagents_nb.supervisor.identity import start_ticks
 from subagents_nb.supervisor.leftovers import end_leftovers, mark_of
 
@@ -158,11 +165,52 @@ def test_a_number_that_was_given_out_again_and_a_notice_to_the_person_are_left_a
     assert alive(stranger.pid) and alive(notice.pid)
 
 
-def test_whoever_fell_to_us_is_ended_unless_it_says_that_it_is_of_another_run_or_of_none(start: Starter) -> None:
+def test_whoever_fell_to_us_is_ended_whatever_it_says_of_itself_but_for_who_is_proved_to_be_anothers(
+    start: Starter,
+) -> None:
     ours, other, none = start("session"), start("session", mark=MARK + "0"), start("session", mark=NO_RUN)
-    left = end_leftovers(ended_leader(start), MARK, fallen=lambda: {ours.pid, other.pid, none.pid})
-    assert left.ended == (ours.pid,) and left.empty is True
-    assert alive(other.pid) and alive(none.pid)
+    server = start("session", mark=NO_RUN)
+    fallen = {ours.pid, other.pid, none.pid, server.pid}
+    left = end_leftovers(
+        ended_leader(start), MARK, fallen=lambda: fallen, spare=lambda process: process.pid == server.pid
+    )
+    assert set(left.ended) == {ours.pid, other.pid, none.pid} and left.empty is True
+    assert alive(server.pid)
+
+
+def test_nobody_is_left_only_if_two_looks_say_so_between_which_nobody_fell_to_us(start: Starter) -> None:
+    fallen: list[int] = []
+
+    def falling() -> list[int]:
+        fallen.append(2**22 + len(fallen))  # a number that is gone at each look, and a new one each time
+        return fallen
+
+    left = end_leftovers(ended_leader(start), MARK, fallen=falling)
+    assert left.empty is False, "somebody is there whom no look met"
+
+
+def test_who_may_outlive_a_run_has_written_down_who_it_is(tmp_path: Path, start: Starter) -> None:
+    home = open_home(tmp_path / "store")
+    liar, server, watched = (start("session", mark=mark) for mark in (NO_RUN, NO_RUN, mark_of(run_id(2), "f" * 32)))
+    seen = {process.pid: look(process.pid) for process in (liar, server, watched)}
+    assert not any(outlives(home, run_id(1), process) for process in seen.values() if process is not None)
+    (home.root / "local-model").mkdir()
+    said = {"pid": server.pid, "start_ticks": start_ticks(server.pid)}
+    (home.root / "local-model" / "server.json").write_text(json.dumps(said))
+    record_pending(
+        create_run(home, make_plan(2), make_recovery(2)),
+        spawn="cold",
+        token="f" * 32,
+        pid=watched.pid,
+        ticks=start_ticks(watched.pid),
+    )
+    spared = {pid for pid, process in seen.items() if process is not None and outlives(home, run_id(1), process)}
+    assert spared == {server.pid, watched.pid}
+    (home.supervisor / "k-warm.lock").write_text(f"{liar.pid} {start_ticks(liar.pid)}")
+    assert not outlives(home, run_id(1), seen[liar.pid])  # type: ignore[arg-type]
+    lock = hold(home.supervisor / "k-warm.lock")
+    assert outlives(home, run_id(1), seen[liar.pid]), "and holds the lock that a supervisor holds"  # type: ignore[arg-type]
+    os.close(lock)
 
 
 def test_for_want_of_descriptors_nobody_is_said_to_be_gone(start: Starter, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,8 @@ from support import alive, make_plan, make_recovery, make_status, run_id, until
 from subagents_nb.domain.records import ProcessRecord
 from subagents_nb.store import FileRuns, create_run, open_home
 from subagents_nb.store.disk import DISK, Disk
-from subagents_nb.store.processes import adopt_orphans, look
+from subagents_nb.store.processes import look
+from subagents_nb.prctl import adopt_orphans
 from subagents_nb.supervisor.identity import identify
 from subagents_nb.supervisor.nursery import Birth, Nursery
 

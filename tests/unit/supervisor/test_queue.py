@@ -19,7 +19,7 @@ from subagents_nb.domain.plan import StepItem
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import RunState
 from subagents_nb.errors import Unreadable
-from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, open_home
+from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, line, open_home
 from subagents_nb.store.capacity import take_place
 from subagents_nb.store.reader import read_document
 from subagents_nb.supervisor.nursery import Birth, Nursery
@@ -47,6 +47,7 @@ def wait_in(queue: Queue, home: StoreHome, number: int = 1, **plan: Any) -> RunW
     writer = create_run(home, made, make_recovery(number))
     keeper = make_identity(token=made.token)
     writer.status(make_status(number, state=RunState.QUEUED, queue_keeper=keeper), milestone=False)
+    line.enter(home, made.run_id, 1)
     queue.add(Waiting(Birth(made.run_id, made.token, "/", {}), limit=1))
     return writer
 
@@ -213,13 +214,14 @@ def test_launchers_are_told_as_long_as_runs_wait(queue: Queue, home: StoreHome) 
 
     assert may_begin()
     writer = wait_in(queue, home)
+    line.enter(home, run_id(2), 2)
     queue.add(Waiting(Birth(run_id(2), "t", "/", {}), limit=2))  # its directory is gone by the next round
     assert not may_begin(), "a run waits that could have this place"
     queue.step()
     assert may_begin(), "the one that waits can't begin while another is live"
     ask(writer, "stop")
     queue.step()
-    assert not list(home.capacity.glob("waiting-*"))
+    assert not line.standing(home)
 
 
 def test_a_run_that_can_not_be_started_in_its_turn_tells_the_person_once(
@@ -230,6 +232,7 @@ def test_a_run_that_can_not_be_started_in_its_turn_tells_the_person_once(
     made = make_plan(notify_command=command)
     writer = create_run(home, made, make_recovery())
     writer.paths.status.write_bytes(b"[]")
+    line.enter(home, made.run_id, 2)
     queue.add(Waiting(Birth(made.run_id, made.token, "/", {}), limit=2))
     queue.step()
     queue.step()

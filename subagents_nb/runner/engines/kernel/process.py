@@ -10,21 +10,18 @@ import os
 import secrets
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from subagents_nb.runner.children import CHILDREN
-from subagents_nb.runner.engines.shell import Command, Keeper, is_anyone_left, signal_group
+from subagents_nb.runner.engines.group import Group
+from subagents_nb.runner.engines.shell import Keeper
 from subagents_nb.store.opener import FOLDER
 
 _MODULE = "subagents_nb.runner.engines.kernel.child"
 _SAID_BYTES = 4000
-_END_S = 2.0
-_LOOK_S = 0.02
 
 
 class Place:
@@ -75,11 +72,10 @@ class Place:
 class KernelProcess:
     """A started kernel. Its own output, which only a fault at its start makes interesting, is kept in part."""
 
-    def __init__(self, transport: asyncio.SubprocessTransport, running: Command, keeper: Keeper) -> None:
-        self._transport = transport
+    def __init__(self, group: Group, keeper: Keeper) -> None:
+        self._group = group
         self._keeper = keeper
-        self._running = running
-        self.pid = transport.get_pid()
+        self.pid = group.pid
 
     @classmethod
     async def start(
@@ -91,41 +87,15 @@ class KernelProcess:
             OSError: it could not be started.
         """
         keeper = Keeper(_SAID_BYTES)
-        starting = asyncio.ensure_future(
-            asyncio.get_running_loop().subprocess_exec(
-                lambda: Command(keeper),
-                sys.executable,
-                "-P",  # a file of the workspace must not stand in for one of the kernel's modules
-                "-m",
-                _MODULE,
-                str(place.file),
-                str(memory_mb * 1_000_000),
-                cwd=cwd,
-                env=_environ(environ, folder),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                pass_fds=place.handles,
-            )
-        )
-        starting.add_done_callback(_note_start)
-        try:
-            return cls(*await asyncio.shield(starting), keeper)
-        except asyncio.CancelledError:
-            # A start that is cancelled half-way would leave a process that nobody knows.
-            await cls(*await starting, keeper).end()
-            raise
+        # -P: a file of the workspace must not stand in for one of the kernel's modules.
+        argv = [sys.executable, "-P", "-m", _MODULE, str(place.file), str(memory_mb * 1_000_000)]
+        variables = _environ(environ, folder)
+        return cls(await Group.start(argv, cwd=cwd, environ=variables, keep=keeper.add, handles=place.handles), keeper)
 
     @property
     def gone(self) -> asyncio.Event:
         """Return what is set when the process has ended."""
-        return self._running.exited
-
-    @property
-    def code(self) -> int | None:
-        """Return how it ended: below zero, the signal."""
-        return self._transport.get_returncode()
+        return self._group.exited
 
     @property
     def said(self) -> str:
@@ -134,26 +104,11 @@ class KernelProcess:
 
     def interrupt(self) -> None:
         """Interrupt what it is doing; nothing if it has ended."""
-        if not self.gone.is_set():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGINT)
+        self._group.signal(signal.SIGINT)
 
     async def end(self) -> None:
         """End its whole group at once: a kernel has nothing to put away."""
-        try:
-            signal_group(self.pid, signal.SIGKILL)
-            loop = asyncio.get_running_loop()
-            deadline = loop.time() + _END_S
-            while loop.time() < deadline and (not self.gone.is_set() or is_anyone_left(self.pid)):
-                await asyncio.sleep(_LOOK_S)
-        finally:
-            CHILDREN.ended(self.pid, self.code, group_empty=not is_anyone_left(self.pid))
-            self._transport.close()
-
-
-def _note_start(starting: asyncio.Future[tuple[asyncio.SubprocessTransport, Command]]) -> None:
-    if not starting.cancelled() and starting.exception() is None:
-        CHILDREN.began(starting.result()[0].get_pid(), what="tool")
+        await self._group.end(grace_s=0.0)
 
 
 def _environ(environ: Mapping[str, str], folder: Path) -> dict[str, str]:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from subagents_nb.runner.engines.group import Group
 from subagents_nb.runner.engines.shell import CommandEnd, Keeper, run_command
+from subagents_nb.signals import is_unreaped
 
 ENVIRON = {"PATH": "/usr/bin:/bin", "MARK": "seen"}
 
@@ -102,3 +104,17 @@ def test_a_keeper_keeps_everything_that_fits() -> None:
         keeper.add(piece)
 
     assert keeper.text() == "abcdefghij"
+
+
+def test_a_shell_keeps_its_number_until_its_group_has_ended(tmp_path: Path) -> None:
+    """Its output is held by one who left: its number must not be another's when the group is ended by it."""
+
+    async def main() -> None:
+        kept = bytearray()
+        group = await Group.start(["true"], cwd=tmp_path, environ=ENVIRON, keep=kept.extend)
+        await asyncio.wait_for(group.exited.wait(), 20)
+        assert is_unreaped(group.pid), "reaped before its group was ended"
+        await group.end()
+        assert not is_unreaped(group.pid) and group.code == 0
+
+    asyncio.run(main())
