@@ -50,6 +50,8 @@ class Step(_Composed):
     gate: str | None = None
     tool_budget: Any = None
     worktree: Any = None
+    cwd: str | None = None  # a folder inside the directory of the run
+    session: str | None = None  # NAME, or NAME/step 2: the conversation that it goes on from, as a copy
     # The Python type the structured output comes back as; never written down.
     output_type: Any = Field(default=None, exclude=True, repr=False)
 
@@ -95,6 +97,7 @@ class Attached(_Composed):
     """Another run, finished or at work, whose output the next item goes on from."""
 
     run: str  # id or name; planning turns it into an id
+    step: int | None = None  # only this step of it; None: what the run came to
     as_: str | None = Field(default=None, alias="as")
     label: str | None = None
 

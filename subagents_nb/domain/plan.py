@@ -83,6 +83,14 @@ class OutputPlan(Value):
     explicit: bool = True  # asked for at the launch, not by the agent's file
 
 
+class SessionPlan(Value):
+    """A conversation of another run that a step goes on from; its copy lies with the run, named by its hash."""
+
+    run_id: str
+    step: int
+    sha256: str
+
+
 class StepPlan(Value):
     """One agent, one task, fully resolved."""
 
@@ -114,6 +122,8 @@ class StepPlan(Value):
     reviewer: StepPlan | None = None  # who reviews it, resolved
     tool_budget: ToolBudget | None = None
     worktree: WorktreePlan | None = None
+    cwd: str | None = None  # relative to the run's directory or its worktree's, never out of it
+    session: SessionPlan | None = None
 
     def contract(self) -> dict[str, Any]:
         """Return what the launch contract binds of this step; prompts enter as hashes."""
@@ -140,6 +150,8 @@ class StepPlan(Value):
             "worktree": self.worktree.model_dump(mode="json", include={"base_commit", "subdir", "setup_hook"})
             if self.worktree
             else None,
+            "cwd": self.cwd,
+            "session": self.session.sha256 if self.session else None,
         }
         if self.temperature is not None:
             bound["temperature"] = self.temperature  # 0 is set too
@@ -191,6 +203,8 @@ class AttachedItem(Value):
     attached_run: str  # its id
     output_name: str | None = None
     title: str = ""
+    step: int | None = None  # the one step of it that counts
+    outputs: tuple[str, ...] = ()  # its named outputs that this chain refers to
 
 
 PlanItem: TypeAlias = Annotated[StepItem | GroupItem | FanOutItem | AttachedItem, Field(discriminator="kind")]
@@ -336,6 +350,10 @@ def _item_contract(item: PlanItem) -> dict[str, Any]:
     bound = item.model_dump(mode="json", exclude={"title", "template"})
     if isinstance(item, FanOutItem):
         bound["template"] = item.template.contract()
+    if isinstance(item, AttachedItem):  # only what is set, as of a step
+        bound = {
+            key: value for key, value in bound.items() if key not in ("step", "outputs") or value not in (None, [])
+        }
     return bound
 
 

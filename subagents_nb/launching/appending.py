@@ -11,27 +11,18 @@ from subagents_nb.domain.control import Appendix, ControlAnswer
 from subagents_nb.domain.defaults import ASKED
 from subagents_nb.domain.flow import Chain
 from subagents_nb.domain.models import PROVIDER_NAMES
-from subagents_nb.domain.plan import (
-    AttachedItem,
-    FanOutItem,
-    GroupItem,
-    LaunchPlan,
-    LaunchRequest,
-    StepItem,
-    agents_of,
-    outputs_of,
-)
+from subagents_nb.domain.plan import LaunchPlan, LaunchRequest, agents_of, outputs_of
 from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.domain.stages import Stage
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError
 from subagents_nb.launching import asking
 from subagents_nb.launching.claiming import claiming
 from subagents_nb.launching.facts import gather_facts
 from subagents_nb.launching.flows import models_of
 from subagents_nb.launching.gitfacts import worktrees_of
+from subagents_nb.launching.named import names_of
 from subagents_nb.launching.prices import price_problems
-from subagents_nb.planning.flow import COLLECTED, plan_flow
-from subagents_nb.planning.references import UNKNOWN, Names
+from subagents_nb.launching.references import looked_up
+from subagents_nb.planning.flow import plan_flow
 from subagents_nb.planning.steps import Ground
 from subagents_nb.store import FileRuns, StoreHome
 
@@ -85,6 +76,8 @@ def plan_appendix(flow: Chain, plan: LaunchPlan, snapshot: Snapshot) -> Appendix
     facts = gather_facts(plan.cwd, environ=os.environ, models=models_of(request), worktrees=worktrees_of(request))
     if facts.cwd_problem is not None:
         raise AppendRefused([facts.cwd_problem])
+    # A run that a chain would begin with is refused in any later place.
+    facts = facts.model_copy(update={"sessions": looked_up(request)[1]["sessions"]})
     cwd = Path(facts.cwd)
     try:
         settings = load_settings(cwd, environ=os.environ, reserved=PROVIDER_NAMES)
@@ -114,42 +107,6 @@ def _asked(plan: LaunchPlan) -> dict[str, object]:
         return {name: value for name, value in plan.defaults.asked.items() if name in ASKED}
     asked = {step.model.requested for step in plan.steps if step.model.origin == "call" and step.model.requested}
     return {"model": asked.pop()} if len(asked) == 1 else {}
-
-
-def names_of(plan: LaunchPlan, snapshot: Snapshot) -> Names:
-    """Return the outputs of a live chain that have names, those of what was appended before included."""
-    names = Names()
-    for item in plan.items:
-        match item:
-            case StepItem():
-                _know_steps(names, plan, (item.step,))
-            case GroupItem():
-                _know_steps(names, plan, item.steps)
-                _know(names, item.output_name, None)
-            case FanOutItem():
-                _know(names, item.output_name, COLLECTED)
-            case AttachedItem():
-                _know(names, item.output_name, UNKNOWN)
-    for stage in snapshot.stages:
-        _know(names, stage.output_name, _schema_of(stage))
-    for step in snapshot.status.steps if snapshot.status is not None else ():
-        _know(names, step.output_name, UNKNOWN)  # appended: only its runner has its schema
-    return names
-
-
-def _schema_of(stage: Stage) -> dict[str, object] | None:
-    return {"expand": COLLECTED, "parallel": None}.get(stage.kind, UNKNOWN)
-
-
-def _know_steps(names: Names, plan: LaunchPlan, numbers: Sequence[int]) -> None:
-    for step in plan.steps:
-        if step.index in numbers:
-            _know(names, step.output_name, step.output_schema)
-
-
-def _know(names: Names, name: str | None, schema: dict[str, object] | None) -> None:
-    if name is not None:
-        names.schemas.setdefault(name, schema)
 
 
 def _started(snapshot: Snapshot) -> int:

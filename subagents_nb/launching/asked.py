@@ -68,7 +68,9 @@ class Asked:
         origin = origin or origin_here()
         flow = None
         if agent is not None and not isinstance(agent, str):
-            if isinstance(agent, Step) and agent.count == 1:
+            # What a step alone can say makes it a chain of one: a plain run has no such thing.
+            alone = isinstance(agent, Step) and agent.count == 1 and agent.cwd is None and agent.session is None
+            if isinstance(agent, Step) and alone:
                 about: dict[str, Any] = {
                     "experiment": experiment,
                     "params": params,

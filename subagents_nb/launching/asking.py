@@ -60,11 +60,11 @@ def request(
 
 
 def too_late(snapshot: Snapshot, verb: str) -> str:
-    """Say why nothing can be asked of a run that has ended, and what to do instead."""
-    if snapshot.state is RunState.PAUSED:
-        then = f"then {verb} what that returns" if verb in ("append to", "steer", "retune", "drain") else "first"
-        return f"Run {snapshot.name} is paused; nobody hears it. Resume it: run.resume(text), {then}."
-    return f"Run {snapshot.name} is {snapshot.state} already; there is nothing to {verb}."
+    """Say why nothing can be asked of a run that has ended, and of a paused one what to do first."""
+    said = f"Run {snapshot.name} is {snapshot.state} already; there is nothing to {verb}."
+    if snapshot.state is not RunState.PAUSED:
+        return said
+    return f"{said} Resume it first: run.resume(text) returns the run that goes on."
 
 
 def stop_paused(home: StoreHome, snapshot: Snapshot, *, reason: str, asked_by: str) -> None:

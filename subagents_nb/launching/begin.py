@@ -19,6 +19,7 @@ from subagents_nb.domain.stages import stage_of
 from subagents_nb.errors import LaunchError, LaunchRefused, Unreadable
 from subagents_nb.launching.claiming import claiming
 from subagents_nb.launching.hearing import tell_launched
+from subagents_nb.launching.sessions import sessions_for
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, line
 from subagents_nb.store.capacity import places_taken, take_place
 from subagents_nb.store.clock import utc_now
@@ -43,12 +44,15 @@ def begin(
     home: StoreHome,
     limit: int,
     inputs: Sequence[Content] = (),
+    earlier: str | None = None,
     queue: bool = True,
     environ: Mapping[str, str] | None = None,
 ) -> str:
     """Start the run of a draft, whose steps use `agents`, and return its id.
 
     When this returns, the runner may work and its owner is on disk.
+
+    Sessions that its steps go on from are copied into it, from the run `earlier` if that has the copies.
 
     Beyond `limit` live runs, and behind runs that wait for a place it could have, it is queued with the supervisor and
     started in its turn; or refused if `queue` is False.
@@ -58,8 +62,19 @@ def begin(
         StoreError: its directory could not be made; nothing is left.
         LaunchError: its process could not be started; nothing is left, but for a revival, which stays listed as failed.
     """
+    sessions = sessions_for(home, draft, earlier)
     with claiming(home, draft.cwd, outputs_of(draft.steps, draft.items)) as claim:
-        return _begin(draft, agents, claim, home=home, limit=limit, inputs=inputs, queue=queue, environ=environ)
+        return _begin(
+            draft,
+            agents,
+            claim,
+            home=home,
+            limit=limit,
+            inputs=inputs,
+            sessions=sessions,
+            queue=queue,
+            environ=environ,
+        )
 
 
 def _begin(
@@ -70,6 +85,7 @@ def _begin(
     home: StoreHome,
     limit: int,
     inputs: Sequence[Content],
+    sessions: Mapping[str, bytes],
     queue: bool,
     environ: Mapping[str, str] | None,
 ) -> str:
@@ -90,7 +106,7 @@ def _begin(
     remember(home, plan)
     try:
         claim(plan.run_id)
-        writer = create_run(home, plan, _recovery(plan, agents), inputs=inputs, launching=True)
+        writer = create_run(home, plan, _recovery(plan, agents), inputs=inputs, sessions=sessions, launching=True)
     except BaseException:
         if place is not None:
             os.close(place)

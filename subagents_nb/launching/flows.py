@@ -13,6 +13,7 @@ from subagents_nb.domain.plan import LaunchRequest
 from subagents_nb.errors import LaunchRefused, RequestError
 from subagents_nb.launching.controls import Controls
 from subagents_nb.launching.schemas import OutputType, output_type
+from subagents_nb.launching.steps import RunStep
 
 M = TypeVar("M", bound=BaseModel)
 FlowLike: TypeAlias = "Step | Parallel | Expand | Chain"
@@ -27,6 +28,7 @@ def step(
     schema: Any = None,
     schema_name: str | None = None,
     count: int = 1,
+    session: str | Controls | RunStep | None = None,
     **options: Any,
 ) -> Step:
     """Compose one step: an agent on a task.
@@ -40,14 +42,18 @@ def step(
         schema: as for `launch`.
         schema_name: how to call the schema, if it has no name.
         count: inside a group, how many copies of it to start.
+        session: a run, or one of its steps, whose stored conversation this step goes on from, as a copy: `run`,
+            `run.steps[2]`, "NAME" or "NAME/step 2".
         options: model, thinking, timeout, tool_timeout, max_requests, output, output_mode, reads, progress, acceptance,
-            gate, tool_budget, worktree: as for `launch`.
+            gate, tool_budget, worktree: as for `launch`; cwd: a folder inside the directory of the run, in which this
+            step works and to which it is confined.
 
     Raises:
         LaunchRefused: an argument makes no sense.
     """
     kind = None if schema is None else _kind(schema, schema_name)
     fields = {"agent": agent, "task": task, "as_": as_, "label": label, "count": count, **options}
+    fields["session"] = _session(session)
     if kind is not None:
         fields |= {"output_schema": kind.schema_, "schema_name": kind.name, "output_type": kind}
     return _made(Step, "step", fields)
@@ -127,12 +133,18 @@ def expand(
     return _made(Expand, "expand", fields)
 
 
-def chain(*items: FlowLike | Controls, task: str | None = None) -> Chain:
-    """Compose items that follow one another. The first may be another run: the chain goes on from what that came to."""
+def chain(*items: FlowLike | Controls | RunStep, task: str | None = None) -> Chain:
+    """Compose items that follow one another.
+
+    The first may be another run, or one step of it: the chain goes on from what that came to, and of a chain the named
+    outputs can be referred to.
+    """
     made: list[Any] = []
     for item in items:
         if isinstance(item, Controls):
             made.append(Attached(run=item.id))
+        elif isinstance(item, RunStep):
+            made.append(Attached(run=item.run_id, step=item.index))
         elif isinstance(item, Chain):
             made.extend(item.items)
         else:
@@ -186,6 +198,12 @@ def models_of(request: LaunchRequest) -> tuple[str | None, ...]:
         elif isinstance(item, Expand):
             found.append(item.each.model)
     return tuple(dict.fromkeys(found))
+
+
+def _session(given: str | Controls | RunStep | None) -> str | None:
+    if isinstance(given, RunStep):
+        return f"{given.run_id}/step {given.index}"
+    return given.id if isinstance(given, Controls) else given
 
 
 def _kind(schema: Any, name: str | None) -> OutputType:

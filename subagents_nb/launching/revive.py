@@ -71,7 +71,7 @@ def resume(
         draft, agents = _one_step(home, plan, appended, snapshot, revival, step)
     if problems := price_problems(draft, draft.usage_budget):
         raise LaunchRefused(problems)
-    return begin(draft, agents, home=home, limit=limit, inputs=given_again(home, plan))
+    return begin(draft, agents, home=home, limit=limit, inputs=given_again(home, plan), earlier=plan.run_id)
 
 
 def _one_step(
@@ -150,7 +150,8 @@ def launch_again(home: StoreHome, run_id: str, *, limit: int, origin: Origin | N
         kept["name"] = None  # it was generated, and ends in the other's id
     kept["notes"] = tuple(note for note in plan.notes if not note.startswith(ANEW))
     agents = by_name(_recorded_agents(home, plan))
-    return begin(Draft.model_validate(kept), agents, home=home, limit=limit, inputs=given_again(home, plan))
+    draft, inputs = Draft.model_validate(kept), given_again(home, plan)
+    return begin(draft, agents, home=home, limit=limit, inputs=inputs, earlier=plan.run_id)
 
 
 def _chosen_step(plan: LaunchPlan, appended: AppendedItems | None, snapshot: Snapshot, step: int | None) -> StepPlan:

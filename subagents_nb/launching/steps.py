@@ -32,6 +32,11 @@ class RunStep:
         self._types = types
 
     @property
+    def run_id(self) -> str:
+        """Return the id of its run."""
+        return self._run.id
+
+    @property
     def status(self) -> StepResult | StepStatus:
         """Return what is known of it: its result when it has ended, else how it stands."""
         return whole_step(self._run, self.index) or _now(self._run, self.index)

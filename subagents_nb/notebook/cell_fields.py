@@ -29,6 +29,8 @@ _TEXTS = {
     "on_empty",
     "on_failure",
     "path",
+    "cwd",
+    "session",
 }
 # What the origin calls it.
 _ALSO = {"output_schema": "schema", "chain": "steps", "template": "each"}

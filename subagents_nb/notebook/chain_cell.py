@@ -22,7 +22,7 @@ from subagents_nb.notebook.cell_fields import UNTOLD, CellReader, Fields, Path, 
 _STEP = (
     "agent", "task", "as", "label", "model", "thinking", "temperature", "schema", "timeout", "tool_timeout",
     "max_requests", "output", "output_mode", "reads", "progress", "acceptance", "gate", "tool_budget", "worktree",
-    "count",
+    "count", "cwd", "session",
 )  # fmt: skip
 _TOGETHER = ("concurrency", "fail_fast", "on_failure", "as", "label", "worktree")
 _GROUP = ("parallel", *_TOGETHER)
@@ -201,6 +201,9 @@ class _ChainReader(CellReader):
             options["schema"] = ANY_OBJECT
         if options.get("thinking") is False:
             options["thinking"] = "off"  # which is how YAML reads an unquoted off
+        if isinstance(named_run := options.get("session"), str):
+            held = self.namespace.get(named_run)
+            options["session"] = held if isinstance(held, Run) else named_run
         if isinstance(options.get("reads"), str):
             options["reads"] = [options["reads"]]
         return self.composed(step, given, {k: v for k, v in options.items() if v is not None})
@@ -295,14 +298,17 @@ class _ChainReader(CellReader):
         which: Any = given
         more: dict[str, Any] = {}
         if isinstance(given, Mapping):
-            inner = self.fields(given, path, ("run", "as", "label"), "attach")
+            inner = self.fields(given, path, ("run", "step", "as", "label"), "attach")
             self.texts(inner)
             which, more = inner.values.get("run"), inner.values
         if not isinstance(which, str) or not which.strip():
             self.refuse(path, "attach takes a variable that holds a run, or a run's name or id")
         held = self.namespace.get(which)
         run = held.id if isinstance(held, Run) else which
-        return Attached(run=run, as_=more.get("as"), label=more.get("label"))
+        step = more.get("step")
+        if step is not None and (isinstance(step, bool) or not isinstance(step, int) or step < 0):
+            self.refuse(path, f"step of attach is the number of a step, not {shown(step)}")
+        return Attached(run=run, step=step, as_=more.get("as"), label=more.get("label"))
 
     def _looked_up(self, name: str, path: Path) -> Any:
         from subagents_nb.notebook.namespace import lookup

@@ -30,6 +30,15 @@ class GitFacts(Value):
     roots: dict[str, GitPlace] = Field(default_factory=dict)  # by what was asked for; "" stands for the place beside
 
 
+class SessionFact(Value):
+    """A conversation that was asked for: whose it is and what it hashes to, or why it can't be gone on from."""
+
+    run_id: str = ""
+    step: int = 0
+    sha256: str = ""
+    problem: str | None = None
+
+
 class Facts(Value):
     """The world at the moment of a launch; every question planning may ask is answered here."""
 
@@ -43,5 +52,8 @@ class Facts(Value):
     project_context: str = ""
     project: str = ""  # the folder of the project, as it is shown
     trusted: bool = False  # the person allowed what the project brings
+    attached_problem: str | None = None  # why a chain can't begin with the run that it names
     attached_schema: dict[str, Any] | None = None  # of the answer of a run that a chain begins with
+    attached_outputs: dict[str, dict[str, Any] | None] = Field(default_factory=dict)  # those of it that have names
+    sessions: dict[str, SessionFact] = Field(default_factory=dict)  # by what was asked for
     git: GitFacts | None = None  # None: no step asks for a worktree

@@ -21,7 +21,7 @@ from subagents_nb.domain.plan import (
     StepPlan,
 )
 from subagents_nb.domain.schemas import validator_of
-from subagents_nb.planning.references import Names, check_key, check_template, source_problem
+from subagents_nb.planning.references import UNKNOWN, Names, check_key, check_template, source_problem
 from subagents_nb.planning.steps import Ground, plan_step
 
 
@@ -45,6 +45,8 @@ def plan_flow(
     planner = _Planner(ground, reasons, names or Names(), appended=names is not None, next_index=first_index)
     planner.task = flow.task
     items = [item for place, asked in enumerate(flow.items, start=1) if (item := planner.item(place, asked))]
+    if planner.names.used and items and isinstance(items[0], AttachedItem):
+        items[0] = items[0].model_copy(update={"outputs": tuple(sorted(planner.names.used))})
     if not flow.items:
         reasons.append("the chain has no steps")
     started = len(planner.steps)
@@ -176,11 +178,15 @@ class _Planner:
         where = f"step {place} (attached run)"
         if not first:
             self._refuse(where, "only the beginning of a chain can be another run")
-        if not is_run_id(asked.run):
-            self._refuse(where, f"there is no run {asked.run!r} to attach to")
+        facts = self.ground.facts
+        if facts.attached_problem is not None or not is_run_id(asked.run):
+            self._refuse(where, facts.attached_problem or f"there is no run {asked.run!r} to attach to")
+            # What refers to it has no fault of its own.
+            self.names.add(where, asked.as_, self.reasons, schema=UNKNOWN)
             return None
-        self.names.add(where, asked.as_, self.reasons, schema=self.ground.facts.attached_schema)
-        return AttachedItem(attached_run=asked.run, output_name=asked.as_, title=asked.label or "")
+        self.names.attached = facts.attached_outputs
+        self.names.add(where, asked.as_, self.reasons, schema=facts.attached_schema)
+        return AttachedItem(attached_run=asked.run, step=asked.step, output_name=asked.as_, title=asked.label or "")
 
     def _step(
         self,

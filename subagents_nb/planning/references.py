@@ -20,6 +20,21 @@ class Names:
     """The outputs that have a name so far, with the schema of each that is structured."""
 
     schemas: dict[str, dict[str, Any] | None] = field(default_factory=dict)
+    # Those of a run that the chain begins with. A name of its own hides one of them, unless that was referred to.
+    attached: Mapping[str, dict[str, Any] | None] = field(default_factory=dict)
+    used: dict[str, None] = field(default_factory=dict)
+
+    def find(self, name: str) -> tuple[bool, dict[str, Any] | None]:
+        """Return whether there is an output of this name so far, and its schema."""
+        if name not in self.schemas and name in self.attached:
+            self.used[name] = None
+            return True, self.attached[name]
+        return name in self.schemas, self.schemas.get(name)
+
+    @property
+    def known(self) -> list[str]:
+        """Return all names so far."""
+        return sorted({*self.schemas, *self.attached})
 
     def add(self, where: str, name: str | None, reasons: list[str], *, schema: Mapping[str, Any] | None) -> None:
         """Take a new name in, or say why it can't be one."""
@@ -27,7 +42,7 @@ class Names:
             return
         if not NAME.match(name):
             reasons.append(f"{where}: {name!r} can't name an output: use letters, digits and _, not a digit first")
-        elif name in self.schemas:
+        elif name in self.schemas or name in self.used:
             reasons.append(f"{where}: there is an output {name!r} already; names are unique in a chain")
         else:
             self.schemas[name] = None if schema is None else dict(schema)
@@ -40,7 +55,7 @@ def check_template(task: str, names: Names, *, first: bool, item: str | None, ha
     for token in placeholders(task, item=item):
         if token.word == "previous" and first:
             yield "{previous} stands for the step before, and there is none"
-        elif token.word == "outputs" and token.path[0] not in names.schemas:
+        elif token.word == "outputs" and not names.find(token.path[0])[0]:
             yield f"{token} names no earlier output{_nearest(token.path[0], names)}"
         elif token.word == "task" and token.word != item and not has_task and task.strip() == "{task}":
             yield "{task} stands for the task of the chain, and it has none"
@@ -53,9 +68,9 @@ def check_template(task: str, names: Names, *, first: bool, item: str | None, ha
 
 def source_problem(name: str, path: str, names: Names) -> str | None:
     """Return why a fan-out can't expand an output at a path, or None."""
-    if name not in names.schemas:
+    found, schema = names.find(name)
+    if not found:
         return f"there is no earlier output {name!r} to expand{_nearest(name, names)}"
-    schema = names.schemas[name]
     if schema is None:
         return f"the output {name!r} is text; give its step a schema, so that there is an array to expand"
     try:
@@ -119,7 +134,7 @@ def _resolved(schema: Any, root: dict[str, Any]) -> Any:
 
 
 def _nearest(name: str, names: Names) -> str:
-    near = difflib.get_close_matches(name, names.schemas, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(name, names.known, n=1, cutoff=0.5)
     if near:
         return f"; did you mean {near[0]!r}?"
-    return f"; there are {', '.join(sorted(names.schemas))}" if names.schemas else "; none has a name so far"
+    return f"; there are {', '.join(names.known)}" if names.known else "; none has a name so far"

@@ -58,7 +58,9 @@ def draft_revival(
     asked = {"task": revival.text, "label": label_of(revival.text), "max_requests": requests}
     limits = {"timeout_s": None, "tool_timeout_s": retuned.tool_timeout_s or step.tool_timeout_s}
     # Whoever reads the answer now is a person: it is kept in no file and has no name.
-    going_on = step.model_copy(update={**asked, **limits, "index": 0, "output_name": None, "output": None})
+    going_on = step.model_copy(
+        update={**asked, **limits, "index": 0, "output_name": None, "output": None, "session": None}
+    )
     return Draft(
         name=revival.name,
         cwd=plan.cwd,

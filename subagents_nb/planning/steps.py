@@ -9,12 +9,12 @@ from subagents_nb.catalog import AmbiguousAgent, BrokenAgent, UnknownAgent, reso
 from subagents_nb.domain.agent import KNOWN_TOOLS, THINKING_LEVELS, AgentCatalog, AgentDefinition, Thinking
 from subagents_nb.domain.flow import Step
 from subagents_nb.domain.models import ModelChoice, UnknownModel, choose_model, extra_for
-from subagents_nb.domain.plan import LaunchRequest, StepPlan, label_of
+from subagents_nb.domain.plan import LaunchRequest, SessionPlan, StepPlan, label_of
 from subagents_nb.domain.settings import Settings
 from subagents_nb.domain.words import parse_duration
 from subagents_nb.planning.acceptance import plan_acceptance
 from subagents_nb.planning.budgets import plan_tool_budget
-from subagents_nb.planning.facts import Facts
+from subagents_nb.planning.facts import Facts, SessionFact
 from subagents_nb.planning.outputs import plan_output, plan_progress, plan_reads
 from subagents_nb.planning.prompt import system_prompt
 from subagents_nb.planning.schema import schema_problem
@@ -92,6 +92,7 @@ def plan_step(
     worktree = plan_worktree(asked.worktree, facts, reasons)
     reads = plan_reads(asked, judged, facts, reasons)
     progress = plan_progress(asked, judged, reasons)
+    session = _session(asked.session, facts, reasons)
     if agent is None or model is None:
         return None
     for problem in untrusted(asked, agent, model, acceptance, reviewer, settings, facts):
@@ -132,6 +133,7 @@ def plan_step(
         reviewer=reviewer,
         tool_budget=tool_budget,
         worktree=worktree,
+        session=session,
     )
 
 
@@ -143,6 +145,16 @@ def _with_defaults(agent: AgentDefinition, asked: Step, settings: Settings) -> A
     unsaid = {name: getattr(settings, name) for name in names if getattr(agent, name) is None}
     given = {name: value for name, value in unsaid.items() if value is not None}
     return agent.model_copy(update=given) if given else agent
+
+
+def _session(asked: str | None, facts: Facts, reasons: list[str]) -> SessionPlan | None:
+    if asked is None:
+        return None
+    found = facts.sessions.get(asked) or SessionFact(problem="there is no such run")
+    if found.problem is not None:
+        reasons.append(f"session: {found.problem}")
+        return None
+    return SessionPlan(run_id=found.run_id, step=found.step, sha256=found.sha256)
 
 
 def _reviewer(agent: str, ground: Ground, reasons: list[str]) -> StepPlan | None:

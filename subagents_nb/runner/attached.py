@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
-from subagents_nb.domain.records import NamedOutput, StepResult
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.plan import AttachedItem
+from subagents_nb.domain.records import NamedOutput, StepRecord, StepResult
+from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.errors import Unreadable
 from subagents_nb.runner.collecting import given
 from subagents_nb.store.layout import RunPaths, StoreHome
-from subagents_nb.store.reader import FileRuns
+from subagents_nb.store.reader import FileRuns, read_document
 
 POLL_S = 0.25
 
@@ -18,22 +23,73 @@ class AttachedFailed(Exception):
     """The other run ended without something to go on from."""
 
 
-async def attached_output(paths: RunPaths, run_id: str, ending: asyncio.Event) -> NamedOutput | None:
-    """Return the answer of a run once that has ended; None if `ending` came first.
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """What a run came to, and those of its outputs by name that were asked for."""
+
+    answer: NamedOutput
+    outputs: dict[str, NamedOutput] = field(default_factory=dict)
+
+
+async def attached(paths: RunPaths, item: AttachedItem, ending: asyncio.Event) -> Attachment | None:
+    """Return what a run came to once that has ended, or its step that counts has; None if `ending` came first.
 
     Raises:
         AttachedFailed: it ended badly, or is gone.
     """
-    reader = FileRuns(StoreHome(paths.root.parents[1]))
+    home = StoreHome(paths.root.parents[1])
+    reader, source = FileRuns(home), home.run(item.attached_run)
     while True:
-        snapshot = reader.snapshot(run_id)
-        if snapshot.state in (RunState.COMPLETE, RunState.PARTIAL):
-            answer = snapshot.answer
-            text = given(answer) if isinstance(answer, StepResult) and not answer.has_value else snapshot.text
-            return NamedOutput(text=text, has_value=snapshot.has_value, value=snapshot.value, attached_run=run_id)
+        snapshot = reader.snapshot(item.attached_run)
+        if item.step is not None:
+            result = _step(source, snapshot, item.step)
+            if result is not None and result.state is StepState.COMPLETE:
+                return Attachment(_output(source, result))
+            if result is not None or snapshot.ended:
+                raise AttachedFailed(_said(f"Step {item.step} of the attached run {snapshot.name}", result or snapshot))
+        elif snapshot.state in (RunState.COMPLETE, RunState.PARTIAL):
+            return Attachment(_whole(source, snapshot, snapshot.answer), _named(source, snapshot, item.outputs))
         if snapshot.ended:
-            said = f": {snapshot.error}" if snapshot.error else ""
-            raise AttachedFailed(f"The attached run {snapshot.name} ended as {snapshot.state or 'unreadable'}{said}")
+            raise AttachedFailed(_said(f"The attached run {snapshot.name}", snapshot))
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(ending.wait(), POLL_S)
             return None
+
+
+def _said(what: str, ended: Snapshot | StepResult) -> str:
+    return f"{what} ended as {ended.state or 'unreadable'}{f': {ended.error}' if ended.error else ''}"
+
+
+def _named(source: RunPaths, snapshot: Snapshot, names: Iterable[str]) -> dict[str, NamedOutput]:
+    result = snapshot.result
+    if result is None:
+        return {}
+    there = {name: result.outputs[name] for name in names if name in result.outputs}
+    steps = {step.index: step for step in result.steps}
+    return {
+        name: _whole(source, snapshot, output if output.step is None else steps.get(output.step))
+        for name, output in there.items()
+    }
+
+
+def _whole(source: RunPaths, snapshot: Snapshot, answer: StepResult | NamedOutput | None) -> NamedOutput:
+    """Return an output as a value of this chain. What the run's result holds cut is read from the step's own record."""
+    if isinstance(answer, StepResult):
+        whole = _step(source, snapshot, answer.index) if answer.cut else answer
+        return _output(source, whole or answer)
+    if answer is None:
+        return NamedOutput(attached_run=source.root.name)
+    return answer.model_copy(update={"step": None, "attached_run": source.root.name})
+
+
+def _output(source: RunPaths, result: StepResult) -> NamedOutput:
+    run_id = source.root.name
+    return NamedOutput(text=given(result), has_value=result.has_value, value=result.value, attached_run=run_id)
+
+
+def _step(source: RunPaths, snapshot: Snapshot, step: int) -> StepResult | None:
+    """Return how a step ended, from its own record, which is there while its run goes on; None if it has not."""
+    with contextlib.suppress(Unreadable):
+        return read_document(source.step(step) / "result.json", StepRecord, source.root.name).result
+    steps = snapshot.result.steps if snapshot.result is not None else ()
+    return next((one for one in steps if one.index == step), None)

@@ -75,12 +75,13 @@ class Before:
             return self._taken[index].step if self.said_to(index) is not None else None
         return None if self._plan.resumes is None else self._plan.resumes.step
 
-    def history(self, index: int) -> Path | None:
-        """Return the session that a step goes on from."""
-        if self._chain is not None:
-            return self._paths.step(index) / BEFORE if self.said_to(index) is not None else None
-        number = self.number(index)
-        return None if self._source is None or number is None else self._source.step(number) / SESSION
+    def history(self, step: StepPlan) -> Path | None:
+        """Return the session that a step goes on from: of the run before, else the one it was planned with."""
+        number = self.number(step.index)
+        if self._source is not None and number is not None:
+            mine = self._chain is not None
+            return self._paths.step(step.index) / BEFORE if mine else self._source.step(number) / SESSION
+        return None if step.session is None else self._paths.session(step.session.sha256)
 
     def result(self, index: int) -> StepResult:
         """Return what a step that stands came to, with all that it left beside its result; nothing is paid again.

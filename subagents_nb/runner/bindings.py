@@ -19,6 +19,7 @@ class Bindings:
         self._plan = plan
         self._result_of = result_of
         self.outputs: dict[str, NamedOutput] = {}
+        self.attached: dict[str, NamedOutput] = {}  # those of the run that the chain began with
         self.answer: NamedOutput | None = None
 
     def became(self, name: str | None, output: NamedOutput) -> None:
@@ -54,7 +55,7 @@ class Bindings:
 
     def text_of(self, name: str) -> str:
         """Return the text of a named output; one whose step fell short is empty."""
-        output = self.outputs.get(name)
+        output = self.outputs.get(name) or self.attached.get(name)
         return "" if output is None else self._text(output)
 
     def value_of(self, name: str) -> Any:
@@ -63,7 +64,7 @@ class Bindings:
         Raises:
             ValueError: it came to nothing, or to text.
         """
-        output = self.outputs.get(name)
+        output = self.outputs.get(name) or self.attached.get(name)
         if output is None:
             raise ValueError(f"its source {name!r} came to nothing")
         result = output if output.step is None else self._result_of(output.step)

@@ -19,7 +19,7 @@ class Crew:
         self,
         shop: Workshop,
         *,
-        history: Callable[[int], Path | None] = lambda _: None,
+        history: Callable[[StepPlan], Path | None] = lambda _: None,
         limited: Callable[[StepPlan], StepPlan] = lambda step: step,
     ) -> None:
         self._shop = shop
@@ -34,7 +34,7 @@ class Crew:
     def add(self, steps: tuple[StepPlan, ...]) -> None:
         """Take steps in; those of the plan come first, each later one has the next number."""
         for step in steps:
-            work = StepWork(self._limited(step), self._shop, history=self._history(step.index))
+            work = StepWork(self._limited(step), self._shop, history=self._history(step))
             with self._guard:
                 self._works[step.index] = work
                 self.next_index = max(self.next_index, step.index + 1)

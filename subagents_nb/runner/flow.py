@@ -18,7 +18,7 @@ from subagents_nb.domain.stages import Stage, stage_of
 from subagents_nb.domain.states import RunState, StepState
 from subagents_nb.errors import RequestError, StoreError
 from subagents_nb.runner.appended import AT_ITS_END, Appendices
-from subagents_nb.runner.attached import AttachedFailed, attached_output
+from subagents_nb.runner.attached import AttachedFailed, attached
 from subagents_nb.runner.before import Before
 from subagents_nb.runner.bindings import Bindings
 from subagents_nb.runner.causes import FROM_WITHIN, Cause
@@ -204,13 +204,14 @@ class Flow:
         place, journal = self._place, self._shop.journal
         journal.stages(lambda stages: stages.set(place, StepState.RUNNING))
         try:
-            output = await attached_output(self._shop.writer.paths, item.attached_run, self._ending)
+            found = await attached(self._shop.writer.paths, item, self._ending)
         except AttachedFailed as error:
             self._stage_failed(place, str(error))
             raise ChainBroken(FlowEnd(RunState.FAILED, "attached", str(error))) from error
-        if output is not None:
+        if found is not None:
             journal.stages(lambda stages: stages.set(place, StepState.COMPLETE))
-            self.bindings.became(item.output_name, output)
+            self.bindings.attached = found.outputs
+            self.bindings.became(item.output_name, found.answer)
 
     async def _together(
         self,

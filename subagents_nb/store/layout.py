@@ -115,6 +115,10 @@ class RunPaths:
     def err(self) -> Path:
         return self.root / "runner.err"
 
+    def session(self, sha256: str) -> Path:
+        """The copy of a conversation of another run that a step goes on from."""
+        return self.root / "sessions" / f"{sha256}.json"
+
     def step(self, index: int) -> Path:
         return self.root / "steps" / str(index)
 

@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
@@ -45,6 +46,7 @@ def create_run(
     recovery: RecoveryRecord,
     *,
     inputs: Sequence[Content] = (),
+    sessions: Mapping[str, bytes] = MappingProxyType({}),
     disk: Disk = DISK,
     launching: bool = False,
 ) -> RunWriter:
@@ -69,6 +71,10 @@ def create_run(
             for step in plan.steps:
                 disk.make_dir(paths.step(step.index))
             write_inputs(paths, inputs, disk=disk)
+            for sha256, data in sessions.items():
+                with contextlib.suppress(FileExistsError):
+                    disk.make_dir(paths.session(sha256).parent)
+                disk.create_once(paths.session(sha256), data, durable=False)
             # The first status follows at once and makes these names durable with its own.
             disk.create_once(paths.plan, encode(plan), entry=False)
             disk.create_once(paths.recovery, encode(recovery), durable=False, entry=False)

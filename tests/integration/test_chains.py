@@ -141,7 +141,7 @@ def test_a_chain_that_was_interrupted_is_resumed_as_a_chain_with_its_items_and_w
     (folder / "waits.json").write_text('[{"text": "done"}]')
     run.interrupt()
     assert run.wait(20) and run.state == "paused"
-    with pytest.raises(RequestError, match=r"is paused; nobody hears it\. Resume it: run\.resume\(text\), then append"):
+    with pytest.raises(RequestError, match=r"is paused already; .* append to\. Resume it first: run\.resume\(text\)"):
         run.append(step("scout", "more"))
     with pytest.raises(LaunchRefused, match=r"step 1 \(attached run\): .* is paused: resume it, and attach to the run"):
         launch(chain(run, step("scout", "{previous}")), model=ECHO)

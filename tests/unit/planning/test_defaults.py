@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import make_plan, make_status
+from support import make_plan, make_status, make_step
 
 from subagents_nb.domain.defaults import LaunchDefaults
-from subagents_nb.domain.plan import Draft, LaunchPlan, StepItem
+from subagents_nb.domain.plan import AttachedItem, Draft, LaunchPlan, StepItem
 from subagents_nb.domain.settings import Settings
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.launching.appending import plan_appendix
@@ -78,3 +78,14 @@ def test_defaults_are_no_part_of_the_contract() -> None:
     plan = launched(step("scout", "a", model="scripted:echo"), max_requests=50)
     other = launched(step("scout", "a", model="scripted:echo"))
     assert plan.digest == other.digest and plan.defaults != other.defaults
+
+
+def test_what_an_attached_run_may_say_since_is_bound_only_where_it_is_said() -> None:
+    """Digests of older plans stay what they were."""
+
+    def bound(**said: Any) -> str:
+        item = AttachedItem(attached_run=make_plan(2).run_id, **said)
+        return Draft(cwd="/tmp", mode="chain", steps=(make_step(),), items=(item, StepItem(step=0))).digest
+
+    assert bound() == "ffc503c07faf4bf33cd3e5644c05e10e042767d95286a87359135fcd71876326"
+    assert len({bound(), bound(step=0), bound(outputs=("a",))}) == 3
