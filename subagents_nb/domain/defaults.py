@@ -27,7 +27,7 @@ class LaunchDefaults(Value):
     def of(cls, asked: Mapping[str, Any], settings: Settings, *, fallback: str | None) -> LaunchDefaults:
         """Return those of a launch; `fallback` is the model of a step for which nobody names one."""
         given = {name: value for name, value in asked.items() if name in ASKED and value is not None}
-        own = settings.model_dump(mode="json", include={*_SETTINGS, *_MAY_BE_UNSET}, exclude_none=True)
+        own = settings.model_dump(mode="json", include=set(_SETTINGS), exclude_none=True)
         return cls(asked=given, settings=own | ({"default_model": fallback} if fallback else {}))
 
     def settings_of(self, now: Settings) -> Settings:

@@ -20,6 +20,14 @@ class Taken(Value):
     timeout_s: float | None = None
 
 
+class SessionPlan(Value):
+    """A conversation of another run that a step goes on from; its copy lies with the run, named by its hash."""
+
+    run_id: str
+    step: int
+    sha256: str
+
+
 class GoingOn(Value):
     """A chain that goes on as a whole. Items behind the last of `stages` begin as planned."""
 

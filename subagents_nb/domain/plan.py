@@ -15,7 +15,7 @@ from subagents_nb.domain.defaults import LaunchDefaults
 from subagents_nb.domain.experiments import ExperimentPart
 from subagents_nb.domain.flow import Chain, OnFailure
 from subagents_nb.domain.given import Real, Time, Whole
-from subagents_nb.domain.goingon import GoingOn
+from subagents_nb.domain.goingon import GoingOn, SessionPlan
 from subagents_nb.domain.ids import short_id
 from subagents_nb.domain.inputs import InputRecord
 from subagents_nb.domain.models import ModelChoice
@@ -81,14 +81,6 @@ class OutputPlan(Value):
     path: str  # relative to the run's directory, never out of it
     mode: Literal["inline", "file-only"] = "inline"
     explicit: bool = True  # asked for at the launch, not by the agent's file
-
-
-class SessionPlan(Value):
-    """A conversation of another run that a step goes on from; its copy lies with the run, named by its hash."""
-
-    run_id: str
-    step: int
-    sha256: str
 
 
 class StepPlan(Value):
@@ -376,7 +368,7 @@ def outputs_of(steps: Iterable[StepPlan], items: Sequence[PlanItem]) -> tuple[st
     named = [(step, "") for step in steps]
     named += [(one.template, f"dynamic-{at}/*/") for at, one in enumerate(items, 1) if isinstance(one, FanOutItem)]
     found = (
-        f"{folder}{step.output.path}"
+        f"{step.cwd}/{folder}{step.output.path}" if step.cwd else f"{folder}{step.output.path}"
         for step, folder in named
         if step.output is not None and step.output.explicit and step.worktree is None
     )

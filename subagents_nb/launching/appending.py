@@ -17,7 +17,7 @@ from subagents_nb.errors import LaunchRefused, RequestError, StoreError
 from subagents_nb.launching import asking
 from subagents_nb.launching.claiming import claiming
 from subagents_nb.launching.facts import gather_facts
-from subagents_nb.launching.flows import models_of
+from subagents_nb.launching.flows import folders_of, models_of
 from subagents_nb.launching.gitfacts import worktrees_of
 from subagents_nb.launching.named import names_of
 from subagents_nb.launching.prices import price_problems
@@ -73,7 +73,13 @@ def plan_appendix(flow: Chain, plan: LaunchPlan, snapshot: Snapshot) -> Appendix
         AppendRefused: with every reason found.
     """
     request = LaunchRequest.model_validate({"task": plan.task, "cwd": plan.cwd, "flow": flow, **_asked(plan)})
-    facts = gather_facts(plan.cwd, environ=os.environ, models=models_of(request), worktrees=worktrees_of(request))
+    facts = gather_facts(
+        plan.cwd,
+        environ=os.environ,
+        models=models_of(request),
+        worktrees=worktrees_of(request),
+        folders=folders_of(request),
+    )
     if facts.cwd_problem is not None:
         raise AppendRefused([facts.cwd_problem])
     # A run that a chain would begin with is refused in any later place.

@@ -14,6 +14,7 @@ from subagents_nb.catalog import project_context, project_root
 from subagents_nb.catalog.places import shown_folder
 from subagents_nb.catalog.trust import is_trusted
 from subagents_nb.domain.scripts import BUILTIN_SCRIPTS, SCRIPT_FOLDER
+from subagents_nb.launching.folders import folder_below
 from subagents_nb.launching.gitfacts import gather_git_facts
 from subagents_nb.planning import Facts
 from subagents_nb.store.layout import default_home
@@ -27,10 +28,12 @@ def gather_facts(
     environ: Mapping[str, str],
     models: Sequence[str | None] = (),
     worktrees: Sequence[Any] = (),
+    folders: Sequence[str] = (),
 ) -> Facts:
     """Return the facts of a launch from `cwd`. `models` are those it names, for what is to be looked up of each.
 
-    `worktrees` is what it asks of worktrees; git is looked at only if it asks anything.
+    `worktrees` is what it asks of worktrees; git is looked at only if it asks anything. `folders` are those that its
+    steps shall work in.
 
     Never raises: what can't be looked up is a fact too.
     """
@@ -59,6 +62,7 @@ def gather_facts(
         project=shown_folder(project) if project is not None else "",
         trusted=project is not None and is_trusted(project),
         git=gather_git_facts(absolute, worktrees) if worktrees and problem is None else None,
+        folders={asked: folder_below(absolute, asked) for asked in folders} if problem is None else {},
     )
 
 

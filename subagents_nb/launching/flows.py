@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -198,6 +198,24 @@ def models_of(request: LaunchRequest) -> tuple[str | None, ...]:
         elif isinstance(item, Expand):
             found.append(item.each.model)
     return tuple(dict.fromkeys(found))
+
+
+def folders_of(request: LaunchRequest) -> tuple[str, ...]:
+    """Return the folders that steps of a request shall work in."""
+    found = (step.cwd for step in steps_of(request) if step.cwd is not None)
+    return tuple(dict.fromkeys(found))
+
+
+def steps_of(request: LaunchRequest) -> Iterator[Step]:
+    """Yield the steps of a request, those that its fan-outs repeat included."""
+    for item in request.flow.items if request.flow is not None else ():
+        match item:
+            case Step():
+                yield item
+            case Parallel():
+                yield from item.steps
+            case Expand():
+                yield item.each
 
 
 def _session(given: str | Controls | RunStep | None) -> str | None:

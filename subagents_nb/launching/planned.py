@@ -20,7 +20,7 @@ from subagents_nb.domain.words import parse_duration
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError
 from subagents_nb.launching.asked import Asked, somewhere
 from subagents_nb.launching.facts import gather_facts
-from subagents_nb.launching.flows import models_of
+from subagents_nb.launching.flows import folders_of, models_of
 from subagents_nb.launching.gitfacts import worktrees_of
 from subagents_nb.launching.prices import price_problems
 from subagents_nb.launching.references import looked_up
@@ -54,7 +54,13 @@ def plan_launch(asked: Asked) -> Planned:
         LaunchRefused: its settings can't be used.
     """
     request, referred = looked_up(asked.request)
-    facts = gather_facts(request.cwd, environ=os.environ, models=models_of(request), worktrees=worktrees_of(request))
+    facts = gather_facts(
+        request.cwd,
+        environ=os.environ,
+        models=models_of(request),
+        worktrees=worktrees_of(request),
+        folders=folders_of(request),
+    )
     facts = facts.model_copy(update=referred)
     base = Path(facts.cwd) if facts.cwd_problem is None else somewhere()
     try:

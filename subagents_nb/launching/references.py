@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from subagents_nb.domain.control import AppendedItems
-from subagents_nb.domain.flow import Attached, Expand, Parallel, Step
+from subagents_nb.domain.flow import Attached
 from subagents_nb.domain.plan import AttachedItem, FanOutItem, GroupItem, LaunchPlan, LaunchRequest, StepItem
 from subagents_nb.domain.records import StepResult
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import RunState, StepState
 from subagents_nb.errors import RequestError, StoreError, Unreadable
+from subagents_nb.launching.flows import steps_of
 from subagents_nb.launching.named import names_of
 from subagents_nb.launching.sessions import read_session
 from subagents_nb.launching.whence import meant_run
@@ -30,7 +30,9 @@ _AT_WORK = (StepState.PENDING, StepState.RUNNING)
 
 def looked_up(request: LaunchRequest) -> tuple[LaunchRequest, dict[str, Any]]:
     """Return a request with the id of the run that its chain begins with, and the facts of all that it refers to."""
-    facts: dict[str, Any] = {"sessions": {text: _session(text) for text in dict.fromkeys(_sessions_of(request))}}
+    facts: dict[str, Any] = {
+        "sessions": {text: _session(text) for text in dict.fromkeys(one.session for one in steps_of(request)) if text}
+    }
     flow = request.flow
     first = flow.items[0] if flow is not None and flow.items else None
     if flow is None or not isinstance(first, Attached):
@@ -110,20 +112,6 @@ def _no_step(snapshot: Snapshot, step: int) -> str | None:
 
 
 # --- sessions ---
-
-
-def _sessions_of(request: LaunchRequest) -> Iterator[str]:
-    for item in request.flow.items if request.flow is not None else ():
-        match item:
-            case Step():
-                steps: tuple[Step, ...] = (item,)
-            case Parallel():
-                steps = item.steps
-            case Expand():
-                steps = (item.each,)
-            case Attached():
-                steps = ()
-        yield from (step.session for step in steps if step.session is not None)
 
 
 def _session(asked: str) -> SessionFact:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import Any
 
 from pydantic import Field
@@ -30,6 +31,13 @@ class GitFacts(Value):
     roots: dict[str, GitPlace] = Field(default_factory=dict)  # by what was asked for; "" stands for the place beside
 
 
+class FolderFact(Value):
+    """A folder that a step shall work in: where it really lies below the working directory, or why it can't."""
+
+    path: str = ""  # empty: it is the working directory itself
+    problem: str | None = None
+
+
 class SessionFact(Value):
     """A conversation that was asked for: whose it is and what it hashes to, or why it can't be gone on from."""
 
@@ -55,5 +63,15 @@ class Facts(Value):
     attached_problem: str | None = None  # why a chain can't begin with the run that it names
     attached_schema: dict[str, Any] | None = None  # of the answer of a run that a chain begins with
     attached_outputs: dict[str, dict[str, Any] | None] = Field(default_factory=dict)  # those of it that have names
+    folders: dict[str, FolderFact] = Field(default_factory=dict)  # by what was asked for
     sessions: dict[str, SessionFact] = Field(default_factory=dict)  # by what was asked for
     git: GitFacts | None = None  # None: no step asks for a worktree
+
+    def inside(self, folder: str | None) -> Facts:
+        """Return the facts for a step that works in a folder of the working directory."""
+        if not folder:
+            return self
+        store = self.store
+        within = store is not None and store.startswith(f"{folder}/")
+        below = store[len(folder) + 1 :] if store is not None and within else None
+        return self.model_copy(update={"cwd": posixpath.join(self.cwd, folder), "store": below})

@@ -8,13 +8,14 @@ from typing import Self
 from subagents_nb.catalog import AmbiguousAgent, BrokenAgent, UnknownAgent, resolve
 from subagents_nb.domain.agent import KNOWN_TOOLS, THINKING_LEVELS, AgentCatalog, AgentDefinition, Thinking
 from subagents_nb.domain.flow import Step
+from subagents_nb.domain.goingon import SessionPlan
 from subagents_nb.domain.models import ModelChoice, UnknownModel, choose_model, extra_for
-from subagents_nb.domain.plan import LaunchRequest, SessionPlan, StepPlan, label_of
+from subagents_nb.domain.plan import LaunchRequest, StepPlan, label_of
 from subagents_nb.domain.settings import Settings
 from subagents_nb.domain.words import parse_duration
 from subagents_nb.planning.acceptance import plan_acceptance
 from subagents_nb.planning.budgets import plan_tool_budget
-from subagents_nb.planning.facts import Facts, SessionFact
+from subagents_nb.planning.facts import Facts, FolderFact, SessionFact
 from subagents_nb.planning.outputs import plan_output, plan_progress, plan_reads
 from subagents_nb.planning.prompt import system_prompt
 from subagents_nb.planning.schema import schema_problem
@@ -86,11 +87,12 @@ def plan_step(
     tool_budget = plan_tool_budget(
         asked.tool_budget if asked.tool_budget is not None else request.tool_budget, judged, reasons
     )
-    output = plan_output(asked, judged, facts, reasons, namespace=namespace)
+    folder = _folder(asked.cwd, facts, reasons)
+    output = plan_output(asked, judged, facts.inside(folder), reasons, namespace=namespace)
     acceptance = plan_acceptance(asked, judged, reasons)
     reviewer = _reviewer(acceptance.review.agent, ground, reasons) if acceptance and acceptance.review else None
     worktree = plan_worktree(asked.worktree, facts, reasons)
-    reads = plan_reads(asked, judged, facts, reasons)
+    reads = plan_reads(asked, judged, facts.inside(folder), reasons)
     progress = plan_progress(asked, judged, reasons)
     session = _session(asked.session, facts, reasons)
     if agent is None or model is None:
@@ -133,6 +135,7 @@ def plan_step(
         reviewer=reviewer,
         tool_budget=tool_budget,
         worktree=worktree,
+        cwd=folder,
         session=session,
     )
 
@@ -145,6 +148,15 @@ def _with_defaults(agent: AgentDefinition, asked: Step, settings: Settings) -> A
     unsaid = {name: getattr(settings, name) for name in names if getattr(agent, name) is None}
     given = {name: value for name, value in unsaid.items() if value is not None}
     return agent.model_copy(update=given) if given else agent
+
+
+def _folder(asked: str | None, facts: Facts, reasons: list[str]) -> str | None:
+    if asked is None:
+        return None
+    found = facts.folders.get(asked) or FolderFact(problem=f"there is no folder {asked!r}")
+    if found.problem is not None:
+        reasons.append(f"cwd: {found.problem}")
+    return found.path or None
 
 
 def _session(asked: str | None, facts: Facts, reasons: list[str]) -> SessionPlan | None:

@@ -34,6 +34,7 @@ from subagents_nb.runner.redacting import Clean
 from subagents_nb.runner.startup import Channel, may_begin
 from subagents_nb.runner.stdio import forgive
 from subagents_nb.runner.tracking import KeptReads, ReadRecorder
+from subagents_nb.runner.tracking.folders import FolderReads
 from subagents_nb.runner.work import Workshop
 from subagents_nb.runner.worktrees import Worktrees
 from subagents_nb.store.childlog import ChildLog
@@ -90,7 +91,7 @@ class Runner:
         first = read_document(paths.status, RunStatus, plan.run_id)
         cwd = Path(plan.cwd)
         left = LeftFiles(StoreHome(paths.root.parents[1]), cwd, plan.run_id)
-        reads = ReadRecorder(cwd, skip=_kept_by_others(plan, paths), left=left)
+        reads = FolderReads(ReadRecorder(cwd, skip=_kept_by_others(plan, paths), left=left), cwd)
         self._journal = Journal(self._writer, plan, first, clock, reads=reads.log)
         self._limits = LiveLimits(plan, lambda: self._journal.usage)
         self._before = Before(plan, paths, disk=disk)

@@ -15,6 +15,7 @@ from subagents_nb.domain.events import Noticed
 from subagents_nb.domain.plan import StepPlan
 from subagents_nb.domain.records import SavedOutput
 from subagents_nb.runner.confined import Seen, create, look, replace
+from subagents_nb.runner.folders import from_root
 from subagents_nb.store.opener import chunks, open_below
 
 SHOWN_BYTES = 200 * 1024
@@ -55,7 +56,9 @@ class OutputFile:
         self._place = ""
         self._root, self._path = place_of(step, cwd, own)
         self._alone = self._root == own or step.worktree is not None  # nobody else writes there
-        self._shown = str(self._root / self._path) if self._root == own else self._path
+        # Later steps may work elsewhere: for them it stands from the run's directory.
+        self._named = from_root(self._path, step.cwd)
+        self._shown = str(self._root / self._path) if self._root == own else self._named
         if step.output is not None:
             try:
                 if self._root == own:
@@ -186,7 +189,7 @@ class OutputFile:
     def _saved(self, size: int, lines: int | None, by: Literal["step", "runner"]) -> SavedOutput:
         plan, kept = self._step.output, self._root == self._own
         return SavedOutput(
-            path=f"{FILES}/{self._path}" if kept else self._path,
+            path=f"{FILES}/{self._path}" if kept else self._named,
             place="run" if kept else "workspace",
             bytes=size,
             lines=lines,

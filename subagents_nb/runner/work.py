@@ -38,6 +38,7 @@ from subagents_nb.runner.engines.base import CancelTool, Desk
 from subagents_nb.runner.engines.choose import engine_for
 from subagents_nb.runner.engines.kernel.tool import PythonTool, Surroundings
 from subagents_nb.runner.engines.session import begin_session
+from subagents_nb.runner.folders import folder_of, seen_from_root
 from subagents_nb.runner.inbox import RunInbox
 from subagents_nb.runner.inputs import given_inputs, inputs_environ
 from subagents_nb.runner.journal import Journal
@@ -46,6 +47,7 @@ from subagents_nb.runner.outputs import FILES, OutputFile
 from subagents_nb.runner.questions import Questions
 from subagents_nb.runner.reviewing import review
 from subagents_nb.runner.tracking import ReadRecorder
+from subagents_nb.runner.tracking.folders import FolderReads
 from subagents_nb.runner.worktrees import Worktrees
 from subagents_nb.store.disk import Disk
 from subagents_nb.store.writer import RunWriter
@@ -68,7 +70,7 @@ class Workshop:
     limits: LiveLimits
     questions: Questions
     worktrees: Worktrees
-    reads: ReadRecorder = field(default_factory=ReadRecorder)
+    reads: FolderReads = field(default_factory=lambda: FolderReads(ReadRecorder(), Path()))
     keep_reads: Callable[[], None] = lambda: None
     artifacts: ArtifactKeeper | None = None  # None: nothing is kept, and no step has a kernel
 
@@ -212,17 +214,18 @@ class StepWork:
 
     async def _work(self, task: Callable[[str], str], said: str | None, clock: WorkClock) -> StepResult:
         step, shop = self.step, self._shop
-        cwd = Path(shop.plan.cwd)
+        root = Path(shop.plan.cwd)
         if step.worktree is not None:
-            cwd = await shop.worktrees.prepare(step, label=step.title)
-        filled = task(str(cwd))
+            root = await shop.worktrees.prepare(step, label=step.title)
+        cwd = folder_of(step, root)
+        filled = task(str(root))
         told = filled if said is None else said
         self._task = lambda: told
-        return await self._converse(filled, said, cwd, clock)
+        return await self._converse(filled, said, root, cwd, clock)
 
-    async def _converse(self, task: str, said: str | None, cwd: Path, clock: WorkClock) -> StepResult:
+    async def _converse(self, task: str, said: str | None, root: Path, cwd: Path, clock: WorkClock) -> StepResult:
         step, journal = self.step, self._shop.journal
-        desk = self._desk(cwd, clock)
+        desk = self._desk(root, cwd, clock)
         self._output = output = OutputFile(step, cwd, own=desk.files, report=desk.report)
         self._declare(desk)
         asked = task if said is None else f"{task}\n\n{said}"
@@ -253,8 +256,8 @@ class StepWork:
         saved, text = output.keep(result.text, whole=outcome.text if result.text_file else None)
         result = result.model_copy(update={"text": text, "saved": saved, "acceptance": ledger})
         if saved is not None and saved.error is None:
-            if saved.place == "workspace":
-                desk.reads.keep(saved.path)
+            if saved.place == "workspace" and step.output is not None:
+                desk.reads.keep(step.output.path)
             result = result.model_copy(update={"text_file": None})  # the whole is in the output file
         if result.text_file is not None and self._shop.plan.is_flow:
             said = f"Its answer has {len(outcome.text):,} characters; later steps are given the first {TEXT_CHARS:,}."
@@ -271,7 +274,7 @@ class StepWork:
         said = await review(reviewer, task, desk, StepLimits(self._shop.limits, reviewer), so_far=so_far)
         return said.model_copy(update={"reasons": tuple(map(self._shop.journal.clean.preview, said.reasons))})
 
-    def _desk(self, cwd: Path, clock: WorkClock) -> Desk:
+    def _desk(self, root: Path, cwd: Path, clock: WorkClock) -> Desk:
         step, shop = self.step, self._shop
 
         async def ask(text: str, choices: Sequence[str] = (), *, call_id: str = "") -> str:
@@ -279,7 +282,7 @@ class StepWork:
                 return await shop.questions.ask(text, choices, step=step.index, call_id=call_id)
 
         # In a worktree of its own a step sees and changes nothing of the workspace but what its contract binds.
-        reads = shop.reads if step.worktree is None else ReadRecorder()
+        reads = shop.reads.of(step.cwd) if step.worktree is None else ReadRecorder()
 
         def report(event: EngineEvent) -> None:
             if isinstance(event, FileChanged):
@@ -290,7 +293,7 @@ class StepWork:
                 reads.changed_meanwhile(event.path)
                 if self._output is not None:
                     self._output.changed_meanwhile(event.path)
-            shop.journal.report(step.index, event)
+            shop.journal.report(step.index, seen_from_root(event, step.cwd))
             if isinstance(event, ToolEnded | ModelAsked | FileChanged | ChangedMeanwhile):
                 shop.keep_reads()
 
@@ -316,6 +319,7 @@ class StepWork:
             files=shop.writer.paths.root / FILES,
             python=python,
             cwd=cwd,
+            workspace=root,
             step_dir=shop.writer.paths.step(step.index),
             store_home=shop.writer.paths.root.parents[1],
             environ=os.environ,

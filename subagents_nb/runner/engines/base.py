@@ -128,6 +128,7 @@ class Desk:
     store_home: Path  # where the shared embedded model server keeps its address
     environ: Mapping[str, str]  # the runner's own variables: provider keys are read from here
     tool_environ: Mapping[str, str] = field(default_factory=dict)  # what tools' processes may see: no keys
+    workspace: Path | None = None  # the run's directory or worktree, where `cwd` is a folder in it
     history: Path | None = None  # the session of an earlier run, to go on from; read, never written
     inbox: Inbox = field(default_factory=EmptyInbox)
     limits: Limits = field(default_factory=FixedLimits)

@@ -34,7 +34,7 @@ class ScriptedEngine:
         """
         name = step.model.name
         _note_script(name, desk)
-        script = None if name in BUILTIN_SCRIPTS else read_script(name, desk.cwd)
+        script = None if name in BUILTIN_SCRIPTS else read_script(name, desk.workspace or desk.cwd)
         _note_script(name, desk)  # again: were it another one by now, nobody could say which one was played
         player = Player(step, desk, await Transcript.after(desk.history))
         try:
@@ -54,6 +54,10 @@ class ScriptedEngine:
 
 
 def _note_script(name: str, desk: Desk) -> None:
+    if desk.workspace not in (None, desk.cwd):
+        if name not in BUILTIN_SCRIPTS:
+            desk.reads.untracked("its script lies outside of its folder")
+        return
     for place in script_paths(name):
         desk.reads.file(place)
 

@@ -31,8 +31,16 @@ class ReadRecorder:
     A hash is taken before and after a tool read, and noted only if both are the same: so it is of what the tool saw.
     """
 
-    def __init__(self, root: Path | None = None, *, skip: Iterable[str] = (), left: LeftFiles | None = None) -> None:
+    def __init__(
+        self,
+        root: Path | None = None,
+        *,
+        skip: Iterable[str] = (),
+        left: LeftFiles | None = None,
+        above: str = "",
+    ) -> None:
         self._root = root
+        self._above = above  # the way to it from the run's directory, from which names are hashed
         self._store = left  # remembers for later runs what this one leaves
         self._skip = frozenset(skip)  # not watched: what others keep writing there
         self._guard = threading.RLock()
@@ -302,14 +310,15 @@ class ReadRecorder:
         if self._root is None:
             return None
         with self._guard:
-            own = own_names(self._own)
+            own = own_names(os.path.join(self._above, one) for one in self._own)
             files = tuple(FileRead(path=p, sha256=h) for p, h in sorted(self._files.items()) if p not in self._own)
             if len(files) > MAX_FILES:
                 self.untracked(f"it read more than {MAX_FILES:,} files")
                 files = ()
             names = tuple(
-                NamesRead(path=path, pattern=pattern, include=include, sha256=names_sha256(seen, own))
+                NamesRead(path=path, pattern=pattern, include=include, sha256=names_sha256(whole, own))
                 for (path, pattern, include), seen in sorted(self._names.items())
+                for whole in [[os.path.join(self._above, one) for one in seen]]
             )
             return ReadLog(
                 files=files,
