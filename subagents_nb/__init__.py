@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         settings,
         step,
     )
+    from subagents_nb.launching.events import on_event
 
 _HOMES = {
     "Preflight": "subagents_nb.launching",
@@ -49,6 +50,7 @@ _HOMES = {
     "export": "subagents_nb.exporters",
     "frame": "subagents_nb.experiments",
     "launch": "subagents_nb.launching",
+    "on_event": "subagents_nb.launching.events",
     "parallel": "subagents_nb.launching",
     "preflight": "subagents_nb.launching",
     "register_agent": "subagents_nb.catalog",
@@ -74,6 +76,7 @@ __all__ = [
     "frame",
     "launch",
     "load_ipython_extension",
+    "on_event",
     "parallel",
     "preflight",
     "register_agent",

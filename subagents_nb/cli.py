@@ -46,8 +46,10 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     listing = commands.add_parser("list", help="list runs, newest first")
-    listing.add_argument("--state", help="only runs in this state, or `live`")
+    listing.add_argument("--state", help="only runs in this state, `live`, or `asking`")
     listing.add_argument("-n", type=int, default=20, metavar="NUMBER", help="at most so many ended runs (20)")
+    listing.add_argument("--notebook", metavar="FILE", help="only runs of this notebook, as it was named at the launch")
+    listing.add_argument("--cell", metavar="ID", help="only runs of the cell with this id")
     listing.set_defaults(command=_list)
 
     _of_run(commands, "status", _status, "show one run: how it stands and what it came to")
@@ -57,7 +59,10 @@ def _parser() -> argparse.ArgumentParser:
     waiting.add_argument("--timeout", metavar="TIME", help="wait at most so long; the runs go on")
     waiting.set_defaults(command=_wait)
 
-    stop = _of_run(commands, "stop", _stop, "stop a run; what it wrote is kept")
+    stop = commands.add_parser("stop", help="stop runs; what they wrote is kept")
+    stop.add_argument("run", nargs="*", help="ids, names, or at least 8 characters of an id")
+    stop.add_argument("--all", action="store_true", help="all that are live")
+    stop.set_defaults(command=_stop)
     interrupt = _of_run(commands, "interrupt", _interrupt, "pause a run; `resume` goes on from it")
     for ending in (stop, interrupt):
         ending.add_argument("--reason", default="", help="why, for the record")
@@ -167,7 +172,8 @@ def _list(options: argparse.Namespace) -> int:
     from subagents_nb import launching
     from subagents_nb.notebook.lists import runs_text
 
-    say(runs_text(launching.runs(state=options.state, limit=options.n)))
+    found = launching.runs(state=options.state, limit=options.n, notebook=options.notebook, cell=options.cell)
+    say(runs_text(found))
     return 0
 
 
@@ -199,16 +205,23 @@ def _wait(options: argparse.Namespace) -> int:
 
 def _stop(options: argparse.Namespace) -> int:
     from subagents_nb import launching
+    from subagents_nb.errors import RequestError
+    from subagents_nb.launching.selecting import runs_of
     from subagents_nb.notebook.view import text_line
 
-    run = launching.attach(options.run)
-    run.stop(options.reason, step=options.step, asked_by=ASKED_BY)
-    if options.step is not None:
-        say(f"{run.name}: step {options.step} is asked to stop; the others go on.")
+    if bool(options.run) == options.all:
+        raise RequestError("Say which run to stop, or --all for all that are live.")
+    if options.step is not None and len(options.run) != 1:
+        raise RequestError("--step is of one run.")
+    chosen = runs_of(options.run) if options.run else list(launching.runs(state="live"))
+    asked = [run for run in chosen if run.stop(options.reason, step=options.step, asked_by=ASKED_BY)]
+    if options.step is not None and asked:
+        say(f"{asked[0].name}: step {options.step} is asked to stop; the others go on.")
         return 0
-    ended = run.wait(10.0)
-    say(text_line(run.status))
-    return 0 if ended else 1
+    ended = [run.wait(10.0) for run in asked]
+    for run in chosen:
+        say(text_line(run.status))
+    return 0 if all(ended) else 1
 
 
 def _steer(options: argparse.Namespace) -> int:

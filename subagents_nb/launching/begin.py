@@ -97,6 +97,8 @@ def _begin(
         if place is not None:
             os.close(place)
         raise LaunchError(f"The run can't go on from this session: it is being gone on from by {held}.")
+    if place is None:
+        draft = draft.model_copy(update={"notes": (*draft.notes, _full_house(home, limit))})
     variables = runner_environ(os.environ if environ is None else environ)
     plan = draft.to_plan(
         run_id=make_run_id(time.time_ns() // 1_000_000, secrets.randbits(50)),
@@ -134,6 +136,22 @@ def _who_holds(home: StoreHome, run_id: str) -> str | None:
     else:
         return None
     return f"another run, {owner}: steer that one, or stop it" if owner else "another run"
+
+
+_LOOKED_AT, _NAMED = 500, 5
+
+
+def _full_house(home: StoreHome, limit: int) -> str:
+    """Say at the launch of a run that has to wait which of the live runs only wait for the person."""
+    reader = FileRuns(home)
+    live = (run_id for run_id in reader.ids()[:_LOOKED_AT] if not reader.has_last_word(run_id))
+    asking = [snapshot.name for snapshot in map(reader.snapshot, live) if not snapshot.ended and snapshot.questions]
+    text = f"When it was launched, no place was free: at most {limit} runs are live."
+    if not asking:
+        return text
+    named = ", ".join(asking[:_NAMED]) + (", …" if len(asking) > _NAMED else "")
+    wait = "run waits" if len(asking) == 1 else "runs wait"
+    return f"{text} {len(asking)} {wait} for your answer: {named}; see %subagent_status --asking."
 
 
 def _no_place(home: StoreHome, limit: int, may_not: str) -> str:

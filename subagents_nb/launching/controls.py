@@ -34,17 +34,19 @@ class Controls:
         self._home = home
         self._output_type = output_type
 
-    def stop(self, reason: str = "", *, step: int | None = None, asked_by: str = _PYTHON) -> None:
-        """Ask the run, or one step of a chain alone, to stop; returns at once.
+    def stop(self, reason: str = "", *, step: int | None = None, asked_by: str = _PYTHON) -> bool:
+        """Ask the run, or one step of a chain alone, to stop; return at once whether there was anything to stop.
 
         It takes effect within a second, whatever the model does.
 
         A stopped run is over for good, one that was paused too; to go on later, interrupt it instead.
 
         Raises:
-            RequestError: it has ended already.
+            RequestError: there is no such step.
         """
         snapshot = self._current()
+        if snapshot.ended and snapshot.state is not RunState.PAUSED:
+            return False
         document = snapshot.result or snapshot.status
         if step == 0 and document is not None and not document.stages:
             step = None  # the only step of a run is the run
@@ -52,6 +54,7 @@ class Controls:
             asking.stop_paused(self._home, snapshot, reason=reason, asked_by=asked_by)
         else:
             self._ask("stop", asked_by=asked_by, wait_s=0.0, reason=reason, step=step)
+        return True
 
     def interrupt(self, reason: str = "", *, asked_by: str = _PYTHON) -> None:
         """Ask the run to pause: its work ends now, its session is kept, and `resume` goes on from it.

@@ -236,27 +236,31 @@ def runs(
     experiment: str | None = None,
     tag: str | None = None,
     sweep: str | None = None,
+    notebook: str | None = None,
+    cell: str | None = None,
     limit: int | None = None,
 ) -> Runs:
     """List runs, newest first.
 
     Args:
-        state: one state, or `live` for queued and running.
+        state: one state, `live` for queued and running, or `asking` for those that wait for your answer.
         agent: only runs of this agent.
         name: only runs of this name.
         experiment: only runs of this experiment.
         tag: only runs with this tag.
         sweep: only runs of the sweep with this digest.
+        notebook: only runs of this notebook, as it was named where they were launched.
+        cell: only runs of the cell with this id.
         limit: at most so many ended ones; live runs are always listed.
 
     Raises:
         RequestError: there is no such state.
     """
-    known = [*RunState, "live"]
+    known = [*RunState, "live", "asking"]
     if state is not None and state not in known:
         raise RequestError(f"There is no state {state!r}; the states are {', '.join(known)}.")
     home = open_home(create=False)
-    only = about(home, experiment=experiment, tag=tag, sweep=sweep)
+    only = about(home, experiment=experiment, tag=tag, sweep=sweep, notebook=notebook, cell=cell)
     return list_runs(home, state=state, agent=agent, name=name, limit=limit, only=only)
 
 

@@ -34,6 +34,11 @@ class Runs(Sequence[Run]):
         """Return their ids."""
         return [snapshot.run_id for snapshot in self.snapshots]
 
+    def stop(self, reason: str = "") -> Runs:
+        """Ask those that are live to stop, and return them; the others have ended already."""
+        asked = [run.id for run in self if run.stop(reason)]
+        return Runs(self._home, [snapshot for snapshot in self.snapshots if snapshot.run_id in asked])
+
     def to_pandas(self) -> Any:
         """Return them as a pandas.DataFrame, with the columns of `frame`. Raises RequestError without pandas."""
         return self._frame().to_pandas()
@@ -98,8 +103,8 @@ def list_runs(
             if only is not None and not only(run_id):
                 continue
             over = limit is not None and len(found) >= limit
-            if ((over and not filtered) or state == "live") and reader.has_last_word(run_id):
-                hidden += over and state != "live"
+            if ((over and not filtered) or state in ("live", "asking")) and reader.has_last_word(run_id):
+                hidden += over and state not in ("live", "asking")
                 continue
             current = _judged(home, reader, run_id)
             if not _fits(current, state, agent, name):
@@ -112,21 +117,30 @@ def list_runs(
 
 
 def about(
-    home: StoreHome, *, experiment: str | None, tag: str | None, sweep: str | None
+    home: StoreHome,
+    *,
+    experiment: str | None = None,
+    tag: str | None = None,
+    sweep: str | None = None,
+    notebook: str | None = None,
+    cell: str | None = None,
 ) -> Callable[[str], bool] | None:
     """Return what tells, of a run's id, whether its plan says these of it; None if nothing is asked."""
-    if experiment is None and tag is None and sweep is None:
+    if experiment is tag is sweep is notebook is cell is None:
         return None
 
     def fits(run_id: str) -> bool:
         plan = skim(home, run_id, ("plan.json",))["plan.json"] or {}
         part = plan.get("experiment")
         part = part if isinstance(part, dict) else {}
-        cell = part.get("cell")
+        place, origin = part.get("cell"), plan.get("origin")
+        origin = origin if isinstance(origin, dict) else {}
         return (
             (experiment is None or part.get("name") == experiment)
             and (tag is None or tag in (plan.get("tags") or ()))
-            and (sweep is None or (isinstance(cell, dict) and cell.get("sweep") == sweep))
+            and (sweep is None or (isinstance(place, dict) and place.get("sweep") == sweep))
+            and (notebook is None or origin.get("notebook") == notebook)
+            and (cell is None or origin.get("cell_id") == cell)
         )
 
     return fits
@@ -140,8 +154,8 @@ def _judged(home: StoreHome, reader: FileRuns, run_id: str) -> Snapshot:
 
 
 def _fits(snapshot: Snapshot, state: str | None, agent: str | None, name: str | None) -> bool:
-    if state == "live":
-        return not snapshot.ended
+    if state in ("live", "asking"):
+        return not snapshot.ended and (state == "live" or bool(snapshot.questions))
     return (
         (state is None or snapshot.state == state)
         and (agent is None or snapshot.agent == agent)

@@ -98,9 +98,9 @@ class RunStep:
         stages = self._run.status.stages
         return next((f"@{place}" for place, stage in enumerate(stages) if self.index in stage.steps), "")
 
-    def stop(self, reason: str = "") -> None:
+    def stop(self, reason: str = "") -> bool:
         """Stop this step alone; its run goes on with the others."""
-        self._run.stop(reason, step=self.index)
+        return self._run.stop(reason, step=self.index)
 
     def steer(self, text: str, *, follow_up: bool = False) -> Any:
         """Say something to this step's agent; as `Run.steer`."""

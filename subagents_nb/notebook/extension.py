@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +30,7 @@ def load(shell: Any) -> None:
     shell.register_magics(SubagentMagics, RunMagics, ExperimentMagics, ExportMagics)
     telling = Telling(shell)
     telling.install()
-    _LOADED[id(shell)] = [_add_matcher(shell), _keep_question_marks(shell), telling.remove]
+    _LOADED[id(shell)] = [_add_matcher(shell), _keep_question_marks(shell), _help_alone(shell), telling.remove]
     _formatters(shell, add=True)
 
 
@@ -77,6 +78,21 @@ def _keep_question_marks(shell: Any) -> Callable[[], None]:
             transformers.remove(one)
 
     return undo
+
+
+_HELP = re.compile(r"\s*%(%subagent(?:_[a-z]+)?\s+(?:.*\s)?(?:-h|--help)\s*)\Z")
+
+
+def help_alone(lines: list[str]) -> list[str]:
+    """Take the second % from a cell that only asks for help: IPython runs no cell magic over an empty body."""
+    match = _HELP.match("".join(lines).strip())
+    return [match[1].strip() + "\n"] if match is not None and "\n" not in match[1].strip() else lines
+
+
+def _help_alone(shell: Any) -> Callable[[], None]:
+    transformers = shell.input_transformers_cleanup
+    transformers.append(help_alone)
+    return lambda: transformers.remove(help_alone)
 
 
 # By name, so that nothing heavy is imported before the first object of its kind exists.

@@ -15,6 +15,7 @@ from subagents_nb.plain_text import plain
 from subagents_nb.terminal import say
 
 FOREVER = "forever"
+_RUN = "a variable that holds the run, its name, its id, or at least 8 characters of the id"
 
 
 class HelpShown(Exception):
@@ -160,3 +161,15 @@ def _join_wait(tokens: list[str]) -> list[str]:
                 word = f"--wait={FOREVER}"
         joined.append(word)
     return joined
+
+
+def run_parser(magic: str, description: str, usage: str = "RUN [FLAGS]", *, nargs: str | None = None) -> MagicParser:
+    """Return a parser for a magic that is about runs that exist."""
+    parser = MagicParser(magic, description, usage=usage)
+    parser.add_argument("run", nargs=nargs, help=_RUN)
+    return parser
+
+
+def add_step(parser: MagicParser, what: str) -> None:
+    """Add the flag that names a step of the run."""
+    parser.add_argument("--step", metavar="NUMBER", help=what)

@@ -106,8 +106,8 @@ class PageRequests:
         if asked.kind == "open":
             return self._open(asked.step or 0)
         if asked.kind == "stop":
-            self._run.stop(step=asked.step, asked_by=_PAGE)
-            return asked.ack("Stop requested.")
+            asked_now = self._run.stop(step=asked.step, asked_by=_PAGE)
+            return asked.ack("Stop requested." if asked_now else f"It is {self._run.state} already.")
         if asked.kind == "answer":
             self._run.answer(asked.text, question=asked.question, asked_by=_PAGE)
             return asked.ack("Answered.")

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from subagents_nb.notebook.experiment_flags import add_experiment_flags
-from subagents_nb.notebook.options import FOREVER, MagicParser
+from subagents_nb.notebook.options import FOREVER, MagicParser, add_step, run_parser
 from subagents_nb.notebook.work_flags import add_work_flags
-
-_RUN = "a variable that holds the run, its name, its id, or at least 8 characters of the id"
 
 
 def subagent_parser() -> MagicParser:
@@ -72,7 +70,7 @@ def chain_parser() -> MagicParser:
 
 def append_parser() -> MagicParser:
     """Return the parser of %%subagent_append."""
-    parser = _run_parser(
+    parser = run_parser(
         "%%subagent_append",
         "Append items to a live chain, behind its last one. The cell's body is YAML, as in %%subagent_chain.",
     )
@@ -84,7 +82,7 @@ def append_parser() -> MagicParser:
 
 def resume_parser() -> MagicParser:
     """Return the parser of %%subagent_resume and %subagent_resume."""
-    parser = _run_parser(
+    parser = run_parser(
         "%subagent_resume",
         "Start a new run that goes on from the session of an ended or interrupted one, with what is said\n"
         "in the cell's body or behind --. It has the same agent, model, tools and schema, and what is left of\n"
@@ -92,7 +90,7 @@ def resume_parser() -> MagicParser:
         "RUN [FLAGS] -- TEXT",
     )
     parser.add_argument("--name", help="a name to find the new run by")
-    _add_step(parser, "of a chain: only this step goes on, as a run of its own")
+    add_step(parser, "of a chain: only this step goes on, as a run of its own")
     parser.add_argument("--timeout", metavar="TIME", help="its deadline, such as 30m, instead of what is left")
     parser.add_argument("--max-requests", metavar="NUMBER", help="how often it may ask the model, likewise")
     parser.add_argument("--usage-budget", metavar="AMOUNT", help="what it may use, as 200k or '$2', likewise")
@@ -103,7 +101,7 @@ def resume_parser() -> MagicParser:
 
 def again_parser() -> MagicParser:
     """Return the parser of %subagent_again."""
-    parser = _run_parser("%subagent_again", "Start a new run of the very same plan, whatever became of this one.")
+    parser = run_parser("%subagent_again", "Start a new run of the very same plan, whatever became of this one.")
     _add_binding(parser)
     _add_waiting(parser)
     return parser
@@ -111,7 +109,7 @@ def again_parser() -> MagicParser:
 
 def attach_parser() -> MagicParser:
     """Return the parser of %subagent_attach."""
-    parser = _run_parser("%subagent_attach", "Get a run's handle back, in any kernel, and show the run.")
+    parser = run_parser("%subagent_attach", "Get a run's handle back, in any kernel, and show the run.")
     parser.add_argument("--schema", metavar="NAME", help="the type of its result, if it is not found by its name")
     _add_binding(parser)
     return parser
@@ -119,17 +117,19 @@ def attach_parser() -> MagicParser:
 
 def status_parser() -> MagicParser:
     """Return the parser of %subagent_status."""
-    parser = _run_parser(
-        "%subagent_status", "List runs, newest first, or show one in full.", "[RUN] [FLAGS]", nargs="?"
-    )
-    parser.add_argument("--state", metavar="STATE", help="only runs in this state, or live")
+    parser = run_parser("%subagent_status", "List runs, newest first, or show one in full.", "[RUN] [FLAGS]", nargs="?")
+    parser.add_argument("--state", metavar="STATE", help="only runs in this state, live, or asking")
+    parser.add_argument("--asking", action="store_true", help="only runs that wait for your answer")
+    parser.add_argument("--here", action="store_true", help="only runs of this notebook")
+    parser.add_argument("--notebook", metavar="FILE", help="only runs of this notebook, as it is named from here")
+    parser.add_argument("--cell", metavar="ID", help="only runs of the cell with this id")
     parser.add_argument("-n", "--number", metavar="NUMBER", help="at most so many ended runs (20)")
     return parser
 
 
 def wait_parser() -> MagicParser:
     """Return the parser of %subagent_wait."""
-    parser = _run_parser(
+    parser = run_parser(
         "%subagent_wait", "Wait for runs to end: the named ones, or all that are live.", "[RUN ...] [FLAGS]", nargs="*"
     )
     parser.add_argument("--timeout", metavar="TIME", help="give up after so long; the runs go on")
@@ -138,19 +138,22 @@ def wait_parser() -> MagicParser:
 
 def stop_parser() -> MagicParser:
     """Return the parser of %subagent_stop."""
-    parser = _run_parser(
+    parser = run_parser(
         "%subagent_stop",
-        "Stop a run for good. It takes effect within a second; what was written is kept. To go on later,\n"
+        "Stop runs for good. It takes effect within a second; what was written is kept. To go on later,\n"
         "use %subagent_interrupt instead.",
+        "RUN ... [FLAGS]",
+        nargs="*",
     )
+    parser.add_argument("--all", action="store_true", help="all that are live, of every notebook of yours")
     parser.add_argument("--reason", metavar="TEXT", help="why, for the record")
-    _add_step(parser, "stop this step of a chain alone; the others go on")
+    add_step(parser, "stop this step of a chain alone; the others go on")
     return parser
 
 
 def interrupt_parser() -> MagicParser:
     """Return the parser of %subagent_interrupt."""
-    parser = _run_parser(
+    parser = run_parser(
         "%subagent_interrupt",
         "Pause a run: its work ends now, its session is kept, and %subagent_resume goes on from it.",
     )
@@ -160,20 +163,20 @@ def interrupt_parser() -> MagicParser:
 
 def steer_parser() -> MagicParser:
     """Return the parser of %%subagent_steer and %subagent_steer."""
-    parser = _run_parser(
+    parser = run_parser(
         "%subagent_steer",
         "Say something to the agent while it works, in the cell's body or behind --. Waits up to three\n"
         "seconds for the receipt: told, waiting for the next request, or too late.",
         "RUN [FLAGS] -- TEXT",
     )
     parser.add_argument("--follow-up", action="store_true", help="when its turn is over, not before its next request")
-    _add_step(parser, "which step of a chain is meant, where several are at work")
+    add_step(parser, "which step of a chain is meant, where several are at work")
     return parser
 
 
 def answer_parser() -> MagicParser:
     """Return the parser of %%subagent_answer and %subagent_answer."""
-    parser = _run_parser(
+    parser = run_parser(
         "%subagent_answer",
         "Answer a question of a run, in the cell's body or behind --. Who answers first is heard.",
         "RUN [FLAGS] -- TEXT",
@@ -184,7 +187,7 @@ def answer_parser() -> MagicParser:
 
 def retune_parser() -> MagicParser:
     """Return the parser of %subagent_retune."""
-    parser = _run_parser(
+    parser = run_parser(
         "%subagent_retune", "Change the limits of a live run. The change is recorded, with who and when."
     )
     parser.add_argument("--timeout", metavar="TIME", help="deadline, counted from when it began to work")
@@ -198,38 +201,38 @@ def retune_parser() -> MagicParser:
 
 def drain_parser() -> MagicParser:
     """Return the parser of %subagent_drain."""
-    return _run_parser("%subagent_drain", "Let a run finish what it is doing and start nothing new.")
+    return run_parser("%subagent_drain", "Let a run finish what it is doing and start nothing new.")
 
 
 def diff_parser() -> MagicParser:
     """Return the parser of %subagent_diff."""
-    parser = _run_parser(
+    parser = run_parser(
         "%subagent_diff", "Show what a run changed in git worktrees of its own. Your files are as they were."
     )
-    _add_step(parser, "only what this step changed")
+    add_step(parser, "only what this step changed")
     return parser
 
 
 def apply_parser() -> MagicParser:
     """Return the parser of %subagent_apply."""
-    parser = _run_parser(
+    parser = run_parser(
         "%subagent_apply",
         "Put what a run changed in its worktrees into the repository it was launched from: all of it, or\n"
         "nothing where it does not fit. Nothing is committed.",
     )
-    _add_step(parser, "only what this step changed")
+    add_step(parser, "only what this step changed")
     parser.add_argument("--check", action="store_true", help="say whether it fits, and change nothing")
     return parser
 
 
 def discard_parser() -> MagicParser:
     """Return the parser of %subagent_discard."""
-    parser = _run_parser(
+    parser = run_parser(
         "%subagent_discard",
         "Remove the worktrees and branches of a run that were kept, with all that is in them.\n"
         "Changes that were captured stay: %subagent_diff shows them.",
     )
-    _add_step(parser, "only the worktree of this step")
+    add_step(parser, "only the worktree of this step")
     return parser
 
 
@@ -262,7 +265,7 @@ def experiment_parser() -> MagicParser:
 
 def compare_parser() -> MagicParser:
     """Return the parser of %subagent_compare."""
-    parser = _run_parser(
+    parser = run_parser(
         "%subagent_compare",
         "Compare runs by the parameters in which they differ: scores with spread and interval, cost,\n"
         "time, and the paired difference to a baseline. Without runs: those of the current experiment.",
@@ -280,7 +283,7 @@ def compare_parser() -> MagicParser:
 
 def retry_parser() -> MagicParser:
     """Return the parser of %subagent_retry."""
-    return _run_parser(
+    return run_parser(
         "%subagent_retry",
         "Start a new run of the very plan of each run that failed, was lost or stopped, and of no other.\n"
         "Of a sweep, cells without a run too.",
@@ -291,7 +294,7 @@ def retry_parser() -> MagicParser:
 
 def export_parser() -> MagicParser:
     """Return the parser of %subagent_export."""
-    parser = _run_parser(
+    parser = run_parser(
         "%subagent_export",
         "Send ended runs to another tool. What was sent before is brought up to date, never doubled.",
         "RUN [RUN ...] --to NAME [FLAGS]",
@@ -306,8 +309,8 @@ def export_parser() -> MagicParser:
 
 def transcript_parser() -> MagicParser:
     """Return the parser of %subagent_transcript."""
-    parser = _run_parser("%subagent_transcript", "Write what was said in a run as a notebook beside this one.")
-    _add_step(parser, "only this step")
+    parser = run_parser("%subagent_transcript", "Write what was said in a run as a notebook beside this one.")
+    add_step(parser, "only this step")
     parser.add_argument("-o", "--output", metavar="FILE", help="where to; NAME-transcript.ipynb if not given")
     return parser
 
@@ -339,17 +342,6 @@ PARSERS: dict[str, Callable[[], MagicParser]] = {
     "subagent_export": export_parser,
     "subagent_transcript": transcript_parser,
 }
-
-
-def _run_parser(magic: str, description: str, usage: str = "RUN [FLAGS]", *, nargs: str | None = None) -> MagicParser:
-    """Return a parser for a magic that is about runs that exist."""
-    parser = MagicParser(magic, description, usage=usage)
-    parser.add_argument("run", nargs=nargs, help=_RUN)
-    return parser
-
-
-def _add_step(parser: MagicParser, what: str) -> None:
-    parser.add_argument("--step", metavar="NUMBER", help=what)
 
 
 def _add_models(parser: MagicParser) -> None:

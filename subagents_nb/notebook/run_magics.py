@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from IPython.core.magic import cell_magic, line_cell_magic, line_magic, magics_class, no_var_expand
+from IPython.core.magic import line_cell_magic, line_magic, magics_class, no_var_expand
 
 from subagents_nb.notebook.cells import ASKED_BY, CellMagics, amount, explain, number
 from subagents_nb.notebook.parsers import PARSERS
@@ -23,11 +23,16 @@ class RunMagics(CellMagics):
         if options is None:
             return None
         from subagents_nb import launching
+        from subagents_nb.launching.whence import notebook_here
 
         if options.run is not None:
             return self._run(options.run)
         limit = number(PARSERS["subagent_status"](), "-n", options.number or "20", least=0)
-        return launching.runs(state=options.state, limit=limit)
+        state = "asking" if options.asking else options.state
+        notebook = notebook_here() if options.here else options.notebook
+        if options.here and notebook is None:
+            PARSERS["subagent_status"]().error("--here: this kernel does not know its notebook; name it by --notebook")
+        return launching.runs(state=state, limit=limit, notebook=notebook, cell=options.cell)
 
     @no_var_expand
     @line_magic
@@ -51,11 +56,27 @@ class RunMagics(CellMagics):
         if options is None:
             return None
         step = number(PARSERS["subagent_stop"](), "--step", options.step, least=0)
-        run = self._run(options.run)
-        run.stop(options.reason or "", step=step, asked_by=ASKED_BY)
+        from subagents_nb import launching
+        from subagents_nb.launching.selecting import runs_of
+
+        if bool(options.run) == options.all:
+            PARSERS["subagent_stop"]().error("say which run, or --all for all that are live")
+        chosen = (
+            runs_of([self._meant(word) for word in options.run]) if options.run else list(launching.runs(state="live"))
+        )
+        if step is not None and len(chosen) != 1:
+            PARSERS["subagent_stop"]().error("--step is of one run")
+        asked = [run for run in chosen if run.stop(options.reason or "", step=step, asked_by=ASKED_BY)]
         if step is not None:
-            return self._said(run, "stop requested", f"step {step}; the others go on")
-        return self._settled(run)
+            return self._said(chosen[0], "stop requested", f"step {step}; the others go on")
+        if len(chosen) == 1:
+            (run,) = chosen
+            return self._settled(run) if asked else self._said(run, f"{run.state} already", "there was nothing to stop")
+        for run in asked:
+            self._settled(run)
+        return (
+            launching.Runs(chosen[0].home, [run.status for run in chosen]) if chosen else launching.runs(state="live")
+        )
 
     @no_var_expand
     @line_magic
@@ -90,11 +111,13 @@ class RunMagics(CellMagics):
         return self._said(run, "answered", run.answer(text, question=options.question, asked_by=ASKED_BY).text)
 
     @no_var_expand
-    @cell_magic
-    def subagent_append(self, line: str, cell: str) -> Any:
+    @line_cell_magic
+    def subagent_append(self, line: str, cell: str | None = None) -> Any:
         options = self._read("subagent_append", line)
         if options is None:
             return None
+        if cell is None:
+            PARSERS["subagent_append"]().error("there are no items; write them in YAML in a %%subagent_append cell")
         from subagents_nb.errors import LaunchRefused
         from subagents_nb.launching.appending import AppendRefused
         from subagents_nb.notebook.chain_cell import parse

@@ -8,6 +8,8 @@ import pytest
 from kernels import Kernel, display_id_of
 from support import until
 
+from subagents_nb.notebook.parsers import PARSERS
+
 
 def slow(kernel: Kernel, name: str, *, bind: str = "work") -> None:
     kernel.ok(f"%%subagent --model scripted:slow -q --name {name} -o {bind}\nx")
@@ -60,9 +62,41 @@ def test_a_notebook_that_stops_a_run_by_its_name_passes_twice(kernel: Kernel) ->
         assert kernel.value("stopped_one.state") == "stopped"
 
 
-def test_a_run_that_has_ended_can_not_be_stopped(kernel: Kernel) -> None:
+def test_to_stop_a_run_that_has_ended_is_answered(kernel: Kernel) -> None:
     kernel.ok("%%subagent --model scripted:echo -q --wait -o run\nx")
-    assert "complete already; there is nothing to stop" in kernel.fails("%subagent_stop run")
+    assert "complete already: there was nothing to stop" in kernel.ok("%subagent_stop run").plain
+    assert kernel.value("run.stop()") is False
+
+
+def test_several_runs_are_stopped_at_once_and_asking_ones_are_listed(kernel: Kernel) -> None:
+    kernel.ok("%%subagent --model scripted:ask -q --name asks-first -o one\nx")
+    kernel.ok("%%subagent --model scripted:slow -q --name works-on -o two\nx")
+    until(lambda: kernel.value("[q.text for q in one.questions]"), 20, what="the question")
+    assert "asks-first" in kernel.ok("%subagent_status --asking").plain
+    assert "works-on" not in kernel.ok("%subagent_status --asking").plain
+    assert "%subagent_stop: say which run" in kernel.fails("%subagent_stop")
+    shown = kernel.ok("%subagent_stop one two").plain
+    assert "asks-first" in shown and "works-on" in shown
+    assert kernel.value("[one.state, two.state]") == ["stopped", "stopped"]
+    assert kernel.ok("%subagent_stop one two").ok
+
+
+@pytest.mark.parametrize("name", sorted(PARSERS))
+def test_help_is_shown_for_each_magic_as_a_line_and_alone_in_a_cell(kernel: Kernel, name: str) -> None:
+    for code in (f"%{name} -h", f"%%{name} -h", f"%%{name} --help\n"):
+        said = kernel.ok(code).stdout
+        assert "show this help and do nothing" in said and name in said
+
+
+def test_a_launch_from_python_records_its_cell_and_is_found_by_it(kernel: Kernel) -> None:
+    kernel.ok(
+        "from subagents_nb import launch, runs\nrun = launch(task='x', model='scripted:echo', fresh=True, wait=True)",
+        cell_id="c-python",
+    )
+    assert kernel.value("run.plan.origin.cell_id") == "c-python"
+    assert kernel.value("bool(run.plan.origin.session and run.plan.origin.source_sha256)")
+    assert kernel.value("[r.id for r in runs(cell='c-python')] == [run.id]")
+    assert kernel.value("len(runs(notebook='no-such.ipynb'))") == 0
 
 
 def test_waiting_returns_the_runs_as_they_stand(kernel: Kernel) -> None:

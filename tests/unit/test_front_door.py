@@ -35,6 +35,7 @@ FRONT_DOOR = {
     "frame",
     "launch",
     "load_ipython_extension",
+    "on_event",
     "parallel",
     "preflight",
     "register_agent",
