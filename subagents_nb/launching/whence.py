@@ -17,12 +17,14 @@ from typing import Any, Literal
 from subagents_nb.catalog import project_root
 from subagents_nb.domain.base import sha256_text
 from subagents_nb.domain.plan import Origin
+from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.store import FileRuns, StoreHome, find_run
 from subagents_nb.store.lookup import ELSEWHERE, HERE, IN_PROJECT
 from subagents_nb.store.skim import skim
 
 # One process, one value: of a kernel, who is told when its runs end.
 SESSION = secrets.token_hex(8)
+_LOOKED_BACK = 200  # runs, for those of the kernel before
 
 
 def origin_here(surface: Literal["magic", "python"] = "python", shell: Any = None) -> Origin:
@@ -134,3 +136,19 @@ def _source(parent: dict[str, Any]) -> str | None:
 def _without_path(cell: str | None) -> str | None:
     """Return a cell's id; of Visual Studio Code's, which is a URI with the notebook's whole path, what follows it."""
     return cell.rpartition("#")[2] if cell is not None and "/" in cell else cell
+
+
+def left_by_the_kernel_before(home: StoreHome, notebook: str) -> list[Snapshot]:
+    """Return the runs that the last kernel of this notebook before ours launched, newest first."""
+    project, found, before = functools.cache(_project), list[Snapshot](), ""
+    for run_id in FileRuns(home).ids()[:_LOOKED_BACK]:
+        plan = skim(home, run_id, ("plan.json",), having=notebook.rpartition("/")[2].encode())["plan.json"] or {}
+        origin, cwd = plan.get("origin"), plan.get("cwd")
+        if not isinstance(origin, dict) or origin.get("notebook") != notebook or not isinstance(cwd, str):
+            continue
+        session = origin.get("session")
+        if session in (SESSION, "") or (before and session != before) or project(cwd) != project(_here()):
+            continue
+        before = str(session)
+        found.append(FileRuns(home).snapshot(run_id))
+    return found

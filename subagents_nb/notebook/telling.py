@@ -32,7 +32,7 @@ class Telling:
         self._shell = shell
         self._notices = notices or _notices
         self._takes_input = True
-        self._broken = False
+        self._broken = self._looked_back = False
         self._leave: Callable[[], None] | None = None
 
     def install(self) -> None:
@@ -93,6 +93,10 @@ class Telling:
                 return
             if _LOOKS.match(getattr(info, "raw_cell", "")):
                 return
+            if not self._looked_back and self._has_person():
+                self._looked_back = True
+                if text := before_the_restart():
+                    self._shell.display_pub.publish(data={"text/plain": text}, metadata={})
             news = notices.take(person=self._has_person())
             if news:
                 self._shell.display_pub.publish(data=bundle_of(news), metadata={})
@@ -115,6 +119,25 @@ class Telling:
 
     def _has_person(self) -> bool:
         return self._takes_input and os.environ.get(NONINTERACTIVE_VARIABLE) != "1"
+
+
+def before_the_restart() -> str:
+    """Say in one line what became of the runs of this notebook's kernel before; nothing if there was none."""
+    from subagents_nb.errors import StoreError
+    from subagents_nb.launching.whence import left_by_the_kernel_before, notebook_here
+    from subagents_nb.notebook.shown import shown_name, shown_state
+    from subagents_nb.store import open_home
+
+    notebook = notebook_here()
+    try:
+        found = left_by_the_kernel_before(open_home(create=False), notebook) if notebook is not None else []
+    except StoreError:
+        return ""
+    if not found:
+        return ""
+    told = ", ".join(f"{shown_name(one)} {shown_state(one)}" for one in found[:_MOST])
+    more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
+    return f"Runs of this notebook's kernel before: {told}{more}; see %subagent_status --here."
 
 
 def _nothing() -> None:

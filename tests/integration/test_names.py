@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from subagents_nb import attach, launch, retry
+from subagents_nb import attach, launch, retry, runs
 from subagents_nb.domain.ids import short_id
 from subagents_nb.domain.plan import Origin
 from subagents_nb.errors import AmbiguousRun
+from subagents_nb.launching.whence import left_by_the_kernel_before
+from subagents_nb.notebook.telling import before_the_restart
+from subagents_nb.store import StoreHome
 
 pytestmark = [pytest.mark.timeout(90), pytest.mark.usefixtures("shared_home")]
 
@@ -43,3 +46,17 @@ def test_a_given_name_means_the_newest_of_this_notebook_else_of_this_project(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(AmbiguousRun, match=r"far  complete, (just now|\d+ s ago)"):
         attach("far")
+
+
+def test_a_fresh_kernel_says_what_became_of_the_runs_of_the_one_before(
+    shared_home: StoreHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for session, name in (("oldest", "too-old"), ("before", "left")):
+        origin = Origin(session=session, notebook="look.ipynb")
+        launch(task=name, model="scripted:echo", name=name, fresh=True, wait=True, origin=origin)
+    launch(task="o", model="scripted:echo", fresh=True, wait=True, origin=Origin(session="x", notebook="other.ipynb"))
+    found = left_by_the_kernel_before(shared_home, "look.ipynb")
+    assert [(one.name, str(one.state)) for one in found] == [("left", "complete")]
+    assert [run.name for run in runs(notebook="look.ipynb")] == ["left", "too-old"]
+    monkeypatch.setenv("JPY_SESSION_NAME", "look.ipynb")
+    assert before_the_restart() == ""  # no notebook runs here
