@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from subagents_nb.domain.goingon import Taken
 from subagents_nb.domain.plan import GroupItem, LaunchPlan, PlanItem, StepItem, StepPlan
@@ -95,11 +96,13 @@ class Before:
                 raise Unreadable("there is no run before", kind="missing")
             whole = read_document(source.step(number) / "result.json", StepRecord, source.root.name).result
             self._copy(number, index, _KEPT)
+            text = self._bring_output(source, whole)
         except (Unreadable, OSError) as error:
             raise StoreError(f"What step {number} came to in the run before can't be taken over: {error}.") from error
         there = f"steps/{index}/output.txt"
         update = {
             "index": index,
+            "text": text,
             "usage": Usage(),
             "started_s": None,
             "ended_s": None,
@@ -108,6 +111,20 @@ class Before:
             "carried_from": whole.carried_from or source.root.name,
         }
         return whole.model_copy(update=update)
+
+    def _bring_output(self, source: RunPaths, whole: StepResult) -> str:
+        """Copy an output that lies with the run before; return the step's text, which may name the place."""
+        saved = whole.saved
+        if saved is None or saved.place != "run" or saved.error is not None:
+            return whole.text
+        folder = self._paths.root
+        for part in PurePosixPath(saved.path).parent.parts:
+            folder /= part
+            with contextlib.suppress(FileExistsError):
+                self._disk.make_dir(folder)
+        with open(self._disk.open_reading(source.root / saved.path), "rb") as file:
+            self._disk.create_once(self._paths.root / saved.path, file.read(), durable=False, entry=False)
+        return whole.text.replace(str(source.root / saved.path), str(self._paths.root / saved.path))
 
     def bring_session(self, index: int) -> None:
         """Copy the session that a step goes on from: it is here from the start, whatever becomes of this run."""

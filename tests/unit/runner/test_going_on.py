@@ -196,6 +196,22 @@ def test_what_was_appended_goes_on_too_taken_in_or_not(home: StoreHome, work: Pa
     assert set(result.outputs) == {"more"}
 
 
+def test_an_output_that_lies_with_the_run_before_is_taken_over_with_its_step(home: StoreHome, work: Path) -> None:
+    agent = work / ".subagents/agents/noter.md"
+    agent.parent.mkdir(parents=True)
+    agent.write_text(
+        "---\nname: noter\ndescription: d\ntools: none\noutput: notes.md\noutput_mode: file-only\n---\nNote.\n"
+    )
+    before = Carried(home, plan_flow(work, chain(step("noter", "kept"), step("scout", "b", model="scripted:fail"))))
+    assert before.carry_out().state is RunState.FAILED
+    then = went_on(before)
+    then.carry_out()
+    taken = FileRuns(home).snapshot(then.plan.run_id).result.steps[0]
+    assert taken.saved.place == "run"
+    assert (then.writer.paths.root / taken.saved.path).read_text().startswith("kept\n")
+    assert then.plan.run_id in taken.text and before.plan.run_id not in taken.text
+
+
 def test_a_run_that_is_paused_again_at_once_loses_nothing(home: StoreHome, work: Path) -> None:
     waits = write_script(work, "waits", {"text": "so far"}, {"await_steer": True})
     group = parallel(step("scout", "b", model=waits), step("scout", "c", model=waits))
