@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from subagents_nb.domain.events import ChangedMeanwhile
+from subagents_nb.domain.events import ChangedMeanwhile, FileChanged
 from subagents_nb.domain.reads import ReadLog
 from subagents_nb.runner.engines.native import NativeEngine
 from subagents_nb.runner.tracking import ReadRecorder
@@ -74,3 +74,23 @@ def test_a_command_is_watched(after: Any, workshop: Any) -> None:
     assert (log.changed, log.meanwhile) == ((), ("new.md",)), "nobody says that it was the command"
     assert workshop.told(ChangedMeanwhile) == [ChangedMeanwhile("new.md")]
     assert log.tracked
+
+
+def test_the_runs_own_folder_is_written_by_its_step_read_by_all_and_no_change_of_the_workspace(
+    after: Any, workshop: Any
+) -> None:
+    own, step = workshop.step_dir.parent / "files", workshop.step_dir.name
+    (own / "7").mkdir(parents=True)
+    (own / "7" / "of-another.md").write_text("theirs\n")
+    workshop.more["files"] = own
+    log = after(
+        ("write", {"path": f"{own}/{step}/a/out.md", "content": "mine\n"}),
+        ("edit", {"path": f"{own}/{step}/a/out.md", "old_text": "mine", "new_text": "mine too"}),
+        ("write", {"path": f"{own}/progress.md", "content": "p\n"}),
+        ("read", {"path": f"{own}/7/of-another.md"}),
+        ("write", {"path": f"{own}/7/of-another.md", "content": "x"}),
+        ("write", {"path": f"{own}/../outside.md", "content": "x"}),
+    )
+    assert (own / step / "a/out.md").read_text() == "mine too\n" and (own / "progress.md").read_text() == "p\n"
+    assert (own / "7/of-another.md").read_text() == "theirs\n" and not (own.parent / "outside.md").exists()
+    assert workshop.told(FileChanged) == [] and (log.files, log.changed) == ((), ())
