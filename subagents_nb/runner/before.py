@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from subagents_nb.domain.goingon import Taken
 from subagents_nb.domain.plan import GroupItem, LaunchPlan, PlanItem, StepItem, StepPlan
-from subagents_nb.domain.records import StepRecord, StepResult
+from subagents_nb.domain.records import SavedOutput, StepRecord, StepResult
 from subagents_nb.domain.usage import Usage
 from subagents_nb.domain.worktree import WorktreeRecord
 from subagents_nb.errors import StoreError, Unreadable
@@ -96,13 +96,14 @@ class Before:
                 raise Unreadable("there is no run before", kind="missing")
             whole = read_document(source.step(number) / "result.json", StepRecord, source.root.name).result
             self._copy(number, index, _KEPT)
-            text = self._bring_output(source, whole)
+            text, saved = self._bring_output(source, whole, index)
         except (Unreadable, OSError) as error:
             raise StoreError(f"What step {number} came to in the run before can't be taken over: {error}.") from error
         there = f"steps/{index}/output.txt"
         update = {
             "index": index,
             "text": text,
+            "saved": saved,
             "usage": Usage(),
             "started_s": None,
             "ended_s": None,
@@ -112,19 +113,24 @@ class Before:
         }
         return whole.model_copy(update=update)
 
-    def _bring_output(self, source: RunPaths, whole: StepResult) -> str:
-        """Copy an output that lies with the run before; return the step's text, which may name the place."""
+    def _bring_output(self, source: RunPaths, whole: StepResult, index: int) -> tuple[str, SavedOutput | None]:
+        """Copy an output that lies with the run before; return the step's text, which may name the place, and where."""
         saved = whole.saved
         if saved is None or saved.place != "run" or saved.error is not None:
-            return whole.text
+            return whole.text, saved
+        top, _, rest = saved.path.partition("/")
+        number, slash, name = rest.partition("/")
+        # Each step has a folder of its own, by its number.
+        path = f"{top}/{index}/{name}" if slash and number == str(whole.index) else saved.path
         folder = self._paths.root
-        for part in PurePosixPath(saved.path).parent.parts:
+        for part in PurePosixPath(path).parent.parts:
             folder /= part
             with contextlib.suppress(FileExistsError):
                 self._disk.make_dir(folder)
         with open(self._disk.open_reading(source.root / saved.path), "rb") as file:
-            self._disk.create_once(self._paths.root / saved.path, file.read(), durable=False, entry=False)
-        return whole.text.replace(str(source.root / saved.path), str(self._paths.root / saved.path))
+            self._disk.create_once(self._paths.root / path, file.read(), durable=False, entry=False)
+        text = whole.text.replace(str(source.root / saved.path), str(self._paths.root / path))
+        return text, saved.model_copy(update={"path": path})
 
     def bring_session(self, index: int) -> None:
         """Copy the session that a step goes on from: it is here from the start, whatever becomes of this run."""
