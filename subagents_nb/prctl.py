@@ -26,6 +26,20 @@ def name_process(name: str) -> None:
     _prctl(_SET_NAME, name.encode()[:15])
 
 
+def show_as(*words: str) -> None:
+    """Show other words as the command line of this process, a fork: who ends its parent by name must not end it too."""
+    try:
+        import ctypes
+
+        with open("/proc/self/stat", "rb") as file:
+            start, end = map(int, file.read().rpartition(b")")[2].split()[45:47])
+        if room := end - start:
+            said = b"\0".join(word.encode() for word in words)[: room - 1]
+            ctypes.memmove(start, said.ljust(room, b"\0"), room)
+    except (ImportError, OSError, ValueError, AttributeError):
+        pass
+
+
 def _prctl(what: int, value: object) -> bool:
     try:
         import ctypes

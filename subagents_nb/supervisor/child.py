@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from subagents_nb.prctl import name_process
+from subagents_nb.prctl import name_process, show_as
 from subagents_nb.store.disk import DISK
 
 _CATCHABLE = [s for s in signal.valid_signals() if s not in (signal.SIGKILL, signal.SIGSTOP)]
@@ -32,7 +32,8 @@ def become_runner(*, run_root: Path, cwd: str, environ: Mapping[str, str], keep:
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
     _reopen_stdio(run_root)
     _close_others(keep)
-    name_process("subagents-run")  # the command line stays the supervisor's
+    name_process("subagents-run")
+    show_as("subagents_nb.runner", run_root.name)
     os.environ.clear()
     os.environ.update(environ)
     random.seed()
