@@ -44,9 +44,14 @@ def kill_runners(home: StoreHome, begun: list[Run], *, observers: bool = False) 
 
 
 def expect_honest_ends(home: StoreHome, ids: list[str], ends: set[RunState | None]) -> None:
-    """One sweep is enough for an end, five seconds for the last process, and what was written is there."""
+    """A watcher that lives judges at once, else a sweep does; the last process is gone in five seconds."""
     killed = time.monotonic()
-    sweep(home, ids)
+
+    def judged() -> bool:
+        sweep(home, ids)
+        return all(FileRuns(home).has_last_word(run_id) for run_id in ids)
+
+    until(judged, 5, what="the ends", pause=0.05)
     for run_id in ids:
         snapshot = FileRuns(home).snapshot(run_id, whole=True)
         assert snapshot.damage == ()
