@@ -60,7 +60,7 @@ build/peers/.ready: benchmarks/install_peers
 MINUTES ?= 10
 
 soak: $(VENV)/.dev ## rare races: the fault matrix with long rounds, then chaos for MINUTES=10
-	SOAK=1 $(PYTEST) -s tests/crash
+	SOAK=1 $(PYTEST) -s tests/crash tests/widgets/test_reload_in_lab.py
 	SOAK=1 SOAK_SECONDS=$$(( $(MINUTES) * 60 )) $(PYTEST) -s tests/soak/soak_*.py
 
 clean: ## remove what the commands above made
