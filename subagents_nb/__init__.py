@@ -102,7 +102,10 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Register the magics. Starts no thread, no process, reads no file; loading twice changes nothing."""
+    """Register the magics. Starts no thread, no process, reads no file; loading twice changes nothing.
+
+    When the cell is over, a page is asked for views that an earlier kernel left on it.
+    """
     from subagents_nb.notebook.extension import load
 
     load(shell)

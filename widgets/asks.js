@@ -4,6 +4,7 @@
  *
  * @typedef {{id: string, text: string, choices: string[]}} Question
  * @typedef {{text?: unknown, ok?: unknown, more?: unknown}} Ack
+ * @typedef {boolean | "idle"} Silence whether the kernel is not answering at all, or is idle
  */
 import { clean, cut, h, line, mark, put } from "./dom.js";
 
@@ -32,10 +33,13 @@ export class Asked {
   get open() {
     return this.at < Infinity;
   }
-  /** @param {number} now @param {boolean} live @param {boolean} stale @param {string} command */
+  /** @param {number} now @param {boolean} live @param {Silence} stale @param {string} command */
   draw(now, live, stale, command) {
     const unanswered = live && !this.heard && now - this.at >= ANSWER_MS;
-    put(this.said, !unanswered ? this.text : stale ? "the kernel is not answering; in a terminal: "
+    const again = stale === "idle" && now - this.at < 2 * ANSWER_MS;
+    put(this.said, !unanswered ? this.text : again ? "it did not arrive though the kernel is idle; sent another way — or in a terminal: "
+      : stale === "idle" ? "it did not arrive, though the kernel is idle; in a terminal: "
+      : stale ? "the kernel is not answering; in a terminal: "
       : "the kernel is busy; the request is sent when the cell ends — or in a terminal: ");
     put(this.command, unanswered ? command : "");
   }
@@ -93,7 +97,7 @@ export class QuestionBlock {
     this.done = ack.ok !== false;
     this.asked.hear(line(ack.text), true);
   }
-  /** @param {number} now @param {boolean} live @param {boolean} stale @param {string} run */
+  /** @param {number} now @param {boolean} live @param {Silence} stale @param {string} run */
   draw(now, live, stale, run) {
     const closed = this.asked.open || this.done || !live;
     this.field.close(closed);
@@ -142,7 +146,7 @@ export class SteerPanel {
     this.asked.hear(line(ack.text), ack.more !== true);
     if (ack.ok === false && !this.field.input.value) this.field.input.value = this.sent;
   }
-  /** @param {number} now @param {boolean} live @param {boolean} stale @param {boolean} works @param {string} run */
+  /** @param {number} now @param {boolean} live @param {Silence} stale @param {boolean} works @param {string} run */
   draw(now, live, stale, works, run) {
     this.button.hidden = !works;
     if (!works) this.box.hidden = true;

@@ -110,7 +110,7 @@ class ChainView extends View {
     this.graph.tick(elapsed);
     this.newsOfStages();
   }
-  /** @param {any} state @param {boolean} stale @param {number} now */
+  /** @param {any} state @param {import("./asks.js").Silence} stale @param {number} now */
   drawFoot(state, stale, now) {
     super.drawFoot(state, stale, now);
     const [p, id] = [this.page, line(this.model.get("run_id"), 60)];

@@ -93,7 +93,7 @@ export class StepPanel {
     else if (ack.to === "stop") this.stopped.hear(line(ack.text), ack.ok === false);
     else put(this.cut, line(ack.text));
   }
-  /** @param {StepRow} row @param {number} elapsed @param {number} now @param {boolean} live @param {boolean} stale @param {string} run */
+  /** @param {StepRow} row @param {number} elapsed @param {number} now @param {boolean} live @param {import("./asks.js").Silence} stale @param {string} run */
   draw(row, elapsed, now, live, stale, run) {
     const [over, works] = [isOver(row.state), row.state === "running"];
     const [took, since] = [number(row.took), number(row.from)];
@@ -106,7 +106,7 @@ export class StepPanel {
       this.stopped.end();
       this.ask({ kind: "open", step: this.n });
     }
-    this.rows.forEach((tool, i) => tool.set(this.calls?.[i] ?? null, works && !stale ? (now - this.toolsAt) / 1000 : 0));
+    this.rows.forEach((tool, i) => tool.set(this.calls?.[i] ?? null, works && stale !== true ? (now - this.toolsAt) / 1000 : 0));
     const answered = Boolean(this.out.textContent);
     this.wrong.hidden = !this.wrongText.textContent;
     this.out.hidden = !over || !answered;

@@ -17,7 +17,7 @@
  *   | {kind: "close"} | {kind: "answer", question: string, text: string}} Request
  * @typedef {(message?: any) => void} Ear
  * @typedef {{get<K extends keyof Traits>(name: K): Traits[K], send(message: Request): void,
- *   on(event: string, ear: Ear): void, off(event: string, ear: Ear): void}} Model
+ *   on(event: string, ear: Ear): void, off(event: string, ear: Ear): void, widget_manager?: any}} Model
  */
 import { ANSWER_MS, Asked, QuestionBlock, SteerPanel } from "./asks.js";
 import { drawNever, drawSoon } from "./beat.js";
@@ -55,8 +55,8 @@ function makePage(/** @type {SteerPanel} */ steer, /** @type {Asked} */ stopped)
   const [state, tokenFact] = [h("span", "sa-state", icon, word), h("span", "", tokens, " tokens")];
   const [lead, more, attach, note, reused] = [h("p"), h("p"), h("code"), h("p", "sa-note"), h("p", "sa-note")];
   const say = h("div", "sa-say", lead, more);
-  const stale = h("div", "sa-say sa-stale", h("p", "", "The notebook's kernel is not answering, so this view is old. ",
-    "The run itself may well go on. To look: ", attach));
+  const why = h("span");
+  const stale = h("div", "sa-say sa-stale", h("p", "", why, " The run itself may well go on. To look: ", attach));
   const [tail, tools] = [new Tail(), h("ul", "sa-tools")];
   const [deadline, calls, budget] = [makeMeter("deadline"), makeMeter("tools"), makeMeter("budget")];
   const meters = h("div", "sa-meters", deadline.box, calls.box, budget.box);
@@ -70,7 +70,7 @@ function makePage(/** @type {SteerPanel} */ steer, /** @type {Asked} */ stopped)
   mark(stop, { type: "button" });
   mark(tools, { "aria-label": "Latest tool calls" });
   mark(spoken, { role: "status", "aria-live": "polite" });
-  return { section, facts, body, state, icon, word, title, agent, refused, elapsed, waited, tokens, tokenFact, cost, lead, more, attach,
+  return { section, facts, body, state, icon, word, title, agent, refused, elapsed, waited, tokens, tokenFact, cost, lead, more, attach, why,
     note, reused, say, stale, questions, attention, tail, deadline, calls, budget, tools, meters, stop, again, againBox, age, id, spoken };
 }
 
@@ -91,6 +91,7 @@ export class View {
   urgent = false;
   orphan = false; // its kernel is gone
   closed = false;
+  /** @type {Set<string>} The requests of which nothing was heard. */ open = new Set();
   /** @type {Set<ReturnType<typeof setTimeout>>} */ waiting = new Set();
   /** @type {ReturnType<typeof setInterval> | undefined} */ ticking;
   /** @param {Model} model */
@@ -159,6 +160,7 @@ export class View {
     this.orphan = false;
     if (message?.kind === "tail") this.stream(message);
     if (message?.kind === "ack") {
+      this.open.delete(message.id);
       if (message.to === "steer") this.steer.hear(message);
       else if (message.to === "answer") this.blocks.get(String(message.question))?.hear(message);
       else this.stopped.hear(line(message.text), message.ok === false);
@@ -187,12 +189,39 @@ export class View {
     block.asked.begin();
     this.ask({ kind: "answer", question: block.id, text });
   }
-  /** @param {Request} request */
-  ask(request) {
-    const timer = setTimeout(() => (this.waiting.delete(timer), this.draw()), ANSWER_MS);
-    this.waiting.add(timer);
+  /** @param {Request} asked */
+  ask(asked) {
+    const request = { ...asked, id: Math.random().toString(36).slice(2) };
+    if (request.kind !== "open" && request.kind !== "close") this.open.add(request.id);
+    this.later(() => this.askAgain(request));
     this.draw();
     this.model.send(request); // last: it throws when the connection is closed
+  }
+  /** @param {() => void} work */
+  later(work) {
+    const timer = setTimeout(() => (this.waiting.delete(timer), work(), this.draw()), ANSWER_MS);
+    this.waiting.add(timer);
+  }
+  /** The kernel as JupyterLab and Notebook 7 know it; other hosts show none. */
+  get kernel() {
+    return this.model.widget_manager?.kernel;
+  }
+  /**
+   * Send a request that was not taken though the kernel is idle to the kernel itself, past the host's own comm and its
+   * subshell. The kernel carries out a request once, however often it comes.
+   * @param {Request & {id: string}} request
+   */
+  askAgain(request) {
+    if (!this.open.delete(request.id) || this.kernel?.status !== "idle" || !this.model.get("token")) return;
+    this.later(() => {});
+    const header = {
+      msg_id: request.id, msg_type: "comm_msg", session: this.kernel.clientId, username: "", version: "5.3",
+      date: "1970-01-01T00:00:00Z", subshell_id: null,
+    };
+    const content = { comm_id: this.model.get("token"), data: { method: "custom", content: request } };
+    try {
+      this.kernel.sendShellMessage({ channel: "shell", header, parent_header: {}, metadata: {}, content, buffers: [] }, false, true);
+    } catch { /* the view says what to type */ }
   }
 
   draw() {
@@ -208,7 +237,7 @@ export class View {
     const word = stale ? "stale" : asking ? "asks you" : state === UNKNOWN ? line(name, 20) : name;
     this.drawHead(state, word, elapsed, waited);
     this.drawBody(state, stale, elapsed, (until - this.toolsAt) * counts);
-    this.drawFoot(state, stale, now);
+    this.drawFoot(state, stale || (this.kernel?.status === "idle" && "idle"), now);
     this.urgent = false;
     const moving = counts > 0 && !stale;
     set(this.page.section.dataset, { live: String(state.live), moving: String(moving) });
@@ -246,7 +275,7 @@ export class View {
   /** Speak what is new: the state, the latest question, once that the run may need a look. @param {string} title @param {string} word */
   tell(title, word) {
     const asked = word === "asks you" ? `: ${line([...this.blocks.values()].at(-1)?.text, 200)}` : "";
-    const news = word === "stale" ? `Run ${title}: the kernel is not answering`
+    const news = word === "stale" ? `Run ${title}: the kernel ${this.orphan ? "was restarted" : "is not answering"}`
       : `Run ${title} ${asked ? word : `is ${word}`}${asked}`;
     if (this.news && this.news !== news) put(this.page.spoken, news);
     this.news = news;
@@ -287,6 +316,8 @@ export class View {
     hide(p.say, !p.lead.textContent);
     putClass(p.say, p.state.className.replace("sa-state", "sa-say"));
     hide(p.stale, !stale);
+    put(p.why, this.orphan ? "The kernel was restarted, so this view stands still. It goes on once %load_ext subagents_nb was run."
+      : "The notebook's kernel is not answering, so this view is old.");
     put(p.attach, `%subagent_attach ${line(m.get("run_id"), 60)}`);
     hide(p.questions, state !== ASKS);
     put(p.attention, state.live ? line(m.get("attention")) : "");
@@ -304,7 +335,7 @@ export class View {
     put(p.note, line(m.get("note")));
     put(p.reused, line(m.get("reused")));
   }
-  /** @param {typeof UNKNOWN} state @param {boolean} stale @param {number} now */
+  /** @param {typeof UNKNOWN} state @param {import("./asks.js").Silence} stale @param {number} now */
   drawFoot(state, stale, now) {
     const [p, m, id] = [this.page, this.model, line(this.model.get("run_id"), 60)];
     const asked = this.stopped.open || Boolean(m.get("stopping"));

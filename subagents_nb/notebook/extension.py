@@ -20,6 +20,7 @@ def load(shell: Any) -> None:
     from subagents_nb.notebook.experiment_magics import ExperimentMagics
     from subagents_nb.notebook.export_magics import ExportMagics
     from subagents_nb.notebook.magics import SubagentMagics
+    from subagents_nb.notebook.old_views import OldViews
     from subagents_nb.notebook.run_magics import RunMagics
     from subagents_nb.notebook.telling import Telling
 
@@ -30,7 +31,10 @@ def load(shell: Any) -> None:
     shell.register_magics(SubagentMagics, RunMagics, ExperimentMagics, ExportMagics)
     telling = Telling(shell)
     telling.install()
-    _LOADED[id(shell)] = [_add_matcher(shell), _keep_question_marks(shell), _help_alone(shell), telling.remove]
+    old = OldViews(shell)
+    old.install()
+    undo = [_add_matcher(shell), _keep_question_marks(shell), _help_alone(shell), telling.remove, old.remove]
+    _LOADED[id(shell)] = undo
     _formatters(shell, add=True)
 
 

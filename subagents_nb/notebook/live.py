@@ -161,6 +161,7 @@ class CardView:
         self,
         publish: Callable[[Snapshot], None],
         *,
+        first: Snapshot | None = None,
         every_s: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -168,7 +169,7 @@ class CardView:
         self._clock = clock
         self._every_s = every_s
         self._waiting: Snapshot | None = None
-        self._shown: Snapshot | None = None  # or about to be
+        self._shown = first  # or about to be
         self._last = self._clock()
         self._over = False
 

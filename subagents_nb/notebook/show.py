@@ -40,6 +40,7 @@ _settings: dict[str, str] = {"mode": "auto"}
 _live: weakref.WeakKeyDictionary[LiveView | CardView, Callable[[], None]] = weakref.WeakKeyDictionary()
 
 _ends: deque[tuple[_Place, Snapshot]] = deque(maxlen=100)
+_tokens: set[str] = set()  # of the views that this kernel made
 _KEPT = 16
 _kept: deque[RunWidget] = deque()  # of runs that have ended, for a page that was loaded meanwhile
 
@@ -125,7 +126,7 @@ class _Place:
     def standing(self, snapshot: Snapshot) -> dict[str, str]:
         """Return what stands there while the run works: how it stood, as of when, and how to look again."""
         html = _bundle(snapshot, self.run, self.shell)["text/html"]
-        classes = f"{self.token} {self.token}-0"
+        classes = f"{self.token} {self.token}-0 subagents-nb-run {self.run.id}"
         return {
             "text/html": element("div", {"class": classes}, Html(html)),
             "text/plain": plain(standing_text(snapshot)),
@@ -150,21 +151,28 @@ class _Place:
 
 def _show_widget(place: _Place, snapshot: Snapshot) -> LiveView:
     """Show a live view: before the plain output, where a page finds it by its token, or as an output of its own."""
-    found = reused_line(place.run, snapshot)
     place.token = secrets.token_hex(16)
     shows_models = _shows_models(place.shell)
     if not shows_models:
         place.show(place.standing(snapshot))
-    from subagents_nb.notebook.widget import ChainWidget, RunWidget
-
-    requests = PageRequests(place.run, card=lambda: _card(place.run, place.shell))
-    kind = ChainWidget if snapshot.stages else RunWidget
-    token = "" if shows_models else place.token
-    widget = kind(widget_state(snapshot, found), on_request=requests.hear, token=token)
+    widget, view = _live_view(place, snapshot, finds=not shows_models)
     if shows_models:
         bundle: Any = widget._repr_mimebundle_() or {}
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
         place.show({**data, **place.standing(snapshot)}, metadata)
+    return view
+
+
+def _live_view(place: _Place, snapshot: Snapshot, *, finds: bool) -> tuple[RunWidget, LiveView]:
+    """Return a widget and what feeds it; `finds` if the page finds its place by the token."""
+    from subagents_nb.notebook.widget import ChainWidget, RunWidget
+
+    requests = PageRequests(place.run, card=lambda: _card(place.run, place.shell))
+    kind = ChainWidget if snapshot.stages else RunWidget
+    token = place.token if finds else ""
+    _tokens.add(place.token)
+    state = widget_state(snapshot, reused_line(place.run, snapshot))
+    widget = kind(state, on_request=requests.hear, token=token)
 
     def end(last: Snapshot) -> None:
         if last.ended:
@@ -173,16 +181,37 @@ def _show_widget(place: _Place, snapshot: Snapshot) -> LiveView:
         while len(_kept) > _KEPT:
             _kept.popleft().dispose()
 
-    reused = functools.partial(reused_line, place.run)
-    state = (lambda _: None) if shows_models else place.restate
-    view = LiveView(widget, snapshot, publish_end=end, publish_state=state, reused=reused)
+    view = LiveView(
+        widget,
+        snapshot,
+        publish_end=end,
+        publish_state=place.restate if finds else lambda _: None,
+        reused=functools.partial(reused_line, place.run),
+    )
     requests.on_watch = view.watch
-    return view
+    return widget, view
+
+
+def take_over(run: Run, token: str) -> dict[str, str] | None:
+    """Go on with a view that an earlier kernel made, where a page has found its token; return its card if it has ended.
+
+    Nothing is displayed: the page has the place, and asks for the card at the end by itself.
+    """
+    snapshot, shell = run.status, _shell()
+    if token in _tokens:
+        return None
+    if snapshot.ended:
+        return _card(run, shell)
+    place = _Place(run, shell, f"subagents-nb-{secrets.token_hex(8)}")
+    place.token = token
+    _, view = _live_view(place, snapshot, finds=True)
+    _live[view] = WATCHER.follow(run.home, run.id, view.hear, tick=view.tick)
+    return None
 
 
 def _show_html(place: _Place, snapshot: Snapshot) -> CardView:
     place.show(_bundle(snapshot, place.run, place.shell))
-    return CardView(place.replace_and_remember)
+    return CardView(place.replace_and_remember, first=snapshot)
 
 
 def _card(run: Run, shell: Any) -> dict[str, str]:

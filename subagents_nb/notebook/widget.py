@@ -110,6 +110,28 @@ class SheetWidget(anywidget.AnyWidget):
         dispose(self)
 
 
+class FinderWidget(anywidget.AnyWidget):
+    """Finds on the page what an earlier kernel left there: the plain outputs of live runs."""
+
+    _esm = joined(*map(asset, ("stand.js", "finder.js")))
+
+    def __init__(self, on_found: Callable[[Any], None]) -> None:
+        super().__init__()
+        heed_the_sender(self.comm)
+        self._on_found = on_found
+        self.on_msg(self._hear)
+
+    def _hear(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        self._on_found(content)
+
+    def __repr__(self) -> str:
+        return "<FinderWidget>"
+
+    def dispose(self) -> None:
+        """Find no more."""
+        dispose(self)
+
+
 class ChainWidget(RunWidget):
     """A chain on the page: a run with its stages. Runs of one step never load what it needs besides."""
 

@@ -243,7 +243,9 @@ def test_loading_shows_nothing_starts_nothing_and_unloading_leaves_nothing(kerne
             assert kernel.value(what) == []
         assert "not found" in kernel.fails("%%subagent --model scripted:echo\nx")
         cell = kernel.ok("%load_ext subagents_nb")
-        assert [m["msg_type"] for m in cell.messages] == ["status", "execute_input", "status"]
+        # Afterwards a page is asked for views that an earlier kernel left on it, over a comm that shows nothing.
+        shows = [m["msg_type"] for m in cell.messages if not m["msg_type"].startswith("comm_")]
+        assert [kind for kind in shows if kind != "status"] == ["execute_input"]
         assert kernel.value(OURS[3]) == []
         kernel.run("%load_ext subagents_nb")
         kernel.ok("__import__('subagents_nb').load_ipython_extension(get_ipython())")

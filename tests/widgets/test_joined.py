@@ -6,14 +6,22 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from subagents_nb.notebook.widget import RunWidget
+import pytest
+
+from subagents_nb.notebook.compare_show import CompareWidget
+from subagents_nb.notebook.widget import ChainWidget, FinderWidget, RunWidget, SheetWidget
 
 
-def test_the_joined_text_is_one_module_with_a_render(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "renders"),
+    [(RunWidget, "function"), (ChainWidget, "function"), (SheetWidget, "undefined"), (FinderWidget, "undefined"),
+     (CompareWidget, "undefined")],
+)  # fmt: skip
+def test_the_joined_text_is_one_module(tmp_path: Path, kind: type[RunWidget], renders: str) -> None:
     node = shutil.which("node")
     assert node, "these tests need node; install it: apt-get install nodejs"
-    text = str(RunWidget._esm)
-    assert len(text.encode()) < 40_000
+    text = str(kind._esm)
+    assert len(text.encode()) < (60_000 if kind is ChainWidget else 40_000)
     (tmp_path / "widget.mjs").write_text(text)
     check = "const { default: it } = await import('./widget.mjs'); console.log(typeof it.render, typeof it.initialize)"
     done = subprocess.run(
@@ -24,4 +32,4 @@ def test_the_joined_text_is_one_module_with_a_render(tmp_path: Path) -> None:
         check=False,
         timeout=60,
     )
-    assert (done.stdout, done.stderr) == ("function function\n", "")
+    assert (done.stdout, done.stderr) == (f"{renders} function\n", "")

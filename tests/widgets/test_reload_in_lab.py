@@ -100,3 +100,36 @@ def _answer(tab: Page, number: int) -> None:
 
 def _leave(lab: Lab) -> None:
     lab.page.evaluate("() => window.jupyterapp.shell.currentWidget.context.sessionContext.shutdown()")
+
+
+def test_a_new_kernel_goes_on_with_the_views_of_the_old_one(lab: Lab) -> None:
+    write(lab, "twice", [{"ask": "Question 0?"}, {"text": "; "}, {"ask": "Question 1?"}, {"text": "; "}])
+    book = lab.open("restarted", [
+        "%load_ext subagents_nb", "%%subagent delegate --model scripted:twice.json --name restarted-run\nx",
+    ])  # fmt: skip
+    book.run(0, 1)
+    view = book.output(1).locator(".sa")
+    expect(view).to_contain_text("Question 0?", timeout=20_000)
+
+    # The page stays open: the old view says what holds, and goes on once the extension is loaded.
+    book.restart()
+    expect(view).to_contain_text("The kernel was restarted", timeout=20_000)
+    book.run(0)
+    expect(view).not_to_contain_text("The kernel was restarted", timeout=20_000)
+    _answer(lab.page, 0)
+    expect(view).to_contain_text("Question 1?", timeout=20_000)
+
+    # The notebook was saved with a live view and is opened again with a new kernel.
+    saved = str(book.saved().cells[1].outputs)
+    for said in ("restarted-run", "as of ", "%subagent_attach"):
+        assert said in saved
+    book.restart()
+    lab.visit("restarted")
+    expect(book.output(1)).to_contain_text("as of ", timeout=20_000)
+    expect(view).to_have_count(0)
+    book.run(0)
+    _answer(lab.page, 1)
+    expect(view).to_have_count(0, timeout=20_000)
+    expect(book.output(1)).to_contain_text("complete")
+    assert "answer-0; answer-1;" in plain(book.saved(), 1)
+    _leave(lab)

@@ -264,3 +264,33 @@ test("a refused stop frees the button and says why", () => {
   assert.equal(view.stop.seen, "Stop");
   assert.match(view.foot.seen, /nothing to stop/);
 });
+
+test("what an idle kernel did not take is sent to it another way, and then the view says so", () => {
+  const view = asking({ token: "feedc0de" });
+  const sent = [];
+  view.model.widget_manager = { kernel: { status: "idle", clientId: "me", sendShellMessage: (message) => sent.push(message) } };
+  view.buttons("no")[0].fire("click");
+  pass(1.9);
+  assert.equal(sent.length, 0);
+  pass(0.2);
+  assert.deepEqual(sent[0].content, { comm_id: "feedc0de", data: { method: "custom", content: { kind: "answer", question: "q1", text: "no", id: view.model.ids[0] } } });
+  assert.equal(sent[0].header.subshell_id, null);
+  assert.match(view.questions()[0].seen, /did not arrive though the kernel is idle; sent another way/);
+  pass(2);
+  assert.equal(sent.length, 1);
+  assert.match(view.questions()[0].seen, /did not arrive, though the kernel is idle; in a terminal: subagents-nb answer/);
+  view.model.message({ ...ack("answer", "Answered."), question: "q1" });
+  assert.doesNotMatch(view.questions()[0].seen, /did not arrive/);
+});
+
+test("a busy kernel is not asked twice, nor one that has taken it", () => {
+  for (const [status, taken] of [["busy", false], ["idle", true]]) {
+    const view = asking({ token: "feedc0de" });
+    const sent = [];
+    view.model.widget_manager = { kernel: { status, clientId: "me", sendShellMessage: (message) => sent.push(message) } };
+    view.buttons("no")[0].fire("click");
+    if (taken) view.model.message({ ...ack("answer", "Answered."), question: "q1", id: view.model.ids[0] });
+    pass(5);
+    assert.equal(sent.length, 0);
+  }
+});

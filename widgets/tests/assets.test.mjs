@@ -8,7 +8,8 @@ const RUN = ["beat.js", "dom.js", "asks.js", "stand.js", "view.js", "run.js"]; /
 const CHAIN = ["beat.js", "dom.js", "asks.js", "graph.js", "stand.js", "step.js", "view.js", "chain.js"]; // ... and for a chain
 const COMPARE = ["dom.js", "compare.js"]; // ... and for a comparison
 const SHEET = ["stand.js", "sheet.js"]; // ... and for a table that is published anew
-const MODULES = [...new Set([...RUN, ...CHAIN, ...COMPARE, ...SHEET])];
+const FINDER = ["stand.js", "finder.js"]; // ... and to find what an earlier kernel left
+const MODULES = [...new Set([...RUN, ...CHAIN, ...COMPARE, ...SHEET, ...FINDER])];
 const [js, css] = [MODULES.map(read).join("\n"), read("run.css") + read("chain.css") + read("compare.css")];
 
 test("each file is below 40 KB and 400 lines, and what a host loads for a run of one step below 48 KB", () => {

@@ -190,6 +190,7 @@ const DEFAULTS = {
 export class FakeModel {
   ears = new Map();
   sent = [];
+  ids = [];
   reads = 0;
   constructor(over) {
     this.traits = { ...DEFAULTS, ...over };
@@ -204,7 +205,8 @@ export class FakeModel {
   off(event, ear) {
     this.ears.set(event, (this.ears.get(event) ?? []).filter((other) => other !== ear));
   }
-  send(message) {
+  send({ id, ...message }) {
+    if (id) this.ids.push(id);
     this.sent.push(message);
   }
   /** As the host does it: all traits first, then one event for each that changed. */

@@ -194,3 +194,28 @@ def test_opening_a_step_tells_what_there_is_of_it_and_watches_one_that_works() -
 def test_a_step_that_is_not_there_is_said() -> None:
     said = ask(ChainHandle(), {"kind": "open", "step": 7}).get(timeout=10)
     assert (said["ok"], said["step"], said["text"]) == (False, 7, "review-release has no step 7.")
+
+
+def test_what_comes_twice_is_carried_out_once_and_answered_twice() -> None:
+    handle, told = Handle(), Told()
+    requests = PageRequests(handle)  # type: ignore[arg-type]
+    asked = {"kind": "answer", "question": "q1", "text": "yes", "id": "abc1"}
+    requests.hear(asked, told.put)
+    first = told.get(timeout=10)
+    requests.hear(asked, told.put)
+    assert told.get(timeout=10) == first
+    assert (first["id"], len(handle.asked)) == ("abc1", 1)
+    requests.hear({**asked, "id": "abc2"}, told.put)
+    told.get(timeout=10)
+    assert len(handle.asked) == 2
+    for odd in ("", 7, "x" * 99, "A B"):
+        assert understood({"kind": "stop", "id": odd}) == PageRequest("stop")
+
+
+def test_the_card_is_given_only_of_a_run_that_has_ended() -> None:
+    handle, told = Handle(), Told()
+    PageRequests(handle, card=lambda: {"text/html": "card"}).hear({"kind": "card"}, told.put)  # type: ignore[arg-type]
+    assert told.get(timeout=10)["kind"] == "ack"
+    ended_one = SimpleNamespace(status=over())
+    PageRequests(ended_one, card=lambda: {"text/html": "card"}).hear({"kind": "card"}, told.put)  # type: ignore[arg-type]
+    assert told.get(timeout=10) == {"kind": "card", "data": {"text/html": "card"}}
