@@ -75,7 +75,7 @@ def test_a_second_agent_is_not_offered() -> None:
         ("%%subagent --thinking m", ["minimal", "medium", "max"]),
         ("%%subagent --cwd ", [".", "data/", "'my notes/'"]),
         ("%subagent_status --state re", ["rejected"]),
-        ("%subagent_status --n", ["--number"]),
+        ("%subagent_status --n", ["--notebook", "--number"]),
         ("%subagent_stop --r", ["--reason"]),
         ("%subagent_doctor ", ["--help", "-h"]),
         ("%%subagent_steer work --f", ["--follow-up"]),
