@@ -83,8 +83,8 @@ def test_every_flag_says_what_it_does(magic: str) -> None:
 
 
 def test_a_magic_that_needs_a_run_says_so() -> None:
-    with pytest.raises(UsageError, match="%subagent_stop: say which run"):
-        PARSERS["subagent_stop"]().read("")
+    with pytest.raises(UsageError, match="%subagent_attach: say which run"):
+        PARSERS["subagent_attach"]().read("")
 
 
 @pytest.mark.parametrize(

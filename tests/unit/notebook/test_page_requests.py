@@ -34,8 +34,9 @@ class Handle:
     def status(self) -> Snapshot:
         return running()
 
-    def stop(self, *, step: int | None, asked_by: str) -> None:
+    def stop(self, *, step: int | None, asked_by: str) -> bool:
         self._note("stop", asked_by, *([] if step is None else [step]))
+        return True
 
     def answer(self, text: str, *, question: str, asked_by: str) -> None:
         self._note("answer", text, question, asked_by)
