@@ -91,7 +91,7 @@ def paused(name: str | None = None) -> Run:
 
 def test_a_paused_run_can_be_stopped_and_then_collected(shared_home: StoreHome, spawn: str) -> None:
     run = paused()
-    with pytest.raises(RequestError, match="is paused; nobody hears it"):
+    with pytest.raises(RequestError, match="paused already; there is nothing to stop"):
         run.stop(step=3)
     until(lambda: probe(run.home.run(run.id).lock) == "free", 10, what="the end of its process")
     assert not would_go(shared_home, run)
