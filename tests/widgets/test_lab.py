@@ -35,6 +35,13 @@ def test_a_run_is_live_on_the_page_and_can_be_stopped_there(lab: Lab) -> None:
     tail = view.locator(".sa-tail")
     expect(tail).to_contain_text("tick 3", timeout=10_000)
 
+    # The text follows its end when the box gets smaller and larger again.
+    for height in ("58px", "90px"):
+        tail.evaluate("(node, height) => { node.style.height = height; }", height)
+        long = "(node) => node.scrollHeight > node.clientHeight + 40"
+        lab.page.wait_for_function(long, arg=tail.element_handle(), timeout=20_000)
+        assert tail.evaluate("(node) => Math.abs(node.scrollTop)") < 2  # laid out from the bottom
+
     # It goes on while a cell keeps the kernel busy.
     book.begin(2)
     length = len(tail.inner_text())
