@@ -31,12 +31,14 @@ function initialize({ model }) {
   function leave() {
     clearTimeout(timer);
     model.off("msg:custom", hear);
+    model.off("comm_live_update", leave);
   }
   /** @param {any} message */
   function hear(message) {
     if (message?.kind === "card" && told.has(message.token)) replaceOutput(model.widget_manager, message.token, message.data);
   }
   model.on("msg:custom", hear);
+  model.on("comm_live_update", leave); // its kernel is gone; the next has its own
   timer = setTimeout(look, SEARCH_MS); // the views of this kernel come first
   return leave;
 }

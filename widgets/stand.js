@@ -63,7 +63,9 @@ class Keeper {
     this.late = this.isLate() ? this.late + 1 : 0;
     if (this.late > GRACE && !this.gone) {
       this.late = -8; // it is asked again after a while
-      this.model.send({ kind: "card" });
+      try {
+        this.model.send({ kind: "card" });
+      } catch { /* the connection is closed */ }
     }
     const quick = this.looks++ < QUICK_TIMES && this.found.length === 0;
     this.timer = setTimeout(() => this.look(), quick ? QUICK_MS : LOOK_MS);
