@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from subagents_nb.catalog import discover, load_settings, registered_agents, resolve
-from subagents_nb.domain.control import Appendix, ControlAnswer
+from subagents_nb.domain.control import AppendedItems, Appendix, ControlAnswer
 from subagents_nb.domain.defaults import ASKED
 from subagents_nb.domain.flow import Chain
 from subagents_nb.domain.models import PROVIDER_NAMES
 from subagents_nb.domain.plan import LaunchPlan, LaunchRequest, agents_of, outputs_of
 from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.errors import LaunchRefused, RequestError, StoreError
+from subagents_nb.errors import LaunchRefused, RequestError, StoreError, Unreadable
 from subagents_nb.launching import asking
 from subagents_nb.launching.claiming import claiming
 from subagents_nb.launching.facts import gather_facts
@@ -25,6 +25,7 @@ from subagents_nb.launching.references import looked_up
 from subagents_nb.planning.flow import plan_flow
 from subagents_nb.planning.steps import Ground
 from subagents_nb.store import FileRuns, StoreHome
+from subagents_nb.store.reader import read_document
 
 
 class AppendRefused(LaunchRefused):
@@ -54,7 +55,7 @@ def append(
         raise StoreError(f"The plan of run {run_id} can't be read, so nothing can be planned behind it.")
     if not plan.is_flow:
         raise RequestError(f"Run {plan.name} has one step; only a chain can be appended to.")
-    appendix = plan_appendix(flow, plan, snapshot)
+    appendix = plan_appendix(flow, plan, snapshot, waiting=_waiting(home, run_id))
     until_done = not snapshot.waits_for_place
     with claiming(home, plan.cwd, outputs_of(appendix.steps, appendix.items), own=run_id) as claim:
         claim(run_id)
@@ -66,8 +67,10 @@ def append(
     return answer
 
 
-def plan_appendix(flow: Chain, plan: LaunchPlan, snapshot: Snapshot) -> Appendix:
+def plan_appendix(flow: Chain, plan: LaunchPlan, snapshot: Snapshot, *, waiting: int = 0) -> Appendix:
     """Return the plan of items behind those of a live chain, made as that of its launch; steps are numbered from 0.
+
+    `waiting` is how many steps were appended before and are not among those of the chain yet.
 
     Raises:
         AppendRefused: with every reason found.
@@ -97,7 +100,7 @@ def plan_appendix(flow: Chain, plan: LaunchPlan, snapshot: Snapshot) -> Appendix
     if flow.task is not None and flow.task != plan.task:
         reasons.append("the task of the chain was given at its launch; an appended item can't change it")
     known = flow.model_copy(update={"task": plan.task or None})
-    left = max(0, plan.max_children - _started(snapshot))
+    left = max(0, plan.max_children - _started(snapshot) - waiting)
     planned = plan_flow(known, ground, reasons, limit=left, names=names_of(plan, snapshot))
     reasons.extend([*ground.start_problems, *price_problems(planned, snapshot.usage_budget)])
     if reasons:
@@ -115,7 +118,15 @@ def _asked(plan: LaunchPlan) -> dict[str, object]:
     return {"model": asked.pop()} if len(asked) == 1 else {}
 
 
+def _waiting(home: StoreHome, run_id: str) -> int:
+    try:
+        record = read_document(home.run(run_id).appended, AppendedItems, run_id)
+    except Unreadable:
+        return 0  # nothing was appended; what can't be read, its runner counts when it comes to it
+    return sum(len(more.steps) for more in record.waiting)
+
+
 def _started(snapshot: Snapshot) -> int:
-    """Return how many steps the chain has, those that wait included."""
+    """Return how many steps the chain has, those that are not begun included."""
     status = snapshot.status
     return max(len(status.steps), status.fan_out_used) if status is not None else 0

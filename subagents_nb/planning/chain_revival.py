@@ -26,7 +26,7 @@ from subagents_nb.domain.states import RunState
 from subagents_nb.domain.words import duration
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.planning.facts import Facts
-from subagents_nb.planning.revival import Revival, budget_left, refusals, time_left
+from subagents_nb.planning.revival import Revival, budget_left, going_on_in, refusals, time_left
 from subagents_nb.planning.steps import model_problem
 
 _SHOWN_STEPS = 12
@@ -95,6 +95,7 @@ def draft_whole(
         max_parallel=retuned.concurrency or plan.max_parallel,
         inputs=plan.inputs,
         python_memory_mb=plan.python_memory_mb,
+        experiment=going_on_in(plan),
         timeout_s=deadline,
         tool_env=plan.tool_env,
         notes=(*plan.notes, _note(plan, places)),

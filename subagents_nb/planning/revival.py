@@ -9,6 +9,7 @@ from subagents_nb.domain.agent import AgentDefinition
 from subagents_nb.domain.base import Value
 from subagents_nb.domain.budgets import UsageBudget, retuned_budget
 from subagents_nb.domain.control import Retune, in_force
+from subagents_nb.domain.experiments import ExperimentPart
 from subagents_nb.domain.given import Time, Whole
 from subagents_nb.domain.ids import is_run_name
 from subagents_nb.domain.plan import Draft, LaunchPlan, Origin, Resumes, StepPlan, everything, label_of
@@ -57,9 +58,10 @@ def draft_revival(
         raise LaunchRefused(reasons)
     asked = {"task": revival.text, "label": label_of(revival.text), "max_requests": requests}
     limits = {"timeout_s": None, "tool_timeout_s": retuned.tool_timeout_s or step.tool_timeout_s}
-    # Whoever reads the answer now is a person: it is kept in no file and has no name.
+    # What came to its answer, or was a step of a chain, is read by a person now: that is kept in no file, has no name.
+    output = None if plan.is_flow or snapshot.state is RunState.COMPLETE else step.output
     going_on = step.model_copy(
-        update={**asked, **limits, "index": 0, "output_name": None, "output": None, "session": None}
+        update={**asked, **limits, "index": 0, "output_name": None, "output": output, "session": None}
     )
     return Draft(
         name=revival.name,
@@ -69,6 +71,7 @@ def draft_revival(
         timeout_s=timeout,
         inputs=plan.inputs,
         python_memory_mb=plan.python_memory_mb,
+        experiment=going_on_in(plan),
         tool_env=plan.tool_env,
         notes=plan.notes,
         tags=plan.tags,
@@ -77,6 +80,11 @@ def draft_revival(
         notify_command=plan.notify_command,
         checkpoint_s=plan.checkpoint_s,
     )
+
+
+def going_on_in(plan: LaunchPlan) -> ExperimentPart:
+    """Return the experiment of a run that goes on: that of the run before, whose place in a sweep it does not take."""
+    return plan.experiment.model_copy(update={"cell": None})
 
 
 def refusals(revival: Revival, plan: LaunchPlan, snapshot: Snapshot, facts: Facts) -> list[str]:

@@ -13,6 +13,7 @@ from subagents_nb.domain.records import SavedOutput, StepRecord, StepResult
 from subagents_nb.domain.usage import Usage
 from subagents_nb.domain.worktree import WorktreeRecord
 from subagents_nb.errors import StoreError, Unreadable
+from subagents_nb.runner.outputs import FILES, PROGRESS, WROTE
 from subagents_nb.store.disk import DISK, Disk
 from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.reader import read_document
@@ -122,26 +123,47 @@ class Before:
         number, slash, name = rest.partition("/")
         # Each step has a folder of its own, by its number.
         path = f"{top}/{index}/{name}" if slash and number == str(whole.index) else saved.path
+        self._bring_file(source.root / saved.path, path)
+        text = whole.text.replace(str(source.root / saved.path), str(self._paths.root / path))
+        return text, saved.model_copy(update={"path": path})
+
+    def bring(self, step: StepPlan) -> None:
+        """Copy what a step needs that goes on: its session, and what it had of its own files.
+
+        They are here from the start, whatever becomes of this run.
+        """
+        number, source = self.number(step.index), self._source
+        if number is None or source is None:
+            return
+        try:
+            if self._chain is not None and not self._copy(number, step.index, (SESSION,), as_=BEFORE):
+                self._copy(number, step.index, (BEFORE,))
+        except (Unreadable, OSError) as error:  # the engine says that there is none, for the step
+            print(f"the session of step {number} was not copied: {error}", file=sys.stderr, flush=True)  # noqa: T201
+        try:
+            if self._chain is not None:
+                self._copy(number, step.index, (WROTE,))
+            if step.output is not None and not step.output.explicit:
+                had, has = f"{FILES}/{number}/{step.output.path}", f"{FILES}/{step.index}/{step.output.path}"
+                self._bring_own(source, had, has)
+            if step.progress:
+                self._bring_own(source, f"{FILES}/{PROGRESS}", f"{FILES}/{PROGRESS}")
+        except (Unreadable, OSError) as error:  # it begins them anew
+            print(f"files of step {number} were not copied: {error}", file=sys.stderr, flush=True)  # noqa: T201
+
+    def _bring_own(self, source: RunPaths, had: str, has: str) -> None:
+        if (source.root / had).is_file():
+            self._bring_file(source.root / had, has)
+
+    def _bring_file(self, file: Path, path: str) -> None:
+        """Copy a file into this run's folder, at `path`."""
         folder = self._paths.root
         for part in PurePosixPath(path).parent.parts:
             folder /= part
             with contextlib.suppress(FileExistsError):
                 self._disk.make_dir(folder)
-        with open(self._disk.open_reading(source.root / saved.path), "rb") as file:
-            self._disk.create_once(self._paths.root / path, file.read(), durable=False, entry=False)
-        text = whole.text.replace(str(source.root / saved.path), str(self._paths.root / path))
-        return text, saved.model_copy(update={"path": path})
-
-    def bring_session(self, index: int) -> None:
-        """Copy the session that a step goes on from: it is here from the start, whatever becomes of this run."""
-        number = self.number(index)
-        if self._chain is None or number is None:
-            return
-        try:
-            if not self._copy(number, index, (SESSION,), as_=BEFORE):
-                self._copy(number, index, (BEFORE,))
-        except (Unreadable, OSError) as error:  # the engine says that there is none, for the step
-            print(f"the session of step {number} was not copied: {error}", file=sys.stderr, flush=True)  # noqa: T201
+        with open(self._disk.open_reading(file), "rb") as opened:
+            self._disk.create_once(self._paths.root / path, opened.read(), durable=False, entry=False)
 
     def _copy(self, number: int, index: int, names: Iterable[str], *, as_: str | None = None) -> bool:
         """Copy files of a step, those that are there; say whether there was any."""

@@ -248,7 +248,7 @@ class Flow:
             await asyncio.to_thread(self._take_over, standing)
         fresh = [work for work in works if work not in standing]
         for work in fresh:
-            self._before.bring_session(work.step.index)
+            self._before.bring(work.step)
         async with self._shop.worktrees.group([work.step for work in fresh]):
             done = dict(zip(fresh, await asyncio.gather(*map(one, fresh)), strict=True))
         return [done[work] if work in done else self._stood(work) for work in works]

@@ -14,8 +14,11 @@ from subagents_nb.domain.agent import READ_TOOLS, WRITE_TOOLS
 from subagents_nb.domain.events import Noticed
 from subagents_nb.domain.plan import StepPlan
 from subagents_nb.domain.records import SavedOutput
+from subagents_nb.errors import Unreadable
 from subagents_nb.runner.confined import Seen, create, look, replace
 from subagents_nb.runner.folders import from_root
+from subagents_nb.store.disk import DISK, PRIVATE_DIR
+from subagents_nb.store.fingerprints import Unsettled, file_sha256
 from subagents_nb.store.opener import chunks, open_below
 
 SHOWN_BYTES = 200 * 1024
@@ -23,6 +26,7 @@ SHOWN_LINES = 5000
 _COUNTED_BYTES = 64 * 1024 * 1024  # a larger file is kept as it is, and its lines are not counted
 FILES = "files"  # the run's own folder, in its directory: N/… of step N, and the progress file
 PROGRESS = "progress.md"
+WROTE = "wrote"  # in a step's directory: the hash of its output file as it is known to have left it, for a resume
 _KNOWN = frozenset({"write", "edit", "python"})  # what these write is known to be the step's
 _RELATIVE = "relative to the working directory"
 _SKELETON = b"# Progress\n\n## Status\n\n## Tasks\n\n## Files Changed\n\n## Notes\n"
@@ -44,12 +48,21 @@ class OutputFile:
     """The files of one step, from before its work to its end. Nothing of it raises: what fails is said, in words."""
 
     def __init__(
-        self, step: StepPlan, cwd: Path, *, own: Path | None = None, report: Callable[[Noticed], None] | None = None
+        self,
+        step: StepPlan,
+        cwd: Path,
+        *,
+        own: Path | None = None,
+        report: Callable[[Noticed], None] | None = None,
+        step_dir: Path | None = None,
+        earlier: Path | None = None,
     ) -> None:
+        """`step_dir` is the step's own; `earlier` that of the step whose session it goes on from."""
         self._step = step
         self._cwd = cwd
         self._own = own
         self._report = report
+        self._step_dir = step_dir
         self._before: Seen | None = None
         self._wrote: Seen | None = None  # as the step is known to have left it last
         self._problem: str | None = None
@@ -65,6 +78,9 @@ class OutputFile:
                     own.mkdir(mode=0o700, exist_ok=True)
                 self._before = look(self._root, self._path)
                 self._place = self._real()
+                if earlier is not None and self._before is not None and self._wrote_before(earlier):
+                    self._wrote, self._before = self._before, None
+                    self._note()
             except OSError as error:
                 self._problem = _said(error)
         self._progress = _Progress.begin(step, cwd, own, self._notice) if step.progress else None
@@ -74,14 +90,36 @@ class OutputFile:
         if self._is_it(path):
             with contextlib.suppress(OSError):
                 self._wrote = look(self._root, self._path)
+            self._note()
 
     def changed_meanwhile(self, path: str) -> None:
         """Take it that this file changed, by the step or by others."""
         if self._is_it(path):
             self._wrote = None
+            self._note()
 
     def _is_it(self, path: str) -> bool:
         return self._step.output is not None and self._root == self._cwd and path == self._path
+
+    def _wrote_before(self, earlier: Path) -> bool:
+        """Say whether what lies there is what the step had written before it was ended, and went on."""
+        if self._root == self._own:
+            return True  # nobody else writes there
+        with contextlib.suppress(OSError, Unreadable):
+            return DISK.read(earlier / WROTE).decode("ascii", "replace") == self._hash()
+        return False
+
+    def _note(self) -> None:
+        if self._step_dir is not None:
+            with contextlib.suppress(OSError):
+                self._step_dir.mkdir(mode=PRIVATE_DIR, exist_ok=True)
+                known = self._hash() if self._wrote is not None else "unknown"
+                DISK.replace(self._step_dir / WROTE, known.encode(), durable=False)
+
+    def _hash(self) -> str:
+        with contextlib.suppress(OSError, Unsettled):
+            return file_sha256(self._root, self._path) or ""
+        return ""
 
     def instructions(self) -> str:
         """Return what is added to the task: which files to read first, where to write, whether to keep notes."""

@@ -226,7 +226,10 @@ class StepWork:
     async def _converse(self, task: str, said: str | None, root: Path, cwd: Path, clock: WorkClock) -> StepResult:
         step, journal = self.step, self._shop.journal
         desk = self._desk(root, cwd, clock)
-        self._output = output = OutputFile(step, cwd, own=desk.files, report=desk.report)
+        earlier = None if self._history is None else self._history.parent
+        self._output = output = OutputFile(
+            step, cwd, own=desk.files, report=desk.report, step_dir=desk.step_dir, earlier=earlier
+        )
         self._declare(desk)
         asked = task if said is None else f"{task}\n\n{said}"
         accepting = Accepting(step.model_copy(update={"task": asked}), desk)

@@ -61,6 +61,8 @@ def test_what_does_not_fit_a_chain_is_refused_with_every_reason_and_nothing_is_a
     with pytest.raises(AppendRefused, match="more than the 1 a run may start"):
         run.append(step("scout", "a"), step("scout", "b"))
     assert run.append(step("scout", "a", model="scripted:echo")) is not None
+    with pytest.raises(AppendRefused, match="more than the 0 a run may start"):  # the one before still waits
+        run.append(step("scout", "b", model="scripted:echo"))
     run.stop()
     assert run.wait(20)
     with pytest.raises(RequestError, match="stopped already; there is nothing to append to"):

@@ -75,6 +75,29 @@ def test_an_output_file_belongs_to_one_run_at_a_time_and_a_save_of_a_person_is_n
     assert later is not None and (work / "own.md").read_text() == "mine\n", "it is free again"
 
 
+def test_a_run_that_goes_on_keeps_its_answer_where_it_was_asked_for_and_one_that_was_done_does_not(work: Path) -> None:
+    model = script("halts", {"text": "half"}, {"sleep": 60})
+    runs = [
+        launch("scout", "count", model=model, output="rows.md", experiment="rows"),
+        launch("writer", "x", model=model),
+    ]
+    for run in runs:
+        until(lambda run=run: [one.state for one in run.steps] == ["running"], 20)  # type: ignore[misc]
+        run.interrupt()
+        assert run.wait(20) and run.state == "paused"
+    # What it had written of a file of its own lies with the run that goes on, too.
+    earlier = runs[1].home.run(runs[1].id).root / "files/0/notes.md"
+    earlier.parent.mkdir(parents=True, exist_ok=True)
+    earlier.write_text("the notes")
+    script("halts", {"text": "whole"})
+    first, second = (run.resume("go on") for run in runs)
+    assert first.result(30).startswith("whole") and (work / "rows.md").read_text() == "whole\n"
+    assert first.plan.experiment.name == "rows"
+    assert second.result(30).startswith("the notes") and only(second).saved is not None
+    (work / "rows.md").write_text("mine")
+    assert first.resume("and why?").result(30) == "whole" and (work / "rows.md").read_text() == "mine"
+
+
 def test_runs_of_an_agent_with_an_output_of_its_own_do_not_meet(work: Path) -> None:
     runs = [launch("writer", f"write {word}", model=says(word)) for word in ("AAA", "BBB")]
     for run, word in zip(runs, ("AAA", "BBB"), strict=True):

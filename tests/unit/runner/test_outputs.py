@@ -288,6 +288,32 @@ def test_what_nobody_asked_for_by_name_lies_with_the_run(cwd: Path) -> None:
     assert saved is not None and saved.written_by == "step", "nobody else writes there"
 
 
+@pytest.mark.parametrize("changed", [False, True])
+def test_what_a_step_wrote_before_it_went_on_is_its_answer_and_not_replaced(cwd: Path, changed: bool) -> None:
+    step = make_step(tools=WRITER, output={"path": "out.md"})
+    first = OutputFile(step, cwd, step_dir=cwd.parent / "first")
+    (cwd / "out.md").write_text("the long report")
+    first.wrote("out.md")
+    if changed:
+        (cwd / "out.md").write_text("a person's, while it was paused")
+    second = OutputFile(step, cwd, step_dir=cwd.parent / "second", earlier=cwd.parent / "first")
+    third = OutputFile(step, cwd, step_dir=cwd.parent / "third", earlier=cwd.parent / "second")
+    for one in (second, third):
+        saved, text = one.keep("done")
+        assert saved is not None and saved.written_by == ("runner" if changed else "step")
+        assert text.startswith("done" if changed else "the long report")
+
+
+def test_a_step_that_changed_its_output_and_others_too_knows_nothing_of_it_when_it_goes_on(cwd: Path) -> None:
+    step = make_step(tools=WRITER, output={"path": "out.md"})
+    first = OutputFile(step, cwd, step_dir=cwd.parent / "first")
+    (cwd / "out.md").write_text("the long report")
+    first.wrote("out.md")
+    first.changed_meanwhile("out.md")
+    saved, _ = OutputFile(step, cwd, earlier=cwd.parent / "first").keep("done")
+    assert saved is not None and saved.written_by == "runner"
+
+
 @pytest.mark.parametrize("after", ["", "then the step once more"])
 def test_what_others_wrote_is_neither_taken_for_the_answer_nor_replaced(cwd: Path, after: str) -> None:
     notices = Notices()
