@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from subagents_nb.catalog import fields
 from subagents_nb.catalog.places import Place, not_counted, project_root, settings_files
 from subagents_nb.catalog.trust import MAX_SETTINGS_BYTES
+from subagents_nb.domain.attention import Patience
 from subagents_nb.domain.given import parse_amount
 from subagents_nb.domain.settings import REUSE_POLICIES, Endpoint, Settings
 from subagents_nb.errors import RequestError
@@ -119,7 +120,10 @@ class _Merge:
     def _set(self, key: str, value: object, origin: str, subject: str) -> None:
         target, read = _READERS[key]
         try:
-            self.values[target] = read(value)
+            made, before = read(value), self.values.get(target)
+            if isinstance(made, Patience) and isinstance(before, Patience):  # a nearer file need not say all of it
+                made = before.model_copy(update=made.model_dump(exclude_none=True))
+            self.values[target] = made
         except fields.FieldError as error:
             self.reasons.append(f"{subject} {error}")
         else:
@@ -207,6 +211,35 @@ def _usage_budget(value: object) -> object:
     return value
 
 
+def _max_output(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | str | dict):
+        raise fields.FieldError(f"must be a number of characters such as 20k, or a table, not {fields.shown(value)}")
+    return value
+
+
+_PATIENCE: Mapping[str, tuple[str, Callable[[object], object]]] = {
+    "idle": ("idle_s", fields.duration),
+    "long_tool": ("tool_s", fields.duration),
+    "failing_edits": ("failing_edits", fields.whole_number),
+    "failing_within": ("failing_window_s", fields.duration),
+}
+
+
+def _patience(value: object) -> Patience:
+    if not isinstance(value, dict):
+        raise fields.FieldError(f'must be a table: [attention] with idle = "2m", not {fields.shown(value)}')
+    found: dict[str, object] = {}
+    for key, given in value.items():
+        if key not in _PATIENCE:
+            raise fields.FieldError(f"has no key {fields.shown(key)}{_nearest(key, _PATIENCE)}")
+        name, read = _PATIENCE[key]
+        try:
+            found[name] = read(given)
+        except fields.FieldError as error:
+            raise fields.FieldError(f"has a fault: `{key}` {error}") from error
+    return Patience.model_validate(found)
+
+
 def _reuse(value: object) -> str:
     if value not in REUSE_POLICIES:
         raise fields.FieldError(f"must be one of {', '.join(REUSE_POLICIES)}, not {fields.shown(value)}")
@@ -237,6 +270,8 @@ _READERS: Mapping[str, tuple[str, Callable[[object], object]]] = {
     "tool_budget": ("tool_budget", fields.tool_budget),
     "usage_budget": ("usage_budget", _usage_budget),
     "max_items": ("max_items", fields.whole_number),
+    "max_output": ("max_output", _max_output),
+    "attention": ("patience", _patience),
     "trusted_folders": ("trusted_folders", _folders),
 }
 _BELOW_THE_FILES: Mapping[str, str] = {"SUBAGENTS_NB_TOOL_TIMEOUT": "tool_timeout"}

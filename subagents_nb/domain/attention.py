@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from pydantic import Field
+
 from subagents_nb.domain.agent import Thinking
 from subagents_nb.domain.base import Value
 
@@ -27,6 +29,19 @@ class Thresholds(Value):
     def scaled(self, thinking: Thinking | None) -> Thresholds:
         """Return thresholds for a thinking level: who thinks harder may be silent longer."""
         return self.model_copy(update={"idle_s": self.idle_s * _SCALE.get(thinking or "", 1.0)})
+
+
+class Patience(Value):
+    """What the person's settings say of it; the usual holds for what is None."""
+
+    idle_s: float | None = Field(default=None, gt=0)
+    tool_s: float | None = Field(default=None, gt=0)
+    failing_edits: int | None = Field(default=None, gt=0)
+    failing_window_s: float | None = Field(default=None, gt=0)
+
+    def thresholds(self, thinking: Thinking | None) -> Thresholds:
+        """Return when to point at a step. A silence that was named is meant for every level of thinking."""
+        return Thresholds().scaled(thinking).model_copy(update=self.model_dump(exclude_none=True))
 
 
 class Attention(Value):

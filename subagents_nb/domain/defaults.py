@@ -11,10 +11,11 @@ from subagents_nb.domain.base import Value
 from subagents_nb.domain.settings import Settings
 
 # As the launch named them. What is not here a chain says at its steps, or it holds for the run as a whole.
-ASKED = ("model", "thinking", "temperature", "tool_timeout", "max_requests", "tool_budget")
+ASKED = ("model", "thinking", "temperature", "tool_timeout", "max_requests", "max_output", "tool_budget",
+         "agent_contract", "gate_on")  # fmt: skip
 # Those of the settings by which steps are planned.
 _SETTINGS = ("default_agent", "default_thinking", "timeout_s", "max_requests", "tool_timeout_s", "group_concurrency",
-             "tool_budget", "max_items", "acceptance", "output_mode", "progress")  # fmt: skip
+             "max_output", "tool_budget", "max_items", "acceptance", "output_mode", "progress")  # fmt: skip
 
 
 class LaunchDefaults(Value):

@@ -33,6 +33,10 @@ class Step(_Composed):
     task: str | None = None  # None: `{task}` in the first place of a chain, `{previous}` in any later one
     as_: str | None = Field(default=None, alias="as")  # name its output, for `{outputs.name}`
     label: str | None = None
+    # Said beside the task, for people: what it is for, what it does, which part of the whole it belongs to.
+    goal: str | None = None
+    description: str | None = None
+    phase: str | None = None
     model: str | None = None
     thinking: str | None = None
     temperature: Real | None = None
@@ -40,7 +44,9 @@ class Step(_Composed):
     schema_name: str | None = None
     timeout: Time | None = None
     tool_timeout: Time | None = None
+    checkpoint: Time | None = None  # so long before its deadline it is asked for what it has
     max_requests: Whole | None = None
+    max_output: Any = None  # how much of its answer the result holds and later steps are given
     output: str | bool | None = None  # a file for the answer; False: none, even if the agent names one
     output_mode: Literal["inline", "file-only"] | None = None
     reads: tuple[str, ...] | Literal[False] | None = None
@@ -48,6 +54,8 @@ class Step(_Composed):
     count: Whole = 1  # in a parallel group: so many copies
     acceptance: Any = None
     gate: str | None = None
+    agent_contract: Any = None
+    gate_on: Any = None
     tool_budget: Any = None
     worktree: Any = None
     cwd: str | None = None  # a folder inside the directory of the run
@@ -65,7 +73,12 @@ class Parallel(_Composed):
     on_failure: OnFailure = "stop"  # what a failed child means for the rest of the chain
     as_: str | None = Field(default=None, alias="as")
     label: str | None = None
+    phase: str | None = None
     worktree: Any = None
+    acceptance: Any = None  # of all of them together, when they have ended
+    gate: str | None = None
+    agent_contract: Any = None  # of it, and of those steps that say nothing
+    gate_on: Any = None
 
 
 class Source(_Composed):
@@ -90,7 +103,12 @@ class Expand(_Composed):
     fail_fast: bool = False
     on_failure: OnFailure = "stop"
     label: str | None = None
+    phase: str | None = None
     worktree: Any = None
+    acceptance: Any = None  # of all its steps together, when they have ended
+    gate: str | None = None
+    agent_contract: Any = None
+    gate_on: Any = None
 
 
 class Attached(_Composed):

@@ -9,16 +9,19 @@ from pydantic import Field, model_validator
 
 from subagents_nb.domain.acceptance import Acceptance
 from subagents_nb.domain.agent import Thinking
+from subagents_nb.domain.attention import Patience
 from subagents_nb.domain.base import Document, Value, sha256_text, stable_json
+from subagents_nb.domain.bounds import OutputBound
 from subagents_nb.domain.budgets import ToolBudget, UsageBudget
 from subagents_nb.domain.defaults import LaunchDefaults
 from subagents_nb.domain.experiments import ExperimentPart
-from subagents_nb.domain.flow import Chain, OnFailure
-from subagents_nb.domain.given import Real, Time, Whole
+from subagents_nb.domain.flow import OnFailure
 from subagents_nb.domain.goingon import GoingOn, SessionPlan
 from subagents_nb.domain.ids import short_id
 from subagents_nb.domain.inputs import InputRecord
 from subagents_nb.domain.models import ModelChoice
+from subagents_nb.domain.request import LaunchRequest as LaunchRequest
+from subagents_nb.domain.request import Origin as Origin
 from subagents_nb.domain.worktree import WorktreePlan
 
 Mode = Literal["single", "parallel", "chain"]
@@ -29,50 +32,6 @@ DEFAULT_PARALLEL = 20  # origin's bound on what one run does at a time
 DEFAULT_PYTHON_MB = 2048
 CHILD_TIMEOUT_S = 1800.0  # for a step of a chain, which itself has no deadline
 _LABEL_CHARS = 160
-
-
-class Origin(Value):
-    """Where a launch was asked for; nothing here is a secret, an absolute path or a host name."""
-
-    surface: Literal["magic", "python", "cli", "test"] = "python"
-    session: str = ""  # one kernel, one value: who is told when the run ends
-    notebook: str | None = None  # relative to the project
-    cell_id: str | None = None
-    source_sha256: str | None = None  # of the cell
-
-
-class LaunchRequest(Value):
-    """What a person asks for, before anything was looked up. Texts are verbatim."""
-
-    task: str
-    agent: str | None = None
-    name: str | None = None
-    as_: str | None = None  # how a single step calls its output
-    label: str | None = None  # and what views call the step
-    model: str | None = None
-    thinking: str | None = None
-    temperature: Real | None = None
-    output_schema: dict[str, Any] | None = None
-    schema_name: str | None = None
-    cwd: str | None = None
-    timeout: Time | None = None
-    tool_timeout: Time | None = None
-    max_requests: Whole | None = None
-    output: str | bool | None = None
-    output_mode: Literal["inline", "file-only"] | None = None
-    reads: tuple[str, ...] | Literal[False] | None = None
-    progress: bool | None = None
-    acceptance: Any = None
-    gate: str | None = None
-    tool_budget: Any = None
-    usage_budget: Any = None
-    worktree: Any = None
-    max_children: Whole | None = None  # the fan-out budget of the run
-    inputs: tuple[InputRecord, ...] = ()  # values of the notebook, made into files already
-    experiment: ExperimentPart = ExperimentPart()
-    flow: Chain | None = None  # then `task` and the fields above are what its steps leave open
-    tags: tuple[str, ...] = ()
-    origin: Origin = Origin()
 
 
 class OutputPlan(Value):
@@ -103,9 +62,15 @@ class StepPlan(Value):
     schema_name: str | None = None
     timeout_s: float | None = None
     tool_timeout_s: float | None = None
+    checkpoint_s: float | None = None  # None: as for the run
     max_requests: int = 50
+    max_output: OutputBound | None = None
     output_retries: int = 2
     title: str = ""  # the label a person gave it; unlike `label` it holds nothing of the task
+    # Said beside the task, for people: no model is told, nothing is decided by it.
+    goal: str = ""
+    description: str = ""
+    phase: str = ""
     output_name: str | None = None
     output: OutputPlan | None = None
     reads: tuple[str, ...] = ()
@@ -143,6 +108,7 @@ class StepPlan(Value):
             if self.worktree
             else None,
             "cwd": self.cwd,
+            "max_output": self.max_output.model_dump(mode="json") if self.max_output else None,
             "session": self.session.sha256 if self.session else None,
         }
         if self.temperature is not None:
@@ -167,6 +133,8 @@ class GroupItem(Value):
     on_failure: OnFailure = "stop"
     output_name: str | None = None
     title: str = ""
+    phase: str = ""
+    acceptance: Acceptance | None = None  # of all its steps together
 
 
 class FanOutItem(Value):
@@ -186,6 +154,8 @@ class FanOutItem(Value):
     output_name: str | None = None
     collect_schema: dict[str, Any] | None = None
     title: str = ""
+    phase: str = ""
+    acceptance: Acceptance | None = None  # of all its steps together
 
 
 class AttachedItem(Value):
@@ -240,6 +210,10 @@ class LaunchPlan(Document):
     resumes: Resumes | None = None
     notify_command: tuple[str, ...] = ()
     checkpoint_s: float | None = None  # so long before the deadline the agent is asked to leave its findings
+    patience: Patience = Patience()  # when to point at it
+    goal: str = ""
+    description: str = ""
+    phase: str = ""
     defaults: LaunchDefaults | None = None  # of a chain; None: written by a version that did not keep them
 
     @model_validator(mode="after")
@@ -277,6 +251,10 @@ class Draft(Value):
     resumes: Resumes | None = None
     notify_command: tuple[str, ...] = ()
     checkpoint_s: float | None = None
+    patience: Patience = Patience()
+    goal: str = ""
+    description: str = ""
+    phase: str = ""
     defaults: LaunchDefaults | None = None
     # Why no run of it could begin here and now: a key, a client or the embedded model is missing. A run that is there
     # already can stand in all the same.
@@ -334,12 +312,19 @@ class Draft(Value):
             resumes=self.resumes,
             notify_command=self.notify_command,
             checkpoint_s=self.checkpoint_s,
+            patience=self.patience,
+            goal=self.goal,
+            description=self.description,
+            phase=self.phase,
             defaults=self.defaults,
         )
 
 
 def _item_contract(item: PlanItem) -> dict[str, Any]:
-    bound = item.model_dump(mode="json", exclude={"title", "template"})
+    bound = item.model_dump(mode="json", exclude={"title", "phase", "template", "acceptance"})
+    accepted = getattr(item, "acceptance", None)
+    if accepted is not None:
+        bound["acceptance"] = accepted.model_dump(mode="json")
     if isinstance(item, FanOutItem):
         bound["template"] = item.template.contract()
     if isinstance(item, AttachedItem):  # only what is set, as of a step

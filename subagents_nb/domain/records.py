@@ -70,6 +70,9 @@ class StepStatus(Value):
     activity: str = ""  # one word of what it does now: thinking, answering, the tool's name
     error: str | None = None
     label: str = ""  # given by a person, or the key of a fan-out's item; nothing of the task
+    goal: str = ""
+    description: str = ""
+    phase: str = ""
     output_name: str | None = None
     stopping: bool = False
     tool_limit: int | None = None  # how many tool calls it may make, with a tool budget
@@ -83,6 +86,9 @@ def first_step(step: StepPlan, *, label: str = "") -> StepStatus:
         agent=step.agent,
         model=step.model.label,
         label=label or step.title,
+        goal=step.goal,
+        description=step.description,
+        phase=step.phase,
         output_name=step.output_name,
         tool_limit=step.tool_budget.hard if step.tool_budget is not None else None,
     )
@@ -107,6 +113,9 @@ class RunStatus(Document):
     state: RunState = RunState.QUEUED
     name: str
     mode: str = "single"
+    goal: str = ""
+    description: str = ""
+    phase: str = ""
     digest: str = ""
     runner: Identity | None = None
     queue_keeper: Identity | None = None  # the supervisor with which it waits for a place
@@ -179,6 +188,9 @@ class StepResult(Value):
     reason: Reason | None = None
     error: str | None = None
     label: str = ""
+    goal: str = ""
+    description: str = ""
+    phase: str = ""
     output_name: str | None = None
     session: bool = False  # whether it left a session to go on from
     saved: SavedOutput | None = None
@@ -215,6 +227,9 @@ class RunResult(Document):
     state: RunState
     name: str
     mode: str = "single"
+    goal: str = ""
+    description: str = ""
+    phase: str = ""
     digest: str = ""
     reason: Reason | None = None
     actor: Actor = "self"

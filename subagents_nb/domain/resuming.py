@@ -30,14 +30,20 @@ def taken_over(stages: Sequence[Stage], states: Mapping[int, StepState], *, sess
         if all(state in _NEVER_BEGAN for state in known.values()):
             break
         found.append(tuple(Taken(step=n, how=_how(state, n in sessions)) for n, state in known.items()))
-        if any(taken.how != "stands" for taken in found[-1]):
+        if any(taken.how != "stands" for taken in found[-1]) or _unsettled(stage):
             break
     return tuple(found)
 
 
 def is_done(stages: Sequence[Stage], taken: Places) -> bool:
     """Say whether nothing of a chain is left to be done."""
-    return len(taken) == len(stages) and all(one.how == "stands" for steps in taken for one in steps)
+    settled = not any(map(_unsettled, stages))
+    return settled and len(taken) == len(stages) and all(one.how == "stands" for steps in taken for one in steps)
+
+
+def _unsettled(stage: Stage) -> bool:
+    """Whether a stage is not accepted as a whole, or was being judged; that can go well another time."""
+    return stage.state in (StepState.REJECTED, StepState.RUNNING, StepState.PAUSED)
 
 
 def states_of(snapshot: Snapshot) -> dict[int, StepState]:

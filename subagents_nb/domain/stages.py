@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from subagents_nb.domain.acceptance import Ledger
 from subagents_nb.domain.base import Value
 from subagents_nb.domain.plan import AttachedItem, FanOutItem, GroupItem, PlanItem, StepItem, StepPlan
 from subagents_nb.domain.states import StepState
@@ -28,6 +29,8 @@ class Stage(Value):
     concurrency: int | None = None
     attached_run: str | None = None
     error: str | None = None
+    phase: str = ""
+    acceptance: Ledger | None = None  # the verdict over all of it, where one was asked for
 
 
 def stage_of(item: PlanItem, steps: Iterable[StepPlan]) -> Stage:
@@ -36,13 +39,20 @@ def stage_of(item: PlanItem, steps: Iterable[StepPlan]) -> Stage:
     match item:
         case StepItem():
             step = by_index[item.step]
-            return Stage(kind="step", label=step.title or step.agent, steps=(item.step,), output_name=step.output_name)
+            return Stage(
+                kind="step",
+                label=step.title or step.agent,
+                steps=(item.step,),
+                output_name=step.output_name,
+                phase=step.phase,
+            )
         case GroupItem():
             label = item.title or _together([by_index[index].agent for index in item.steps])
             return Stage(
                 kind="parallel",
                 label=label,
                 steps=item.steps,
+                phase=item.phase,
                 output_name=item.output_name,
                 concurrency=item.concurrency,
             )
@@ -50,6 +60,7 @@ def stage_of(item: PlanItem, steps: Iterable[StepPlan]) -> Stage:
             return Stage(
                 kind="expand",
                 label=item.title or item.template.title or f"{item.template.agent} for each",
+                phase=item.phase or item.template.phase,
                 output_name=item.output_name,
                 source=item.source,
                 max_items=item.max_items,

@@ -44,8 +44,9 @@ def step(
         count: inside a group, how many copies of it to start.
         session: a run, or one of its steps, whose stored conversation this step goes on from, as a copy: `run`,
             `run.steps[2]`, "NAME" or "NAME/step 2".
-        options: model, thinking, timeout, tool_timeout, max_requests, output, output_mode, reads, progress, acceptance,
-            gate, tool_budget, worktree: as for `launch`; cwd: a folder inside the directory of the run, in which this
+        options: model, thinking, timeout, tool_timeout, checkpoint, max_requests, max_output, output, output_mode,
+            reads, progress, acceptance, gate, agent_contract, gate_on, tool_budget, worktree, goal, description, phase:
+            as for `launch`; cwd: a folder inside the directory of the run, in which this
             step works and to which it is confined.
 
     Raises:
@@ -66,7 +67,12 @@ def parallel(
     on_failure: OnFailure = "stop",
     as_: str | None = None,
     label: str | None = None,
+    phase: str | None = None,
     worktree: Any = None,
+    acceptance: Any = None,
+    gate: str | None = None,
+    agent_contract: Any = None,
+    gate_on: str | None = None,
 ) -> Parallel:
     """Compose steps that are at work at the same time.
 
@@ -78,10 +84,21 @@ def parallel(
             the run ends as partial.
         as_: a name for all answers together, each under a heading.
         label: what to call the group in views.
+        phase: which part of the whole it belongs to, for people; also of its steps that say none.
         worktree: each works in a git worktree of its own.
+        acceptance: when all of it counts as done, judged once when all steps have ended: criteria and evidence by their
+            reports together, `verify` in the run's directory. A rejection is a failure of the group.
+        gate: a command that must succeed in the run's directory then.
+        agent_contract, gate_on: what a rejection means, of the group and of its steps that say nothing.
     """
-    fields = {"steps": tuple(steps), "concurrency": concurrency, "fail_fast": fail_fast, "on_failure": on_failure}
-    return _made(Parallel, "parallel", {**fields, "as_": as_, "label": label, "worktree": worktree})
+    fields: dict[str, Any] = {
+        "steps": tuple(steps),
+        "concurrency": concurrency,
+        "fail_fast": fail_fast,
+        "on_failure": on_failure,
+    }
+    fields |= {"acceptance": acceptance, "gate": gate, "agent_contract": agent_contract, "gate_on": gate_on}
+    return _made(Parallel, "parallel", {**fields, "as_": as_, "label": label, "phase": phase, "worktree": worktree})
 
 
 def expand(
@@ -99,7 +116,12 @@ def expand(
     fail_fast: bool = False,
     on_failure: OnFailure = "stop",
     label: str | None = None,
+    phase: str | None = None,
     worktree: Any = None,
+    acceptance: Any = None,
+    gate: str | None = None,
+    agent_contract: Any = None,
+    gate_on: str | None = None,
 ) -> Expand:
     """Compose one step for each item of an array that an earlier step found.
 
@@ -113,7 +135,8 @@ def expand(
         key: a JSON Pointer inside an item to what names it; its number if None.
         on_empty: `skip` or `fail`, when there are no items.
         schema: a JSON Schema of the collected array.
-        concurrency, fail_fast, on_failure, label, worktree: as for `parallel`.
+        concurrency, fail_fast, on_failure, label, phase, worktree, acceptance, gate, agent_contract, gate_on: as for
+            `parallel`.
     """
     fields = {
         "from_": Source(output=from_, path=path),
@@ -128,7 +151,12 @@ def expand(
         "fail_fast": fail_fast,
         "on_failure": on_failure,
         "label": label,
+        "phase": phase,
         "worktree": worktree,
+        "acceptance": acceptance,
+        "gate": gate,
+        "agent_contract": agent_contract,
+        "gate_on": gate_on,
     }
     return _made(Expand, "expand", fields)
 

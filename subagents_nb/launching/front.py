@@ -63,15 +63,22 @@ def launch(
     schema_name: str | None = None,
     cwd: str | os.PathLike[str] | None = None,
     name: str | None = None,
+    goal: str | None = None,
+    description: str | None = None,
+    phase: str | None = None,
     timeout: float | str | None = None,
     tool_timeout: float | str | None = None,
+    checkpoint: float | str | None = None,
     max_requests: int | None = None,
+    max_output: Any = None,
     reads: Sequence[str] | None = None,
     output: str | bool | None = None,
     output_mode: str | None = None,
     progress: bool | None = None,
     acceptance: Any = None,
     gate: str | None = None,
+    agent_contract: Any = None,
+    gate_on: str | None = None,
     tool_budget: Any = None,
     usage_budget: Any = None,
     worktree: Any = None,
@@ -107,15 +114,23 @@ def launch(
         schema_name: how to call the schema, if it has no name.
         cwd: the directory the agent works in and is confined to; the current one if None.
         name: a name to find the run by; made from the agent's if None.
+        goal: what it is for; like `description` and `phase` for people only, shown with the run.
+        description: what it does, in a line.
+        phase: which part of a larger whole it belongs to; `runs(phase=…)` finds it.
         timeout: seconds, or `90s`, `30m`, `1.5h`. A chain has no deadline of its own unless one is given.
         tool_timeout: how long one tool call may take; the agent's own, else the settings', if None.
+        checkpoint: so long before its deadline the agent is asked for what it has; the settings' if None.
         max_requests: how many requests a step may make of its model.
+        max_output: how much of an answer the result holds and later steps are given: characters, 20_000 or `20k`, or a
+            mapping with chars and lines. The whole is kept beside it, and `text` of the run gives it.
         reads: files the agent is told to read first, relative to `cwd`.
         output: a file of the workspace in which the answer is kept; False: none, even if the agent names one.
         output_mode: `inline` (the answer comes back too) or `file-only` (a line that names the file does).
         progress: whether the agent keeps a progress file.
         acceptance: when the work counts as done: `attested`, `checked`, or a mapping with level, criteria, verify …
         gate: a command that must succeed in the workspace when the work is done.
+        agent_contract: `{"version": 1}`: nothing is inferred, and a rejection is only reported.
+        gate_on: under a contract: `execution` goes on after a rejection, `acceptance` does not.
         tool_budget: a number of tool calls, or a mapping with soft, hard and block.
         usage_budget: tokens, an amount like `$0.50`, or a mapping with tokens, cost_usd and stop_running.
         worktree: work in a git worktree of its own: True, or a mapping with base_ref, branch_prefix, setup_hook.
@@ -152,15 +167,22 @@ def launch(
         schema_name=schema_name,
         cwd=cwd,
         name=name,
+        goal=goal,
+        description=description,
+        phase=phase,
         timeout=timeout,
         tool_timeout=tool_timeout,
+        checkpoint=checkpoint,
         max_requests=max_requests,
+        max_output=max_output,
         reads=reads,
         output=output,
         output_mode=output_mode,
         progress=progress,
         acceptance=acceptance,
         gate=gate,
+        agent_contract=agent_contract,
+        gate_on=gate_on,
         tool_budget=tool_budget,
         usage_budget=usage_budget,
         worktree=worktree,
@@ -238,6 +260,7 @@ def runs(
     sweep: str | None = None,
     notebook: str | None = None,
     cell: str | None = None,
+    phase: str | None = None,
     limit: int | None = None,
 ) -> Runs:
     """List runs, newest first.
@@ -251,6 +274,7 @@ def runs(
         sweep: only runs of the sweep with this digest.
         notebook: only runs of this notebook, as it was named where they were launched.
         cell: only runs of the cell with this id.
+        phase: only runs of which the launch, a step or a group names this phase.
         limit: at most so many ended ones; live runs are always listed.
 
     Raises:
@@ -260,7 +284,7 @@ def runs(
     if state is not None and state not in known:
         raise RequestError(f"There is no state {state!r}; the states are {', '.join(known)}.")
     home = open_home(create=False)
-    only = about(home, experiment=experiment, tag=tag, sweep=sweep, notebook=notebook, cell=cell)
+    only = about(home, experiment=experiment, tag=tag, sweep=sweep, notebook=notebook, cell=cell, phase=phase)
     return list_runs(home, state=state, agent=agent, name=name, limit=limit, only=only)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
 from subagents_nb.domain.snapshot import Snapshot
@@ -124,9 +124,10 @@ def about(
     sweep: str | None = None,
     notebook: str | None = None,
     cell: str | None = None,
+    phase: str | None = None,
 ) -> Callable[[str], bool] | None:
     """Return what tells, of a run's id, whether its plan says these of it; None if nothing is asked."""
-    if experiment is tag is sweep is notebook is cell is None:
+    if experiment is tag is sweep is notebook is cell is phase is None:
         return None
 
     def fits(run_id: str) -> bool:
@@ -141,9 +142,17 @@ def about(
             and (sweep is None or (isinstance(place, dict) and place.get("sweep") == sweep))
             and (notebook is None or origin.get("notebook") == notebook)
             and (cell is None or origin.get("cell_id") == cell)
+            and (phase is None or phase in _phases(plan))
         )
 
     return fits
+
+
+def _phases(plan: Mapping[str, Any]) -> set[str]:
+    """Return the phases that a plan names: of the run, of its steps and of its stages."""
+    parts = [plan, *(plan.get("steps") or ()), *(plan.get("items") or ())]
+    named = [part.get("phase") for part in parts if isinstance(part, dict)]
+    return {one for one in named if isinstance(one, str)}
 
 
 def _judged(home: StoreHome, reader: FileRuns, run_id: str) -> Snapshot:

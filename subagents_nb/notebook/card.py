@@ -10,7 +10,7 @@ from subagents_nb.domain import words
 from subagents_nb.domain.retention import size as size_on_disk
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.notebook import endings
-from subagents_nb.notebook.graph import mode_of, so_far, stages_text, step_rows
+from subagents_nb.notebook.graph import mode_of, said_beside, so_far, stages_text, step_rows
 from subagents_nb.notebook.graph_card import stages_html
 from subagents_nb.notebook.html import (
     QUIET,
@@ -127,7 +127,8 @@ def _card(snapshot: Snapshot, beside: Beside, room: int, lines: int) -> Html:
     body += _answer(snapshot, beside, room)
     steps = snapshot.result.steps if snapshot.result is not None and not snapshot.stages else ()
     body += work.beside(steps[-1], alone=True) if steps else []
-    body += [_story(snapshot, beside), _notes(snapshot)]
+    about = said_beside(snapshot)
+    body += [styled("p", QUIET, about) if about else None, _story(snapshot, beside), _notes(snapshot)]
     quietly = [made_line(snapshot, beside.holder), beside.reused or anew_line(snapshot)]
     body += [styled("p", QUIET, said) for said in quietly if said]
     return frame(f"Run {name}, {state}", _head(snapshot, state, name), body, _foot(snapshot, state, beside))

@@ -21,10 +21,13 @@ from subagents_nb.notebook.cell_fields import UNTOLD, CellReader, Fields, Path, 
 
 _STEP = (
     "agent", "task", "as", "label", "model", "thinking", "temperature", "schema", "timeout", "tool_timeout",
-    "max_requests", "output", "output_mode", "reads", "progress", "acceptance", "gate", "tool_budget", "worktree",
-    "count", "cwd", "session",
+    "checkpoint", "max_requests", "max_output", "output", "output_mode", "reads", "progress", "acceptance", "gate",
+    "agent_contract", "gate_on", "tool_budget", "worktree", "count", "cwd", "session", "goal", "description", "phase",
 )  # fmt: skip
-_TOGETHER = ("concurrency", "fail_fast", "on_failure", "as", "label", "worktree")
+_TOGETHER = (
+    "concurrency", "fail_fast", "on_failure", "as", "label", "phase", "worktree", "acceptance", "gate",
+    "agent_contract", "gate_on",
+)  # fmt: skip
 _GROUP = ("parallel", *_TOGETHER)
 _FAN_OUT = ("expand", "each", "parallel", "collect", *_TOGETHER)
 _SOURCE = ("from", "path", "item", "key", "max_items", "on_empty")

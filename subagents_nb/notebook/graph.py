@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from subagents_nb.domain import words
 from subagents_nb.domain.acceptance import Ledger
-from subagents_nb.domain.records import SavedOutput, StepResult, StepStatus
+from subagents_nb.domain.records import RunResult, RunStatus, SavedOutput, StepResult, StepStatus
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.stages import Stage
 from subagents_nb.domain.states import StepState
@@ -38,6 +38,7 @@ class StepRow:
     activity: str = ""
     output_name: str = ""
     stopping: bool = False
+    about: str = ""  # what a person said beside its task
 
     @property
     def took_s(self) -> float | None:
@@ -56,6 +57,7 @@ class StageRow:
     aside: str = ""
     output_name: str = ""
     error: str = ""
+    accepted: Ledger | None = None  # the verdict over all of it
 
 
 def is_chain(snapshot: Snapshot) -> bool:
@@ -125,6 +127,8 @@ def stages_text(snapshot: Snapshot, *, figures: bool = False) -> str:
         lines.append(f"{number}  {stage.state:<9} {stage.title}{named}{f' ({said})' if said else ''}")
         if stage.error:
             lines.append(f"{'':16}{line(stage.error, 200)}")
+        elif said := accepted_line(stage.accepted):
+            lines.append(f"{'':16}{said}")
         for row in () if alone else steps:
             if row.number in shown:
                 said = _beside(row, figures=figures)
@@ -138,7 +142,7 @@ def stages_text(snapshot: Snapshot, *, figures: bool = False) -> str:
 def _beside(row: StepRow, *, figures: bool) -> str:
     took = words.elapsed(row.took_s) if row.took_s is not None else ""
     known = [took, f"{words.count(row.tokens)} tokens" if row.tokens else ""] if figures else []
-    return " · ".join(filter(None, [row.activity if row.activity in (CUT_SHORT, CARRIED) else "", *known]))
+    return " · ".join(filter(None, [row.about, row.activity if row.activity in (CUT_SHORT, CARRIED) else "", *known]))
 
 
 def remarks(step: StepResult) -> list[str]:
@@ -205,8 +209,21 @@ def _row(step: StepResult | StepStatus, *, gone: bool) -> StepRow:
         tokens=step.usage.input_tokens + step.usage.output_tokens,
         activity=line(doing, 60) if step.state is StepState.RUNNING else aside,
         output_name=step.output_name or "",
+        about=words_of(step),
         stopping=bool(live is not None and live.stopping and step.state in _OPEN),
     )
+
+
+def said_beside(snapshot: Snapshot) -> str:
+    """Return the same of a launch."""
+    document = snapshot.result or snapshot.status
+    return words_of(document) if document is not None else ""
+
+
+def words_of(said: StepResult | StepStatus | RunResult | RunStatus) -> str:
+    """Return what a person said beside a task: its phase, what it does, what for."""
+    goal = f"for: {line(said.goal, 160)}" if said.goal else ""
+    return " · ".join(filter(None, [line(said.phase, 60), line(said.description, 160), goal]))
 
 
 def _stage(stage: Stage, *, gone: bool) -> StageRow:
@@ -220,6 +237,8 @@ def _stage(stage: Stage, *, gone: bool) -> StageRow:
             aside += f", at most {stage.max_items}"
     if stage.kind == "attached" and stage.attached_run:
         aside = line(stage.attached_run, 60)
+    if stage.phase and stage.kind != "step":  # of a step it stands with the step
+        aside = " · ".join(filter(None, [line(stage.phase, 60), aside]))
     return StageRow(
         title=line(stage.label, NAME_CHARS),
         kind=stage.kind,
@@ -228,4 +247,5 @@ def _stage(stage: Stage, *, gone: bool) -> StageRow:
         aside=aside,
         output_name=stage.output_name or "",
         error=line(stage.error or "", 400),
+        accepted=stage.acceptance,
     )

@@ -10,6 +10,7 @@ from subagents_nb.domain.records import StepResult
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.notebook.graph import StageRow, StepRow, chosen, so_far, stage_rows, step_rows, tally
 from subagents_nb.notebook.html import QUIET, SOFT, Html, clean, code, colour, cut, element, line, plural, safe, styled
+from subagents_nb.notebook.ledgers import ledger_html
 from subagents_nb.notebook.shown import LOOKS, Look
 from subagents_nb.notebook.work import Work
 
@@ -85,6 +86,8 @@ def _stage(stage: StageRow, steps: Sequence[StepRow], shown: set[int], texts: _T
     left = [row.state for row in steps if row.number not in shown]
     rest = styled("div", SOFT, f"… and {tally(left, more=bool(lines))}") if left else None
     wrong = styled("div", _TEXT, stage.error) if stage.error else None
+    if stage.accepted is not None and texts.each:  # the reasons of a rejection stand there
+        wrong = styled("div", _TEXT, ledger_html(stage.accepted, room=texts.each))
     inside = styled("div", _STEPS, *lines, rest) if lines or rest else None
     title = safe(_sign(stage.state), " ", element("strong", None, stage.title), f" {named}" if named else "")
     head = safe(title, styled("span", SOFT, f" · {about}") if about else None)
@@ -97,7 +100,7 @@ def _stage(stage: StageRow, steps: Sequence[StepRow], shown: set[int], texts: _T
 
 def _step(row: StepRow, name: str, agent: str, texts: _Texts) -> Html:
     took = words.elapsed(row.took_s) if row.took_s is not None and row.took_s >= 1 else ""
-    facts = [agent, took, f"{words.count(row.tokens)} tokens" if row.tokens else "", row.activity]
+    facts = [agent, took, f"{words.count(row.tokens)} tokens" if row.tokens else "", row.activity, row.about]
     number = styled("span", SOFT, f"{row.number} ")  # which `--step` wants
     head = safe(_sign(row.state), " ", number, name, *(f" · {fact}" for fact in facts if fact))
     inside = texts.of(row.number)

@@ -10,7 +10,7 @@ from subagents_nb.domain import words
 from subagents_nb.domain.events import ASKS_MODEL, LOADS_MODEL
 from subagents_nb.domain.records import RECENT_TOOLS, TAIL_CHARS, StepResult, StepStatus
 from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.notebook.graph import StepRow, counts, is_chain, remarks, stage_rows, step_rows
+from subagents_nb.notebook.graph import StepRow, accepted_line, counts, is_chain, remarks, stage_rows, step_rows
 from subagents_nb.notebook.html import clean, cut, line
 from subagents_nb.notebook.work import work_text
 
@@ -38,7 +38,7 @@ def drawn(snapshot: Snapshot, seq: int = 0) -> dict[str, Any]:
             "title": stage.title,
             "kind": stage.kind,
             "state": stage.state,
-            "aside": stage.aside,
+            "aside": " · ".join(filter(None, [stage.aside, "" if stage.error else accepted_line(stage.accepted)])),
             "as": stage.output_name,
             "error": stage.error,
             "steps": list(stage.steps[:_MAX_STEPS]),

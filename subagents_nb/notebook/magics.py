@@ -17,7 +17,7 @@ from subagents_nb.notebook.experiment_flags import about_run, scorers_of
 from subagents_nb.notebook.experiment_magics import launch_sweep
 from subagents_nb.notebook.options import FOREVER, split_text
 from subagents_nb.notebook.parsers import PARSERS
-from subagents_nb.notebook.work_flags import defaults_of, limits_of, work_of
+from subagents_nb.notebook.work_flags import defaults_of, limits_of, terms_of, work_of
 
 
 @magics_class
@@ -135,6 +135,7 @@ class SubagentMagics(CellMagics):
         asked = {
             **self._launching(options, parser, faults),
             "max_children": faults.tried(lambda: number(parser, "--max-children", options.max_children)),
+            **terms_of(options, parser, faults),
             **limits_of(options, parser, faults),
         }
         if asked["timeout"] is None and self.timeout:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from subagents_nb.notebook.experiment_flags import add_experiment_flags
 from subagents_nb.notebook.options import FOREVER, MagicParser, add_step, run_parser
-from subagents_nb.notebook.work_flags import add_work_flags
+from subagents_nb.notebook.work_flags import add_terms, add_work_flags
 
 
 def subagent_parser() -> MagicParser:
@@ -60,6 +60,7 @@ def chain_parser() -> MagicParser:
     _add_models(parser)
     _add_launching(parser)
     add = parser.add_argument
+    add_terms(parser)
     add("--max-requests", metavar="NUMBER", help="how often each step may ask its model")
     add("--max-children", metavar="NUMBER", help="how many steps the chain may ever start (64)")
     add("--tool-budget", metavar="NUMBER", help="how many tool calls each step may make")
@@ -123,6 +124,7 @@ def status_parser() -> MagicParser:
     parser.add_argument("--here", action="store_true", help="only runs of this notebook")
     parser.add_argument("--notebook", metavar="FILE", help="only runs of this notebook, as it is named from here")
     parser.add_argument("--cell", metavar="ID", help="only runs of the cell with this id")
+    parser.add_argument("--phase", metavar="WORD", help="only runs that name this phase, or have a step that does")
     parser.add_argument("-n", "--number", metavar="NUMBER", help="at most so many ended runs (20)")
     return parser
 

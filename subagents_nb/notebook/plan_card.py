@@ -128,6 +128,12 @@ def _step_facts(step: StepPlan) -> Iterator[tuple[str, str]]:
     yield "tools", ", ".join(step.tools) or "none"
     yield "prompt", f"{step.prompt_mode}s the default prompt"
     yield "limits", f"{plural(step.max_requests, 'request')}, {_tries(step.output_retries)} to fit a schema"
+    if said := " · ".join(filter(None, [step.phase, step.description, step.goal])):
+        yield "about", said
+    if step.checkpoint_s:
+        yield "checkpoint", f"{words.duration(step.checkpoint_s)} before its deadline"
+    if step.max_output is not None:
+        yield "given on", f"at most {step.max_output.chars:,} characters"
     if step.timeout_s:
         yield "step timeout", words.duration(step.timeout_s)
     if step.output_schema is not None:

@@ -59,6 +59,10 @@ def _stage(item: PlanItem, place: int, draft: Draft) -> str:
 
 
 def _policy(item: GroupItem | FanOutItem) -> Iterator[str]:
+    if item.acceptance is not None:
+        commands = f", by {plural(len(item.acceptance.verify), 'command')}" if item.acceptance.verify else ""
+        reported = item.acceptance.contract and item.acceptance.gate_on == "execution"
+        yield f"judged as a whole when all have ended{commands}{', which is only reported' if reported else ''}"
     if item.fail_fast:
         yield "after a failure no further one is started"
     if item.on_failure == "continue":

@@ -32,7 +32,7 @@ class RunMagics(CellMagics):
         notebook = notebook_here() if options.here else options.notebook
         if options.here and notebook is None:
             PARSERS["subagent_status"]().error("--here: this kernel does not know its notebook; name it by --notebook")
-        return launching.runs(state=state, limit=limit, notebook=notebook, cell=options.cell)
+        return launching.runs(state=state, limit=limit, notebook=notebook, cell=options.cell, phase=options.phase)
 
     @no_var_expand
     @line_magic

@@ -161,11 +161,13 @@ def pruned(value: Any, depth: int, left: list[int]) -> Any:
 
 def _run_cells(snapshot: Snapshot) -> tuple[str, ...]:
     agent, model = who(snapshot)
+    document = snapshot.result or snapshot.status
+    agent = " · ".join(filter(None, [agent, document.phase or document.description if document is not None else ""]))
     usage = snapshot.usage
     used = usage.input_tokens + usage.output_tokens
     elapsed = words.elapsed(snapshot.elapsed_s) if snapshot.elapsed_s > 0 else ""
     tokens, cost = words.tokens(usage) if used else "", words.cost(usage.cost_usd)
-    return line(shown_name(snapshot), 60), line(agent, 40), line(model, 60), now(snapshot, 120), elapsed, tokens, cost
+    return line(shown_name(snapshot), 60), line(agent, 60), line(model, 60), now(snapshot, 120), elapsed, tokens, cost
 
 
 def _tally(snapshots: Sequence[Snapshot], hidden: int) -> str:

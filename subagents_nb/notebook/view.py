@@ -11,7 +11,7 @@ from subagents_nb.domain.records import RECENT_TOOLS, TAIL_CHARS, StepStatus, To
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import StepState
 from subagents_nb.notebook.endings import asked, asker, ending, go_on, timeout_of
-from subagents_nb.notebook.graph import mode_of, so_far, step_rows
+from subagents_nb.notebook.graph import mode_of, said_beside, so_far, step_rows
 from subagents_nb.notebook.graph_feed import awaited, drawn
 from subagents_nb.notebook.html import clean, cut, line, plural, scalar
 from subagents_nb.notebook.reused import anew_line, other_notes
@@ -150,7 +150,7 @@ def widget_state(snapshot: Snapshot, reused: str = "") -> dict[str, Any]:
         "tail": tail,
         "tail_end": max(streamed, len(tail)),
         "silent": awaited(step) if not (chain or snapshot.ended) else "",
-        "note": line(notes[0], 300) if notes else "",
+        "note": line(" · ".join(filter(None, [said_beside(snapshot), *notes[:1]])), 300),
         "reused": line(reused, 300) or anew_line(snapshot),
         "error": error + " …" if more else error,
         "reason": f"It waits for {snapshot.waits_for}." if snapshot.waits_for_place else ending(snapshot),

@@ -13,6 +13,7 @@ def add_work_flags(parser: MagicParser) -> None:
     add("--worktree", action="store_true", default=None, help="work in a git worktree of its own, not in your files")
     add("--gate", metavar="COMMAND", help="a command that must succeed in the workspace when the work is done")
     add("--acceptance", metavar="HOW", help="when it counts as done: attested, checked, off, or a mapping in YAML")
+    add_terms(parser)
     add("--output", metavar="FILE", help="a file of the workspace in which the answer is kept; false for none")
     add(
         "--output-mode", metavar="MODE", help="inline: the answer comes back too; file-only: a line that names the file"
@@ -22,6 +23,31 @@ def add_work_flags(parser: MagicParser) -> None:
     add("--max-requests", metavar="NUMBER", help="how often it may ask its model")
     add("--tool-budget", metavar="NUMBER", help="how many tool calls it may make, or a mapping: '{soft: 10, hard: 20}'")
     add("--usage-budget", metavar="AMOUNT", help="what it may use: tokens, as 200k, or money, as '$2', or a mapping")
+
+
+def add_terms(parser: MagicParser) -> None:
+    """Add the flags of a launch of one step or of many: what a rejection means, what is given on, words for people."""
+    add = parser.add_argument
+    add("--agent-contract", action="store_true", default=None, help="a rejection is only reported; nothing is inferred")
+    add("--gate-on", metavar="WHAT", help="under a contract: execution goes on after a rejection, acceptance does not")
+    add("--checkpoint", metavar="TIME", help="so long before its deadline an agent is asked for what it has")
+    add("--max-output", metavar="CHARS", help="how much of an answer later steps are given, as 20k; the whole is kept")
+    add("--goal", metavar="TEXT", help="what it is for, shown with the run; no model is told")
+    add("--description", metavar="TEXT", help="what it does, likewise")
+    add("--phase", metavar="WORD", help="which part of a larger whole it belongs to, likewise")
+
+
+def terms_of(options: Any, parser: MagicParser, faults: Any) -> dict[str, Any]:
+    """Return what these flags say, as arguments of `launch`; as `work_of`."""
+    return {
+        "agent_contract": {"version": 1} if options.agent_contract else None,
+        "gate_on": options.gate_on,
+        "checkpoint": options.checkpoint,
+        "max_output": faults.tried(lambda: read(parser, "--max-output", options.max_output)),
+        "goal": options.goal,
+        "description": options.description,
+        "phase": options.phase,
+    }
 
 
 def work_of(options: Any, defaults: Any, parser: MagicParser, faults: Any) -> dict[str, Any]:
@@ -37,6 +63,7 @@ def work_of(options: Any, defaults: Any, parser: MagicParser, faults: Any) -> di
         "output_mode": options.output_mode,
         "reads": options.reads,
         "progress": options.progress,
+        **terms_of(options, parser, faults),
         **limits_of(options, parser, faults),
     }
 

@@ -20,6 +20,7 @@ from subagents_nb.domain.agent import WRITE_TOOLS, AgentDefinition
 from subagents_nb.domain.flow import Step
 from subagents_nb.domain.words import one_line
 from subagents_nb.planning.demands import Demands, shown
+from subagents_nb.planning.terms import NO_TERMS, GateOn, Terms, terms_of
 
 _KEYS = ("level", "report", "criteria", "evidence", "verify", "review", "stop_rules", "reason", "gate_on",
          "agent_contract")  # fmt: skip
@@ -29,27 +30,33 @@ _REPORT = {"off": "off", "optional": "optional", "required": "required", "on": "
            False: "off"}  # fmt: skip
 
 
-def plan_acceptance(asked: Step, agent: AgentDefinition, reasons: list[str]) -> Acceptance | None:
+def plan_acceptance(
+    asked: Step, agent: AgentDefinition, reasons: list[str], terms: Terms = NO_TERMS
+) -> Acceptance | None:
     """Return what the step must show, or None when nothing is asked; what is wrong with it is added to the reasons.
+
+    `terms` say what a rejection means, where the acceptance itself does not. Under a contract nothing is inferred.
 
     What the launch leaves open comes from the agent's file. Without either, only an agent that its file calls a writer,
     and that has tools to write with, is looked at; that is shown and never fails a step.
     """
     schema = asked.output_schema if asked.output_schema is not None else agent.output_schema
-    inferred = _inferred(agent, answers_json=schema is not None)
+    inferred = None if terms.contract else _inferred(agent, answers_json=schema is not None)
     if asked.gate is not None:
         if asked.acceptance not in (None, False):
             reasons.append("gate is an acceptance by itself: put its command into acceptance.verify, or leave one out")
             return None
-        return _gate(asked.gate, reasons)
-    given, path = asked.acceptance, "acceptance"
+        return _gate(asked.gate, reasons, terms)
+    given, path, outranked = asked.acceptance, "acceptance", False
     if given is None or given == "auto":
         given, path = agent.acceptance, f"acceptance of agent {agent.name}"
+        outranked = True
     if given is None or given == "auto":
         return inferred
     if given is False:
         return None
-    return _Reading(path, reasons).acceptance(given, inferred, answers_json=schema is not None)
+    reading = _Reading(path, reasons, terms, outranked=outranked)
+    return reading.acceptance(given, inferred, answers_json=schema is not None)
 
 
 def _inferred(agent: AgentDefinition, *, answers_json: bool) -> Acceptance | None:
@@ -61,11 +68,14 @@ def _inferred(agent: AgentDefinition, *, answers_json: bool) -> Acceptance | Non
     return Acceptance(level="checked", explicit=False, evidence=evidence, report="optional")
 
 
-def _gate(command: Any, reasons: list[str]) -> Acceptance | None:
-    reading = _Reading("gate", reasons)
+def _gate(command: Any, reasons: list[str], terms: Terms) -> Acceptance | None:
+    reading = _Reading("gate", reasons, terms)
     text = reading.text("gate", command)
     verify = (Verify(id="gate", command=text),)
-    return Acceptance(level="verified", explicit=True, verify=verify, report="off") if reading.well else None
+    contract, gate_on = reading.terms({})
+    if not reading.well:
+        return None
+    return Acceptance(level="verified", explicit=True, verify=verify, report="off", contract=contract, gate_on=gate_on)
 
 
 def _seen(kinds: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
@@ -73,7 +83,12 @@ def _seen(kinds: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
 
 
 class _Reading(Demands):
-    """The acceptance of one step, from any of its forms."""
+    """The acceptance of one step, from any of its forms. What it says of its terms comes first, unless `outranked`."""
+
+    def __init__(self, path: str, reasons: list[str], terms: Terms, *, outranked: bool = False) -> None:
+        super().__init__(path, reasons)
+        self._terms = terms
+        self._outranked = outranked
 
     def acceptance(self, given: Any, inferred: Acceptance | None, *, answers_json: bool) -> Acceptance | None:
         """Return the acceptance, or None if it is off or can't be read."""
@@ -90,7 +105,7 @@ class _Reading(Demands):
         review = self.review(asked.get("review"))
         stop_rules = self.texts(f"{path}.stop_rules", asked.get("stop_rules"))
         evidence = self.evidence(f"{path}.evidence", asked.get("evidence"))
-        contract, gate_on = self._contract(asked)
+        contract, gate_on = self.terms(asked)
         if level == "none":
             return self._off(asked)
         reason = self.text(f"{path}.reason", asked["reason"]) if asked.get("reason") is not None else None
@@ -208,21 +223,17 @@ class _Reading(Demands):
             self.refuse(f"{path}.level", f"attested is a report of the agent's own, and {why}; use verify or review")
         return mode, _seen(tuple(wanted))
 
-    def _contract(self, asked: Mapping[str, Any]) -> tuple[bool, Any]:
-        path, given, gate_on = self.path, asked.get("agent_contract"), asked.get("gate_on")
-        contract = given is not None and given is not False
-        if contract and not (
-            isinstance(given, Mapping) and dict(given) == {"version": 1} and given["version"] is not True
-        ):
-            self.refuse(f"{path}.agent_contract", f"it is {{version: 1}}, not {shown(given)}")
-        if gate_on not in (None, "execution", "acceptance"):
-            self.refuse(f"{path}.gate_on", f"it is execution or acceptance, not {shown(gate_on)}")
-            return contract, "execution"
-        if gate_on is not None and not contract:
-            self.refuse(
-                f"{path}.gate_on", "it says something only under an agent_contract; without one a rejection fails"
-            )
-        return contract, gate_on or "execution"
+    def terms(self, asked: Mapping[str, Any]) -> tuple[bool, GateOn]:
+        """Return whether a contract holds, and what a rejection stops."""
+        found: list[str] = []
+        own = terms_of(asked.get("agent_contract"), asked.get("gate_on"), found, path=f"{self.path}.")
+        whole = self._terms.under(own) if self._outranked else own.under(self._terms)
+        if not found and whole.senseless is not None:
+            found.append(f"{self.path}.{whole.senseless}" if own.gate_on is not None else whole.senseless)
+        for text in found:
+            path, _, what = text.partition(": ")
+            self.refuse(path, what)
+        return bool(whole.contract), (whole.gate_on or "execution") if whole.contract else "execution"
 
 
 _REVIEWED = (

@@ -104,6 +104,10 @@ def draft_whole(
         resumes=Resumes(run_id=plan.run_id, digest=plan.digest, chain=goes_on),
         notify_command=plan.notify_command,
         checkpoint_s=plan.checkpoint_s,
+        patience=plan.patience,
+        goal=plan.goal,
+        description=plan.description,
+        phase=plan.phase,
         defaults=plan.defaults,
     )
 

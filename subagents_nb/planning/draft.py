@@ -16,6 +16,7 @@ from subagents_nb.planning.budgets import plan_usage_budget
 from subagents_nb.planning.facts import Facts
 from subagents_nb.planning.flow import plan_flow
 from subagents_nb.planning.steps import Ground, asked_time, plan_step
+from subagents_nb.planning.terms import terms_of, words_for_people
 
 # What belongs to one step: a chain says it at the step it is for.
 _OF_A_STEP = ("output_schema", "output", "output_mode", "reads", "progress", "acceptance", "gate")
@@ -44,6 +45,8 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
     items: tuple[PlanItem, ...] = ()
     steps: tuple[StepPlan, ...] = ()
     timeout = asked_time(request.timeout, reasons)
+    checkpoint = asked_time(request.checkpoint, reasons)
+    terms_of(request.agent_contract, request.gate_on, reasons)
     if request.flow is None:
         single = plan_step(_only_step(request), ground, reasons)
         if request.as_ is not None and not NAME.match(request.as_):
@@ -74,7 +77,9 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
         timeout_s=timeout,
         tool_env=settings.tool_env,
         notify_command=settings.notify_command,
-        checkpoint_s=settings.checkpoint_s,
+        checkpoint_s=checkpoint or settings.checkpoint_s,
+        patience=settings.patience,
+        **words_for_people(request.goal, request.description, request.phase),
         defaults=None if request.flow is None else _defaults(request, settings, facts),
         notes=tuple(ground.notes),
         tags=request.tags,
@@ -110,6 +115,9 @@ def _only_step(request: LaunchRequest) -> Step:
         worktree=request.worktree,
         as_=request.as_,
         label=request.label,
+        goal=request.goal,
+        description=request.description,
+        phase=request.phase,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import jsonschema_rs
 
+from subagents_nb.domain.acceptance import Acceptance
 from subagents_nb.domain.flow import MAX_CONCURRENCY, Attached, Chain, Expand, Parallel, Step
 from subagents_nb.domain.ids import is_run_id
 from subagents_nb.domain.plan import (
@@ -23,6 +24,8 @@ from subagents_nb.domain.plan import (
 from subagents_nb.domain.schemas import validator_of
 from subagents_nb.planning.references import UNKNOWN, Names, check_key, check_template, source_problem
 from subagents_nb.planning.steps import Ground, plan_step
+from subagents_nb.planning.terms import words_for_people
+from subagents_nb.planning.together import plan_together, reporting
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,7 @@ class _Planner:
         planned: list[tuple[str, Step, StepPlan]] = []
         made: list[tuple[str, str | None, Any]] = []
         for number, (given, copies) in enumerate(self._copies(where, asked.steps), start=1):
-            one = _with_worktree(given, asked.worktree)
+            one = _with_group(given, asked)
             inner = f"step {place}.{number}" + (f" ({one.agent})" if one.agent else "")
             folder = f"parallel-{place}/{number}-{one.agent or 'agent'}"
             step = self._step(inner, one, first, namespace=folder)
@@ -113,9 +116,12 @@ class _Planner:
             self.names.add(inner, name, self.reasons, schema=schema)
         self.names.add(where, asked.as_, self.reasons, schema=None)
         self._same_outputs(planned)
+        whole = self._together(where, asked, [step for _, _, step in planned])
         steps = tuple(step.index for _, _, step in planned)
         if not steps:
             return None
+        if whole is not None:
+            self.steps = [reporting(step, whole) if step.index in steps else step for step in self.steps]
         return GroupItem(
             steps=steps,
             concurrency=self._concurrency(where, asked.concurrency),
@@ -123,7 +129,15 @@ class _Planner:
             on_failure=asked.on_failure,
             output_name=asked.as_,
             title=asked.label or "",
+            acceptance=whole,
+            **words_for_people(None, None, asked.phase),
         )
+
+    def _together(self, where: str, asked: Parallel | Expand, members: list[StepPlan]) -> Acceptance | None:
+        found: list[str] = []
+        whole = plan_together(asked, members, self.ground.terms, found)
+        self.reasons.extend(f"{where}: {reason}" for reason in found)
+        return None if found else whole
 
     def _copies(self, where: str, steps: tuple[Step, ...]) -> Iterator[tuple[Step, int]]:
         for step in steps:
@@ -153,11 +167,14 @@ class _Planner:
                 self._refuse(where, f"{name} is for the fan-out itself, not for the step it repeats")
         if asked.collect_schema is not None and (problem := _collect_problem(asked.collect_schema)):
             self._refuse(where, problem)
-        each = _with_worktree(each, asked.worktree)
+        each = _with_group(each, asked)
         template = self._step(where, each, first=False, item=asked.item, template=True)
         self.names.add(where, asked.as_, self.reasons, schema=COLLECTED)
+        whole = self._together(where, asked, [] if template is None else [template])
         if template is None or most is None or most < 0:
             return None
+        if whole is not None:
+            template = reporting(template, whole)
         return FanOutItem(
             template=template,
             source=source.output,
@@ -172,6 +189,8 @@ class _Planner:
             output_name=asked.as_,
             collect_schema=asked.collect_schema,
             title=asked.label or "",
+            acceptance=whole,
+            **words_for_people(None, None, asked.phase),
         )
 
     def _attached(self, place: int, asked: Attached, first: bool) -> PlanItem | None:
@@ -251,8 +270,13 @@ def _where(place: int, asked: Step) -> str:
     return f"step {place}" + (f" ({asked.agent})" if asked.agent else "")
 
 
-def _with_worktree(step: Step, of_group: Any) -> Step:
-    return step if step.worktree is not None or not of_group else step.model_copy(update={"worktree": of_group})
+def _with_group(step: Step, group: Parallel | Expand) -> Step:
+    """Return a step with what its group says where it says nothing."""
+    names = ("worktree", "phase", "agent_contract", "gate_on")
+    said = {name: getattr(group, name) for name in names if getattr(step, name) is None}
+    # No worktree of a group is none of its steps; but that no contract holds is something it says.
+    given = {name: one for name, one in said.items() if one or (name == "agent_contract" and one is not None)}
+    return step.model_copy(update=given) if given else step
 
 
 def _collect_problem(schema: dict[str, Any]) -> str | None:

@@ -79,6 +79,10 @@ def draft_revival(
         resumes=Resumes(run_id=plan.run_id, digest=plan.digest, step=step.index),
         notify_command=plan.notify_command,
         checkpoint_s=plan.checkpoint_s,
+        patience=plan.patience,
+        goal=plan.goal,
+        description=plan.description,
+        phase=plan.phase,
     )
 
 

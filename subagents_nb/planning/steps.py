@@ -19,6 +19,7 @@ from subagents_nb.planning.facts import Facts, FolderFact, SessionFact
 from subagents_nb.planning.outputs import plan_output, plan_progress, plan_reads
 from subagents_nb.planning.prompt import system_prompt
 from subagents_nb.planning.schema import schema_problem
+from subagents_nb.planning.terms import Terms, plan_max_output, terms_of, words_for_people
 from subagents_nb.planning.trust import untrusted, withheld_notes
 from subagents_nb.planning.worktrees import plan_worktree
 
@@ -45,6 +46,11 @@ class Ground:
     notes: dict[str, None] = field(default_factory=dict)
     start_problems: dict[str, None] = field(default_factory=dict)
     where: str = ""
+
+    @property
+    def terms(self) -> Terms:
+        """Return what a rejection means where no step says so; faults in it are told once, with the launch."""
+        return terms_of(self.request.agent_contract, self.request.gate_on, [])
 
     def note(self, text: str) -> None:
         """Add a quiet remark."""
@@ -78,6 +84,9 @@ def plan_step(
     schema = asked.output_schema if asked.output_schema is not None else (agent.output_schema if agent else None)
     if schema is not None and (problem := schema_problem(dict(schema), asked.schema_name)):
         reasons.append(problem)
+    checkpoint = asked_time(asked.checkpoint, reasons)
+    bounds = (asked.max_output, request.max_output, settings.max_output)
+    bound = plan_max_output(next((one for one in bounds if one is not None), None), reasons)
     temperature = _temperature(asked.temperature if asked.temperature is not None else request.temperature, reasons)
     requests = asked.max_requests if asked.max_requests is not None else request.max_requests
     if requests is not None and requests < 1:
@@ -89,7 +98,8 @@ def plan_step(
     )
     folder = _folder(asked.cwd, facts, reasons)
     output = plan_output(asked, judged, facts.inside(folder), reasons, namespace=namespace)
-    acceptance = plan_acceptance(asked, judged, reasons)
+    terms = terms_of(asked.agent_contract, asked.gate_on, reasons).under(ground.terms)
+    acceptance = plan_acceptance(asked, judged, reasons, terms)
     reviewer = _reviewer(acceptance.review.agent, ground, reasons) if acceptance and acceptance.review else None
     worktree = plan_worktree(asked.worktree, facts, reasons)
     reads = plan_reads(asked, judged, facts.inside(folder), reasons)
@@ -115,6 +125,7 @@ def plan_step(
         agent_digest=agent.digest(),
         label=label_of(asked.task or ""),
         title=asked.label or "",
+        **words_for_people(asked.goal, asked.description, asked.phase),
         task=asked.task or "",
         system_prompt=system_prompt(agent, project_context=facts.project_context),
         prompt_mode=agent.prompt_mode,
@@ -126,7 +137,9 @@ def plan_step(
         schema_name=asked.schema_name,
         timeout_s=timeout or agent.timeout_s,
         tool_timeout_s=tool_timeout or agent.tool_timeout_s or settings.tool_timeout_s,
+        checkpoint_s=checkpoint,
         max_requests=requests or agent.max_requests or settings.max_requests,
+        max_output=bound,
         output_name=asked.as_,
         output=output,
         reads=reads,

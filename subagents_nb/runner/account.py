@@ -131,6 +131,9 @@ class StepAccount:
             refusals=tuple(self.refusals),
             tools=tuple(self._rows[-_KEPT_ROWS:]),
             label=status.label,
+            goal=status.goal,
+            description=status.description,
+            phase=status.phase,
             output_name=status.output_name,
         )
 

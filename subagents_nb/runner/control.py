@@ -150,7 +150,7 @@ class Control:
             self._levers.due(None if self._journal.is_waiting else left.left_s)
             if left.left_s <= 0:
                 self.end(past_deadline(timeout, self._journal.activity))
-        self._crew.keep_time(left, self._plan.checkpoint_s if self.cause is None else None)
+        self._crew.keep_time(left, reminding=self.cause is None)
         now = time.monotonic()
         if now - self._considered >= _CONSIDER_S:
             self._considered = now

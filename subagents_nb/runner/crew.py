@@ -8,6 +8,7 @@ from pathlib import Path
 
 from subagents_nb.domain.attention import Thresholds
 from subagents_nb.domain.plan import StepPlan
+from subagents_nb.domain.states import RunState
 from subagents_nb.runner.causes import Cause
 from subagents_nb.runner.work import StepWork, TimeLeft, Workshop
 
@@ -30,6 +31,11 @@ class Crew:
         self._cause: Cause | None = None
         self.next_index = 0
         self.add(shop.plan.steps)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether all was ended for good."""
+        return self._cause is not None and self._cause.state is RunState.STOPPED
 
     def add(self, steps: tuple[StepPlan, ...]) -> None:
         """Take steps in; those of the plan come first, each later one has the next number."""
@@ -72,14 +78,14 @@ class Crew:
         for work in works:
             work.end(cause)
 
-    def keep_time(self, run: TimeLeft | None, checkpoint_s: float | None) -> None:
+    def keep_time(self, run: TimeLeft | None, *, reminding: bool = True) -> None:
         """End the steps that are past their own deadlines, and remind those that are near to one, or to the run's."""
         for work in self.at_work:
             cause = work.overdue()
             if cause is not None:
                 work.end(cause)
-            elif checkpoint_s is not None:
-                work.remind(run, checkpoint_s)
+            elif reminding:
+                work.remind(run)
 
     def remind_anew(self) -> None:
         """The deadlines are others now: what was said of the old ones counts no more."""
@@ -93,7 +99,7 @@ class Crew:
 
     def patience(self, index: int) -> Thresholds:
         """Return when to point at a step: one that thinks harder may be silent longer."""
-        return Thresholds().scaled(self.work(index).step.thinking)
+        return self._shop.plan.patience.thresholds(self.work(index).step.thinking)
 
     def cancel_tool(self, call_id: str) -> bool:
         """End one open tool call, whichever step made it."""

@@ -7,13 +7,14 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+from subagents_nb.domain.bounds import MAX_OUTPUT_CHARS as TEXT_CHARS
+from subagents_nb.domain.bounds import OutputBound
 from subagents_nb.domain.events import StepFailed, StepOutcome
 from subagents_nb.domain.records import StepResult
 from subagents_nb.domain.states import RunState, StepState
 from subagents_nb.runner.causes import Cause
 from subagents_nb.store.codec import lenient_json
 
-TEXT_CHARS = 200 * 1024
 VALUE_BYTES = 2 * 1024 * 1024
 _STEP_STATES = {
     RunState.STOPPED: StepState.STOPPED,
@@ -22,22 +23,25 @@ _STEP_STATES = {
 }
 
 
-def ended_well(draft: StepResult, outcome: StepOutcome, keep: Callable[[str], Path | None]) -> StepResult:
-    """Return the result of a step that came to something; `keep` stores a text too long for a result."""
+def ended_well(
+    draft: StepResult, outcome: StepOutcome, keep: Callable[[str], Path | None], bound: OutputBound | None = None
+) -> StepResult:
+    """Return the result of a step that came to something; `keep` stores a text too long for a result, or the bound."""
     size = len(lenient_json(outcome.value)) if outcome.has_value else 0
     if size > VALUE_BYTES:
         text = f"The structured output has {size:,} bytes, more than the {VALUE_BYTES:,} that a result can hold."
         return _failed(draft, "output-limit", text).model_copy(update={"usage": outcome.usage})
     text, text_file = outcome.text, None
-    if len(text) > TEXT_CHARS:
+    head = text[:TEXT_CHARS] if bound is None else bound.head(text)
+    if len(head) < len(text):
         try:
             kept = keep(text)
             text_file = str(kept) if kept is not None else None
         except OSError as error:  # no room for the whole is no reason to lose the head
             print(f"the whole answer was not stored: {error}", file=sys.stderr, flush=True)  # noqa: T201
-        text = text[:TEXT_CHARS]
+        text = head
         if text_file is None:
-            text += f"\n[Cut: the first {TEXT_CHARS:,} of {len(outcome.text):,} characters; the rest was not stored]"
+            text += f"\n[Cut: the first {len(head):,} of {len(outcome.text):,} characters; the rest was not stored]"
     return draft.model_copy(
         update={
             "state": StepState.COMPLETE,

@@ -17,6 +17,7 @@ from subagents_nb.domain.records import Actor, NamedOutput, Reason, StepResult
 from subagents_nb.domain.stages import Stage, stage_of
 from subagents_nb.domain.states import RunState, StepState
 from subagents_nb.errors import RequestError, StoreError
+from subagents_nb.runner.accepting_all import AcceptingAll, fails
 from subagents_nb.runner.appended import AT_ITS_END, Appendices
 from subagents_nb.runner.attached import AttachedFailed, attached
 from subagents_nb.runner.before import Before
@@ -69,6 +70,8 @@ class Flow:
         self._loop = asyncio.get_running_loop()
         self.draining = False
         self._fell_short = False
+        self._cut_short = False  # a stage that was complete was not judged any more
+        self._not_accepted: list[str] = []  # stages that were not accepted as a whole
         self.bindings = Bindings(plan, shop.journal.result_of)
 
     # --- from other threads ---
@@ -115,7 +118,7 @@ class Flow:
         except ChainBroken as broken:
             self._appended.close()
             return broken.end
-        if self._ending.is_set() and (self._items or not self._all_complete()):
+        if self._ending.is_set() and (self._items or self._cut_short or not self._all_complete()):
             return FlowEnd(RunState.FAILED, "internal", FROM_WITHIN.message)  # whoever ended it says why
         if self.draining and self._items:
             return FlowEnd(RunState.PARTIAL, "drained", "Drained on request: what was at work is done.", "person")
@@ -150,9 +153,10 @@ class Flow:
             case GroupItem():
                 works = [self._crew.work(index) for index in item.steps]
                 self._admit_here(len(works))
+                accepting = await self._accepting(item)
                 results = await self._together(works, item.concurrency, item.fail_fast)
                 self.bindings.name([work.step for work in works])
-                self._went(item.on_failure, results, item.title or "the parallel group")
+                await self._judged(item, accepting, works, results, item.title or "the parallel group")
                 self.bindings.became(item.output_name, NamedOutput(text=aggregate(results)))
             case FanOutItem():
                 await self._expand(item)
@@ -190,9 +194,10 @@ class Flow:
         if not indices:
             journal.stages(lambda stages: stages.set(place, StepState.COMPLETE))
         works = [self._crew.work(index) for index in indices]
+        accepting = await self._accepting(item) if works else None
         values = {step.index: one.value for step, one in zip(made.steps, made.items, strict=True)}
         results = await self._together(works, item.concurrency, item.fail_fast, item=(item.item, values))
-        self._went(item.on_failure, results, item.title or "the fan-out")
+        await self._judged(item, accepting, works, results, item.title or "the fan-out")
         try:
             value = collected(item, made.items, results, run_dir=self._shop.writer.paths.root)
         except CollectProblem as error:
@@ -288,6 +293,52 @@ class Flow:
 
     # --- what came of it ---
 
+    async def _accepting(self, item: GroupItem | FanOutItem) -> AcceptingAll | None:
+        """Begin what judges a stage as a whole. Until that is done the stage is at work, whatever its steps are."""
+        if item.acceptance is None:
+            return None
+        place, accepting = self._place, AcceptingAll(item.acceptance, self._shop)
+        self._shop.journal.stages(lambda stages: stages.set(place, StepState.RUNNING))
+        await accepting.begin()
+        return accepting
+
+    async def _judged(
+        self,
+        item: GroupItem | FanOutItem,
+        accepting: AcceptingAll | None,
+        works: Sequence[StepWork],
+        results: Sequence[StepResult],
+        what: str,
+    ) -> None:
+        """Go on with what a group came to, or not: by its steps, then by the verdict over all of them."""
+        place, asked, ledger = self._place, item.acceptance, None
+        if accepting is not None and not self._ending.is_set():
+            ledger = await accepting.judge(works, results, self._ending)
+        if ledger is None or asked is None:
+            if accepting is not None:
+                self._unjudged(place, results)
+            self._went(item.on_failure, results, what)
+            return
+        journal = self._shop.journal
+        text = journal.clean(f"{what} was not accepted: {ledger.reason}") if fails(asked, ledger) else None
+        journal.stages(lambda stages: stages.judge(place, ledger, text))
+        self._went(item.on_failure, results, what)
+        if text is None:
+            return
+        self._fell_short = True
+        self._not_accepted.append(f"stage {place + 1}: {text}")
+        if item.on_failure == "stop":
+            raise ChainBroken(FlowEnd(RunState.REJECTED, "rejected", text))
+
+    def _unjudged(self, place: int, results: Sequence[StepResult]) -> None:
+        if all(result.state is StepState.COMPLETE for result in results):
+            # Whoever goes on with the chain has it judged: its steps stand, the stage does not.
+            self._cut_short = True
+            state = StepState.STOPPED if self._crew.stopped else StepState.PAUSED
+            self._shop.journal.stages(lambda stages: stages.set(place, state, "Ended before it was judged as a whole."))
+        else:
+            self._shop.journal.stages(lambda stages: stages.follow(place))
+
     def _went(self, on_failure: OnFailure, results: Sequence[StepResult], what: str) -> None:
         bad = [r for r in results if r.state is not StepState.COMPLETE]
         if not bad or self._ending.is_set():
@@ -321,6 +372,8 @@ class Flow:
     def _shortfall(self) -> str:
         results = [self._shop.journal.result_of(work.step.index) for work in self._crew.all]
         bad = [r for r in results if r is not None and r.state is not StepState.COMPLETE]
+        if not bad:
+            return "; ".join(self._not_accepted)
         shown = ", ".join(f"step {r.index} {r.state}" for r in bad[:5])
         return f"{len(bad)} of {len(results)} steps did not complete: {shown}" + (" …" if len(bad) > 5 else ".")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from subagents_nb.domain.acceptance import Ledger
 from subagents_nb.domain.stages import Stage, state_of
 from subagents_nb.domain.states import StepState
 
@@ -31,6 +32,17 @@ class Stages:
         self._set[place] = state
         if error is not None:
             self._stages[place] = self._stages[place].model_copy(update={"error": error})
+
+    def follow(self, place: int) -> None:
+        """Let a stage's state follow from its steps again."""
+        self._set.pop(place, None)
+
+    def judge(self, place: int, ledger: Ledger, error: str | None) -> None:
+        """Take in the verdict over a stage; without an error its state follows from its steps again."""
+        self._stages[place] = self._stages[place].model_copy(update={"acceptance": ledger, "error": error})
+        self.follow(place)
+        if error is not None:
+            self._set[place] = StepState.REJECTED
 
     def shown(self, states: Mapping[int, StepState]) -> tuple[Stage, ...]:
         """Return the stages as they stand, given the states of the steps."""

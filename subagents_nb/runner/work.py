@@ -33,7 +33,7 @@ from subagents_nb.runner.accepting import Accepting
 from subagents_nb.runner.artifacts import ArtifactKeeper
 from subagents_nb.runner.causes import FROM_WITHIN, Cause, past_deadline
 from subagents_nb.runner.clock import WorkClock
-from subagents_nb.runner.endings import TEXT_CHARS, ended_for, ended_well, ended_with
+from subagents_nb.runner.endings import ended_for, ended_well, ended_with
 from subagents_nb.runner.engines.base import CancelTool, Desk
 from subagents_nb.runner.engines.choose import engine_for
 from subagents_nb.runner.engines.kernel.tool import PythonTool, Surroundings
@@ -124,8 +124,11 @@ class StepWork:
             return None
         return past_deadline(limit, self._shop.journal.activity_of(self.step.index), step=True)
 
-    def remind(self, run: TimeLeft | None, checkpoint_s: float) -> None:
-        """Ask once for what there is when its own deadline, or the run's, is that near; never in the first half."""
+    def remind(self, run: TimeLeft | None) -> None:
+        """Ask once for what there is when its own deadline, or the run's, is near; never in the first half."""
+        checkpoint_s = self.step.checkpoint_s or self._shop.plan.checkpoint_s
+        if checkpoint_s is None:
+            return
         limit, left = self._limits.timeout_s, self._left_s
         own = TimeLeft(left, limit) if limit is not None and left is not None else None
         near = [one.left_s for one in (own, run) if one is not None and one.left_s <= min(checkpoint_s, one.of_s / 2)]
@@ -243,7 +246,8 @@ class StepWork:
                 await desk.python.close()
         outcome = journal.clean.outcome(outcome)
         outcome = accepting.take_report(outcome)
-        result = ended_well(journal.draft(step.index), outcome, self._keep_text)
+        result = ended_well(journal.draft(step.index), outcome, self._keep_text, step.max_output)
+        given = len(result.text)
         if result.state is not StepState.COMPLETE:
             return result
         async with desk.reads.watching(step.acceptance is not None and bool(step.acceptance.verify)):
@@ -261,9 +265,10 @@ class StepWork:
         if saved is not None and saved.error is None:
             if saved.place == "workspace" and step.output is not None:
                 desk.reads.keep(step.output.path)
-            result = result.model_copy(update={"text_file": None})  # the whole is in the output file
+            if step.max_output is None:
+                result = result.model_copy(update={"text_file": None})  # the whole is in the output file
         if result.text_file is not None and self._shop.plan.is_flow:
-            said = f"Its answer has {len(outcome.text):,} characters; later steps are given the first {TEXT_CHARS:,}."
+            said = f"Its answer has {len(outcome.text):,} characters; later steps are given the first {given:,}."
             desk.report(Noticed("answer-cut", said))
         if ledger is not None and ledger.rejected and ledger.explicit and not _only_reported(step):
             why = f"The step was not accepted: {ledger.reason}"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from subagents_nb.catalog import SettingsProblem, load_settings
+from subagents_nb.domain.attention import Patience
 from subagents_nb.domain.settings import Endpoint, Settings
 from subagents_nb.errors import RequestError
 
@@ -65,6 +66,12 @@ def test_every_key_of_the_user_file_counts(load: Load) -> None:
     )
 
 
+def test_when_to_point_at_a_run_is_said_key_by_key_and_a_nearer_file_need_not_say_all(load: Load) -> None:
+    user = '[attention]\nidle = "2m"\nlong_tool = "10m"\nfailing_edits = 5\nfailing_within = "1m"\n'
+    settings = load(user, "[attention]\nlong_tool = 30\n")
+    assert settings.patience == Patience(idle_s=120, tool_s=30, failing_edits=5, failing_window_s=60)
+
+
 def test_the_project_stands_over_the_user_and_the_environment_over_both(load: Load) -> None:
     user = 'default_model = "u"\ndefault_thinking = "low"\ntimeout_s = 10\nmax_requests = 1\n'
     project = 'default_model = "p"\ndefault_thinking = "off"\ntimeout = 20\n'
@@ -115,10 +122,10 @@ U = "~/.subagents/settings.toml"
     [
         ("default-model = 'x'", f"{U}: unknown key `default-model`; did you mean `default_model`?"),
         ("endpoint = 1", f"{U}: unknown key `endpoint`; did you mean `endpoints`?"),
-        ("zzz = 1", f"{U}: unknown key `zzz` (known: checkpoint, checkpoint_s, default_agent, "
+        ("zzz = 1", f"{U}: unknown key `zzz` (known: attention, checkpoint, checkpoint_s, default_agent, "
          "default_model, default_thinking, endpoints, group_concurrency, keep_days, max_children, max_items, "
-         "max_live_runs, max_parallel, max_requests, notify_command, python_memory_mb, reuse, timeout, timeout_s, "
-         "tool_budget, tool_env, tool_timeout, tool_timeout_s, trusted_folders, usage_budget)"),
+         "max_live_runs, max_output, max_parallel, max_requests, notify_command, python_memory_mb, reuse, timeout, "
+         "timeout_s, tool_budget, tool_env, tool_timeout, tool_timeout_s, trusted_folders, usage_budget)"),
         ("model = 'x'", f"{U}: unknown key `model`; did you mean `default_model`?"),
         ("origins = {}", f"{U}: unknown key `origins`; did you mean `endpoints`?"),
         ("a = 1\nb = [\n", f"{U}: not TOML: Invalid value (at end of document)"),
@@ -132,6 +139,11 @@ U = "~/.subagents/settings.toml"
         ("timeout_s = nan", f"{U}: `timeout_s` must be above zero and at most 7 days, not nan"),
         ("timeout = 1\ntimeout_s = 1", f"{U}: `timeout` and `timeout_s` mean the same: keep one"),
         ("max_requests = true", f"{U}: `max_requests` must be a whole number above zero, not True"),
+        ("attention = '2m'", f"{U}: `attention` must be a table: [attention] with idle = \"2m\", not '2m'"),
+        ("[attention]\nidel = 3", f"{U}: `attention` has no key 'idel'; did you mean `idle`?"),
+        ("[attention]\nidle = 'x'", f"{U}: `attention` has a fault: `idle` must be seconds, or text such as 90s, 30m "
+         "or 1h, not 'x'"),
+        ("max_output = true", f"{U}: `max_output` must be a number of characters such as 20k, or a table, not True"),
         ("reuse = 'always'", f"{U}: `reuse` must be one of never, tracked, complete, not 'always'"),
         ("tool_env = 'X'", f"{U}: `tool_env` must be a list of variable names, not 'X'"),
         ("tool_env = ['A B']", f"{U}: `tool_env` must hold names of variables, not 'A B'"),

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from support import make_plan, make_recovery, make_result, make_status, make_verdict, run_id
 
+from subagents_nb.domain.plan import GroupItem
 from subagents_nb.domain.states import RunState
-from subagents_nb.launching.listing import Runs, list_runs
+from subagents_nb.launching.listing import Runs, about, list_runs
 from subagents_nb.store import FileRuns, StoreHome, create_run, open_home
 from subagents_nb.supervisor.identity import identify
 
@@ -50,6 +51,16 @@ def test_what_is_hidden_is_not_read(home: StoreHome) -> None:
     assert numbers(listed(home, limit=3)) == [20, 19, 18, 4, 1], "nobody looked at what they hold"
     whole = {snapshot.run_id: snapshot for snapshot in listed(home).snapshots}
     assert [whole[run_id(n)].damage[0].kind for n in (5, 6, 7)] == ["torn"] * 3, "and the whole list says so"
+
+
+def test_runs_are_found_by_a_phase_that_the_launch_a_step_or_a_group_names(home: StoreHome) -> None:
+    plan = make_plan(21)
+    group = GroupItem(steps=(0,), concurrency=1, phase="of the group")
+    steps = (plan.steps[0].model_copy(update={"phase": "of the step"}),)
+    create_run(home, plan.model_copy(update={"phase": "all", "steps": steps, "items": (group,)}), make_recovery(21))
+    for phase in ("all", "of the step", "of the group"):
+        assert listed(home, only=about(home, phase=phase)).ids == [run_id(21)]
+    assert listed(home, only=about(home, phase="another")).ids == []
 
 
 @pytest.mark.parametrize("content", [b"", None], ids=["empty", "missing"])

@@ -16,7 +16,8 @@ from subagents_nb.notebook.work_flags import defaults_of, limits_of, work_of
 
 NOTHING = {
     "worktree": None, "gate": None, "acceptance": None, "output": None, "output_mode": None, "reads": None,
-    "progress": None, "max_requests": None, "tool_budget": None, "usage_budget": None,
+    "progress": None, "agent_contract": None, "gate_on": None, "checkpoint": None, "max_output": None, "goal": None,
+    "description": None, "phase": None, "max_requests": None, "tool_budget": None, "usage_budget": None,
 }  # fmt: skip
 
 
@@ -50,6 +51,10 @@ def asked(line: str, **changes: Any) -> dict[str, Any]:
         ("--output false", {"output": False}),
         ("--reads a.md --reads 'b c.md'", {"reads": ["a.md", "b c.md"]}),
         ("--progress", {"progress": True}),
+        ("--agent-contract --gate-on acceptance", {"agent_contract": {"version": 1}, "gate_on": "acceptance"}),
+        ("--checkpoint 2m --max-output 20k", {"checkpoint": "2m", "max_output": "20k"}),
+        ("--max-output '{lines: 40}'", {"max_output": {"lines": 40}}),
+        ("--goal 'a b' --description c --phase d", {"goal": "a b", "description": "c", "phase": "d"}),
         ("--max-requests 7", {"max_requests": 7}),
         ("--tool-budget 40", {"tool_budget": 40}),
         ("--tool-budget '{soft: 10, hard: 20}'", {"tool_budget": {"soft": 10, "hard": 20}}),

@@ -141,6 +141,16 @@ def test_each_child_is_asked_for_what_it_has_before_its_own_deadline(home: Store
     assert all("The deadline is 1 s away" in one.text and one.text.endswith("findings") for one in result.steps)
 
 
+def test_a_step_and_a_launch_may_say_by_themselves_when_they_are_asked(home: StoreHome, work: Path) -> None:
+    model = write_script(work, "asked", *ASKED_FOR_IT)
+    own = step("scout", "one", model=model, timeout=3, checkpoint=1.5)
+    result = Carried(home, plan_flow(work, chain(own))).carry_out()
+    assert (result.state, result.error) == (RunState.COMPLETE, None)
+    assert "The deadline is 1 s away" in result.steps[0].text
+    plan = plan_flow(work, chain(step("scout", "one", model=model, timeout=3)), checkpoint="1.5s")
+    assert Carried(home, plan).carry_out().state is RunState.COMPLETE
+
+
 def test_children_are_asked_before_the_deadline_of_their_run_too(home: StoreHome, work: Path) -> None:
     result = Carried(home, timed(work, checkpoint=1.5, timeout=60, run=3)).carry_out()
     assert (result.state, result.error) == (RunState.COMPLETE, None)

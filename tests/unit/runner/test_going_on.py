@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from unit.runner.flows import BUILTIN, Carried, plan_flow, write_script
+from unit.runner.flows import BUILTIN, Carried, plan_flow, run_flow, write_script
 from unit.runner.test_flow_properties import flows
 
 from subagents_nb import chain, expand, parallel, step
@@ -322,3 +322,28 @@ def interrupting_at_work(one: Carried) -> bool:
     status = one.look().status
     slow = [s for s in status.steps if s.model.startswith("scripted:pausing")] if status is not None else []
     return any(s.state is StepState.RUNNING for s in slow) and bool(one.ask("interrupt"))
+
+
+@pytest.mark.parametrize("behind", [0, 1])
+def test_a_group_that_was_not_judged_is_judged_when_its_chain_goes_on_and_its_steps_stand(
+    home: StoreHome, work: Path, behind: int
+) -> None:
+    group = parallel(step("scout", "a"), step("scout", "b"), gate="test -f mended || { touch began; sleep 60; }")
+    before = Carried(home, plan_flow(work, chain(group, *[step("scout", "then")] * behind)))
+    result = before.carry_out(lambda one: (work / "began").exists() and bool(one.ask("interrupt")))
+    assert (result.state, states(result)[:2]) == (RunState.PAUSED, ["complete", "complete"])
+    assert result.stages[0].state is StepState.PAUSED
+    (work / "mended").touch()
+    result = went_on(before, "go on").carry_out()
+    assert (result.state, result.error) == (RunState.COMPLETE, None)
+    assert [one.carried_from for one in result.steps[:2]] == [before.plan.run_id] * 2
+    assert result.stages[0].acceptance is not None and result.stages[0].acceptance.status == "verified"
+
+
+def test_a_group_that_was_rejected_can_be_mended_and_gone_on_with(home: StoreHome, work: Path) -> None:
+    before, result = run_flow(home, work, parallel(step("scout", "a"), gate="test -f mended"), step("scout", "then"))
+    assert (result.state, states(result)) == (RunState.REJECTED, ["complete", "skipped"])
+    (work / "mended").touch()
+    result = went_on(before, "go on").carry_out()
+    assert (result.state, states(result)) == (RunState.COMPLETE, ["complete", "complete"])
+    assert result.steps[0].carried_from == before.plan.run_id
