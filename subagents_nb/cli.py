@@ -50,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("-n", type=int, default=20, metavar="NUMBER", help="at most so many ended runs (20)")
     listing.add_argument("--notebook", metavar="FILE", help="only runs of this notebook, as it was named at the launch")
     listing.add_argument("--cell", metavar="ID", help="only runs of the cell with this id")
+    listing.add_argument("--phase", metavar="WORD", help="only runs that name this phase, or have a step that does")
     listing.set_defaults(command=_list)
 
     _of_run(commands, "status", _status, "show one run: how it stands and what it came to")
@@ -172,7 +173,8 @@ def _list(options: argparse.Namespace) -> int:
     from subagents_nb import launching
     from subagents_nb.notebook.lists import runs_text
 
-    found = launching.runs(state=options.state, limit=options.n, notebook=options.notebook, cell=options.cell)
+    about = {name: getattr(options, name) for name in ("notebook", "cell", "phase")}
+    found = launching.runs(state=options.state, limit=options.n, **about)
     say(runs_text(found))
     return 0
 

@@ -317,6 +317,7 @@ class Journal:
             for account in self._accounts.values():
                 account.settle(state, end, round(self.elapsed_s, 3))
             error = None if error is None else self.clean(error)
+            self._stages.settle(paused=state is RunState.PAUSED)
             result = last_word(
                 self._plan,
                 self._status,

@@ -37,6 +37,13 @@ class Stages:
         """Let a stage's state follow from its steps again."""
         self._set.pop(place, None)
 
+    def settle(self, *, paused: bool) -> None:
+        """Let no stage be at work any more: the run has ended."""
+        for place in [place for place, state in self._set.items() if state is StepState.RUNNING]:
+            self.follow(place)
+            if not self._stages[place].steps and not paused:
+                self._set[place] = StepState.SKIPPED
+
     def judge(self, place: int, ledger: Ledger, error: str | None) -> None:
         """Take in the verdict over a stage; without an error its state follows from its steps again."""
         self._stages[place] = self._stages[place].model_copy(update={"acceptance": ledger, "error": error})

@@ -41,6 +41,14 @@ def test_an_appended_step_has_every_default_that_the_launch_named() -> None:
     assert (own.max_requests, own.model.name) == (3, "fail")
 
 
+def test_an_appended_step_is_under_the_terms_of_the_launch() -> None:
+    plan = launched(
+        step("scout", "a"), model="scripted:echo", max_output="2k", agent_contract={"version": 1}, gate_on="acceptance"
+    )
+    found = appended(plan, gate="true")
+    assert (found.max_output.chars, found.acceptance.contract, found.acceptance.gate_on) == (2000, True, "acceptance")
+
+
 def by_settings(text: str) -> Path:
     path = Path(".subagents/settings.toml")
     path.parent.mkdir(exist_ok=True)

@@ -15,6 +15,7 @@ from support import WHEN
 from unit.runner.flows import Carried, plan_flow, write_script
 
 from subagents_nb import chain, parallel, step
+from subagents_nb.domain.attention import Patience
 from subagents_nb.domain.control import ControlRequest, Retune
 from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.settings import Settings
@@ -149,6 +150,18 @@ def test_a_step_and_a_launch_may_say_by_themselves_when_they_are_asked(home: Sto
     assert "The deadline is 1 s away" in result.steps[0].text
     plan = plan_flow(work, chain(step("scout", "one", model=model, timeout=3)), checkpoint="1.5s")
     assert Carried(home, plan).carry_out().state is RunState.COMPLETE
+
+
+def test_the_settings_say_when_a_live_run_points_at_itself(home: StoreHome, work: Path) -> None:
+    model = write_script(work, "silent", {"text": "so far"}, {"await_steer": True})
+    patient = Settings(patience=Patience(idle_s=0.3))
+    carried = Carried(home, plan_flow(work, chain(step("scout", "one", model=model)), settings=patient))
+
+    def pointed(run: Carried) -> bool:
+        found = run.look().attention
+        return found is not None and found.kind == "idle" and bool(run.ask("steer", text="go", mode="steer", step=0))
+
+    assert carried.carry_out(pointed).state is RunState.COMPLETE
 
 
 def test_children_are_asked_before_the_deadline_of_their_run_too(home: StoreHome, work: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support import alive
 from unit.runner.flows import BUILTIN, Carried, plan_flow, run_flow, write_script
 from unit.runner.test_flow_properties import flows
 
@@ -328,11 +329,14 @@ def interrupting_at_work(one: Carried) -> bool:
 def test_a_group_that_was_not_judged_is_judged_when_its_chain_goes_on_and_its_steps_stand(
     home: StoreHome, work: Path, behind: int
 ) -> None:
-    group = parallel(step("scout", "a"), step("scout", "b"), gate="test -f mended || { touch began; sleep 60; }")
+    group = parallel(
+        step("scout", "a"), step("scout", "b"), gate="test -f mended || { echo $$ > pid && mv pid began; sleep 60; }"
+    )
     before = Carried(home, plan_flow(work, chain(group, *[step("scout", "then")] * behind)))
     result = before.carry_out(lambda one: (work / "began").exists() and bool(one.ask("interrupt")))
     assert (result.state, states(result)[:2]) == (RunState.PAUSED, ["complete", "complete"])
     assert result.stages[0].state is StepState.PAUSED
+    assert not alive(int((work / "began").read_text())), "the command ended with it"
     (work / "mended").touch()
     result = went_on(before, "go on").carry_out()
     assert (result.state, result.error) == (RunState.COMPLETE, None)
