@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 
@@ -72,6 +73,11 @@ def tool_environ(environ: Mapping[str, str], *, allowed: Iterable[str] = ()) -> 
     }
 
 
+def absolute_places(path: str) -> str:
+    """Return a search path without the places that mean the working directory: empty and relative ones."""
+    return os.pathsep.join(part for part in path.split(os.pathsep) if os.path.isabs(part))
+
+
 def exec_environ(environ: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the variables that a fresh interpreter may be started with, and those to be told it by a safer way.
 
@@ -79,6 +85,6 @@ def exec_environ(environ: Mapping[str, str]) -> tuple[dict[str, str], dict[str, 
     modules those are left out that mean the working directory, where an agent writes: an empty one, and relative ones.
     """
     visible = tool_environ(environ)
-    if (path := visible.pop("PYTHONPATH", "")) and (kept := [part for part in path.split(":") if part[:1] == "/"]):
-        visible["PYTHONPATH"] = ":".join(kept)
+    if kept := absolute_places(visible.pop("PYTHONPATH", "")):
+        visible["PYTHONPATH"] = kept
     return visible, {name: value for name, value in environ.items() if visible.get(name) != value}

@@ -48,6 +48,9 @@ class GitState:
         if head is None or top is None or diff is None:
             return None
         root = Path(os.fsdecode(top.rstrip(b"\n")))
+        tracked = await self._git("ls-files", "--stage", "-z", ":/")
+        if tracked is None or b"\x00160000 " in b"\0" + tracked:
+            return None  # what changes in a submodule is not seen from here
         untracked = await self._git("ls-files", "--others", "--exclude-standard", "-z", "--full-name", ":/")
         if untracked is None:
             return None

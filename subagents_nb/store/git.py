@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from subagents_nb.domain.environment import tool_environ
+from subagents_nb.domain.environment import absolute_places, tool_environ
 from subagents_nb.domain.words import one_line
 from subagents_nb.signals import KILL, signal_child
 
@@ -57,6 +57,7 @@ _IN_TREES = (
     "core.splitIndex=false",
     "add.ignoreErrors=false",
 )
+_COMPARING = ("status", "diff")  # with files, which filters change
 _PROTECTED = ("system", "global", "command")
 
 
@@ -88,16 +89,21 @@ class Git:
         Raises:
             GitProblem: it failed, took longer than `timeout`, printed more than `limit` bytes, or git is not there.
         """
-        program = shutil.which("git")
+        environ = git_environ(os.environ)
+        # Looked for by itself: an empty or relative place on the path means the folder in which git is to look.
+        program = shutil.which("git", path=environ["PATH"])
         if program is None:
             raise GitProblem("git is not installed")
         if "GIT_DIR" not in self.variables and (found := _planted(self.cwd)) is not None:
             raise GitProblem(f"{found} is a bare repository or looks like one, so git is not used in it")
         git = self if self.filters else self._without_filters()
         settings = _EVERYWHERE + (_IN_TREES if self.tree else ())
+        if not self.filters and args[0] in _COMPARING:
+            # In each submodule a git of its own would be started, which obeys the configuration that lies there.
+            args = (args[0], "--ignore-submodules=dirty", *args[1:])
         command = [program, *(part for one in settings for part in ("-c", one)), *args]
         for attempt in range(_TRIES):
-            code, out, said = git._once(command, _verb(args), timeout, into, limit)
+            code, out, said = git._once(command, environ, _verb(args), timeout, into, limit)
             if code in fine:
                 return out
             if not _LOCKED.search(said) or attempt == _TRIES - 1:
@@ -118,14 +124,20 @@ class Git:
         return replace(self, cwd=cwd or self.cwd, variables={**self.variables, **variables})
 
     def _once(
-        self, command: Sequence[str], verb: str, timeout: float, into: int | None, limit: int
+        self,
+        command: Sequence[str],
+        environ: Mapping[str, str],
+        verb: str,
+        timeout: float,
+        into: int | None,
+        limit: int,
     ) -> tuple[int, bytes, str]:
         with tempfile.TemporaryFile() as errors:
             try:
                 process = subprocess.Popen(
                     command,
                     cwd=self.cwd,
-                    env=git_environ(os.environ) | dict(self.variables),
+                    env={**environ, **self.variables},
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=errors,
@@ -204,6 +216,7 @@ def git_environ(environ: Mapping[str, str]) -> dict[str, str]:
     """Return what git may see: nothing that leads it to another repository, no secret, no language but one."""
     kept = {name: value for name, value in tool_environ(environ).items() if not name.startswith("GIT_")}
     return kept | {
+        "PATH": absolute_places(kept.get("PATH", os.defpath)),
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_PAGER": "cat",

@@ -6,11 +6,13 @@ shell started; a run that is stopped must take its processes with it.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from subagents_nb.domain.environment import absolute_places
 from subagents_nb.runner.engines.group import Group, within
 
 _DRAIN_S = 0.5  # how long a background child may hold the output open after the shell ended
@@ -55,7 +57,8 @@ async def run_command(command: str, *, cwd: Path, environ: Mapping[str, str], se
     Raises:
         OSError: the shell could not be started.
     """
-    shell = shutil.which("bash", path=environ.get("PATH")) or "/bin/sh"
+    # The commands in it are found as the person's path says; the shell itself is none that lies in the workspace.
+    shell = shutil.which("bash", path=absolute_places(environ.get("PATH", os.defpath))) or "/bin/sh"
     return await run_program([shell, "-c", command], cwd=cwd, environ=environ, seconds=seconds, limit=limit)
 
 

@@ -185,6 +185,15 @@ def test_untracked_files_that_are_too_much_or_no_files_are_not_vouched_for(desk:
     assert asyncio.run(GitState(desk.cwd).fingerprint()) is not None
 
 
+def test_a_tree_with_submodules_is_not_vouched_for(desk: Desk) -> None:
+    repository(desk)
+    (desk.cwd / "inner").mkdir()
+    for args in (["init", "-q"], ["-c", "user.name=n", "-c", "user.email=e", "commit", "-q", "--allow-empty", "-m", "m"]):
+        git(desk, "-C", "inner", *args)
+    git(desk, "add", "inner")
+    assert asyncio.run(GitState(desk.cwd).fingerprint()) is None
+
+
 def test_git_is_asked_without_starting_what_the_workspace_configures(desk: Desk) -> None:
     repository(desk)
     for key in ("core.fsmonitor", "diff.external"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from pathlib import Path
 
@@ -97,6 +98,39 @@ def test_filters_of_the_repository_alone_run_where_git_was_asked_for_and_nowhere
     (tmp_path / "started").unlink()
     (tmp_path / "ws" / "a.txt").write_text("two")
     assert b"+two" in Git(cwd=tmp_path / "ws", filters=False)("diff")
+    assert not (tmp_path / "started").exists()
+
+
+def test_the_configuration_of_a_submodule_starts_nothing_where_nobody_asked_for_git(tmp_path: Path) -> None:
+    inner = Git(cwd=tmp_path / "ws" / "inner")
+    inner.cwd.mkdir(parents=True)
+    outer = Git(cwd=tmp_path / "ws")
+    (inner.cwd / ".gitattributes").write_text("*.txt filter=a\n")
+    (inner.cwd / "a.txt").write_text("one")
+    for git in (inner, outer):
+        git("init", "-q")
+        git("add", ".")
+        git("-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "m")
+    inner("config", "filter.a.clean", f"touch {tmp_path}/started; cat")
+    (inner.cwd / "a.txt").write_text("two")
+    # Not the settings of a repository are to decide this, either.
+    outer("config", "diff.ignoreSubmodules", "none")
+    outer("config", "submodule.inner.ignore", "none")
+    for args in (["status", "--porcelain"], ["diff", "HEAD", "--binary"]):
+        Git(cwd=outer.cwd, filters=False)(*args)
+        assert not (tmp_path / "started").exists()
+    assert b"-dirty" in outer("diff", "HEAD")
+    assert (tmp_path / "started").exists()
+
+
+@pytest.mark.parametrize("place", ["", ".", "bin"])
+def test_git_is_none_that_lies_where_it_is_to_look(tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / place).mkdir(exist_ok=True)
+    (tmp_path / place / "git").write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
+    (tmp_path / place / "git").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", os.pathsep.join([place, os.environ["PATH"]]))
+    assert Git(cwd=tmp_path).line("version").startswith("git version")
     assert not (tmp_path / "started").exists()
 
 
