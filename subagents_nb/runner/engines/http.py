@@ -11,9 +11,15 @@ from typing import Any
 
 import httpx2
 
+from subagents_nb.domain.events import StepFailed
+
 _CONNECT_S = 10.0
 _IDLE_S = 600.0
 _LAST_BYTES = 64
+# No answer is so large, nor an event of one: longest answers are four million characters, each at most six bytes.
+_MOST_BYTES = 32 * 1024 * 1024
+_TOO_MUCH = f"The provider's server sent {_MOST_BYTES // 1024**2} MB without an end, and was not read any further."
+_EVENT_ENDS = (b"\n\n", b"\r\r", b"\n\r\n")
 
 
 def trust() -> ssl.SSLContext:
@@ -33,20 +39,31 @@ class LastLine:
     came: bool = False
 
     async def watch(self, response: httpx2.Response) -> None:
-        """Look at the end of this response as it is read."""
+        """Look at the end of this response as it is read, and at how much of it has to be held."""
         self.came = False
         if isinstance(response.stream, httpx2.AsyncByteStream):
-            response.stream = _Watched(response.stream, self)
+            response.stream = _Watched(response.stream, self, response.headers)
 
 
 class _Watched(httpx2.AsyncByteStream):
-    def __init__(self, stream: httpx2.AsyncByteStream, last: LastLine) -> None:
+    """A response whose reader never holds more than an event, or a body, may have; what is packed could be any size."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, last: LastLine, headers: httpx2.Headers) -> None:
         self._stream = stream
         self._last = last
+        self._of_events = headers.get("content-type", "").startswith("text/event-stream")
+        self._packed = headers.get("content-encoding", "identity").strip().lower() not in ("", "identity")
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        end = b""
+        if self._packed:
+            raise StepFailed("provider", "The provider's server packed its answer, and was asked not to.")
+        end, held = b"", 0
         async for chunk in self._stream:
+            held += len(chunk)
+            if self._of_events and any(one in end[-2:] + chunk for one in _EVENT_ENDS):
+                held = 0
+            if held > _MOST_BYTES:
+                raise StepFailed("provider", _TOO_MUCH)
             end = (end + chunk)[-_LAST_BYTES:]
             self._last.came = b"[DONE]" in end
             yield chunk
@@ -55,13 +72,14 @@ class _Watched(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-def open_client(last: LastLine | None = None) -> httpx2.AsyncClient:
+def open_client(last: LastLine) -> httpx2.AsyncClient:
     """Return a client that honours the proxy variables; the caller closes it."""
     return httpx2.AsyncClient(
         verify=trust(),
         timeout=httpx2.Timeout(_IDLE_S, connect=_CONNECT_S, pool=_CONNECT_S),
         follow_redirects=False,
-        event_hooks={"request": [_cap_connecting], "response": [] if last is None else [last.watch]},
+        headers={"accept-encoding": "identity"},
+        event_hooks={"request": [_cap_connecting], "response": [last.watch]},
     )
 
 

@@ -42,7 +42,7 @@ async def open_model(choice: ModelChoice, desk: Desk, last: LastLine | None = No
         StepFailed: its key is missing ("auth"), or its client or server is ("setup").
     """
     key = _key(choice, desk.environ)
-    async with open_client(last) as client:
+    async with open_client(LastLine() if last is None else last) as client:
         if choice.kind == "local":
             yield await _local(choice, desk, client)
         elif choice.kind == "provider":

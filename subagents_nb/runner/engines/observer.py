@@ -133,14 +133,12 @@ class Observer(AbstractCapability[Bench]):
         length = 0
         async for event in events:
             match event:
-                case PartDeltaEvent():
-                    length += _length(event.delta)
+                case PartDeltaEvent() | PartStartEvent():
+                    length += _length(event)
                     if length > LONGEST_ANSWER:
                         # No model writes so much. Kept, it would be copied with each piece that comes.
                         raise StepFailed("output-limit", _TOO_LONG)
-                    self._delta(event)
-                case PartStartEvent():
-                    self._part(event)
+                    self._delta(event) if isinstance(event, PartDeltaEvent) else self._part(event)
                 case FunctionToolCallEvent():
                     self._tool_started(event.part)
                 case FunctionToolResultEvent():
@@ -216,11 +214,14 @@ class Observer(AbstractCapability[Bench]):
         )
 
 
-def _length(delta: object) -> int:
-    match delta:
+def _length(event: PartStartEvent | PartDeltaEvent) -> int:
+    """Return how much text comes with an event: the first piece of a part with its start, and that may be all of it."""
+    match event.part if isinstance(event, PartStartEvent) else event.delta:
+        case TextPart(content=text) | ThinkingPart(content=text):
+            return len(text)
         case TextPartDelta(content_delta=str(text)) | ThinkingPartDelta(content_delta=str(text)):
             return len(text)
-        case ToolCallPartDelta(args_delta=str(text)):
+        case ToolCallPart(args=str(text)) | ToolCallPartDelta(args_delta=str(text)):
             return len(text)
         case _:
             return 0

@@ -188,7 +188,10 @@ def test_untracked_files_that_are_too_much_or_no_files_are_not_vouched_for(desk:
 def test_a_tree_with_submodules_is_not_vouched_for(desk: Desk) -> None:
     repository(desk)
     (desk.cwd / "inner").mkdir()
-    for args in (["init", "-q"], ["-c", "user.name=n", "-c", "user.email=e", "commit", "-q", "--allow-empty", "-m", "m"]):
+    for args in (
+        ["init", "-q"],
+        ["-c", "user.name=n", "-c", "user.email=e", "commit", "-q", "--allow-empty", "-m", "m"],
+    ):
         git(desk, "-C", "inner", *args)
     git(desk, "add", "inner")
     assert asyncio.run(GitState(desk.cwd).fingerprint()) is None

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from pydantic_ai.messages import ModelRequest, ToolReturnPart
-from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.function import AgentInfo, DeltaThinkingPart, DeltaToolCall, FunctionModel
 from pydantic_ai.models.test import TestModel
 
 from subagents_nb.domain.events import (
@@ -340,3 +340,22 @@ def test_an_answer_without_end_is_not_read_to_its_end(workshop: Any, plan: Any, 
 
     assert failure.reason == "output-limit" and "4,000,000 characters" in failure.message
     assert len(workshop.told(TextStreamed)) <= 5
+
+
+@pytest.mark.parametrize("what", ["text", "thought", "call"])
+def test_an_answer_without_end_may_come_in_one_piece(workshop: Any, plan: Any, what: str) -> None:
+    much = "w" * 4_100_000
+
+    async def stream(_messages: Any, _info: AgentInfo) -> AsyncIterator[Any]:
+        match what:
+            case "text":
+                yield much
+            case "thought":
+                yield {0: DeltaThinkingPart(content=much)}
+            case _:
+                yield {0: DeltaToolCall(name="read", json_args=json.dumps({"path": much}), tool_call_id="c")}
+
+    failure = workshop.fail(NativeEngine(FunctionModel(stream_function=stream)), plan(tools=READ))
+
+    assert failure.reason == "output-limit" and "4,000,000 characters" in failure.message
+    assert not workshop.told(TextStreamed) and not workshop.told(ToolStarted)
