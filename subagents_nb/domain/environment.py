@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Mapping
 
@@ -75,7 +74,7 @@ def tool_environ(environ: Mapping[str, str], *, allowed: Iterable[str] = ()) -> 
 
 def absolute_places(path: str) -> str:
     """Return a search path without the places that mean the working directory: empty and relative ones."""
-    return os.pathsep.join(part for part in path.split(os.pathsep) if os.path.isabs(part))
+    return ":".join(part for part in path.split(":") if part[:1] == "/")
 
 
 def exec_environ(environ: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:

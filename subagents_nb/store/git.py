@@ -91,7 +91,7 @@ class Git:
         """
         environ = git_environ(os.environ)
         # Looked for by itself: an empty or relative place on the path means the folder in which git is to look.
-        program = shutil.which("git", path=environ["PATH"])
+        program = shutil.which("git", path=environ.get("PATH"))
         if program is None:
             raise GitProblem("git is not installed")
         if "GIT_DIR" not in self.variables and (found := _planted(self.cwd)) is not None:
@@ -216,7 +216,7 @@ def git_environ(environ: Mapping[str, str]) -> dict[str, str]:
     """Return what git may see: nothing that leads it to another repository, no secret, no language but one."""
     kept = {name: value for name, value in tool_environ(environ).items() if not name.startswith("GIT_")}
     return kept | {
-        "PATH": absolute_places(kept.get("PATH", os.defpath)),
+        **({"PATH": absolute_places(kept.get("PATH", os.defpath))} if os.name == "posix" else {}),
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_PAGER": "cat",
