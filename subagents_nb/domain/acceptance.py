@@ -12,6 +12,7 @@ from subagents_nb.domain.usage import Usage
 Level = Literal["none", "attested", "checked", "verified"]
 LEVELS: tuple[Level, ...] = ("none", "attested", "checked", "verified")
 VERIFY_SECONDS = 120.0
+_BRIEF_CHARS, _OUTPUT_CHARS = 300, 2_000
 
 Evidence = Literal[
     "changed-files", "tests-added", "commands-run", "validation-output", "residual-risks", "no-staged-files",
@@ -130,7 +131,25 @@ class Ledger(Value):
     review: Finding | None = None
     review_usage: Usage | None = None  # already part of the step's usage
 
+    def brief(self) -> Ledger:
+        """Return it as the status of a live run can hold it: the ends of outputs, and no report."""
+
+        def short(found: tuple[Finding, ...]) -> tuple[Finding, ...]:
+            return tuple(one.model_copy(update={"text": _head(one.text)}) for one in found)
+
+        runs = tuple(one.model_copy(update={"output": _tail(one.output)}) for one in self.verify_runs)
+        found = {"criteria": short(self.criteria), "checks": short(self.checks), "verify_runs": runs, "report": None}
+        return self.model_copy(update=found)
+
     @property
     def rejected(self) -> bool:
         """Whether the step was not accepted."""
         return self.status == "rejected"
+
+
+def _head(text: str) -> str:
+    return text if len(text) <= _BRIEF_CHARS else text[: _BRIEF_CHARS - 1] + "…"
+
+
+def _tail(text: str) -> str:
+    return text if len(text) <= _OUTPUT_CHARS else "…" + text[1 - _OUTPUT_CHARS :]

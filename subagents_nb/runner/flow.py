@@ -321,7 +321,7 @@ class Flow:
             return
         journal = self._shop.journal
         text = journal.clean(f"{what} was not accepted: {ledger.reason}") if fails(asked, ledger) else None
-        journal.stages(lambda stages: stages.judge(place, ledger, text))
+        journal.stages(lambda stages: stages.judge(place, ledger.brief(), text))
         self._went(item.on_failure, results, what)
         if text is None:
             return

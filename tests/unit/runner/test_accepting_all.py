@@ -51,6 +51,14 @@ def test_its_command_runs_once_behind_all_its_steps(home: StoreHome, work: Path)
     assert (stage.acceptance.status, [one.passed for one in stage.acceptance.verify_runs]) == ("verified", [True])
 
 
+def test_what_status_holds_of_a_verdict_is_bounded(home: StoreHome, work: Path) -> None:
+    _, result = run_flow(home, work, parallel(*TWO, gate="seq 100000; echo the end"))
+    ledger = result.stages[0].acceptance
+    assert ledger is not None
+    (run,) = ledger.verify_runs
+    assert len(run.output) <= 2_000 and run.output.rstrip().endswith("the end")
+
+
 def test_one_that_is_not_accepted_fails_by_its_rules(home: StoreHome, work: Path) -> None:
     carried, result = run_flow(home, work, parallel(*TWO, gate="exit 3", label="both"), AFTER)
     assert (result.state, result.reason) == (RunState.REJECTED, "rejected")
