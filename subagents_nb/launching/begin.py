@@ -91,7 +91,7 @@ def _begin(
 ) -> str:
     place = take_place(home, limit)
     if place is None and (not queue or draft.resumes is not None):
-        may_not = "a resumed run can't wait" if queue else "--no-queue forbids to wait"
+        may_not = "a resumed run can't wait" if queue else _MAY_NOT
         raise LaunchRefused([_no_place(home, limit, may_not)])
     if draft.resumes is not None and (held := _who_holds(home, draft.resumes.run_id)) is not None:
         if place is not None:
@@ -138,6 +138,14 @@ def _who_holds(home: StoreHome, run_id: str) -> str | None:
     return f"another run, {owner}: steer that one, or stop it" if owner else "another run"
 
 
+def why_no_place(home: StoreHome, limit: int) -> str | None:
+    """Say why a run that may not wait could not begin now; None: it could, as far as a look tells."""
+    if line.wanted(os.listdir(home.capacity) if home.capacity.is_dir() else ()) > (taken := places_taken(home)):
+        return _no_place(home, limit, _MAY_NOT)
+    return _no_place(home, limit, _MAY_NOT) if taken >= limit else None
+
+
+_MAY_NOT = "--no-queue forbids to wait"
 _LOOKED_AT, _NAMED = 500, 5
 
 

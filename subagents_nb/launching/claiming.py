@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
+from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.launching.reuse import settled
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.outputs import output_claims
@@ -18,5 +19,10 @@ def claiming(
     Raises:
         LaunchRefused, StoreError: as of `output_claims`.
     """
+    return output_claims(home, cwd, paths, settled_in(home), own=own)
+
+
+def settled_in(home: StoreHome) -> Callable[[str], Snapshot]:
+    """Give what reads a run, once it is plain whether it works."""
     reader = FileRuns(home)
-    return output_claims(home, cwd, paths, lambda run_id: settled(home, reader, run_id, alone=False), own=own)
+    return lambda run_id: settled(home, reader, run_id, alone=False)

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from subagents_nb.domain.flow import Attached, Chain, Expand, OnFailure, Parallel, Source, Step
 from subagents_nb.domain.given import nearest
 from subagents_nb.domain.plan import LaunchRequest
+from subagents_nb.domain.words import one_line
 from subagents_nb.errors import LaunchRefused, RequestError
 from subagents_nb.launching.controls import Controls
 from subagents_nb.launching.schemas import OutputType, output_type
@@ -91,6 +92,9 @@ def parallel(
         gate: a command that must succeed in the run's directory then.
         agent_contract, gate_on: what a rejection means, of the group and of its steps that say nothing.
     """
+    for one in steps:
+        if not isinstance(one, Step):
+            raise LaunchRefused([f"parallel: {_shown(one)} is no step; write step(agent, task)"])
     fields: dict[str, Any] = {
         "steps": tuple(steps),
         "concurrency": concurrency,
@@ -175,8 +179,10 @@ def chain(*items: FlowLike | Controls | RunStep, task: str | None = None) -> Cha
             made.append(Attached(run=item.run_id, step=item.index))
         elif isinstance(item, Chain):
             made.extend(item.items)
-        else:
+        elif isinstance(item, Step | Parallel | Expand):
             made.append(item)
+        else:
+            raise LaunchRefused([f"chain: {_shown(item)} is no step, parallel, expand or run; write {_meant(item)}"])
     return _made(Chain, "chain", {"items": tuple(made), "task": task})
 
 
@@ -257,6 +263,14 @@ def _kind(schema: Any, name: str | None) -> OutputType:
         return output_type(schema, name=name)
     except RequestError as error:
         raise LaunchRefused([str(error)]) from error
+
+
+def _shown(item: object) -> str:
+    return one_line(repr(item), 60)
+
+
+def _meant(item: object) -> str:
+    return f"attach({item!r}) for a run, step({item!r}, task) for an agent" if isinstance(item, str) else "step(…)"
 
 
 def _made(kind: type[M], what: str, fields: Mapping[str, Any]) -> M:

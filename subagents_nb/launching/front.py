@@ -18,9 +18,10 @@ from subagents_nb.domain.settings import ReusePolicy, Settings
 from subagents_nb.domain.states import RunState
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError
 from subagents_nb.launching.asked import Asked
-from subagents_nb.launching.begin import begin
+from subagents_nb.launching.begin import begin, why_no_place
 from subagents_nb.launching.flows import FlowLike
 from subagents_nb.launching.handle import Run
+from subagents_nb.launching.held import held_now
 from subagents_nb.launching.listing import Runs, about, list_runs
 from subagents_nb.launching.planned import Planned, plan_launch
 from subagents_nb.launching.reuse import NO_MATCH, Match, find_any, matching, policy_of
@@ -201,7 +202,7 @@ def launch(
     if draft is None or planned.reasons:
         match = _instead(planned, policy)
         if match.run_id is None:
-            raise LaunchRefused(planned.reasons)
+            raise LaunchRefused([*planned.reasons, *_held(planned, asked)])
         home, run_id = open_home(create=False), match.run_id
     else:
         home = open_home()
@@ -220,17 +221,22 @@ def preflight(agent: str | FlowLike | None = None, task: str | None = None, **op
     """Say what `launch` with the same arguments would do, without doing it."""
     how = {"max_live": options.pop("max_live", None), "reuse": options.pop("reuse", None)}
     fresh = bool(options.pop("fresh", False))
-    for name in ("queue", "wait"):
-        options.pop(name, None)
+    options.pop("wait", None)
+    queue = options.pop("queue", True)
     try:
-        planned, _, policy = _looked_at(Asked.of(agent, task, **options), fresh=fresh, **how)
+        asked = Asked.of(agent, task, **options)
+        planned, limit, policy = _looked_at(asked, fresh=fresh, **how)
         match = _instead(planned, policy) if planned.reasons else _found(planned, policy)
     except LaunchRefused as refused:
         return Preflight(None, refused.reasons)
     drafts = (*([planned.draft] if planned.draft is not None else []), *planned.others)
     contracts = tuple(draft.digest for draft in drafts)
-    if match.run_id is None and planned.reasons:
-        return Preflight(None, planned.reasons, contracts=contracts)
+    if match.run_id is None:
+        reasons = (*planned.reasons, *_held(planned, asked))
+        if not queue and (full := why_no_place(open_home(create=False), limit)) is not None:
+            reasons += (full,)
+        if reasons:
+            return Preflight(None, reasons, contracts=contracts)
     plan = match.draft if match.draft is not None else planned.draft
     return Preflight(plan, (), reuses=match.run_id, reuse_note=match.why_not, contracts=contracts)
 
@@ -307,6 +313,12 @@ def _found(planned: Planned, policy: ReusePolicy) -> Match:
     return find_any(open_home(create=False), planned.draft, planned.others, policy)
 
 
+def _held(planned: Planned, asked: Asked) -> list[str]:
+    with contextlib.suppress(StoreError, OSError, ValueError):
+        return held_now(open_home(create=False), planned.draft, asked.request)
+    return []
+
+
 def _instead(planned: Planned, policy: ReusePolicy) -> Match:
     """Find what stands in for a launch that could not begin; a store that can't be used has nothing."""
     with contextlib.suppress(StoreError):
@@ -332,6 +344,6 @@ def _looked_at(
     except LaunchRefused as refused:
         reasons.extend(refused.reasons)
     if reasons or planned.senseless:
-        raise LaunchRefused(list(dict.fromkeys([*planned.reasons, *reasons])))
+        raise LaunchRefused(list(dict.fromkeys([*planned.reasons, *reasons, *_held(planned, asked)])))
     limit = planned.settings.max_live_runs
     return planned, limit if max_live is None else min(limit, max_live), policy

@@ -177,6 +177,8 @@ def _plan_of(snapshot: Snapshot) -> LaunchPlan:
 
 def _recorded_agents(home: StoreHome, plan: LaunchPlan, appended: AppendedItems | None = None) -> list[AgentDefinition]:
     path = home.run(plan.run_id).recovery
+    if os.path.lexists(home.run(plan.run_id).imported):
+        raise LaunchRefused([f"{plan.name} was taken in from an archive: it is looked at and reused; launch it anew"])
     try:
         record = read_document(path, _StrictRecovery, plan.run_id)
         dumped = record.agents.values() if plan.is_flow else (record.agent,)

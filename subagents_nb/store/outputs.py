@@ -23,6 +23,7 @@ from subagents_nb.store.disk import DISK, PRIVATE_DIR
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.lock import hold_now
 
+_FOLDER = "outputs"
 _PATIENCE_S = 60.0
 _PAUSE_S = 0.005
 
@@ -49,19 +50,9 @@ def output_claims(
     if not paths:
         yield lambda _run_id: None
         return
-    folder = home.root / "outputs"
-    places = {path: folder / sha256_text(os.path.realpath(os.path.join(cwd, path))) for path in paths}
-    with _alone(folder):
-        reasons = []
-        for path, place in places.items():
-            holder = _holder(home, place)
-            snapshot = settled(holder) if holder is not None and holder != own else None
-            if snapshot is not None and snapshot.state is not None and snapshot.state.live:
-                reasons.append(
-                    f"{path} is the output of {snapshot.name}, which is {snapshot.state}: a file belongs to one run at "
-                    "a time. Name another output, or wait for its end"
-                )
-        if reasons:
+    places = _places(home, cwd, paths)
+    with _alone(home.root / _FOLDER):
+        if reasons := held_outputs(home, cwd, paths, settled, own=own):
             raise LaunchRefused(reasons)
 
         def claim(run_id: str) -> None:
@@ -70,6 +61,27 @@ def output_claims(
                 DISK.replace(place, claimed.model_dump_json().encode(), durable=False)
 
         yield claim
+
+
+def held_outputs(
+    home: StoreHome, cwd: str, paths: Sequence[str], settled: Callable[[str], Snapshot], *, own: str = ""
+) -> list[str]:
+    """Say which of these files belong to live runs other than `own`, now; arguments as of `output_claims`."""
+    reasons = []
+    for path, place in _places(home, cwd, paths).items():
+        holder = _holder(home, place)
+        snapshot = settled(holder) if holder is not None and holder != own else None
+        if snapshot is not None and snapshot.state is not None and snapshot.state.live:
+            reasons.append(
+                f"{path} is the output of {snapshot.name}, which is {snapshot.state}: a file belongs to one run at "
+                "a time. Name another output, or wait for its end"
+            )
+    return reasons
+
+
+def _places(home: StoreHome, cwd: str, paths: Sequence[str]) -> dict[str, Path]:
+    folder = home.root / _FOLDER
+    return {path: folder / sha256_text(os.path.realpath(os.path.join(cwd, path))) for path in paths}
 
 
 def _holder(home: StoreHome, place: Path) -> str | None:

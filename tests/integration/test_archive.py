@@ -332,7 +332,7 @@ def test_an_imported_run_is_neither_gone_on_from_nor_launched_again(
     elsewhere()
     import_runs(project / "runs.zip")
     for go_on in (lambda: attach(run.id).resume("more"), attach(run.id).launch_again):
-        with pytest.raises(LaunchRefused, match="recovery record"):
+        with pytest.raises(LaunchRefused, match="was taken in from an archive"):
             go_on()
 
 

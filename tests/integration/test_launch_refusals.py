@@ -39,6 +39,13 @@ def refused(agent: str | None = "scout", task: str | None = "count the rows", **
     return str(caught.value)
 
 
+def test_what_is_no_item_of_a_chain_is_named_with_what_was_meant() -> None:
+    with pytest.raises(LaunchRefused, match=r"'probe' is no step, .* write attach\('probe'\) for a run"):
+        subagents_nb.chain("probe", subagents_nb.step("scout", "x"))  # type: ignore[arg-type]
+    with pytest.raises(LaunchRefused, match="parallel: 'a' is no step; write step"):
+        subagents_nb.parallel("a")  # type: ignore[arg-type]
+
+
 CASES: list[tuple[str, dict[str, Any], str]] = [
     ("unknown agent", {"agent": "scuot"}, "No agent is named 'scuot'. Did you mean 'scout'?"),
     ("unknown provider", {"model": "opneai:gpt-5"}, "no provider or endpoint named 'opneai'"),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support import until
 
-from subagents_nb import Run, chain, expand, launch, parallel, step, sweep
+from subagents_nb import Run, chain, expand, launch, parallel, preflight, step, sweep
 from subagents_nb.domain.records import StepResult
 from subagents_nb.domain.states import RunState
 from subagents_nb.errors import LaunchRefused, RunFailed
@@ -65,6 +65,12 @@ def test_an_output_file_belongs_to_one_run_at_a_time_and_a_save_of_a_person_is_n
     told = rf"own\.md is the output of {run.name}, which is running: .* Name another output, or wait for its end"
     with pytest.raises(LaunchRefused, match=told):
         launch("writer", "write too", model=says("mine"), output="./own.md")
+    assert not preflight("writer", "write too", model=says("mine"), output="own.md").ok
+    others = [step("writer", "b", output="own.md"), step("writer", "c", output="c.md", timeout="-1")]
+    for asked, task in (("writer", ""), (parallel(*others), None)):  # told with the rest, also where nothing is planned
+        with pytest.raises(LaunchRefused, match=told) as caught:
+            launch(asked, task, model="scripted:echo", output=None if task is None else "own.md")
+        assert len(caught.value.reasons) == 2
     (work / "own.md").write_text("a person's\n")
     run.steps[0].steer("go on")
 
