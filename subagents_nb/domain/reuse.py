@@ -13,6 +13,13 @@ from subagents_nb.domain.settings import ReusePolicy
 from subagents_nb.domain.states import RunState
 
 ANEW = "Launched anew: "  # how the note of a run begins that says why no other run stood in for it
+NO_PLACE = "When it was launched, no place was free"
+GOES_ON = "Goes on from "
+
+
+def lasting_notes(notes: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the notes of a run that hold for a later one of its plan too, not those on how it was launched."""
+    return tuple(note for note in notes if not note.startswith((ANEW, NO_PLACE, GOES_ON)))
 
 
 def contract_key(plan: Draft | LaunchPlan) -> str | None:

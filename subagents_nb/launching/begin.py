@@ -15,6 +15,7 @@ from subagents_nb.domain.environment import runner_environ
 from subagents_nb.domain.ids import make_run_id
 from subagents_nb.domain.plan import Draft, LaunchPlan, choices_of, outputs_of
 from subagents_nb.domain.records import Identity, RecoveryRecord, RunStatus, first_step
+from subagents_nb.domain.reuse import NO_PLACE
 from subagents_nb.domain.stages import stage_of
 from subagents_nb.errors import LaunchError, LaunchRefused, Unreadable
 from subagents_nb.launching.claiming import claiming
@@ -150,22 +151,28 @@ _LOOKED_AT, _NAMED = 500, 5
 
 
 def _full_house(home: StoreHome, limit: int) -> str:
-    """Say at the launch of a run that has to wait which of the live runs only wait for the person."""
+    """Say at the launch of a run that it has to wait."""
+    return " ".join(filter(None, [f"{NO_PLACE}: at most {limit} runs are live.", _asking(home)]))
+
+
+def _asking(home: StoreHome) -> str:
+    """Say which of the live runs only wait for the person."""
     reader = FileRuns(home)
     live = (run_id for run_id in reader.ids()[:_LOOKED_AT] if not reader.has_last_word(run_id))
     asking = [snapshot.name for snapshot in map(reader.snapshot, live) if not snapshot.ended and snapshot.questions]
-    text = f"When it was launched, no place was free: at most {limit} runs are live."
     if not asking:
-        return text
+        return ""
     named = ", ".join(asking[:_NAMED]) + (", …" if len(asking) > _NAMED else "")
     wait = "run waits" if len(asking) == 1 else "runs wait"
-    return f"{text} {len(asking)} {wait} for your answer: {named}; see %subagent_status --asking."
+    return f"{len(asking)} {wait} for your answer: {named}; see %subagent_status --asking."
 
 
 def _no_place(home: StoreHome, limit: int, may_not: str) -> str:
     if places_taken(home) < limit:
         return f"other runs have waited for a place for longer, and {may_not}; stop one of those, or try again later"
-    return f"{limit} runs are live, which is the limit (max_live_runs in the settings), and {may_not}; stop one first"
+    text = f"{limit} runs are live, which is the limit (max_live_runs in the settings), and {may_not}"
+    asking = _asking(home).rstrip(".")
+    return f"{text}. {asking}" if asking else f"{text}; stop one first"
 
 
 def _start(home: StoreHome, writer: RunWriter, plan: LaunchPlan, place: int, environ: Mapping[str, str]) -> None:

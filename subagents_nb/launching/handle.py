@@ -67,6 +67,11 @@ class Run(Showing):
         return self._match.run_id is not None
 
     @property
+    def found_live(self) -> bool:
+        """Whether the run was at work when that launch found it."""
+        return self._match.live
+
+    @property
     def reuse_note(self) -> str:
         """Return why no earlier run of the same contract stood in for this one; empty where there was none."""
         return self._match.why_not

@@ -38,6 +38,7 @@ class Match:
     run_id: str | None = None
     note: str = ""
     draft: Draft | None = None  # as which plan of the launch it was found
+    live: bool = False  # it was at work then
 
     @property
     def why_not(self) -> str:
@@ -107,7 +108,7 @@ def find(home: StoreHome, draft: Draft, policy: ReusePolicy, *, alone: bool = Fa
         if live and run_id not in imported:
             why = _changed_meanwhile(home, snapshot, cwd)
             if why is None:
-                return Match(run_id, "It is at work already.", draft)
+                return Match(run_id, "It is at work already.", draft, live=True)
         else:
             replaced: list[str] = []
             why = _why_not(home, snapshot, cwd, policy, replaced=replaced)

@@ -14,7 +14,7 @@ from subagents_nb.domain.control import AppendedItems
 from subagents_nb.domain.ids import names_itself
 from subagents_nb.domain.plan import Draft, LaunchPlan, Origin, StepPlan, choices_of, everything
 from subagents_nb.domain.records import RecoveryRecord, StepRecord, StepResult, StepStatus
-from subagents_nb.domain.reuse import ANEW
+from subagents_nb.domain.reuse import lasting_notes
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import StepState
 from subagents_nb.errors import LaunchRefused, StoreError, Unreadable
@@ -148,7 +148,7 @@ def launch_again(home: StoreHome, run_id: str, *, limit: int, origin: Origin | N
     kept["origin"] = origin or origin_here()
     if names_itself(plan.name, plan.run_id):
         kept["name"] = None  # it was generated, and ends in the other's id
-    kept["notes"] = tuple(note for note in plan.notes if not note.startswith(ANEW))
+    kept["notes"] = lasting_notes(plan.notes)
     agents = by_name(_recorded_agents(home, plan))
     draft, inputs = Draft.model_validate(kept), given_again(home, plan)
     return begin(draft, agents, home=home, limit=limit, inputs=inputs, earlier=plan.run_id)

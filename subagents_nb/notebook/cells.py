@@ -40,6 +40,24 @@ class CellMagics(Magics):
         several = isinstance(held, list | tuple) and held and all(isinstance(one, kinds) for one in held)
         return held if several or isinstance(held, kinds) else launching.attach(word)
 
+    def _all_meant(self, words: Iterable[str]) -> list[Any]:
+        """Return what each word means.
+
+        Raises:
+            RequestError: some mean nothing, or too much; all of them are told.
+        """
+        found, faults = [], []
+        for word in words:
+            try:
+                found.append(self._meant(word))
+            except RequestError as error:
+                faults.append(error)
+        if len(faults) > 1:
+            raise RequestError("\n".join(map(str, faults)))
+        if faults:
+            raise faults[0]
+        return found
+
     def _variables(self) -> dict[str, Any]:
         """Return the user's variables themselves: what is put in is bound."""
         shell: Any = self.shell
@@ -55,10 +73,10 @@ class CellMagics(Magics):
         return lambda text: fill_template(text, variables)
 
     @staticmethod
-    def _read(magic: str, line: str) -> Any:
-        """Read the line of a magic; None if help was asked for."""
+    def _read(magic: str, line: str, faults: Faults | None = None) -> Any:
+        """Read the line of a magic; None if help was asked for. What is wrong with it is noted, where it can be."""
         try:
-            return PARSERS[magic]().read(line)
+            return PARSERS[magic]().read(line, None if faults is None else faults.note)
         except HelpShown:
             return None
 
@@ -85,6 +103,10 @@ class Faults:
 
     def __bool__(self) -> bool:
         return bool(self._found)
+
+    def note(self, error: Exception) -> None:
+        """Keep what was found elsewhere."""
+        self._found.append(error)
 
     def tried(self, make: Callable[[], T], instead: Any = None) -> Any:
         """Return what was made; something else once its fault was noted."""

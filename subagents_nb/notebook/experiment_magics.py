@@ -49,7 +49,7 @@ class ExperimentMagics(CellMagics):
         from subagents_nb.experiments import compare, current_experiment
 
         named = options.experiment or (None if options.run else current_experiment())
-        chosen: list[Any] = [self._meant(word) for word in options.run]
+        chosen: list[Any] = self._all_meant(options.run)
         if named is not None:
             chosen.append(launching.runs(experiment=named))
         if not chosen:
@@ -71,7 +71,7 @@ class ExperimentMagics(CellMagics):
         from subagents_nb.experiments import retry
         from subagents_nb.notebook.notices import NOTICES
 
-        chosen = [self._meant(word) for word in options.run]
+        chosen = self._all_meant(options.run)
         fresh = retry(chosen if len(chosen) > 1 else chosen[0])
         for run in fresh:
             NOTICES.expect(run)

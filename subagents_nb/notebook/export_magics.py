@@ -34,7 +34,7 @@ class ExportMagics(CellMagics):
             if not name or not equals:
                 parser.error(f"--set {pair} sets nothing; write --set NAME=VALUE")
             chosen[name] = value
-        return export([self._meant(named) for named in options.run], to=options.to, **chosen)
+        return export(self._all_meant(options.run), to=options.to, **chosen)
 
     @no_var_expand
     @line_magic

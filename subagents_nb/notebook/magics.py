@@ -87,7 +87,8 @@ class SubagentMagics(CellMagics):
     def subagent(self, line: str, cell: str | None = None) -> Any:
         if cell is None:
             line, cell = split_text(line)
-        options = self._read("subagent", line)
+        faults = Faults()
+        options = self._read("subagent", line, faults)
         if options is None:
             return None
         if cell is None:
@@ -95,7 +96,7 @@ class SubagentMagics(CellMagics):
         from subagents_nb import launching
         from subagents_nb.notebook.namespace import fill_template, lookup
 
-        variables, parser, faults = self._variables(), PARSERS["subagent"](), Faults()
+        variables, parser = self._variables(), PARSERS["subagent"]()
         how_long = faults.tried(lambda: self._check(options, "subagent"))
         if options.template if options.template is not None else self.template:
             text = cell
@@ -122,7 +123,8 @@ class SubagentMagics(CellMagics):
     @no_var_expand
     @line_cell_magic
     def subagent_chain(self, line: str, cell: str | None = None) -> Any:
-        options = self._read("subagent_chain", line)
+        faults = Faults()
+        options = self._read("subagent_chain", line, faults)
         if options is None:
             return None
         if cell is None:
@@ -130,7 +132,7 @@ class SubagentMagics(CellMagics):
         from subagents_nb import launching
         from subagents_nb.notebook.chain_cell import parse
 
-        variables, parser, faults = self._variables(), PARSERS["subagent_chain"](), Faults()
+        variables, parser = self._variables(), PARSERS["subagent_chain"]()
         how_long = faults.tried(lambda: self._check(options, "subagent_chain"))
         asked = {
             **self._launching(options, parser, faults),

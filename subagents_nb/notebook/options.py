@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from IPython.core.error import UsageError
@@ -47,15 +47,20 @@ class MagicParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise a UsageError."""
+        raise self._usage_error(message)
+
+    def _usage_error(self, message: str) -> UsageError:
         missing = message.removeprefix("the following arguments are required: ")
         said = message.rstrip(".") if missing == message else f"say which {missing}"
-        raise UsageError(plain(f"{self.prog}: {said}. See {self.prog} -h."))
+        return UsageError(plain(f"{self.prog}: {said}. See {self.prog} -h."))
 
-    def read(self, line: str) -> argparse.Namespace:
+    def read(self, line: str, note: Callable[[UsageError], None] | None = None) -> argparse.Namespace:
         """Parse a magic's line.
 
+        `note` is told each fault instead, and what can be understood is returned: a cell has other faults to tell.
+
         Raises:
-            UsageError: it can't be understood; the nearest flag is named.
+            UsageError: it can't be understood; all that is wrong is told, with the nearest flags.
             HelpShown: help was asked for and is on the screen.
         """
         try:
@@ -65,22 +70,52 @@ class MagicParser(argparse.ArgumentParser):
         if "-h" in tokens or "--help" in tokens:
             say(self.format_help(), end="")
             raise HelpShown
-        try:
-            found, unknown = self.parse_known_args(_join_wait(tokens))
-        except argparse.ArgumentError as error:
-            self.error(_plain_fault(error))
-        if unknown:
-            self._refuse(unknown)
+        faults: list[str] = []
+        found = self._understood(_join_wait(tokens), faults)
+        if faults and note is None:
+            self.error("; ".join(faults))
+        if note is not None:
+            for fault in faults:
+                note(self._usage_error(fault))
         return found
 
-    def _refuse(self, unknown: Sequence[str]) -> NoReturn:
-        flag = next((token for token in unknown if token.startswith("-")), unknown[0])
-        if not flag.startswith("-"):
-            self.error(f"{flag!r} is one word too many; quote values that have spaces")
-        name = flag.split("=", 1)[0]
-        near = difflib.get_close_matches(name, self.flags(), n=1, cutoff=0.5)
-        hint = f"; perhaps you mean {near[0]}" if near else ""
-        self.error(f"there is no flag {name}{hint}")
+    def _understood(self, tokens: list[str], faults: list[str]) -> argparse.Namespace:
+        """Parse the words without those that are at fault."""
+        while True:
+            try:
+                found, unknown = self.parse_known_args(tokens)
+            except argparse.ArgumentError as error:
+                faults.append(_plain_fault(error))
+                tokens = self._without(tokens, set((error.argument_name or "").split("/")))
+                continue
+            except UsageError:  # a word that must be there is missing, perhaps as it stands behind such a flag
+                if faults:
+                    self.error("; ".join(faults))
+                raise
+            flag = next((word for word in unknown if word.startswith("-")), None)
+            if flag is None:
+                faults += [f"{word!r} is one word too many; quote values that have spaces" for word in unknown[:1]]
+                return found
+            name = flag.split("=", 1)[0]
+            near = difflib.get_close_matches(name, self.flags(), n=1, cutoff=0.5)
+            hint = f"; perhaps you mean {near[0]}" if near else ""
+            faults.append(f"there is no flag {name}{hint}")
+            at = tokens.index(flag)
+            meant = [near[0] + flag[len(name) :]] if near else []  # taken for it: its value is looked at as well
+            value = not near and "=" not in flag and not _is_flag(tokens[at + 1 : at + 2])
+            tokens = tokens[:at] + meant + tokens[at + 1 + value :]
+
+    def _without(self, tokens: list[str], names: set[str]) -> list[str]:
+        """Return the words without the last flag of these names.
+
+        Raises:
+            UsageError: there is none, so that nobody knows which word is at fault.
+        """
+        places = [at for at, word in enumerate(tokens) if word.split("=", 1)[0] in names]
+        for at in reversed(places):
+            if "=" in tokens[at] or _is_flag(tokens[at + 1 : at + 2]) or at + 1 == len(tokens):
+                return tokens[:at] + tokens[at + 1 :]
+        raise self._usage_error("the line can't be read")
 
     def flags(self) -> list[str]:
         """Return all flags."""
@@ -145,6 +180,11 @@ def _plain_fault(error: argparse.ArgumentError) -> str:
     if error.message.startswith("ignored explicit argument"):
         return f"{flag} takes no value"
     return str(error)
+
+
+def _is_flag(words: Sequence[str]) -> bool:
+    """Whether the word that is there, if one is, begins like a flag."""
+    return any(word.startswith("-") and word != "-" and not word[1:2].isdigit() for word in words)
 
 
 def _join_wait(tokens: list[str]) -> list[str]:

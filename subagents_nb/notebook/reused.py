@@ -16,7 +16,7 @@ def reused_line(run: Any, snapshot: Snapshot) -> str:
     """Say that a handle's launch started nothing, and when the run was; empty for any other handle."""
     if not run.reused:
         return ""
-    if not snapshot.ended:
+    if run.found_live or not snapshot.ended:
         return f"reused: it was at work already (launched {ago(age_s(snapshot.started_at))})"
     return f"reused: nothing was spent (ran {ago(age_s(snapshot.started_at))})"
 

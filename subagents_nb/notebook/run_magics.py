@@ -61,9 +61,7 @@ class RunMagics(CellMagics):
 
         if bool(options.run) == options.all:
             PARSERS["subagent_stop"]().error("say which run, or --all for all that are live")
-        chosen = (
-            runs_of([self._meant(word) for word in options.run]) if options.run else list(launching.runs(state="live"))
-        )
+        chosen = runs_of(self._all_meant(options.run)) if options.run else list(launching.runs(state="live"))
         if step is not None and len(chosen) != 1:
             PARSERS["subagent_stop"]().error("--step is of one run")
         asked = [run for run in chosen if run.stop(options.reason or "", step=step, asked_by=ASKED_BY)]

@@ -129,7 +129,7 @@ class _Place:
         classes = f"{self.token} {self.token}-0 subagents-nb-run {self.run.id}"
         return {
             "text/html": element("div", {"class": classes}, Html(html)),
-            "text/plain": plain(standing_text(snapshot)),
+            "text/plain": plain(standing_text(snapshot, reused_line(self.run, snapshot))),
         }
 
     def restate(self, snapshot: Snapshot) -> None:
@@ -232,7 +232,7 @@ def _bundle(snapshot: Snapshot, run: Run, shell: Any) -> dict[str, str]:
         patches=_patches(run, snapshot),
         trees=_trees(run) if left_no_word else 0,
         disk=run.disk_bytes if snapshot.ended else 0,  # a live card is made anew each second
-        as_of="" if snapshot.ended else time.strftime("%H:%M:%S UTC", time.gmtime()),
+        as_of="" if snapshot.ended else time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
     )
     return {"text/html": card_html(snapshot, beside), "text/plain": plain(card_text(snapshot, beside))}
 

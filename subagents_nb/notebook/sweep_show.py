@@ -153,7 +153,7 @@ def bundle_of(sweep: Sweep, places: list[Place]) -> Bundle:
     """Return what a saved notebook keeps."""
     counts = tally(place.reading for place in places)
     goes_on = sweep.launching or any(place.reading is not None and place.reading.live for place in places)
-    as_of = time.strftime("%H:%M:%S UTC", time.gmtime()) if goes_on else ""
+    as_of = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()) if goes_on else ""
     return {"text/html": sweep_html(sweep, places, as_of=as_of), "text/plain": plain(_text(sweep, counts))}
 
 

@@ -113,9 +113,10 @@ def live_text(snapshot: Snapshot, reused: str = "") -> str:
     return "\n".join(filter(None, [text_line(snapshot), reused or anew_line(snapshot)]))
 
 
-def standing_text(snapshot: Snapshot) -> str:
+def standing_text(snapshot: Snapshot, reused: str = "") -> str:
     """Return what stands below a live view in plain text; it may be saved and read much later, so it names no state."""
-    return f"{shown_name(snapshot)} ({who(snapshot)[0]}) · how it stands: {command(snapshot, 'attach')}"
+    text = f"{shown_name(snapshot)} ({who(snapshot)[0]}) · how it stands: {command(snapshot, 'attach')}"
+    return f"{text}\n{reused}" if reused else text
 
 
 def widget_state(snapshot: Snapshot, reused: str = "") -> dict[str, Any]:

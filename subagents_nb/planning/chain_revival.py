@@ -20,6 +20,7 @@ from subagents_nb.domain.plan import (
 )
 from subagents_nb.domain.records import StepResult, StepStatus
 from subagents_nb.domain.resuming import Places, is_done, taken_over
+from subagents_nb.domain.reuse import GOES_ON, lasting_notes
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.stages import Stage
 from subagents_nb.domain.states import RunState
@@ -98,7 +99,7 @@ def draft_whole(
         experiment=going_on_in(plan),
         timeout_s=deadline,
         tool_env=plan.tool_env,
-        notes=(*plan.notes, _note(plan, places)),
+        notes=(*lasting_notes(plan.notes), _note(plan, places)),
         tags=plan.tags,
         origin=revival.origin,
         resumes=Resumes(run_id=plan.run_id, digest=plan.digest, chain=goes_on),
@@ -244,4 +245,4 @@ def _note(plan: LaunchPlan, places: Places) -> str:
     hows = [one.how for steps in places for one in steps]
     stand, on = hows.count("stands"), hows.count("goes-on")
     told = f"{on} goes on" if on == 1 else f"{on} go on" if on else "none was at work, so nobody is told the text"
-    return f"Goes on from {plan.name}: {stand} {'step stands' if stand == 1 else 'steps stand'}, {told}."
+    return f"{GOES_ON}{plan.name}: {stand} {'step stands' if stand == 1 else 'steps stand'}, {told}."

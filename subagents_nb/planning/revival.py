@@ -13,6 +13,7 @@ from subagents_nb.domain.experiments import ExperimentPart
 from subagents_nb.domain.given import Time, Whole
 from subagents_nb.domain.ids import is_run_name
 from subagents_nb.domain.plan import Draft, LaunchPlan, Origin, Resumes, StepPlan, everything, label_of
+from subagents_nb.domain.reuse import lasting_notes
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import RunState
 from subagents_nb.domain.usage import Usage
@@ -73,7 +74,7 @@ def draft_revival(
         python_memory_mb=plan.python_memory_mb,
         experiment=going_on_in(plan),
         tool_env=plan.tool_env,
-        notes=plan.notes,
+        notes=lasting_notes(plan.notes),
         tags=plan.tags,
         origin=revival.origin,
         resumes=Resumes(run_id=plan.run_id, digest=plan.digest, step=step.index),

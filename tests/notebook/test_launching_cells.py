@@ -100,6 +100,16 @@ def test_help_prints_and_returns(kernel: Kernel, magic: str) -> None:
     assert kernel.ok("%subagent_status").plain == before
 
 
+def test_a_flag_that_is_none_hides_no_other_fault_of_the_cell(kernel: Kernel) -> None:
+    said = kernel.fails("%%subagent scoot --modle scripted:ecko --timeout soon --fresh=1\nx")
+    for part in ("5 reasons", "you mean --model", "--fresh takes no value", "no timeout", "'scoot'", "'ecko'"):
+        assert part in said, said
+    said = kernel.fails("%%subagent_chain --modle x\nsteps:\n  - clrk: x\n    modell: y")
+    for part in ("perhaps you mean --model", "line 4: a step has no key 'modell'"):
+        assert part in said, said
+    assert "behind -- on the line" in kernel.fails("%subagent scout which columns look wrong")
+
+
 def test_a_question_mark_shows_the_same_help(kernel: Kernel) -> None:
     cell = kernel.ok("%%subagent?")
     shown = cell.reply["payload"][0]["data"]["text/plain"]

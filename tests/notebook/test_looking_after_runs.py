@@ -75,6 +75,8 @@ def test_several_runs_are_stopped_at_once_and_asking_ones_are_listed(kernel: Ker
     assert "asks-first" in kernel.ok("%subagent_status --asking").plain
     assert "works-on" not in kernel.ok("%subagent_status --asking").plain
     assert "%subagent_stop: say which run" in kernel.fails("%subagent_stop")
+    said = kernel.fails("%subagent_stop nobody one no-one")
+    assert "No run is named 'nobody'" in said and "No run is named 'no-one'" in said
     shown = kernel.ok("%subagent_stop one two").plain
     assert "asks-first" in shown and "works-on" in shown
     assert kernel.value("[one.state, two.state]") == ["stopped", "stopped"]

@@ -48,6 +48,28 @@ def test_a_line_is_split_as_a_shell_would_and_nothing_is_expanded(line: str, exp
 @pytest.mark.parametrize(
     ("line", "said"),
     [
+        (
+            "clerk --modle x --schema",
+            ["there is no flag --modle; perhaps you mean --model", "--schema needs a value"],
+        ),
+        ("--zzzz scout --fresh=1 -o", ["there is no flag --zzzz", "--fresh takes no value", "--bind needs a value"]),
+        ("--frsh scout twice thrice", ["there is no flag --frsh; perhaps you mean --fresh", "'twice' is one word"]),
+        ("--model --timeout -3 --tmeout", ["--model needs a value", "there is no flag --tmeout", "--timeout needs a"]),
+    ],
+)
+def test_all_that_is_wrong_with_a_line_is_told_at_once(line: str, said: list[str]) -> None:
+    with pytest.raises(UsageError) as caught:
+        subagent_parser().read(line)
+    assert [part for part in said if part not in str(caught.value)] == []
+    noted: list[Exception] = []
+    found = subagent_parser().read(line, noted.append)
+    assert len(noted) == len(said)
+    assert (found.agent or "") in line
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
         ("--modell x", "there is no flag --modell; perhaps you mean --model"),
         ("--modell=x", "perhaps you mean --model"),
         ("--zzzz", "there is no flag --zzzz."),

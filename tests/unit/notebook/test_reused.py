@@ -25,10 +25,11 @@ def test_how_long_ago_is_said_in_one_unit(seconds: float, said: str) -> None:
 
 def test_only_a_launch_that_found_its_run_says_so() -> None:
     assert reused_line(SimpleNamespace(reused=False), ENDED) == ""
-    said = reused_line(SimpleNamespace(reused=True), ENDED)
+    said = reused_line(SimpleNamespace(reused=True, found_live=False), ENDED)
     assert said.startswith("reused: nothing was spent (ran ")
-    live = Snapshot(run_id=run_id(), status=make_status())
-    assert reused_line(SimpleNamespace(reused=True), live).startswith("reused: it was at work already (launched ")
+    live, at_work = Snapshot(run_id=run_id(), status=make_status()), "reused: it was at work already (launched "
+    assert reused_line(SimpleNamespace(reused=True, found_live=False), live).startswith(at_work)
+    assert reused_line(SimpleNamespace(reused=True, found_live=True), ENDED).startswith(at_work)  # it spent meanwhile
 
 
 def test_the_card_says_it_and_so_does_the_text() -> None:

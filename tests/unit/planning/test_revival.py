@@ -46,6 +46,11 @@ def test_what_is_left_of_every_limit_is_inherited() -> None:
     assert limits(revived(plan)) == (3590, 47, 9, left)
 
 
+def test_what_was_said_of_the_launch_before_is_not_said_of_the_one_that_goes_on() -> None:
+    said = ("Launched anew: it failed.", "When it was launched, no place was free: at most 1 runs are live.", "Kept.")
+    assert revived(make_plan(notes=said)).notes == ("Kept.",)
+
+
 def test_limits_that_were_changed_meanwhile_count_and_of_several_changes_the_last() -> None:
     plan = make_plan(timeout_s=3600, usage_budget=BUDGET)
     changes = [
