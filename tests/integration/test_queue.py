@@ -121,6 +121,15 @@ def test_a_launch_beside_free_places_waits_its_turn_or_is_refused_in_plain_words
     assert launch(task="at once", model="scripted:echo", queue=False).result(60) == "at once"
 
 
+def test_who_may_not_wait_hears_which_runs_hold_a_place_for_an_answer(shared_home: StoreHome) -> None:
+    live_runs(1)
+    asking = launch(task="x", model="scripted:ask", name="asks-first")
+    until(lambda: asking.questions, 20, what="the question")
+    with pytest.raises(LaunchRefused, match="1 run waits for your answer: asks-first; see %subagent_status --asking"):
+        launch(task="at once", model="scripted:echo", queue=False)
+    asking.stop()
+
+
 def test_what_is_asked_of_a_run_that_waits_is_answered_and_carried_out_when_it_begins(
     shared_home: StoreHome, spawn: str
 ) -> None:
