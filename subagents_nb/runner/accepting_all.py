@@ -18,6 +18,7 @@ from subagents_nb.domain.records import StepResult
 from subagents_nb.domain.reports import Report
 from subagents_nb.domain.states import StepState
 from subagents_nb.runner.engines.base import Desk
+from subagents_nb.runner.folders import from_folder, from_root
 from subagents_nb.runner.gitstate import GitState
 from subagents_nb.runner.inputs import given_inputs, inputs_environ
 from subagents_nb.runner.verifying import Verifier
@@ -90,8 +91,12 @@ class AcceptingAll:
     def _seen(self, works: Sequence[StepWork], results: Sequence[StepResult]) -> Evaluation:
         if self._asked.report == "off":
             return Evaluation()
-        asked_of = {one.step.index for one in works if one.step.acceptance and one.step.acceptance.report != "off"}
-        report, problem = joined(self._asked, [_told(one) for one in results if one.index in asked_of])
+        told = [
+            _told(result, work.step.cwd)
+            for work, result in zip(works, results, strict=True)
+            if work.step.acceptance is not None and work.step.acceptance.report != "off"
+        ]
+        report, problem = joined(self._asked, told)
         return Evaluation(report=report, report_problem=problem)
 
     def _changed(self, works: Sequence[StepWork]) -> tuple[str, ...]:
@@ -110,11 +115,15 @@ def fails(asked: Acceptance, ledger: Ledger) -> bool:
     return ledger.rejected and asked.explicit and not (asked.contract and asked.gate_on == "execution")
 
 
-def _told(result: StepResult) -> Told:
+def _told(result: StepResult, folder: str | None) -> Told:
     who, ledger = f"step {result.index} ({result.label or result.agent})", result.acceptance
     if ledger is None or ledger.report is None:
         return Told(who, None, ledger.report_problem if ledger is not None else None)
     try:
-        return Told(who, Report.model_validate(ledger.report))
+        report = Report.model_validate(ledger.report)
     except ValidationError:  # carried over from a run of another version
         return Told(who, None, "its report can't be read")
+    if folder is not None and report.changed_files is not None:
+        files = tuple(from_root(from_folder(path, folder), folder) for path in report.changed_files)
+        report = report.model_copy(update={"changed_files": files})
+    return Told(who, report)

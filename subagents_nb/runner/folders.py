@@ -35,6 +35,11 @@ def from_root(path: str, folder: str | None) -> str:
     return path if folder is None or posixpath.isabs(path) else posixpath.normpath(posixpath.join(folder, path))
 
 
+def from_folder(path: str, folder: str | None) -> str:
+    """Return a path, as it stands from the run's directory, as a step in a folder of its own would write it."""
+    return path if folder is None else path.removeprefix(f"{folder}/")
+
+
 def seen_from_root(event: EngineEvent, folder: str | None) -> EngineEvent:
     """Return an event whose path stands from the run's directory."""
     if isinstance(event, FileChanged | ChangedMeanwhile):

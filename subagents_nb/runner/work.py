@@ -38,7 +38,7 @@ from subagents_nb.runner.engines.base import CancelTool, Desk
 from subagents_nb.runner.engines.choose import engine_for
 from subagents_nb.runner.engines.kernel.tool import PythonTool, Surroundings
 from subagents_nb.runner.engines.session import begin_session
-from subagents_nb.runner.folders import folder_of, seen_from_root
+from subagents_nb.runner.folders import folder_of, from_folder, seen_from_root
 from subagents_nb.runner.inbox import RunInbox
 from subagents_nb.runner.inputs import given_inputs, inputs_environ
 from subagents_nb.runner.journal import Journal
@@ -253,8 +253,8 @@ class StepWork:
         async with desk.reads.watching(step.acceptance is not None and bool(step.acceptance.verify)):
             ledger = await accepting.judge(
                 result,
-                changed_files=journal.changed_files(step.index),
-                changed_meanwhile=journal.changed_meanwhile(step.index),
+                changed_files=tuple(from_folder(path, step.cwd) for path in journal.changed_files(step.index)),
+                changed_meanwhile=tuple(from_folder(path, step.cwd) for path in journal.changed_meanwhile(step.index)),
                 run_dir=self._shop.writer.paths.root,
                 review=lambda about: self._review(about, desk, result.usage),
             )

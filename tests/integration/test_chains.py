@@ -89,8 +89,7 @@ def test_one_child_is_stopped_by_its_handle(spawn: str) -> None:
     )  # fmt: skip
     with pytest.raises(RunFailed, match=r"Step 0 of .* is stopped"):
         _ = run.steps[0].output
-    with pytest.raises(RequestError, match="partial already"):
-        run.steps[2].stop()
+    assert not run.steps[2].stop(), "it has ended already"
 
 
 def test_a_killed_chain_keeps_what_its_steps_came_to(store_home: StoreHome) -> None:
