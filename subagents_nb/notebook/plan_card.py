@@ -133,7 +133,8 @@ def _step_facts(step: StepPlan) -> Iterator[tuple[str, str]]:
     if step.checkpoint_s:
         yield "checkpoint", f"{words.duration(step.checkpoint_s)} before its deadline"
     if step.max_output is not None:
-        yield "given on", f"at most {step.max_output.chars:,} characters"
+        lines = f", {plural(step.max_output.lines, 'line')}" if step.max_output.lines is not None else ""
+        yield "given on", f"at most {step.max_output.chars:,} characters{lines}"
     if step.timeout_s:
         yield "step timeout", words.duration(step.timeout_s)
     if step.output_schema is not None:

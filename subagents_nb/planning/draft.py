@@ -16,7 +16,7 @@ from subagents_nb.planning.budgets import plan_usage_budget
 from subagents_nb.planning.facts import Facts
 from subagents_nb.planning.flow import plan_flow
 from subagents_nb.planning.steps import Ground, asked_time, plan_step
-from subagents_nb.planning.terms import terms_of, words_for_people
+from subagents_nb.planning.terms import plan_max_output, terms_of, words_for_people
 
 # What belongs to one step: a chain says it at the step it is for.
 _OF_A_STEP = ("output_schema", "output", "output_mode", "reads", "progress", "acceptance", "gate")
@@ -46,6 +46,7 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
     steps: tuple[StepPlan, ...] = ()
     timeout = asked_time(request.timeout, reasons)
     checkpoint = asked_time(request.checkpoint, reasons)
+    plan_max_output(request.max_output, reasons)
     terms_of(request.agent_contract, request.gate_on, reasons)
     if request.flow is None:
         single = plan_step(_only_step(request), ground, reasons)

@@ -85,8 +85,10 @@ def plan_step(
     if schema is not None and (problem := schema_problem(dict(schema), asked.schema_name)):
         reasons.append(problem)
     checkpoint = asked_time(asked.checkpoint, reasons)
-    bounds = (asked.max_output, request.max_output, settings.max_output)
-    bound = plan_max_output(next((one for one in bounds if one is not None), None), reasons)
+    bound = plan_max_output(asked.max_output, reasons)
+    if asked.max_output is None:  # what is wrong with that of the launch is told once, with the launch
+        wider = request.max_output is not None
+        bound = plan_max_output(request.max_output, []) if wider else plan_max_output(settings.max_output, reasons)
     temperature = _temperature(asked.temperature if asked.temperature is not None else request.temperature, reasons)
     requests = asked.max_requests if asked.max_requests is not None else request.max_requests
     if requests is not None and requests < 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from subagents_nb.domain.acceptance import Acceptance
 from subagents_nb.domain.agent import AgentDefinition
@@ -25,10 +25,11 @@ def plan_together(
     silent = bool(members) and all(_answers_json(one) for one in members)
     as_step = Step(acceptance=asked.acceptance, gate=asked.gate, output_schema=_ANY_OBJECT if silent else None)
     found = plan_acceptance(as_step, _NOBODY, reasons, terms)
+    said = asked.acceptance
+    if (isinstance(said, Mapping) and said.get("review")) or (found is not None and found.review is not None):
+        reasons.append("acceptance.review: a reviewer reads one step's work; let a step behind the group review it")
     if found is None or found.level == "none":
         return None
-    if found.review is not None:
-        reasons.append("acceptance.review: a reviewer reads one step's work; let a step behind the group review it")
     if found.verify and any(one.worktree is not None for one in members):
         what = "gate" if asked.gate is not None else "acceptance.verify"
         reasons.append(f"{what}: it is run where what was done in worktrees is not to be seen; give it to the steps")

@@ -68,6 +68,11 @@ def test_terms_that_make_no_sense_are_refused_where_they_stand() -> None:
     )
 
 
+def test_a_bound_of_the_launch_that_is_none_is_told_once() -> None:
+    (why,) = refused(chain(step("scout", "a"), step("scout", "b")), max_output="3G")
+    assert why.startswith("max_output can't be '3G'")
+
+
 def test_only_what_is_set_is_bound() -> None:
     plain = planned(chain(parallel(step("scout", "a"), step("scout", "b"))))
     said = planned(
