@@ -193,6 +193,8 @@ def _status(options: argparse.Namespace) -> int:
     say(card_text(snapshot).replace(stages, figures, 1) if stages else card_text(snapshot))
     if wants_a_look := attention_line(snapshot):
         say(f"It may need a look: {wants_a_look}")
+    if (budget := snapshot.usage_budget) is not None:
+        say(f"It used {budget.words(snapshot.usage)}.")
     say(f"\n{run.id}  {paths.root}  {size(disk_use(paths))} of at most {size(DISK_CAP_BYTES)}")
     return 0 if snapshot.error is None else 1
 

@@ -6,11 +6,13 @@ Where no person is, nothing is told; instead the kernel waits a moment for its r
 from __future__ import annotations
 
 import atexit
+import contextvars
 import logging
 import math
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -26,13 +28,17 @@ _log = logging.getLogger(__name__)
 
 
 class Telling:
-    """The hooks of one shell. Nothing of ours is loaded by them: what was never launched has nothing to tell."""
+    """The hooks of one shell. They keep no cell waiting for what has to be loaded first."""
 
-    def __init__(self, shell: Any, notices: Callable[[], Any] | None = None) -> None:
+    def __init__(
+        self, shell: Any, notices: Callable[[], Any] | None = None, look_back: Callable[[], str] | None = None
+    ) -> None:
         self._shell = shell
         self._notices = notices or _notices
+        self._look_back = look_back or before_the_restart
         self._takes_input = True
-        self._broken = self._looked_back = False
+        self._broken = self._looks_back = False
+        self._before: list[str] = []  # what became of the runs of the kernel before, once that is known
         self._leave: Callable[[], None] | None = None
 
     def install(self) -> None:
@@ -88,21 +94,42 @@ class Telling:
             for name in ("show", "sweep_show"):
                 if (shown := sys.modules.get(f"subagents_nb.notebook.{name}")) is not None:
                     shown.repeat_ends(publish=not self._has_person())
-            notices = self._notices()
-            if self._broken or notices is None or not getattr(info, "store_history", True):
+            if self._broken or not getattr(info, "store_history", True):
                 return
+            if self._has_person():
+                self._begin_to_look_back()
             if _LOOKS.match(getattr(info, "raw_cell", "")):
                 return
-            if not self._looked_back and self._has_person():
-                self._looked_back = True
-                if text := before_the_restart():
-                    self._shell.display_pub.publish(data={"text/plain": text}, metadata={})
+            if self._before and self._has_person() and (text := self._before.pop()):
+                self._shell.display_pub.publish(data={"text/plain": text}, metadata={})
+            if (notices := self._notices()) is None:
+                return
             news = notices.take(person=self._has_person())
             if news:
                 self._shell.display_pub.publish(data=bundle_of(news), metadata={})
         except Exception:  # noqa: BLE001 - a hook that raises would spoil every cell of the person's
             self._broken = True
             _log.exception("telling of ended runs failed; nothing more is told")
+
+    def _begin_to_look_back(self) -> None:
+        """Find out beside the first cell what became of the runs of the kernel before: a later one tells it, once.
+
+        What that needs takes a while to load, and no cell of the person's waits for it.
+        """
+        if self._looks_back or not _is_of_a_notebook(self._shell):
+            return
+        self._looks_back = True
+
+        def look() -> None:
+            try:
+                self._before.append(self._look_back())
+            except Exception:  # noqa: BLE001 - as in before_cell
+                _log.exception("what the kernel before left could not be looked up")
+
+        # An empty context: a thread that inherits a cell's context prints into that cell for ever.
+        threading.Thread(
+            target=contextvars.Context().run, args=(look,), name="subagents-nb-before", daemon=True
+        ).start()
 
     def at_exit(self) -> None:
         """Give the runs of a kernel without a person a moment to end.
@@ -138,6 +165,10 @@ def before_the_restart() -> str:
     told = ", ".join(f"{shown_name(one)} {shown_state(one)}" for one in found[:_MOST])
     more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
     return f"Runs of this notebook's kernel before: {told}{more}; see %subagent_status --here."
+
+
+def _is_of_a_notebook(shell: Any) -> bool:
+    return bool(os.environ.get("JPY_SESSION_NAME")) or "__vsc_ipynb_file__" in getattr(shell, "user_ns", {})
 
 
 def _nothing() -> None:

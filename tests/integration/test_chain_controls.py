@@ -95,14 +95,14 @@ def test_the_terminal_launches_appends_and_shows_a_chain(capsys: Said, tmp_path:
     assert "1 appended" in capsys.readouterr().out
     assert main(["append", "typed", str(tmp_path / "none.yaml")]) == 1
     assert main(["stop", "typed", "--step", "1"]) == 0
-    assert main(["retune", "typed", "--concurrency", "2", "--max-requests", "9"]) == 0
+    assert main(["retune", "typed", "--concurrency", "2", "--max-requests", "9", "--tokens", "50k"]) == 0
     assert main(["steer", "typed", "finish", "--step", "0"]) == 0
     assert run.wait(30)
     capsys.readouterr()
     main(["status", "typed"])
     said = capsys.readouterr().out
     assert "typed (parallel) partial" in said
-    assert "   2  complete  the end" in said
+    assert "   2  complete  the end" in said and " of 50,000 tokens." in said
     assert "     1  stopped   reviewer" in said
 
 

@@ -10,6 +10,7 @@ import pytest
 from card_page import Page
 from card_payloads import PAYLOADS
 from card_samples import answered, asking, ended, lost
+from support import until
 
 from subagents_nb.notebook.notices import News
 from subagents_nb.notebook.telling import DRAIN_S, Telling, bundle_of, drain_s
@@ -55,6 +56,28 @@ def before_cell(shell: Shell, source: Source, code: str = "x = 1", *, history: b
     telling = Telling(shell, lambda: source)
     telling.before_cell(SimpleNamespace(store_history=history, raw_cell=code))
     return telling
+
+
+def test_a_fresh_kernel_tells_once_what_the_one_before_left_though_it_has_launched_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("SUBAGENTS_NB_NONINTERACTIVE", raising=False)
+    shell, looked = Shell(), list[str]()
+
+    def look_back() -> str:
+        looked.append("back")
+        return "left complete"
+
+    telling = Telling(shell, lambda: None, look_back)
+
+    def next_cell() -> list[dict[str, str]]:
+        telling.before_cell(SimpleNamespace(store_history=True, raw_cell="x = 1"))
+        return shell.shown
+
+    assert (next_cell(), looked) == ([], []), "it is no notebook's kernel"
+    monkeypatch.setenv("JPY_SESSION_NAME", "look.ipynb")
+    until(next_cell, what="what the kernel before left")
+    assert (next_cell(), looked) == ([{"text/plain": "left complete"}], ["back"])
 
 
 def bundle(*ended_: Any, **more: Any) -> dict[str, str]:
