@@ -101,7 +101,7 @@ class Telling:
             if _LOOKS.match(getattr(info, "raw_cell", "")):
                 return
             if self._before and self._has_person() and (text := self._before.pop()):
-                self._shell.display_pub.publish(data={"text/plain": text}, metadata={})
+                self._shell.display_pub.publish(data={"text/plain": plain(text)}, metadata={})
             if (notices := self._notices()) is None:
                 return
             news = notices.take(person=self._has_person())

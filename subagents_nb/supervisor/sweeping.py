@@ -23,8 +23,10 @@ from subagents_nb.supervisor.takeover import look_after
 
 # Where the launcher's lock tells nothing: a launch takes milliseconds, and who needs a minute has died in between.
 _STARTUP_LIMIT_S = 60.0
-_WATCHER_S = 2.0  # a watcher that lives judges within milliseconds, on a buried machine within seconds
-_noticed: dict[str, float] = {}  # since when runners are gone whose watchers live
+# A watcher that lives judges within milliseconds, on a buried machine within seconds; a cold one imports what it needs
+# while its runner is at work already, and has no record before that.
+_WATCHER_S = 5.0
+_noticed: dict[str, float] = {}  # since when runners are gone whose watchers live, or may not have begun
 _CUT = ("empty", "torn")  # what a power cut makes of a status that was not on the device yet
 
 
@@ -62,8 +64,12 @@ def _sweep_one(home: StoreHome, runs: FileRuns, run_id: str) -> bool:
 
 def _is_being_judged(snapshot: Snapshot) -> bool:
     """Say whether to leave a run to its watcher for a moment: that saw how its runner ended, which we did not."""
-    record = snapshot.process
-    if record is None or record.state != "pending" or record.observer is None or how_is(record.observer) != "up":
+    record, status = snapshot.process, snapshot.status
+    if record is None:
+        may_come = status is not None and status.runner is not None
+    else:
+        may_come = record.state == "pending" and record.observer is not None and how_is(record.observer) == "up"
+    if not may_come:
         return False
     now = time.monotonic()
     return now - _noticed.setdefault(snapshot.run_id, now) < _WATCHER_S

@@ -29,7 +29,6 @@ from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import RunState
 from subagents_nb.errors import (
     LaunchError,
-    RequestError,
     RunFailed,
     RunLost,
     RunStopped,
@@ -289,8 +288,7 @@ def test_a_silent_run_stops_within_a_second(spawn: str) -> None:
     assert (run.state, run.status.reason) == (RunState.STOPPED, "stopped")
     with pytest.raises(RunStopped, match="Stopped on request from python: enough"):
         _ = run.output
-    with pytest.raises(RequestError, match="is stopped already"):
-        run.stop()
+    assert run.stop() is False  # it has ended, so there is nothing to stop
     answers = list(run.home.run(run.id).answers.glob("*.json"))
     assert [json.loads(a.read_text())["outcome"] for a in answers] == ["accepted"]
 

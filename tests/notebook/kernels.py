@@ -65,6 +65,17 @@ class Cell:
         return "\n".join(bundle.get("text/plain", "") for bundle in updates)
 
     @property
+    def stands(self) -> list[dict[str, Any]]:
+        """The bundles that stand below the cell when it has ended: what was shown anew took the place of the first."""
+        standing: dict[str, dict[str, Any]] = {}
+        for message in self.messages:
+            content, kind = message["content"], message["msg_type"]
+            place = content.get("transient", {}).get("display_id") or str(len(standing))
+            if kind in _SHOWN or (kind == "update_display_data" and place in standing):
+                standing[place] = content["data"]
+        return list(standing.values())
+
+    @property
     def html(self) -> str:
         return "\n".join(bundle.get("text/html", "") for bundle in self.shown)
 

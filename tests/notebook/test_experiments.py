@@ -30,8 +30,8 @@ def test_a_sweep_is_written_in_a_cell_judged_and_compared(kernel: Kernel) -> Non
     kernel.ok("def length(run):\n    return len(run.text)")
     cell = kernel.ok(f"{SWEEP} -o swept --score length --wait{TASK}")
 
-    assert "8 of 8 done" in cell.plain
-    shown = [data["text/html"] for data in cell.shown if "Sweep" in data["text/plain"]][-1]
+    assert "8 of 8 done" in cell.updated
+    shown = [data["text/html"] for data in cell.stands if "Sweep" in data["text/plain"]][-1]
     assert "<img" not in shown and "&lt;img onerror&gt;" in shown and shown.count("complete") == 8
     assert kernel.value("swept.runs[4].text") == "Say <img onerror> to $HOME and {{other}}\n"
     assert kernel.value("swept.runs[4].plan.experiment.params") == {"word": "<img onerror>", "temperature": 0.0}

@@ -139,10 +139,10 @@ def test_a_launch_that_finds_its_run_at_work_says_so_on_the_live_view(new_kernel
     kernel = new_kernel(SUBAGENTS_NB_REUSE="tracked")
     cell = "%%subagent --model scripted:slow -o run\nGo on for a while."
     said = "reused: it was at work already (launched "
-    assert said not in kernel.ok(cell).plain
+    assert said not in kernel.ok(cell).html
     again = kernel.ok(cell)
     assert kernel.value("run.reused") is True
-    assert said in again.plain.splitlines()[-1]
+    assert said in again.shown[-1]["text/html"]
     opened = [m["content"]["data"]["state"] for m in kernel.log if m["msg_type"] == "comm_open"]
     views = [state["reused"] for state in opened if "reused" in state]
     assert [bool(view) for view in views] == [False, True]

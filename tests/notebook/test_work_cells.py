@@ -47,7 +47,7 @@ def test_work_in_a_worktree_is_shown_tried_and_taken_over(kernel: Kernel, repo: 
         f"%%subagent worker --model {told} --cwd repo --worktree --gate 'grep -q two a.txt' --wait -o mended "
         "--name mend\nRUN: echo two >> a.txt"
     )
-    html = str(cell.shown[-1]["text/html"])
+    html = str(cell.stands[-1]["text/html"])
     assert "mended.apply()" in html
     assert "+two" in html
     assert "verified: the commands succeeded" in html
@@ -67,7 +67,7 @@ def test_a_gate_that_fails_is_shown_with_what_it_said(new_kernel: Callable[..., 
     cell = new_kernel().run(
         "%%subagent --model scripted:echo --gate 'echo 2 tests failed; exit 3' --wait --name gated\nx"
     )
-    html = str([shown["text/html"] for shown in cell.shown if "text/html" in shown][-1])
+    html = str(cell.stands[-1]["text/html"])
     assert "not accepted" in html
     assert "2 tests failed" in html
 
