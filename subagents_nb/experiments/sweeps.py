@@ -255,7 +255,7 @@ class Sweep:
         return compare(self, **options)
 
     def counts(self) -> dict[str, int]:
-        """Return how many of its cells are done, live, failed, and without a run."""
+        """Return how many of its cells are done, live, failed, stopped, and without a run."""
         return tally(place.reading for place in self.places())
 
     def places(self, heard: Mapping[str, Reading] = _NOTHING) -> list[Place]:

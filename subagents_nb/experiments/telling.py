@@ -49,11 +49,12 @@ def _row(comparison: Comparison, one: Group) -> list[str]:
 
 
 def runs_told(one: Group) -> str:
-    """Say how many runs there are, and how many of them failed or are at work."""
-    live = one.count(LIVE)
-    failed = len(one.rows) - one.count(DONE) - live
+    """Say how many runs there are, and how many of them failed, were stopped or are at work."""
+    live, stopped = one.count(LIVE), one.count({"stopped"})
+    failed = len(one.rows) - one.count(DONE) - live - stopped
     parts = [str(len(one.rows))]
     parts += [f"{failed} failed"] if failed else []
+    parts += [f"{stopped} stopped"] if stopped else []
     parts += [f"{live} live"] if live else []
     return ", ".join(parts)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from subagents_nb.domain import words
+from subagents_nb.domain.resuming import whole_can_go_on
 from subagents_nb.domain.retention import size as size_on_disk
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.notebook import endings
@@ -217,12 +218,18 @@ def _foot(snapshot: Snapshot, state: str, beside: Beside) -> Html:
     what = value_summary(snapshot, 80) if state in {"complete", "partial"} else ""
     if what:
         left = safe(code(_output(beside)) if beside.binding else "the answer", styled("span", SOFT, f": {what}"))
+        if state == "partial" and whole_can_go_on(snapshot):
+            left = safe(left, styled("span", SOFT, " · "), _what_next(snapshot, beside))
     else:
-        say_it, what_to_type = endings.go_on(snapshot, has_session=beside.has_session)
-        as_of = f"as of {beside.as_of} · " if beside.as_of else ""
-        left = safe(styled("span", SOFT, as_of + say_it), " ", code(what_to_type))
+        left = _what_next(snapshot, beside)
     again = f"{beside.holder} = subagents_nb.attach({json.dumps(typed_name(snapshot))})"
     return bar(left, safe(styled("span", SOFT, "again:"), " ", code(again)), foot=True)
+
+
+def _what_next(snapshot: Snapshot, beside: Beside) -> Html:
+    say_it, what_to_type = endings.go_on(snapshot, has_session=beside.has_session)
+    as_of = f"as of {beside.as_of} · " if beside.as_of else ""
+    return safe(styled("span", SOFT, as_of + say_it), " ", code(what_to_type))
 
 
 def _output(beside: Beside) -> str:

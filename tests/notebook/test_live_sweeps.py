@@ -56,7 +56,7 @@ def test_a_shown_sweep_follows_its_runs_and_stops_for_good(kernel: Kernel) -> No
     kernel.ok("swept.runs[0].steer('go')")
     kernel.until(lambda: "<Sweep two: 1 of 2 done, 1 live>" in texts(kernel, place), what="the first end")
     kernel.ok("swept.runs[1].stop('enough')")
-    kernel.until(lambda: "<Sweep two: 1 of 2 done, 1 failed>" in texts(kernel, place), what="the second end")
+    kernel.until(lambda: "<Sweep two: 1 of 2 done, 1 stopped>" in texts(kernel, place), what="the second end")
 
     last = kernel.updates_of(place)[-1]
     assert "stopped" in last["text/html"] and "&lt;img onerror&gt;" in last["text/html"]
@@ -199,7 +199,7 @@ def test_a_view_shows_a_change_a_second_later_reads_no_ended_run_again_and_ends_
     until(lambda: "2 of 3" in view.bundle()["text/plain"], 30)
 
     runs[2].stop("enough")
-    until(lambda: pages[-1]["text/plain"] == "<Sweep sweep: 2 of 3 done, 1 failed>", 30, what="the last table at once")
+    until(lambda: pages[-1]["text/plain"] == "<Sweep sweep: 2 of 3 done, 1 stopped>", 30, what="the last table at once")
     number = len(pages)
     clock.now += EVERY_S
     view.tick()

@@ -43,6 +43,12 @@ def test_of_a_chain_that_broke_off_no_step_passes_for_the_answer() -> None:
     assert "%subagent_resume r-06f3k2m9 -- …" in Page(card_html(again)).text
 
 
+def test_a_partial_chain_has_its_answer_and_says_how_the_rest_is_gone_on_with() -> None:
+    text = Page(card_html(over(2, [C, C, F, C], state=RunState.PARTIAL))).text
+    assert "the answer" in text and "go on with the rest: %subagent_resume r-06f3k2m9 -- …" in text
+    assert "%subagent_" not in Page(card_html(over(2))).text
+
+
 def test_a_live_chain_has_a_card_too() -> None:
     text = Page(card_html(live())).text
     assert "↻ running 2 pkg/module_0.py" in text
