@@ -16,7 +16,8 @@ _SECRETS: tuple[str, ...] = (
     "**/.ssh/*", "**/id_rsa*", "**/id_dsa*", "**/id_ecdsa*", "**/id_ed25519*", "**/.gnupg/*", "**/.password-store/*",
     "**/.local/share/keyrings/*",
     # by name, wherever they lie
-    "*.env", "**/.env.*", "**/.envrc", "**/secrets*", "**/.netrc", "**/_netrc", "**/.pgpass", "**/.my.cnf",
+    "*.env", "**/.env.*", "**/.env[_~-]*", "**/.envrc", "**/secrets*", "**/.netrc", "**/_netrc", "**/.pgpass",
+    "**/.my.cnf",
     "**/.mylogin.cnf", "**/.htpasswd", "**/.pypirc", "**/.npmrc", "**/.git-credentials", "**/.git/config",
     "**/.renviron", "**/.vault-token", "**/.databrickscfg", "**/.s3cfg", "**/.boto", "**/.dockercfg", "**/kaggle.json",
     "**/credentials", "*credentials.json", "**/credentials.toml", "**/credentials.y*ml", "*credentials.db",
@@ -24,19 +25,28 @@ _SECRETS: tuple[str, ...] = (
     # of programs
     "**/.aws/*", "**/.azure/*", "**/.kube/*", "**/.docker/config.json", "**/.config/gcloud/*", "**/gh/hosts.yml",
     "**/glab-cli/*", "**/.huggingface/*", "**/huggingface/*token*", "**/.cargo/credentials*", "**/.config/git/*",
+    "**/.codex/auth.json", "**/.gemini/*", "**/.pi/agent/auth.json", "**/opencode/auth.json", "**/github-copilot/*",
+    "**/io.datasette.llm/keys.json", "**/.aider.conf.y*ml", "**/.oci/*", "**/.snowsql/*", "**/.snowflake/*",
     "**/.m2/settings.xml", "**/.gem/*", "**/rclone.conf", "**/.terraform.d/*", "**/.terraformrc", "*.tfstate",
     "*.tfstate.*", "**/.mozilla/*", "**/.config/*chrom*/*",
     # Connection files hold the key by which code is run in a kernel; what was typed in a shell holds passwords.
-    "**/jupyter/runtime/*", "**/jupyter*cookie_secret", "**/.*_history", "**/history.sqlite", "**/proc/*/environ",
+    "**/jupyter/runtime/*", "**/jupyter*cookie_secret", "**/jupyter/notebook_secret",
+    "**/.*_history", "**/history.sqlite", "**/proc/*/environ",
 )  # fmt: skip
 # Agents, settings and scripts decide what later runs may do: no agent writes those, at any depth.
 _DECIDING = (".git", ".subagents", ".agents", ".claude", ".pi")
 # Programs of the person's begin with these: a shell, IPython, Jupyter, git, an editor, Python itself.
-_STARTING_FOLDERS = (".config", ".local", ".ipython", ".jupyter", ".vim", ".emacs.d", ".oh-my-zsh", "site-packages")
+_STARTING_FOLDERS = (
+    ".config", ".local", ".ipython", ".jupyter", ".vim", ".emacs.d", ".oh-my-zsh", "site-packages", ".venv", ".conda",
+    ".pyenv", ".nvm", ".rbenv", ".cargo", ".gradle", ".julia", ".direnv", ".vscode", ".vscode-server",
+    ".cursor", ".codex", ".gemini",
+)  # fmt: skip
 _STARTING: tuple[str, ...] = (
     "**/.*profile", "**/.*rc", "**/.*login", "**/.*logout", "**/.zshenv", "**/.bash_aliases", "**/.xsession*",
     "**/.pam_environment", "**/.gitconfig", "**/.emacs", "**/ipython*_config.*", "**/jupyter_*config.*",
-    "**/sitecustomize.py", "**/usercustomize.py",
+    "**/sitecustomize.py", "**/usercustomize.py", "**/pyvenv.cfg", "**/.pythonrc.py",
+    "**/.gdbinit", "**/.lldbinit", "**/.tmux.conf", "**/.mailcap", "**/.lesskey", "**/.mcp.json",
+    "**/.docker/cli-plugins/*",
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from subagents_nb.domain.base import sha256_text
 from subagents_nb.domain.plan import Origin
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.store import FileRuns, StoreHome, find_run
-from subagents_nb.store.lookup import ELSEWHERE, HERE, IN_PROJECT
+from subagents_nb.store.lookup import ELSEWHERE, HERE, IMPORTED, IN_PROJECT
 from subagents_nb.store.skim import skim
 
 # One process, one value: of a kernel, who is told when its runs end.
@@ -95,10 +95,13 @@ def nearness(home: StoreHome) -> Callable[[str], int]:
         plan = skim(home, run_id, ("plan.json",))["plan.json"] or {}
         origin, cwd = plan.get("origin"), plan.get("cwd")
         origin = origin if isinstance(origin, dict) else {}
-        if origin.get("session") == SESSION:
+        imported = os.path.lexists(home.run(run_id).imported)
+        if origin.get("session") == SESSION and not imported:
             return HERE
         if not isinstance(cwd, str) or project(cwd) != project(_here()):
             return ELSEWHERE
+        if imported:
+            return IMPORTED
         return HERE if notebook is not None and origin.get("notebook") == notebook else IN_PROJECT
 
     return near

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from subagents_nb.domain.attention import Attention, Pulse, Thresholds, attention
+from subagents_nb.domain.characters import sayable
 from subagents_nb.domain.events import (
     ArtifactMade,
     ChangedMeanwhile,
@@ -68,9 +69,11 @@ class StepAccount:
             case ToolEnded():
                 self._tool_ended(event, now_s)
             case FileChanged(path):
+                path = sayable(path)
                 if path not in self.changed_files and len(self.changed_files) < _KEPT_FILES:
                     self.changed_files.append(path)
             case ChangedMeanwhile(path):
+                path = sayable(path)
                 if path not in self.changed_meanwhile and len(self.changed_meanwhile) < _KEPT_FILES:
                     self.changed_meanwhile.append(path)
             case ArtifactMade(artifact):

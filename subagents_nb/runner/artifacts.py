@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from subagents_nb.domain.characters import sayable
 from subagents_nb.domain.guarded import is_secret
 from subagents_nb.domain.records import Artifact
 from subagents_nb.store.disk import Disk
@@ -24,6 +25,7 @@ PARQUET = "application/vnd.apache.parquet"
 MOST_FILE_BYTES = 20_000_000
 MOST_TABLE_BYTES = 50_000_000
 MOST_BYTES = 60_000_000  # of all together: a run may take 100 MB in all
+MOST_NAMED_BYTES = 4_000_000_000  # a file may say of itself that it has terabytes, and take no room
 MOST = 200
 _TOLD_NAME = re.compile(r"[0-9]{1,4}\.parquet\Z")
 _ODD = re.compile(r"[^A-Za-z0-9._-]+")
@@ -64,11 +66,11 @@ class ArtifactKeeper:
         return (str(cwd), path) in self._files
 
     def file(self, step: int, cwd: Path, path: str, *, still: Callable[[], bool] = lambda: True) -> Artifact | None:
-        """Keep a file of the workspace, unless its name is a secret's; one that is too large is named only.
+        """Keep a file of the workspace, unless its name is a secret's or no text; one that is too large is named only.
 
         Kept again by its step, it is replaced. Nothing is kept that is not `still` as it was when it has been read.
         """
-        if is_secret(path):
+        if is_secret(path) or sayable(path) != path:
             return None
         artifact = self._file(step, cwd, path, still)
         if artifact is not None:
@@ -86,8 +88,12 @@ class ArtifactKeeper:
             return self._keep(step, "file", data, f"-{_plain(path)}", media_type, workspace=path, before=before)
         try:
             with open_below(cwd, path) as handle:
-                size, digest = os.fstat(handle).st_size, hashlib.sha256()
+                size, digest, read = os.fstat(handle).st_size, hashlib.sha256(), 0
                 for piece in chunks(handle):
+                    read += len(piece)
+                    if max(size, read) > MOST_NAMED_BYTES:
+                        self._say(f"{path} is no artifact: it is too large to be read through")
+                        return None
                     digest.update(piece)
         except OSError:
             return None

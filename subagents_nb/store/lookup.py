@@ -10,7 +10,8 @@ from subagents_nb.domain.words import ago
 from subagents_nb.errors import AmbiguousRun, UnknownRun
 from subagents_nb.store.reader import RunReader
 
-HERE, IN_PROJECT, ELSEWHERE = 0, 1, 2  # how near a run was launched to whoever names it
+# How near a run was launched to whoever names it. Of one from an archive only the archive says so: own ones come first.
+HERE, IN_PROJECT, IMPORTED, ELSEWHERE = 0, 1, 2, 3
 _LISTED = 8
 
 
@@ -19,7 +20,7 @@ def find_run(text: str, runs: RunReader, *, name_scan: int = 2000, nearness: Cal
 
     Names are looked for among the newest `name_scan` runs. A generated name ends in the id of its run and means that
     one. A given name may be given again: the newest run of this name in this notebook is meant, else the newest in this
-    project, as `nearness` tells; of several that lie elsewhere none is chosen.
+    project, else one of an archive, as `nearness` tells; of several that lie elsewhere none is chosen.
 
     Raises:
         UnknownRun: nothing fits; the message says what would.
@@ -58,14 +59,14 @@ def _meant(name: str, named: list[str], nearness: Callable[[str], int] | None) -
         return own[0] if len(own) == 1 else None
     if nearness is None:
         return None
-    in_project = None
+    nearest: tuple[int, str | None] = ELSEWHERE, None
     for run_id in named:
         near = nearness(run_id)
         if near == HERE:
             return run_id
-        if near == IN_PROJECT and in_project is None:
-            in_project = run_id
-    return in_project
+        if near < nearest[0]:
+            nearest = near, run_id
+    return nearest[1]
 
 
 def _ambiguous(head: str, ids: list[str], runs: RunReader) -> str:

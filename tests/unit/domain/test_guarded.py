@@ -16,7 +16,9 @@ SECRETS = (
     ".aws/credentials", ".azure/msal_token_cache.json", ".npmrc", ".pypirc", ".git-credentials", ".git/config",
     ".cargo/credentials.toml", ".terraform.d/credentials.tfrc.json", "terraform.tfstate",
     ".config/rclone/rclone.conf", "my-service-account-7f.json", "secrets.yaml", ".ssh/config",
-    ".local/share/jupyter/runtime/kernel-1.json", ".bash_history",
+    ".local/share/jupyter/runtime/kernel-1.json", ".bash_history", ".env~", ".env-prod", ".env_local",
+    ".codex/auth.json", ".gemini/oauth_creds.json", ".local/share/opencode/auth.json",
+    ".config/github-copilot/apps.json", ".local/share/jupyter/notebook_secret",
 )  # fmt: skip
 USUAL = (
     "README.md", "id_map.csv", "environment.yml", "keys.py", "src/credentials.py", "model.pth", "token.py",
@@ -30,6 +32,8 @@ DECIDING = (
     ".config/fish/config.fish", ".config/autostart/x.desktop", ".gitconfig", ".local/bin/git",
     ".local/share/jupyter/kernels/python3/kernel.json", "jupyter_notebook_config.py", "ipython_config.py",
     ".venv/lib/python3.12/site-packages/x.pth", "sitecustomize.py", ".vimrc",
+    ".venv/bin/activate", ".venv/bin/pip", "env/pyvenv.cfg", ".vscode/tasks.json", ".cargo/config.toml", ".gdbinit",
+    ".tmux.conf", ".nvm/nvm.sh", ".pyenv/shims/python", ".mcp.json", ".docker/cli-plugins/docker-x",
 )  # fmt: skip
 
 

@@ -93,6 +93,17 @@ def test_a_link_is_no_artifact(keeper: ArtifactKeeper, tmp_path: Path) -> None:
     assert keeper.file(0, tmp_path / "work", "link") is None
 
 
+def test_a_name_that_is_no_text_is_no_artifact(keeper: ArtifactKeeper, tmp_path: Path) -> None:
+    (tmp_path / "work" / "\udcff.csv").write_text("a")
+    assert keeper.file(0, tmp_path / "work", "\udcff.csv") is None
+
+
+def test_a_file_that_says_it_has_terabytes_is_not_read_through(keeper: ArtifactKeeper, tmp_path: Path) -> None:
+    with (tmp_path / "work" / "sparse").open("wb") as file:
+        file.truncate(10**12)
+    assert keeper.file(0, tmp_path / "work", "sparse") is None
+
+
 def test_a_secret_is_no_artifact(keeper: ArtifactKeeper, tmp_path: Path) -> None:
     (tmp_path / "work" / "new.p12").write_bytes(b"key")
     assert keeper.file(0, tmp_path / "work", "new.p12") is None

@@ -15,7 +15,9 @@ import pytest
 from support import make_plan, make_recovery, make_status, run_id
 
 from subagents_nb.domain.events import (
+    ChangedMeanwhile,
     EngineEvent,
+    FileChanged,
     ModelAsked,
     ModelNamed,
     Noticed,
@@ -170,6 +172,8 @@ ODD: list[EngineEvent] = [
     ToolEnded("c", ok=False, seconds=0.1, preview=HALF, refused=HALF),
     ModelNamed(HALF),
     Noticed("code", HALF),
+    FileChanged("\udcff.csv"),
+    ChangedMeanwhile("\udcfe.csv"),
     ModelAsked(2),
 ]
 

@@ -12,7 +12,7 @@ from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import RunState
 from subagents_nb.errors import AmbiguousRun, UnknownRun
 from subagents_nb.store import FileRuns, MemoryRuns, StoreHome, find_run
-from subagents_nb.store.lookup import ELSEWHERE, HERE, IN_PROJECT
+from subagents_nb.store.lookup import ELSEWHERE, HERE, IMPORTED, IN_PROJECT
 
 
 def runs_named(*names: str) -> MemoryRuns:
@@ -41,6 +41,14 @@ def test_a_given_name_means_the_newest_run_of_the_notebook_else_of_the_project()
     assert find_run("same", runs, nearness=places.__getitem__) == run_id(2)
     places |= {run_id(1): ELSEWHERE, run_id(2): IN_PROJECT}
     assert find_run("same", runs, nearness=places.__getitem__) == run_id(3)
+
+
+def test_a_run_of_an_archive_never_takes_the_name_of_an_own_one() -> None:
+    runs = runs_named("same", "same", "same")
+    places = {run_id(1): IN_PROJECT, run_id(2): IMPORTED, run_id(3): IMPORTED}
+    assert find_run("same", runs, nearness=places.__getitem__) == run_id(1)
+    places |= {run_id(1): ELSEWHERE}
+    assert find_run("same", runs, nearness=places.__getitem__) == run_id(3), "the newest of the archive's"
 
 
 def test_of_runs_that_lie_elsewhere_none_is_chosen_and_each_is_listed_with_age_and_state() -> None:
