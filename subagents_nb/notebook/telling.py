@@ -31,14 +31,17 @@ class Telling:
     """The hooks of one shell. They keep no cell waiting for what has to be loaded first."""
 
     def __init__(
-        self, shell: Any, notices: Callable[[], Any] | None = None, look_back: Callable[[], str] | None = None
+        self,
+        shell: Any,
+        notices: Callable[[], Any] | None = None,
+        look_back: Callable[[], Callable[[], str]] | None = None,
     ) -> None:
         self._shell = shell
         self._notices = notices or _notices
         self._look_back = look_back or before_the_restart
         self._takes_input = True
         self._broken = self._looks_back = False
-        self._before: list[str] = []  # what became of the runs of the kernel before, once that is known
+        self._before: list[Callable[[], str]] = []  # says how the runs of the kernel before stand, once found
         self._leave: Callable[[], None] | None = None
 
     def install(self) -> None:
@@ -100,7 +103,7 @@ class Telling:
                 self._begin_to_look_back()
             if _LOOKS.match(getattr(info, "raw_cell", "")):
                 return
-            if self._before and self._has_person() and (text := self._before.pop()):
+            if self._before and self._has_person() and (text := self._before.pop()()):
                 self._shell.display_pub.publish(data={"text/plain": plain(text)}, metadata={})
             if (notices := self._notices()) is None:
                 return
@@ -148,23 +151,29 @@ class Telling:
         return self._takes_input and os.environ.get(NONINTERACTIVE_VARIABLE) != "1"
 
 
-def before_the_restart() -> str:
-    """Say in one line what became of the runs of this notebook's kernel before; nothing if there was none."""
+def before_the_restart() -> Callable[[], str]:
+    """Find the runs of this notebook's kernel before; return what says in one line how they stand when it is told."""
     from subagents_nb.errors import StoreError
     from subagents_nb.launching.whence import left_by_the_kernel_before, notebook_here
     from subagents_nb.notebook.shown import shown_name, shown_state
-    from subagents_nb.store import open_home
+    from subagents_nb.store import FileRuns, open_home
 
     notebook = notebook_here()
     try:
-        found = left_by_the_kernel_before(open_home(create=False), notebook) if notebook is not None else []
+        home = open_home(create=False)
+        found = left_by_the_kernel_before(home, notebook) if notebook is not None else []
     except StoreError:
-        return ""
+        found = []
     if not found:
-        return ""
-    told = ", ".join(f"{shown_name(one)} {shown_state(one)}" for one in found[:_MOST])
-    more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
-    return f"Runs of this notebook's kernel before: {told}{more}; see %subagent_status --here."
+        return str
+
+    def text() -> str:
+        now = (FileRuns(home).snapshot(one.run_id) for one in found[:_MOST])
+        told = ", ".join(f"{shown_name(one)} {shown_state(one)}" for one in now)
+        more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
+        return f"Runs of this notebook's kernel before: {told}{more}; see %subagent_status --here."
+
+    return text
 
 
 def _is_of_a_notebook(shell: Any) -> bool:

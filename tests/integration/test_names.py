@@ -59,4 +59,4 @@ def test_a_fresh_kernel_says_what_became_of_the_runs_of_the_one_before(
     assert [(one.name, str(one.state)) for one in found] == [("left", "complete")]
     assert [run.name for run in runs(notebook="look.ipynb")] == ["left", "too-old"]
     monkeypatch.setenv("JPY_SESSION_NAME", "look.ipynb")
-    assert before_the_restart() == ""  # no notebook runs here
+    assert before_the_restart()() == ""  # no notebook runs here

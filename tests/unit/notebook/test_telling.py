@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -62,11 +63,11 @@ def test_a_fresh_kernel_tells_once_what_the_one_before_left_though_it_has_launch
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("SUBAGENTS_NB_NONINTERACTIVE", raising=False)
-    shell, looked = Shell(), list[str]()
+    shell, looked, state = Shell(), list[str](), ["running"]
 
-    def look_back() -> str:
+    def look_back() -> Callable[[], str]:
         looked.append("back")
-        return "left complete"
+        return lambda: f"left {state[0]}"
 
     telling = Telling(shell, lambda: None, look_back)
 
@@ -76,8 +77,11 @@ def test_a_fresh_kernel_tells_once_what_the_one_before_left_though_it_has_launch
 
     assert (next_cell(), looked) == ([], []), "it is no notebook's kernel"
     monkeypatch.setenv("JPY_SESSION_NAME", "look.ipynb")
+    telling.before_cell(SimpleNamespace(store_history=True, raw_cell="%subagent_stop --all"))
+    until(lambda: looked, what="the look back")
+    state[0] = "stopped"  # after it was found, and before it is told
     until(next_cell, what="what the kernel before left")
-    assert (next_cell(), looked) == ([{"text/plain": "left complete"}], ["back"])
+    assert (next_cell(), looked) == ([{"text/plain": "left stopped"}], ["back"])
 
 
 def bundle(*ended_: Any, **more: Any) -> dict[str, str]:
