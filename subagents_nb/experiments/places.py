@@ -46,19 +46,22 @@ def reading_of(snapshot: Snapshot) -> Reading:
 
 
 def tally(readings: Iterable[Reading | None]) -> dict[str, int]:
-    """Return how many cells there are, and how many of them are done, live, failed, stopped, and without a run."""
+    """Return how many cells there are, and how many are done, live, paused, failed, stopped, and without a run."""
     found = list(readings)
     there = [reading for reading in found if reading is not None]
-    live = sum(reading.live for reading in there)
-    done = sum(reading.state in DONE for reading in there)
-    stopped = sum(reading.state is RunState.STOPPED for reading in there)
-    return {"cells": len(found), "done": done, "live": live, "failed": len(there) - done - live - stopped,
-            "stopped": stopped, "missing": len(found) - len(there)}  # fmt: skip
+    counts = {
+        "done": sum(reading.state in DONE for reading in there),
+        "live": sum(reading.live for reading in there),
+        "paused": sum(reading.state is RunState.PAUSED for reading in there),  # it stands for its cell, and can go on
+        "stopped": sum(reading.state is RunState.STOPPED for reading in there),
+    }
+    failed = len(there) - sum(counts.values())
+    return {"cells": len(found), **counts, "failed": failed, "missing": len(found) - len(there)}
 
 
 def tally_text(counts: Mapping[str, int], *, launching: bool = False) -> str:
     """Say these numbers: `3 of 8 done, 2 live, 1 failed, 2 missing`."""
-    words = {"live": "live", "failed": "failed", "stopped": "stopped", "missing": no_run(launching=launching)}
+    words = {kind: kind for kind in ("live", "paused", "failed", "stopped")} | {"missing": no_run(launching=launching)}
     head = f"{counts['done']} of {counts['cells']} done"
     return ", ".join([head, *(f"{counts[kind]} {word}" for kind, word in words.items() if counts[kind])])
 

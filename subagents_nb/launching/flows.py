@@ -179,7 +179,7 @@ def chain(*items: FlowLike | Controls | RunStep, task: str | None = None) -> Cha
             made.append(Attached(run=item.run_id, step=item.index))
         elif isinstance(item, Chain):
             made.extend(item.items)
-        elif isinstance(item, Step | Parallel | Expand):
+        elif isinstance(item, Step | Parallel | Expand | Attached):
             made.append(item)
         else:
             raise LaunchRefused([f"chain: {_shown(item)} is no step, parallel, expand or run; write {_meant(item)}"])

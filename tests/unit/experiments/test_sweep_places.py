@@ -18,9 +18,12 @@ def test_every_cell_is_counted_once() -> None:
 
     counts = tally(readings)
 
-    assert counts == {"cells": 12, "done": 2, "live": 2, "failed": 5, "stopped": 1, "missing": 2}
+    assert counts == {"cells": 12, "done": 2, "live": 2, "paused": 1, "failed": 4, "stopped": 1, "missing": 2}
     assert sum(counts.values()) == 2 * counts["cells"]
-    assert sweep_text("s", counts, "why") == "<Sweep s: 2 of 12 done, 2 live, 5 failed, 1 stopped, 2 missing; why>"
+    assert (
+        sweep_text("s", counts, "why")
+        == "<Sweep s: 2 of 12 done, 2 live, 1 paused, 4 failed, 1 stopped, 2 missing; why>"
+    )
     assert sweep_text("s", tally([None]), "", launching=True) == "<Sweep s: 0 of 1 done, 1 to come>"
     assert sweep_text("s", tally([]), "") == "<Sweep s: 0 of 0 done>"
     assert sweep_text("s", tally([]), whence_text(3, 1), "why") == "<Sweep s: 0 of 0 done; 3 found, 1 launched; why>"
