@@ -66,7 +66,8 @@ def _is_being_judged(snapshot: Snapshot) -> bool:
     """Say whether to leave a run to its watcher for a moment: that saw how its runner ended, which we did not."""
     record, status = snapshot.process, snapshot.status
     if record is None:
-        may_come = status is not None and status.runner is not None
+        begun = status is not None and status.runner is not None
+        may_come = begun and age_s(snapshot.started_at) < _STARTUP_LIMIT_S
     else:
         may_come = record.state == "pending" and record.observer is not None and how_is(record.observer) == "up"
     if not may_come:
