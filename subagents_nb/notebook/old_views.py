@@ -14,6 +14,8 @@ import sys
 import threading
 from typing import Any
 
+from subagents_nb.notebook.idle import when_idle
+
 _MOST = 50
 _TOKEN = re.compile(r"[0-9a-f]{32}")
 _log = logging.getLogger(__name__)
@@ -48,9 +50,7 @@ class OldViews:
         metadata = parent.get("metadata") if isinstance(parent, dict) else None
         if not (isinstance(metadata, dict) and metadata.get("cellId")) or "__vsc_ipynb_file__" in self._shell.user_ns:
             return  # no page that finds anything
-        # An empty context: a thread that inherits a cell's context prints into that cell for ever.
-        work = contextvars.Context().run
-        threading.Thread(target=work, args=(self._look,), name="find-old-views", daemon=True).start()
+        when_idle(self._look)
 
     def _look(self) -> None:
         try:
@@ -59,6 +59,8 @@ class OldViews:
             home = open_home(create=False)
             if not home.runs.is_dir() or not any(home.runs.iterdir()) or "google.colab" in sys.modules:
                 return  # nothing can have been left
+            from subagents_nb import launching  # noqa: F401 - what `_take_over` needs is loaded here, not in its thread
+            from subagents_nb.notebook import show  # noqa: F401
             from subagents_nb.notebook.widget import FinderWidget
 
             finder = FinderWidget(self._found)
@@ -71,6 +73,7 @@ class OldViews:
 
     def _found(self, content: Any) -> None:
         """Take what the page found, off the kernel's own threads."""
+        # An empty context: a thread that inherits a cell's context prints into that cell for ever.
         work = contextvars.Context().run
         threading.Thread(target=work, args=(self._take_over, content), name="find-old-views", daemon=True).start()
 

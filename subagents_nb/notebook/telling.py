@@ -6,16 +6,15 @@ Where no person is, nothing is told; instead the kernel waits a moment for its r
 from __future__ import annotations
 
 import atexit
-import contextvars
 import logging
 import math
 import os
 import re
 import sys
-import threading
 from collections.abc import Callable
 from typing import Any
 
+from subagents_nb.notebook.idle import when_idle
 from subagents_nb.plain_text import plain
 
 DRAIN_VARIABLE = "SUBAGENTS_NB_DRAIN_S"
@@ -35,10 +34,12 @@ class Telling:
         shell: Any,
         notices: Callable[[], Any] | None = None,
         look_back: Callable[[], Callable[[], str]] | None = None,
+        idle: Callable[[Callable[[], object]], object] = when_idle,
     ) -> None:
         self._shell = shell
         self._notices = notices or _notices
         self._look_back = look_back or before_the_restart
+        self._when_idle = idle
         self._takes_input = True
         self._broken = self._looks_back = False
         self._before: list[Callable[[], str]] = []  # says how the runs of the kernel before stand, once found
@@ -115,7 +116,7 @@ class Telling:
             _log.exception("telling of ended runs failed; nothing more is told")
 
     def _begin_to_look_back(self) -> None:
-        """Find out beside the first cell what became of the runs of the kernel before: a later one tells it, once.
+        """Find out behind the first cell what became of the runs of the kernel before: a later one tells it, once.
 
         What that needs takes a while to load, and no cell of the person's waits for it.
         """
@@ -129,10 +130,7 @@ class Telling:
             except Exception:  # noqa: BLE001 - as in before_cell
                 _log.exception("what the kernel before left could not be looked up")
 
-        # An empty context: a thread that inherits a cell's context prints into that cell for ever.
-        threading.Thread(
-            target=contextvars.Context().run, args=(look,), name="subagents-nb-before", daemon=True
-        ).start()
+        self._when_idle(look)
 
     def at_exit(self) -> None:
         """Give the runs of a kernel without a person a moment to end.

@@ -11,7 +11,6 @@ import pytest
 from card_page import Page
 from card_payloads import PAYLOADS
 from card_samples import answered, asking, ended, lost
-from support import until
 
 from subagents_nb.notebook.notices import News
 from subagents_nb.notebook.telling import DRAIN_S, Telling, bundle_of, drain_s
@@ -69,7 +68,8 @@ def test_a_fresh_kernel_tells_once_what_the_one_before_left_though_it_has_launch
         looked.append("back")
         return lambda: f"left {state[0]}"
 
-    telling = Telling(shell, lambda: None, look_back)
+    idle: list[Callable[[], object]] = []
+    telling = Telling(shell, lambda: None, look_back, idle.append)
 
     def next_cell() -> list[dict[str, str]]:
         telling.before_cell(SimpleNamespace(store_history=True, raw_cell="x = 1"))
@@ -78,10 +78,11 @@ def test_a_fresh_kernel_tells_once_what_the_one_before_left_though_it_has_launch
     assert (next_cell(), looked) == ([], []), "it is no notebook's kernel"
     monkeypatch.setenv("JPY_SESSION_NAME", "look.ipynb")
     telling.before_cell(SimpleNamespace(store_history=True, raw_cell="%subagent_stop --all"))
-    until(lambda: looked, what="the look back")
+    assert (looked, len(idle)) == ([], 1), "no cell waits for what has to be loaded"
+    idle.pop()()
     state[0] = "stopped"  # after it was found, and before it is told
-    until(next_cell, what="what the kernel before left")
-    assert (next_cell(), looked) == ([{"text/plain": "left stopped"}], ["back"])
+    assert next_cell() == [{"text/plain": "left stopped"}]
+    assert (next_cell(), looked, idle) == ([{"text/plain": "left stopped"}], ["back"], [])
 
 
 def bundle(*ended_: Any, **more: Any) -> dict[str, str]:

@@ -1,0 +1,24 @@
+"""Work for a moment in which no cell runs, on the kernel's own thread.
+
+What loads modules has to be done there: a thread that imports beside a cell that imports can meet it crosswise, and
+then one of both fails with `_DeadlockError` (https://github.com/python/cpython/issues/83065).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable
+
+SOON_S = 0.05
+
+
+def when_idle(work: Callable[[], object]) -> bool:
+    """Have `work` done once the cell at hand has ended; False if this shell has no event loop that could."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    # An empty context: what inherits a cell's prints into that cell for ever.
+    loop.call_later(SOON_S, work, context=contextvars.Context())
+    return True
