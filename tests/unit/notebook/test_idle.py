@@ -1,4 +1,4 @@
-"""What has to be loaded behind a cell is loaded on the kernel's own thread: two threads that import can meet crosswise."""
+"""What has to be loaded behind a cell is loaded on the kernel's own thread: two that import can meet crosswise."""
 
 from __future__ import annotations
 
