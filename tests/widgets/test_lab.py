@@ -28,7 +28,8 @@ def test_a_run_is_live_on_the_page_and_can_be_stopped_there(lab: Lab) -> None:
     book = lab.open("live", [
         "%load_ext subagents_nb",
         "%%subagent scout --model scripted:slow --name on-the-page -o work\nx",
-        "import time\nend = time.monotonic() + 4\nwhile time.monotonic() < end: pass",
+        "import os, time\nend = time.monotonic() + 60\n"
+        "while time.monotonic() < end and not os.path.exists('moved'): pass",
     ])  # fmt: skip
     book.run(0, 1)
     view = book.output(1).locator(".sa")
@@ -46,10 +47,11 @@ def test_a_run_is_live_on_the_page_and_can_be_stopped_there(lab: Lab) -> None:
     book.begin(2)
     length = len(tail.inner_text())
     lab.page.wait_for_function(
-        "([node, length]) => node.innerText.length > length + 60", arg=[tail.element_handle(), length], timeout=3_500
+        "([node, length]) => node.innerText.length > length + 60", arg=[tail.element_handle(), length], timeout=20_000
     )
     busy = "() => window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.status === 'busy'"
     assert lab.page.evaluate(busy), "the cell ended before anything moved"
+    (lab.work / "moved").touch()
 
     # What a screen reader is told.
     expect(view).to_have_role("region")
