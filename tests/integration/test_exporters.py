@@ -110,11 +110,10 @@ def trackers() -> Path:
         if not ready.exists() or ready.read_text() != "\n".join(WANTED):
             shutil.rmtree(folder, ignore_errors=True)
             subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, env=_environment())
-            environ = _environment() | {"VIRTUAL_ENV": str(folder)}
             # With these hundred packages uv takes half a minute, pip many minutes.
-            for command in (["-m", "pip", "install", "--quiet", "uv"], ["-m", "uv", "pip", "install", "-q", *WANTED]):
-                done = subprocess.run([python, *command], env=environ, capture_output=True, text=True, check=False)
-                assert done.returncode == 0, done.stderr[-3000:]
+            command = [Path(sys.executable).with_name("uv"), "pip", "install", "-q", "--python", python, *WANTED]
+            done = subprocess.run(command, env=_environment(), capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr[-3000:]
             ready.write_text("\n".join(WANTED))
     return python
 
