@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -16,6 +17,7 @@ from pydantic import ValidationError
 from subagents_nb.domain.records import ChildEnd
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.disk import DISK, Disk
+from subagents_nb.store.processes import Process
 
 _LONG_BYTES = 64 * 1024
 
@@ -100,6 +102,15 @@ def read_children(path: Path, *, disk: Disk = DISK) -> tuple[ChildEnd, ...] | No
         except (ValueError, ValidationError, AttributeError, KeyError, TypeError, RecursionError):
             return None
     return tuple(rows.values())
+
+
+def is_notice(rows: Iterable[ChildEnd], process: Process) -> bool:
+    """Say whether a process is a command that tells the person of a run, or of its session: it may outlive the run."""
+    return any(
+        row.what == "notice" and row.start_ticks is not None and process.ticks >= row.start_ticks
+        for row in rows
+        if row.pid in (process.pid, process.session)
+    )
 
 
 def _line(row: ChildEnd) -> bytes:

@@ -6,18 +6,24 @@ import contextlib
 import json
 import os
 import subprocess
+from collections import deque
 from collections.abc import Mapping, Sequence
 
 from subagents_nb.domain.environment import NO_RUN, RUN_MARK, tool_environ
 from subagents_nb.domain.words import one_line, plain
+from subagents_nb.store.processes import look
 
 _told: list[subprocess.Popen[bytes]] = []
+_sessions: deque[int] = deque(maxlen=200)  # of what these commands leave at work
 
 
-def notices_at_work() -> set[int]:
-    """Return the pids of the commands that this process started and that have not ended."""
+def without_notices(pids: set[int]) -> set[int]:
+    """Return which of these children of this process are no command that it started here, nor of a session of one."""
     _told[:] = [process for process in _told if process.poll() is None]
-    return {process.pid for process in _told}
+    rest = pids - {process.pid for process in _told}
+    if not _sessions:
+        return rest
+    return {pid for pid in rest if (process := look(pid)) is not None and process.session not in _sessions}
 
 
 def send_notice(
@@ -33,16 +39,17 @@ def send_notice(
     if not command:
         return None
     kept = tool_environ(os.environ) if environ is None else environ
-    notices_at_work()  # those that have ended are reaped by this
+    without_notices(set())  # those that have ended are reaped by this
     process = subprocess.Popen(
         list(command),
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env={**kept, RUN_MARK: NO_RUN},
+        env={**kept, RUN_MARK: f"{NO_RUN}:{run_id}"},  # of no run, but told of by this one: see `outliving`
         start_new_session=True,
     )
     _told.append(process)
+    _sessions.append(process.pid)
     with contextlib.suppress(BrokenPipeError):  # it need not listen to be a sign
         if process.stdin is not None:
             with process.stdin as pipe:

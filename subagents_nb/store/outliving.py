@@ -2,7 +2,7 @@
 
 A mark in a process's own environment proves nothing, for any command may set it. What counts is what its owner wrote
 down about itself, with the moment at which it began: a supervisor in its lock, the server of the local model in its
-record, who carries out or watches another run in that run's record.
+record, who carries out or watches another run in that run's record, a runner of the commands by which it told of it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from subagents_nb.domain.environment import NO_RUN
 from subagents_nb.domain.ids import is_run_id
 from subagents_nb.domain.records import ProcessRecord, RunStatus
 from subagents_nb.errors import Unreadable
+from subagents_nb.store.childlog import is_notice, read_children
 from subagents_nb.store.disk import DISK
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.lock import probe
@@ -30,9 +31,11 @@ def outlives(home: StoreHome, run_id: str, process: Process) -> bool:
         OSError: out of descriptors or memory.
     """
     mark = mark_in(process.pid)
-    other = (mark or "").partition(":")[0]
+    other, _, told = (mark or "").partition(":")
     if is_run_id(other):
         return other != run_id and _is_of(home, other, process)
+    if other == NO_RUN and is_run_id(told):
+        return _is_notice_of(home, told, process)
     if mark not in (None, NO_RUN):
         return False
     if _is_supervisor(home, process) or _is_model_server(home, process):
@@ -41,6 +44,15 @@ def outlives(home: StoreHome, run_id: str, process: Process) -> bool:
     return mark is None and any(
         _is_of(home, one, process) for one in list(FileRuns(home).ids())[:_NEWEST] if one != run_id
     )
+
+
+def _is_notice_of(home: StoreHome, run_id: str, process: Process) -> bool:
+    try:
+        return is_notice(read_children(home.run(run_id).children) or (), process)
+    except Unreadable as error:
+        if error.kind == "busy":
+            raise OSError(str(error)) from error
+        return False
 
 
 def _is_supervisor(home: StoreHome, process: Process) -> bool:

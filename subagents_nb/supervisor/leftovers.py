@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from subagents_nb.domain.records import ChildEnd
+from subagents_nb.store.childlog import is_notice
 from subagents_nb.store.processes import Process, can_look, end, end_fallen, everyone, mark_in
 
 Fallen = Callable[[], Iterable[int]]
@@ -61,11 +62,11 @@ def end_leftovers(
     """
     if not can_look():
         return Leftovers()
-    notices = {(row.pid, row.start_ticks) for row in recorded if row.what == "notice"}
-    rows = tuple(row for row in recorded if row.what != "notice" and row.pid > 1)
+    known = tuple(recorded)
+    rows = tuple(row for row in known if row.what != "notice" and row.pid > 1)
 
     def spared(process: Process) -> bool:
-        return (process.pid, process.ticks) in notices or spare(process)
+        return is_notice(known, process) or spare(process)
 
     search = _Search(group, mark, since, rows, fallen, spared)
     ended: set[int] = set()

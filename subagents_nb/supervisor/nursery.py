@@ -17,7 +17,7 @@ from subagents_nb.errors import Unreadable
 from subagents_nb.signals import KILL, has_ended, signal_child
 from subagents_nb.store.disk import DISK
 from subagents_nb.store.layout import StoreHome
-from subagents_nb.store.notice import notices_at_work
+from subagents_nb.store.notice import without_notices
 from subagents_nb.store.processes import mark_in, own_children, reap
 from subagents_nb.store.reader import read_document
 from subagents_nb.store.writer import RunWriter
@@ -159,7 +159,7 @@ class Nursery:
         Those are left out that say they are of another run of ours which has ended and is to be cleared up: of a run
         whose runner lives nothing falls to us.
         """
-        fallen = own_children() - self._children.keys() - notices_at_work()
+        fallen = without_notices(own_children() - self._children.keys())
         others = {
             mark_of(child.run_id, child.started.token)
             for pid, child in self._children.items()

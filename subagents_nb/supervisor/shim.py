@@ -94,7 +94,7 @@ def _record(home: StoreHome, started: ProcessRecord, *, exit_code: int | None, s
     """Write down how the unreaped runner ended, as soon as the disk takes it; after ten minutes others have to."""
     import time
 
-    from subagents_nb.store.notice import notices_at_work
+    from subagents_nb.store.notice import without_notices
     from subagents_nb.store.processes import own_children
     from subagents_nb.supervisor.ending import clear_up, judge_at_once, record_end
     from subagents_nb.supervisor.leftovers import Leftovers
@@ -107,7 +107,7 @@ def _record(home: StoreHome, started: ProcessRecord, *, exit_code: int | None, s
         nonlocal left
         if left is None:
             judge_at_once(home, run_id, exit_code=exit_code, signal=signal, judge="shim")
-            left = clear_up(home, run_id, started, leader=pid, fallen=lambda: own_children() - notices_at_work())
+            left = clear_up(home, run_id, started, leader=pid, fallen=lambda: without_notices(own_children()))
         record_end(
             home,
             run_id,

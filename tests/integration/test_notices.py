@@ -14,6 +14,7 @@ from support import until
 from subagents_nb import Run, launch
 from subagents_nb.domain.states import RunState
 from subagents_nb.store import FileRuns, StoreHome
+from subagents_nb.supervisor.proof import is_proved
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -62,3 +63,22 @@ def test_a_success_is_not_told_of(told: Path) -> None:
     assert first.wait(20) and second.wait(20)
     until(lambda: words(told, second), 20, what="the word of the other")
     assert words(told, first) == []
+
+
+def test_the_end_of_one_run_does_not_end_the_notice_of_another(shared_home: StoreHome, tmp_path: Path) -> None:
+    """The word of a run may be on its way for long, by a process of its own; both fall to whoever watches all runs."""
+    told, go = tmp_path / "told", tmp_path / "go"
+    settings = Path.home() / ".subagents"
+    settings.mkdir()
+    script = tmp_path / "tell.sh"
+    wait = f"{{ while [ ! -e '{go}' ]; do sleep 0.02; done; echo \"$word\" >> '{told}'; }}"
+    script.write_text(f"word=$(cat)\necho began >> '{told}'\n{wait} &\n")
+    (settings / "settings.toml").write_text(f"notify_command = {json.dumps(['sh', str(script)])}\n")
+    first = launch(task="x", model="scripted:fail")
+    until(told.exists, 20, what="the word on its way")
+    assert first.wait(20)
+    second = launch(task="x", model="scripted:echo")
+    assert second.wait(20)
+    until(lambda: is_proved(second.home.run(second.id)), 20, what="the end of all that was of the second")
+    go.touch()
+    until(lambda: first.id in told.read_text(), 20, what="the word of the first")
