@@ -148,7 +148,8 @@ _PROBES: Sequence[tuple[str, float, str, str]] = (
     (
         "%load_ext subagents_nb",
         120.0,
-        "from IPython.core.interactiveshell import InteractiveShell as S; s = S.instance()",
+        # Any kernel has loaded asyncio.
+        "import asyncio; from IPython.core.interactiveshell import InteractiveShell as S; s = S.instance()",
         "import subagents_nb; subagents_nb.load_ipython_extension(s)",
     ),
 )
