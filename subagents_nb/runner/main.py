@@ -87,6 +87,7 @@ class Runner:
         self._loop = loop
         self._writer = RunWriter(paths, disk=disk)
         self._due = Due(paths, disk)
+        self._due.say(plan.timeout_s)  # before the status says that it runs: it may be frozen from then on
         clock = WorkClock()
         first = read_document(paths.status, RunStatus, plan.run_id)
         cwd = Path(plan.cwd)
