@@ -31,15 +31,16 @@ test: check ## everything: unit, integration, crash, notebook, browser
 	$(PYTEST) -p nbval -p no:randomly --nbval notebooks/02_chains.ipynb notebooks/04_experiments.ipynb
 
 check: $(VENV)/.dev widgets/node_modules/.ready ## format, lint, types, import contracts, JavaScript types
-	$(BIN)/ruff format --check subagents_nb tests benchmarks notebooks/*.py
-	$(BIN)/ruff check subagents_nb tests benchmarks notebooks/*.py
+	$(BIN)/ruff format --check subagents_nb tests benchmarks .ci notebooks/*.py
+	$(BIN)/ruff check subagents_nb tests benchmarks .ci notebooks/*.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python .ci/house.py
 	npm --prefix widgets run --silent check
 
 format: $(VENV)/.dev ## format and mend what can be mended
-	$(BIN)/ruff format subagents_nb tests benchmarks notebooks/*.py
-	$(BIN)/ruff check --fix subagents_nb tests benchmarks notebooks/*.py
+	$(BIN)/ruff format subagents_nb tests benchmarks .ci notebooks/*.py
+	$(BIN)/ruff check --fix subagents_nb tests benchmarks .ci notebooks/*.py
 
 bench: $(VENV)/.dev ## measure the budgets against a model on loopback
 	$(BIN)/python -m benchmarks

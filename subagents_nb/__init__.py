@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from subagents_nb.above import register
 from subagents_nb.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -90,11 +91,33 @@ __all__ = [
 ]
 
 
+# What a layer calls of one above it, by `above`; the rest of it is in the table before.
+_ABOVE = {
+    "OtelExporter": "subagents_nb.exporters.otel",
+    "comparison_html": "subagents_nb.notebook.compare_view",
+    "diff_html": "subagents_nb.notebook.compare_view",
+    "gather": "subagents_nb.exporters.gather",
+    "inject": "subagents_nb.notebook.injecting",
+    "show_comparison": "subagents_nb.notebook.compare_show",
+    "show_figures": "subagents_nb.notebook.injecting",
+    "show_run": "subagents_nb.notebook.show",
+    "show_sweep": "subagents_nb.notebook.sweep_show",
+    "sweep_html": "subagents_nb.notebook.compare_view",
+}
+
+
 def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(home), name)
+
+
+def _load(name: str) -> Any:
+    return getattr(importlib.import_module((_HOMES | _ABOVE)[name]), name)
+
+
+register(_load)
 
 
 def __dir__() -> list[str]:

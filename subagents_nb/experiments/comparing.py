@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from subagents_nb.above import above
 from subagents_nb.errors import RequestError
 from subagents_nb.experiments.estimates import Estimate, estimate, is_share
 from subagents_nb.experiments.frames import Frame
@@ -201,12 +201,10 @@ class Comparison(Sequence[Group]):
         return plain(self.text)
 
     def _ipython_display_(self) -> None:
-        # The notebook face is known here by its entry point only: this room never imports it.
-        importlib.import_module("subagents_nb.notebook.compare_show").show_comparison(self)
+        above("show_comparison")(self)
 
     def _repr_html_(self) -> str:
-        # The notebook face is known here by its entry point only: this room never imports it.
-        return str(importlib.import_module("subagents_nb.notebook.compare_view").comparison_html(self))
+        return str(above("comparison_html")(self))
 
 
 def compare(

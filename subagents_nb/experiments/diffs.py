@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import importlib
 import json
 from collections.abc import Iterator
 from typing import Any
 
+from subagents_nb.above import above
 from subagents_nb.domain.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.words import plain
 from subagents_nb.launching import Run
@@ -48,8 +48,7 @@ class Diff:
         return plain(self.text)
 
     def _repr_html_(self) -> str:
-        # The notebook face is known here by its entry point only: this room never imports it.
-        return str(importlib.import_module("subagents_nb.notebook.compare_view").diff_html(self))
+        return str(above("diff_html")(self))
 
 
 def diff(a: Any, b: Any) -> Diff:

@@ -14,6 +14,7 @@ from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from subagents_nb.above import above
 from subagents_nb.launching import Run
 from subagents_nb.launching.scorers import OURS
 from subagents_nb.launching.scoring import Judged
@@ -107,11 +108,9 @@ def _is_required(field: Any) -> bool:
 
 def _span_tree(run: Run) -> Any:
     """Return the run's steps, requests and tool calls as spans, with the names that OpenTelemetry has for them."""
-    # Known here by their entry points only: these rooms don't import each other.
-    gather = importlib.import_module("subagents_nb.exporters.gather").gather
-    exporter = importlib.import_module("subagents_nb.exporters.otel").OtelExporter(endpoint="", prompts=True)
     otel = importlib.import_module("pydantic_evals.otel")
-    scope = exporter.contents(gather(run))["resourceSpans"][0]["scopeSpans"][0]
+    exporter = above("OtelExporter")(endpoint="", prompts=True)
+    scope = exporter.contents(above("gather")(run))["resourceSpans"][0]["scopeSpans"][0]
     tree = otel.SpanTree()
     tree.add_spans([_node(otel.SpanNode, span) for span in scope["spans"]])
     return tree

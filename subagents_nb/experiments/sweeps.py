@@ -6,12 +6,12 @@ not to be reused: in a fresh kernel, after a kill, and beside another kernel tha
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from subagents_nb.above import above
 from subagents_nb.domain.plan import Origin
 from subagents_nb.experiments.filling import Filling
 from subagents_nb.experiments.orders import Order, make_order
@@ -294,11 +294,10 @@ class Sweep:
         return plain(sweep_text(self.name, self.counts(), self.note, launching=self.launching))
 
     def _ipython_display_(self) -> None:
-        # The notebook face is known here by its entry points only: this room never imports it.
-        importlib.import_module("subagents_nb.notebook.sweep_show").show_sweep(self)
+        above("show_sweep")(self)
 
     def _repr_html_(self) -> str:
-        return str(importlib.import_module("subagents_nb.notebook.compare_view").sweep_html(self))
+        return str(above("sweep_html")(self))
 
     def _held(self, key: str) -> bool:
         run_id = self._filling.run_of(key)

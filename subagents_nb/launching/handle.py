@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 import os
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import IO, Any
 
 from pydantic_core import from_json
 
+from subagents_nb.above import above
 from subagents_nb.domain.control import ControlAnswer
 from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.records import NamedOutput, Refusal, StepResult, Usage
@@ -284,8 +284,7 @@ class Run(Showing):
 
     def export_to(self, to: str, **options: Any) -> Any:
         """Send the ended run to another tool, as `export(run, to=…)` does, and return the report."""
-        # Known here by its entry point only, as the notebook face is.
-        return importlib.import_module("subagents_nb.exporters").export(self, to=to, **options)
+        return above("export")(self, to=to, **options)
 
     def _current(self) -> Snapshot:
         return self.status

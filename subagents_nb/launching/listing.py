@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
+from subagents_nb.above import above
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.launching.handle import Run
 from subagents_nb.plain_text import plain
@@ -56,8 +56,7 @@ class Runs(Sequence[Run]):
         self._frame().to_parquet(path)
 
     def _frame(self) -> Any:
-        # Known here by its entry point only: this room never imports it.
-        return importlib.import_module("subagents_nb.experiments.frames").frame(self)
+        return above("frame")(self)
 
     @overload
     def __getitem__(self, index: int) -> Run: ...

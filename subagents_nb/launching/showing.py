@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, cast
 
+from subagents_nb.above import above
 from subagents_nb.launching.afterwards import Afterwards
 from subagents_nb.launching.artifacts import RunArtifacts
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Showing(Afterwards):
-    """The face of a run's handle. The notebook is known here by its entry points only: this room never imports it."""
+    """What a run's handle shows. How, the notebook has registered from above."""
 
     @property
     def artifacts(self) -> RunArtifacts:
@@ -31,15 +31,13 @@ class Showing(Afterwards):
             RequestError: there is no such artifact, or no such name should be bound; then nothing is.
             StoreError: an artifact is gone or was changed.
         """
-        return list(
-            importlib.import_module("subagents_nb.notebook.injecting").inject(self, names, as_=as_, force=force)
-        )
+        return list(above("inject")(self, names, as_=as_, force=force))
 
     def display(self, *, figures: bool = False) -> None:
         """Show the run in the notebook: live while it runs, as a card when it has ended; its figures too if asked."""
         self._ipython_display_()
         if figures:
-            importlib.import_module("subagents_nb.notebook.injecting").show_figures(self)
+            above("show_figures")(self)
 
     def _ipython_display_(self) -> None:
-        importlib.import_module("subagents_nb.notebook.show").show_run(self)
+        above("show_run")(self)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import subagents_nb
+from subagents_nb.above import above
 from subagents_nb.version import __version__
 
 ROOT = Path(__file__).parents[2]
@@ -92,6 +93,11 @@ def test_a_name_that_is_not_there_is_an_attribute_error_that_says_it() -> None:
         _ = subagents_nb.lunch
 
 
+@pytest.mark.parametrize("name", sorted(subagents_nb._ABOVE))
+def test_what_a_layer_calls_of_one_above_it_is_there(name: str) -> None:
+    assert above(name).__name__ == name
+
+
 def test_importing_loads_nothing_heavy(imported: dict[str, list[str]]) -> None:
     tops = {name.partition(".")[0] for name in imported["modules"]}
     assert tops.isdisjoint(HEAVY)
@@ -99,7 +105,7 @@ def test_importing_loads_nothing_heavy(imported: dict[str, list[str]]) -> None:
 
 def test_importing_loads_no_room_of_ours(imported: dict[str, list[str]]) -> None:
     ours = [name for name in imported["modules"] if name.startswith("subagents_nb")]
-    assert ours == ["subagents_nb", "subagents_nb.version"]
+    assert ours == ["subagents_nb", "subagents_nb.above", "subagents_nb.version"]
 
 
 def test_importing_starts_and_writes_nothing(imported: dict[str, list[str]]) -> None:

@@ -1,0 +1,140 @@
+"""What no linter sees: imports by a string, circles, what grows too large, file names that stand in several rooms.
+
+Run by `make check`, from the checkout. What it lets pass until it is mended is listed here, and the lists only shrink.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = "subagents_nb"
+MODULES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(Path(PACKAGE).rglob("*.py"))}
+
+# The front door and the local model load a name when it is first used; the supervisor knows the runner by its entry.
+MAY_IMPORT_BY_STRING = {
+    f"{PACKAGE}/__init__.py",
+    f"{PACKAGE}/local_model/__init__.py",
+    f"{PACKAGE}/supervisor/host.py",
+    f"{PACKAGE}/supervisor/nursery.py",
+}
+MOST_LINES, MOST_METHODS = 400, 12
+# To be mended:
+CIRCLES = {f"{PACKAGE}.notebook.{name}" for name in ("cells", "parsers", "work_flags")}
+LARGE_CLASSES = {"Journal", "ReadRecorder", "RunWriter", "Disk", "RunMagics"}
+SHARED_FILE_NAMES = 49  # names of files that stand in more than one room
+
+
+def main() -> int:
+    """Print every fault in a line; return 1 if there is one."""
+    faults = [*_strings(), *_circles(), *_sizes(), *_shared_names()]
+    print("\n".join(faults), file=sys.stderr if faults else sys.stdout)
+    return int(bool(faults))
+
+
+def _name(path: Path) -> str:
+    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+
+
+def _strings() -> Iterator[str]:
+    for path, tree in MODULES.items():
+        if path.as_posix() in MAY_IMPORT_BY_STRING:
+            continue
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call) or "import" not in ast.unparse(node.func):
+                continue
+            told = "".join(ast.unparse(one) for one in node.args)
+            if PACKAGE in told or "__name__" in told or "__package__" in told:
+                yield (
+                    f"{path}:{node.lineno}: imports a module of ours by a string, which hides it from import-linter. "
+                    f"What stands above is registered in {PACKAGE}/__init__.py and called by `above`."
+                )
+
+
+def _imports(tree: ast.AST) -> Iterator[str]:
+    """Yield what is imported when it runs, within functions too; what only types need is no dependency."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{one.name}" for one in node.names)
+        yield from _imports(node)
+
+
+def _graph() -> dict[str, set[str]]:
+    names = {_name(path) for path in MODULES}
+
+    def known(name: str) -> str:
+        while name and name not in names:
+            name = name.rpartition(".")[0]
+        return name
+
+    graph = {_name(path): {known(name) for name in _imports(tree)} for path, tree in MODULES.items()}
+    # Python runs the front door before any other module, and the front door loads names when they are used.
+    return {name: into - {"", PACKAGE, name} for name, into in graph.items() if name != PACKAGE}
+
+
+def _circles() -> Iterator[str]:
+    graph = _graph()
+    rooms: dict[str, set[str]] = defaultdict(set)
+    for name, into in graph.items():
+        rooms[name.split(".")[1]] |= {one.split(".")[1] for one in into} - {name.split(".")[1]}
+    for what, arrows in (("modules", graph), ("rooms", rooms)):
+        for circle in _tied(arrows):
+            if not circle <= CIRCLES:
+                told = [f"  {one} -> {', '.join(sorted(arrows[one] & circle))}" for one in sorted(circle)]
+                yield "\n".join([f"These {what} import each other in a circle:", *told])
+
+
+def _tied(arrows: dict[str, set[str]]) -> Iterator[frozenset[str]]:
+    """Yield the groups of names of which each leads to all others."""
+    beyond = {start: _reached(arrows, start) for start in arrows}
+    groups = {frozenset(one for one in found if start in beyond.get(one, ())) for start, found in beyond.items()}
+    return (group for group in groups if len(group) > 1)
+
+
+def _reached(arrows: dict[str, set[str]], start: str) -> set[str]:
+    found: set[str] = set()
+    left = [start]
+    while left:
+        new = arrows.get(left.pop(), set()) - found
+        found |= new
+        left.extend(new)
+    return found
+
+
+def _sizes() -> Iterator[str]:
+    for path, tree in MODULES.items():
+        if (lines := path.read_text(encoding="utf-8").count("\n")) > MOST_LINES:
+            yield f"{path}: {lines} lines; a module has {MOST_LINES} at most. Which of its jobs is another module's?"
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.ClassDef) or node.name == "Run" or node.name in LARGE_CLASSES:
+                continue
+            methods = {one.name for one in node.body if _is_public_method(one)}
+            if len(methods) > MOST_METHODS:
+                yield f"{path}:{node.lineno}: {node.name}: {len(methods)} public methods; {MOST_METHODS} are the end."
+
+
+def _is_public_method(node: ast.stmt) -> bool:
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name.startswith("_"):
+        return False
+    return not any("property" in ast.unparse(one) for one in node.decorator_list)
+
+
+def _shared_names() -> Iterator[str]:
+    places = defaultdict(list)
+    for path in MODULES:
+        places[path.name].append(path.parent.as_posix().removeprefix(f"{PACKAGE}/"))
+    shared = {name: where for name, where in places.items() if len(where) > 1 and name != "__init__.py"}
+    if len(shared) > SHARED_FILE_NAMES:
+        yield f"{len(shared)} file names stand in more than one room, {SHARED_FILE_NAMES} did; name the new file apart:"
+        yield from (f"  {name}: {', '.join(where)}" for name, where in sorted(shared.items()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
