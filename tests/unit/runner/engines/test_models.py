@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import Any
 
 import pytest
@@ -71,12 +72,22 @@ def test_a_missing_key_names_the_variables(workshop: Any, text: str, named: str)
     assert caught.value.reason == "auth"
 
 
-def test_a_missing_client_names_what_to_install(workshop: Any) -> None:
-    workshop.environ["ANTHROPIC_API_KEY"] = "sk-12345678"
+@pytest.mark.parametrize(
+    ("text", "client"), [("anthropic:claude-sonnet-4-5", "anthropic"), ("google:gemini-2.5-flash", "google.genai")]
+)
+def test_a_missing_client_names_what_to_install(
+    workshop: Any, monkeypatch: pytest.MonkeyPatch, text: str, client: str
+) -> None:
+    extra = text.partition(":")[0]
+    workshop.environ[f"{extra.upper()}_API_KEY"] = "sk-12345678"
+    for name in [name for name in sys.modules if name == client or name.startswith(f"{client}.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, client, None)  # as if it were not installed
+    monkeypatch.delitem(sys.modules, f"pydantic_ai.providers.{extra}", raising=False)
 
     with pytest.raises(StepFailed) as caught:
-        opened(workshop, "anthropic:claude-sonnet-4-5")
-    assert caught.value.reason == "setup" and 'pip install "subagents-nb[anthropic]"' in caught.value.message
+        opened(workshop, text)
+    assert caught.value.reason == "setup" and f'pip install "subagents-nb[{extra}]"' in caught.value.message
 
 
 @pytest.mark.parametrize(
