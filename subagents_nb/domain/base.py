@@ -4,20 +4,37 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
 SCHEMA_VERSION = 1
 
 
-class Value(BaseModel):
+class Ordered(BaseModel):
+    """A model whose fields stand on disk in an order of their own: those that it inherits would all come first."""
+
+    _ON_DISK: ClassVar[str] = ""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Callable[[Any], Any]) -> Any:
+        """Put the fields in their order before the schema is made: it is the order in which they are written."""
+        if order := cls.__dict__.get("_ON_DISK", "").split():
+            fields = cls.__pydantic_fields__
+            if set(order) != set(fields):
+                raise TypeError(f"{cls.__name__} is not written whole: {sorted(set(order) ^ set(fields))}")
+            cls.__pydantic_fields__ = {name: fields[name] for name in order}
+        return handler(source)
+
+
+class Value(Ordered):
     """A frozen value made by this package."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
 
-class Document(BaseModel):
+class Document(Ordered):
     """A frozen record on disk. Unknown keys are ignored, so a newer writer of the same schema stays readable."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", protected_namespaces=())

@@ -53,30 +53,48 @@ class Refusal(Value):
     why: str
 
 
-class StepStatus(Value):
-    """One step as it stands. Times are seconds since the run began to work, by a monotonic clock."""
+class StepHead(Value):
+    """What is said of a step while it works and afterwards. Times are seconds since the run began to work."""
 
     index: int = 0
     agent: str
     model: str
     state: StepState = StepState.PENDING
-    started_s: float | None = None
+    started_s: float | None = None  # by a monotonic clock, as `ended_s`
     ended_s: float | None = None
     usage: Usage = Usage()
     tools: tuple[ToolRow, ...] = ()
-    refusals: int = 0
-    tail: str = ""
-    tail_end: int = 0  # characters streamed in all; the tail covers the last len(tail) of them
-    activity: str = ""  # one word of what it does now: thinking, answering, the tool's name
     error: str | None = None
     label: str = ""  # given by a person, or the key of a fan-out's item; nothing of the task
     goal: str = ""
     description: str = ""
     phase: str = ""
     output_name: str | None = None
+    carried_from: str | None = None  # the run that did it and paid for it, if this one only takes it over
+
+    def head(self) -> dict[str, Any]:
+        """Return the fields that a step has while it works and afterwards."""
+        return {name: getattr(self, name) for name in StepHead.model_fields}
+
+
+class StepStatus(StepHead):
+    """One step as it stands."""
+
+    _ON_DISK = """
+        index agent model state started_s ended_s usage tools refusals tail tail_end activity error label goal
+        description phase output_name stopping tool_limit carried_from
+    """
+    refusals: int = 0
+    tail: str = ""
+    tail_end: int = 0  # characters streamed in all; the tail covers the last len(tail) of them
+    activity: str = ""  # one word of what it does now: thinking, answering, the tool's name
     stopping: bool = False
     tool_limit: int | None = None  # how many tool calls it may make, with a tool budget
-    carried_from: str | None = None  # the run that did it, if this one only takes it over
+
+    @property
+    def refused(self) -> int:
+        """How many of its tool calls were refused."""
+        return self.refusals
 
 
 def first_step(step: StepPlan, *, label: str = "") -> StepStatus:
@@ -105,11 +123,9 @@ class Identity(Value):
     token: str
 
 
-class RunStatus(Document):
-    """The live record: the launcher writes the first (queued), the runner every later one."""
+class RunHead(Document):
+    """What is said of a run while it lives and when it has ended."""
 
-    kind: Literal["status"] = "status"
-    seq: int = 0
     state: RunState = RunState.QUEUED
     name: str
     mode: str = "single"
@@ -117,32 +133,60 @@ class RunStatus(Document):
     description: str = ""
     phase: str = ""
     digest: str = ""
-    runner: Identity | None = None
-    queue_keeper: Identity | None = None  # the supervisor with which it waits for a place
-    lacks: tuple[str, ...] = ()  # variables that it needs and that whoever keeps its turn has not
     started_at: str
-    updated_at: str
     elapsed_s: float = 0.0
     timeout_s: float | None = None
     usage: Usage = Usage()
+    waited_s: float = 0.0  # waiting for the person or for a rate limit; no deadline counts it
+    retunes: tuple[Retuned, ...] = ()
+    notes: tuple[str, ...] = ()
+    stages: tuple[Stage, ...] = ()  # of a chain: how its steps follow one another, and how far each stage is
+    budget: str | None = None  # how far the usage came: "soft-reached" or "hard-reached", with a usage budget
+    usage_budget: UsageBudget | None = None  # the one in force
+    reason: Reason | None = None
+    error: str | None = None
+
+    def head(self) -> dict[str, Any]:
+        """Return the fields that a run has while it lives and when it has ended."""
+        return {name: getattr(self, name) for name in RunHead.model_fields if name != "kind"}
+
+
+class RunStatus(RunHead):
+    """The live record: the launcher writes the first (queued), the runner every later one.
+
+    It has a reason and an error if its run has ended and no disk took the result: no other document can say them.
+    """
+
+    _ON_DISK = """
+        schema_version kind run_id seq state name mode goal description phase digest runner queue_keeper lacks
+        started_at updated_at elapsed_s timeout_s usage steps stopping draining attention questions answers waited_s
+        retunes steering notes stages pending_appends fan_out_used budget usage_budget reason error
+    """
+    kind: Literal["status"] = "status"
+    seq: int = 0
+    runner: Identity | None = None
+    queue_keeper: Identity | None = None  # the supervisor with which it waits for a place
+    lacks: tuple[str, ...] = ()  # variables that it needs and that whoever keeps its turn has not
+    updated_at: str
     steps: tuple[StepStatus, ...] = ()
     stopping: bool = False
     draining: bool = False
     attention: Attention | None = None
     questions: tuple[OpenQuestion, ...] = ()
     answers: tuple[Answered, ...] = ()  # what became of the last questions
-    waited_s: float = 0.0  # waiting for the person or for a rate limit; no deadline counts it
-    retunes: tuple[Retuned, ...] = ()
     steering: tuple[SteerReceipt, ...] = ()
-    notes: tuple[str, ...] = ()
-    stages: tuple[Stage, ...] = ()  # of a chain: how its steps follow one another, and how far each stage is
     pending_appends: int = 0
     fan_out_used: int = 0
-    budget: str | None = None  # "soft-reached" or "hard-reached", with a usage budget
-    usage_budget: UsageBudget | None = None  # the one in force
-    # Of a run that has ended and whose result no disk took: there is no other document to say it.
-    reason: Reason | None = None
-    error: str | None = None
+
+    @property
+    def open_tools(self) -> tuple[ToolRow, ...]:
+        """The tools that are at work."""
+        return tuple(row for step in self.steps for row in step.tools if row.state == "running")
+
+    @property
+    def tail(self) -> str:
+        """The last lines that were written, of the latest step that wrote any."""
+        return next((step.tail for step in reversed(self.steps) if step.tail), "")
 
 
 class Artifact(Value):
@@ -171,36 +215,34 @@ class SavedOutput(Value):
     error: str | None = None  # why nothing was kept
 
 
-class StepResult(Value):
-    """How one step ended. `text` is cut at 200 KiB; the whole stands in `text_file` then."""
+class StepResult(StepHead):
+    """How one step ended; `model` is what answered, as the provider named it.
 
-    index: int = 0
-    agent: str
-    model: str  # what answered, as the provider named it
+    `text` is cut at 200 KiB; the whole stands in `text_file` then.
+    """
+
+    _ON_DISK = """
+        index agent model state text text_file has_value value usage refusals tools reason error label goal description
+        phase output_name session saved acceptance worktree started_s ended_s recorded cut carried_from
+    """
     state: StepState
     text: str = ""
     text_file: str | None = None
     has_value: bool = False
     value: Any = None
-    usage: Usage = Usage()
     refusals: tuple[Refusal, ...] = ()
-    tools: tuple[ToolRow, ...] = ()
     reason: Reason | None = None
-    error: str | None = None
-    label: str = ""
-    goal: str = ""
-    description: str = ""
-    phase: str = ""
-    output_name: str | None = None
     session: bool = False  # whether it left a session to go on from
     saved: SavedOutput | None = None
     acceptance: Ledger | None = None
     worktree: WorktreeRecord | None = None
-    started_s: float | None = None
-    ended_s: float | None = None
     recorded: bool = False  # the step has a record of its own, `steps/N/result.json`
     cut: bool = False  # text or value stand whole in that record only
-    carried_from: str | None = None  # the run that did it and paid for it; this one takes over what it came to
+
+    @property
+    def refused(self) -> int:
+        """How many of its tool calls were refused."""
+        return len(self.refusals)
 
 
 class StepRecord(Document):
@@ -220,40 +262,28 @@ class NamedOutput(Value):
     attached_run: str | None = None
 
 
-class RunResult(Document):
+class RunResult(RunHead):
     """The runner's own last word, created once."""
 
+    _ON_DISK = """
+        schema_version kind run_id state name mode goal description phase digest reason actor error started_at ended_at
+        elapsed_s timeout_s usage steps waited_s retunes resumed_from changed_files changed_meanwhile open_tools
+        artifacts tail notes stages answer outputs budget usage_budget reads
+    """
     kind: Literal["result"] = "result"
     state: RunState
-    name: str
-    mode: str = "single"
-    goal: str = ""
-    description: str = ""
-    phase: str = ""
-    digest: str = ""
-    reason: Reason | None = None
     actor: Actor = "self"
-    error: str | None = None
-    started_at: str
     ended_at: str
     elapsed_s: float
-    timeout_s: float | None = None
-    usage: Usage = Usage()
     steps: tuple[StepResult, ...] = ()
-    waited_s: float = 0.0
-    retunes: tuple[Retuned, ...] = ()
     resumed_from: str | None = None
     changed_files: tuple[str, ...] = ()  # known to be changed by the run, relative to its directory
     changed_meanwhile: tuple[str, ...] = ()  # changed while its programs were at work, by them or by others
     open_tools: tuple[ToolRow, ...] = ()  # at work when the run was ended
     artifacts: tuple[Artifact, ...] = ()
     tail: str = ""
-    notes: tuple[str, ...] = ()
-    stages: tuple[Stage, ...] = ()
     answer: NamedOutput | None = None  # of a chain: what its last item came to
     outputs: dict[str, NamedOutput] = Field(default_factory=dict)  # by the names the steps gave
-    budget: str | None = None  # how far the usage came: "soft-reached" or "hard-reached", with a usage budget
-    usage_budget: UsageBudget | None = None  # the one in force at the end
     reads: ReadLog | None = None  # None: written by a version that did not look
 
 
@@ -319,6 +349,11 @@ class Verdict(Document):
     last_sign_of_life: str | None = None
     elapsed_s: float = 0.0
     evidence: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def error(self) -> str:
+        """What went wrong, by the name that the other documents have for it."""
+        return self.message
 
 
 class RecoveryRecord(Document):

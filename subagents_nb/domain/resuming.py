@@ -48,8 +48,7 @@ def _unsettled(stage: Stage) -> bool:
 
 def states_of(snapshot: Snapshot) -> dict[int, StepState]:
     """Return the states of the steps of a run that has ended, by their numbers."""
-    document = snapshot.result or snapshot.status
-    return {step.index: step.state for step in document.steps} if document is not None else {}
+    return {step.index: step.state for step in snapshot.steps}
 
 
 def whole_can_go_on(snapshot: Snapshot) -> bool:

@@ -76,76 +76,72 @@ class Snapshot(Value):
         return state.ended if state is not None else bool(self.damage)
 
     @property
+    def head(self) -> RunResult | RunStatus | None:
+        """Return the document that says most of the run, its result or how it stands; None if neither was read."""
+        return self.result or self.status
+
+    @property
+    def steps(self) -> tuple[StepResult, ...] | tuple[StepStatus, ...]:
+        """Return the steps, as they ended or as they stand."""
+        return self.head.steps if self.head is not None else ()
+
+    @property
     def name(self) -> str:
         """Return the run's name; its id if no document could be read."""
-        for document in (self.result, self.status, self.plan):
-            if document is not None:
-                return document.name
-        return self.run_id
+        document = self.head or self.plan
+        return document.name if document is not None else self.run_id
 
     @property
     def agent(self) -> str:
         """Return the agent's name, or nothing."""
-        return next((s.agent for s in self._steps()), "")
+        return self.steps[0].agent if self.steps else ""
 
     @property
     def model(self) -> str:
         """Return the model that answers or answered, as `provider:model` or as the provider named it."""
-        return next((s.model for s in self._steps()), "")
-
-    def _steps(self) -> tuple[StepResult | StepStatus, ...]:
-        if self.result is not None and self.result.steps:
-            return tuple(self.result.steps)
-        return tuple(self.status.steps) if self.status is not None else ()
+        return self.steps[0].model if self.steps else ""
 
     @property
     def usage(self) -> Usage:
         """Return what was used so far."""
-        if self.result is not None:
-            return self.result.usage
-        return self.status.usage if self.status is not None else Usage()
+        return self.head.usage if self.head is not None else Usage()
 
     @property
     def elapsed_s(self) -> float:
         """Return the working time in seconds up to the last word anybody wrote."""
-        if self.result is not None:
-            return self.result.elapsed_s
-        if self.verdict is not None:
-            return self.verdict.elapsed_s
-        return self.status.elapsed_s if self.status is not None else 0.0
+        document = self.result or self.verdict or self.status
+        return document.elapsed_s if document is not None else 0.0
 
     @property
     def waited_s(self) -> float:
         """Return the time in seconds that was spent waiting for the person or for a rate limit."""
-        for document in (self.result, self.status):
-            if document is not None:
-                return document.waited_s
-        return 0.0
+        return self.head.waited_s if self.head is not None else 0.0
+
+    @property
+    def timeout_s(self) -> float | None:
+        """Return the run's deadline in seconds of work; None without one."""
+        document = self.head or self.plan
+        return document.timeout_s if document is not None else None
 
     @property
     def started_at(self) -> str:
         """Return when the run was launched, UTC in ISO 8601; empty if unknown."""
-        for document in (self.result, self.status):
-            if document is not None:
-                return document.started_at
+        if self.head is not None:
+            return self.head.started_at
         return self.plan.created_at if self.plan is not None else ""
 
     @property
     def reason(self) -> Reason | None:
         """Return why it ended as it did."""
-        for document in (self.last_word, self.status):
-            if document is not None:
-                return document.reason
-        return None
+        document = self.last_word or self.status
+        return document.reason if document is not None else None
 
     @property
     def error(self) -> str | None:
         """Return what went wrong, in a sentence for a person."""
-        word = self.last_word
-        if word is not None:
-            return word.message if isinstance(word, Verdict) else word.error
-        if self.status is not None and self.status.error is not None:
-            return self.status.error
+        document = self.last_word or self.status
+        if document is not None and (document.error is not None or self.last_word is not None):
+            return document.error
         if self.state is None and self.damage:
             first = self.damage[0]
             return f"{first.document} can't be read: {first.message}"
@@ -154,9 +150,7 @@ class Snapshot(Value):
     @property
     def refusals(self) -> int:
         """Return how many tool calls were refused."""
-        if self.result is not None:
-            return sum(len(step.refusals) for step in self.result.steps)
-        return sum(step.refusals for step in self.status.steps) if self.status is not None else 0
+        return sum(step.refused for step in self.steps)
 
     @property
     def attention(self) -> Attention | None:
@@ -173,10 +167,7 @@ class Snapshot(Value):
     @property
     def retunes(self) -> tuple[Retuned, ...]:
         """Return the changes of its limits, oldest first."""
-        for document in (self.result, self.status):
-            if document is not None:
-                return document.retunes
-        return ()
+        return self.head.retunes if self.head is not None else ()
 
     @property
     def waits_for_place(self) -> bool:
@@ -220,35 +211,25 @@ class Snapshot(Value):
     @property
     def open_tools(self) -> tuple[ToolRow, ...]:
         """Return the tools that were at work when it ended, or that are at work now."""
-        if self.result is not None:
-            return self.result.open_tools
-        steps = self.status.steps if self.status is not None else ()
-        return tuple(row for step in steps for row in step.tools if row.state == "running")
+        return self.head.open_tools if self.head is not None else ()
 
     @property
     def tail(self) -> str:
         """Return the last lines that the run wrote."""
-        if self.result is not None and self.result.tail:
-            return self.result.tail
-        if self.verdict is not None and self.verdict.tail:
-            return self.verdict.tail
-        return next((s.tail for s in reversed(self.status.steps) if s.tail), "") if self.status is not None else ""
+        documents = (self.result, self.verdict, self.status)
+        return next((one.tail for one in documents if one is not None and one.tail), "")
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Return the quiet remarks: which model was chosen and why, what was left out."""
-        for document in (self.result, self.status, self.plan):
-            if document is not None and document.notes:
-                return document.notes
-        return ()
+        documents = (self.head, self.plan)
+        return next((one.notes for one in documents if one is not None and one.notes), ())
 
     @property
     def usage_budget(self) -> UsageBudget | None:
         """Return the usage budget in force, or that was at the end; None without one, or if nobody recorded it."""
-        for document in (self.result, self.status, self.plan):
-            if document is not None and document.usage_budget is not None:
-                return document.usage_budget
-        return None
+        documents = (self.head, self.plan)
+        return next((one.usage_budget for one in documents if one is not None and one.usage_budget is not None), None)
 
     @property
     def text(self) -> str:
@@ -285,7 +266,4 @@ class Snapshot(Value):
     @property
     def stages(self) -> tuple[Stage, ...]:
         """Return how the steps of a chain follow one another; nothing for a run of one step."""
-        for document in (self.result, self.status):
-            if document is not None:
-                return document.stages
-        return ()
+        return self.head.stages if self.head is not None else ()

@@ -66,7 +66,8 @@ def gather(run: Run) -> RunRecord:
 
 
 def _step(run: Run, snapshot: Snapshot, one: StepResult | StepStatus, times: _Times) -> StepRecord:
-    result = one if isinstance(one, StepResult) else _so_far(one)
+    # Of a run that was lost: how the step stood.
+    result = one if isinstance(one, StepResult) else StepResult(text=one.tail, **one.head())
     plan = snapshot.plan
     try:
         session = read_session(run.home.run(run.id), one.index) or Session()
@@ -84,12 +85,6 @@ def _step(run: Run, snapshot: Snapshot, one: StepResult | StepStatus, times: _Ti
         tools=tuple(times.tools.get(one.index, ())),
         began=times.began(one.index),
     )
-
-
-def _so_far(status: StepStatus) -> StepResult:
-    """Return how a step stood when its run was lost."""
-    shared = ("index", "agent", "model", "state", "usage", "tools", "error", "label", "output_name", "started_s")
-    return StepResult(text=status.tail, **{name: getattr(status, name) for name in shared})
 
 
 class _Times:

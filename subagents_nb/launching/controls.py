@@ -47,8 +47,7 @@ class Controls:
         snapshot = self._current()
         if snapshot.ended and snapshot.state is not RunState.PAUSED:
             return False
-        document = snapshot.result or snapshot.status
-        if step == 0 and document is not None and not document.stages:
+        if step == 0 and snapshot.head is not None and not snapshot.stages:
             step = None  # the only step of a run is the run
         if snapshot.state is RunState.PAUSED and step is None:
             asking.stop_paused(self._home, snapshot, reason=reason, asked_by=asked_by)

@@ -100,8 +100,7 @@ def _no_answer(snapshot: Snapshot) -> str | None:
 
 def _no_step(snapshot: Snapshot, step: int) -> str | None:
     """Return why a step of a run will never come to something."""
-    document = snapshot.result or snapshot.status
-    steps = {one.index: one for one in document.steps} if document is not None else {}
+    steps = {one.index: one for one in snapshot.steps}
     found = steps.get(step)
     if found is None:
         return f"{snapshot.name} has no step {step}; it has {numbers(steps) or 'none'}"
@@ -121,8 +120,7 @@ def _session(asked: str) -> SessionFact:
         home = open_home(create=False)
         run_id = meant_run(home, named)
         snapshot = FileRuns(home).snapshot(run_id)
-        document = snapshot.result or snapshot.status
-        steps = {one.index: one for one in document.steps} if document is not None else {}
+        steps = {one.index: one for one in snapshot.steps}
         if step is None and len(steps) != 1:
             return SessionFact(problem=f"{snapshot.name} has several steps: write {named}/step N: {numbers(steps)}")
         found = steps.get(step or 0)

@@ -111,8 +111,7 @@ def _outcomes(home: StoreHome, snapshot: Snapshot) -> dict[int, StepResult | Ste
     One that is done and left no record can't be taken over; it is done anew.
     """
     found: dict[int, StepResult | StepStatus] = {}
-    document = snapshot.result or snapshot.status
-    for one in document.steps if document is not None else ():
+    for one in snapshot.steps:
         found[one.index] = one
         try:
             path = home.run(snapshot.run_id).step(one.index) / "result.json"
@@ -162,8 +161,7 @@ def _chosen_step(plan: LaunchPlan, appended: AppendedItems | None, snapshot: Sna
         return plan.steps[0]
     found = None if step is None else step_of(plan, appended, snapshot.stages, step)
     if found is None:
-        document = snapshot.result or snapshot.status
-        there = numbers({one.index: one for one in document.steps}) if document is not None else "none"
+        there = numbers({one.index: one for one in snapshot.steps}) if snapshot.head is not None else "none"
         raise LaunchRefused([f"{plan.name} is a chain: there is no step {step} to go on from: {there}"])
     return found
 

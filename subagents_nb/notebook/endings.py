@@ -90,14 +90,6 @@ _LIMITS = {
 }
 
 
-def timeout_of(snapshot: Snapshot) -> float | None:
-    """Return the run's deadline in seconds of work; None without one."""
-    for document in (snapshot.result, snapshot.status, snapshot.plan):
-        if document is not None:
-            return document.timeout_s
-    return None
-
-
 def ending(snapshot: Snapshot) -> str:
     """Say in plain words why the run ended and who ended it; nothing for a run that lives or is complete."""
     document = snapshot.last_word
@@ -109,7 +101,7 @@ def ending(snapshot: Snapshot) -> str:
     if snapshot.ended_in_queue:
         return "It waited for a free place and never began."
     reason, actor = document.reason or "unknown", document.actor
-    timeout = timeout_of(snapshot)
+    timeout = snapshot.timeout_s
     limit = f" of {words.duration(timeout)}" if timeout else ""
     said = [_REASONS.get(reason, ""), "" if reason in _NAMED_BY.get(actor, ()) else _ACTORS.get(actor, "")]
     whole = " ".join(s for s in said if s).format(limit=limit)
@@ -156,7 +148,7 @@ def go_on(snapshot: Snapshot, *, has_session: bool | None = None, by_name: bool 
 def _more(snapshot: Snapshot) -> str:
     """Return the flags without which a resumed run would have nothing left of its limits."""
     flags = []
-    timeout = timeout_of(snapshot)
+    timeout = snapshot.timeout_s
     if timeout and (snapshot.reason == "timeout" or snapshot.elapsed_s >= timeout):
         flags.append(f"--timeout {math.ceil(min(2 * timeout, words.MAX_TIMEOUT_S) / 60)}m")
     if budget := _more_to_use(snapshot):
@@ -170,7 +162,7 @@ def _more_of_chain(snapshot: Snapshot) -> str:
     """Return the flags without which a chain that goes on would have nothing left of its own limits or of a step's."""
     flags = []
     steps = snapshot.result.steps if snapshot.result is not None else ()
-    deadline, worked = timeout_of(snapshot), 0.0
+    deadline, worked = snapshot.timeout_s, 0.0
     if deadline and snapshot.elapsed_s >= deadline:
         worked = deadline
     for step in steps:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from subagents_nb.domain import words
 from subagents_nb.domain.acceptance import Ledger
-from subagents_nb.domain.records import RunResult, RunStatus, SavedOutput, StepResult, StepStatus
+from subagents_nb.domain.records import RunHead, SavedOutput, StepHead, StepResult, StepStatus
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.stages import Stage
 from subagents_nb.domain.states import StepState
@@ -68,9 +68,7 @@ def is_chain(snapshot: Snapshot) -> bool:
 def step_rows(snapshot: Snapshot) -> tuple[StepRow, ...]:
     """Return the steps in the order of their numbers."""
     gone = snapshot.ended and snapshot.result is None
-    if snapshot.result is not None:
-        return tuple(_row(step, gone=False) for step in snapshot.result.steps)
-    return tuple(_row(step, gone=gone) for step in snapshot.status.steps) if snapshot.status is not None else ()
+    return tuple(_row(step, gone=gone) for step in snapshot.steps)
 
 
 def stage_rows(snapshot: Snapshot) -> tuple[StageRow, ...]:
@@ -99,8 +97,7 @@ def tally(states: Iterable[str], *, more: bool = False) -> str:
 
 def mode_of(snapshot: Snapshot) -> tuple[str, str]:
     """Return what kind of run it is and how long: `chain`, `3 stages`."""
-    document = snapshot.result or snapshot.status
-    mode = document.mode if document is not None else ""
+    mode = snapshot.head.mode if snapshot.head is not None else ""
     stages = len(snapshot.stages)
     return (mode if mode in ("chain", "parallel") else "chain"), plural(stages, "stage")
 
@@ -216,11 +213,10 @@ def _row(step: StepResult | StepStatus, *, gone: bool) -> StepRow:
 
 def said_beside(snapshot: Snapshot) -> str:
     """Return the same of a launch."""
-    document = snapshot.result or snapshot.status
-    return words_of(document) if document is not None else ""
+    return words_of(snapshot.head) if snapshot.head is not None else ""
 
 
-def words_of(said: StepResult | StepStatus | RunResult | RunStatus) -> str:
+def words_of(said: StepHead | RunHead) -> str:
     """Return what a person said beside a task: its phase, what it does, what for."""
     goal = f"for: {line(said.goal, 160)}" if said.goal else ""
     return " · ".join(filter(None, [line(said.phase, 60), line(said.description, 160), goal]))

@@ -55,10 +55,8 @@ def shown_name(snapshot: Snapshot) -> str:
 def who(snapshot: Snapshot) -> tuple[str, str]:
     """Return the agent and the model, from the plan if no other document says them; of a chain its mode instead."""
     if snapshot.stages:
-        document = snapshot.result or snapshot.status
-        steps = document.steps if document is not None else ()
-        models = list(dict.fromkeys(step.model for step in steps if step.model))
-        mode = document.mode if document is not None and document.mode != "single" else "chain"
+        models = list(dict.fromkeys(step.model for step in snapshot.steps if step.model))
+        mode = snapshot.head.mode if snapshot.head is not None and snapshot.head.mode != "single" else "chain"
         return line(mode, 80), line(models[0] if len(models) == 1 else f"{len(models)} models" if models else "", 120)
     planned = snapshot.plan.steps[0] if snapshot.plan is not None else None
     agent = snapshot.agent or (planned.agent if planned else "")

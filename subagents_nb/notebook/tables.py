@@ -161,7 +161,7 @@ def pruned(value: Any, depth: int, left: list[int]) -> Any:
 
 def _run_cells(snapshot: Snapshot) -> tuple[str, ...]:
     agent, model = who(snapshot)
-    document = snapshot.result or snapshot.status
+    document = snapshot.head
     agent = " · ".join(filter(None, [agent, document.phase or document.description if document is not None else ""]))
     usage = snapshot.usage
     used = usage.input_tokens + usage.output_tokens

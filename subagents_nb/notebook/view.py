@@ -10,7 +10,7 @@ from subagents_nb.domain.questions import OpenQuestion
 from subagents_nb.domain.records import RECENT_TOOLS, TAIL_CHARS, StepStatus, ToolRow
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import StepState
-from subagents_nb.notebook.endings import asked, asker, ending, go_on, timeout_of
+from subagents_nb.notebook.endings import asked, asker, ending, go_on
 from subagents_nb.notebook.graph import mode_of, said_beside, so_far, step_rows
 from subagents_nb.notebook.graph_feed import awaited, drawn
 from subagents_nb.notebook.html import clean, cut, line, plural, scalar
@@ -138,7 +138,7 @@ def widget_state(snapshot: Snapshot, reused: str = "") -> dict[str, Any]:
         "agent": agent,
         "model": model,
         "elapsed_s": snapshot.elapsed_s,
-        "deadline_s": timeout_of(snapshot),
+        "deadline_s": snapshot.timeout_s,
         "tokens_in": usage.input_tokens,
         "tokens_out": usage.output_tokens,
         "cost": words.cost(usage.cost_usd),

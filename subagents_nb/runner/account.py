@@ -124,21 +124,8 @@ class StepAccount:
 
     def draft(self) -> StepResult:
         """Return the step as it stands, to be completed into its result."""
-        status = self.status
-        return StepResult(
-            index=status.index,
-            agent=status.agent,
-            model=status.model,
-            state=StepState.RUNNING,
-            usage=status.usage,
-            refusals=tuple(self.refusals),
-            tools=tuple(self._rows[-_KEPT_ROWS:]),
-            label=status.label,
-            goal=status.goal,
-            description=status.description,
-            phase=status.phase,
-            output_name=status.output_name,
-        )
+        tools = {"tools": tuple(self._rows[-_KEPT_ROWS:]), "refusals": tuple(self.refusals)}
+        return StepResult(**self.status.head() | tools | {"state": StepState.RUNNING, "started_s": None})
 
     def end(self, result: StepResult) -> None:
         """Take in how the step ended; its tail is in its result from here on."""

@@ -203,8 +203,7 @@ def _began(snapshot: Snapshot) -> bool:
 
 def _used_tools(snapshot: Snapshot) -> bool:
     """Say whether a run may have started processes: it called tools, or what it did can't be read."""
-    said = snapshot.result or snapshot.status
-    return said is None or any(step.tools for step in said.steps)
+    return snapshot.head is None or any(step.tools for step in snapshot.steps)
 
 
 def _holds_session(home: StoreHome, snapshot: Snapshot) -> bool:
