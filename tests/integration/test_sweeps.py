@@ -273,9 +273,10 @@ def go(process: subprocess.Popen[str]) -> None:
 
 
 def of_task(home: StoreHome, head: str) -> list[Run]:
-    """Return the runs of a task; a directory that somebody is making just now has no plan yet."""
+    """Return the runs of a task; a directory in the making has no plan, a fan-out alone no steps."""
     read = [FileRuns(home).snapshot(run_id, whole=True) for run_id in FileRuns(home).ids()]
-    ours = [one for one in read if one.plan is not None and one.plan.steps[0].task.startswith(head)]
+    plans = [one.plan for one in read if one.plan is not None]
+    ours = [plan for plan in plans if plan.steps and plan.steps[0].task.startswith(head)]
     return [Run(home, one.run_id) for one in ours]
 
 

@@ -22,6 +22,9 @@ CELLS = [
     "time.sleep(0.3)\nprint('a cell that is told nothing')",
     "%%subagent --model scripted:script.json --name takes-a-second\nx",
     "%%subagent --model scripted:slow --name takes-long -q\nx",
+    # However busy the machine, both are at work when the kernel is asked to leave.
+    "for name in ('takes-long', 'takes-a-second'):\n"
+    "    while not (subagents_nb.attach(name).status.tail or subagents_nb.attach(name).status.ended): time.sleep(0.01)",
 ]
 
 
