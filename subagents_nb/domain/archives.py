@@ -140,7 +140,7 @@ def unpacked(plan: LaunchPlan, cwd: str) -> LaunchPlan:
     Raises:
         ValueError: its digest is not that of what it says, so that it would stand in for other work.
     """
-    kept = {name: getattr(plan, name) for name in Draft.model_fields if name in LaunchPlan.model_fields}
+    kept = {**plan.body(), "name": plan.name}
     try:
         digest = Draft.model_validate(kept).digest
     except (ValidationError, ValueError) as error:

@@ -26,13 +26,11 @@ class _Composed(Value):
     )
 
 
-class Step(_Composed):
-    """One agent on one task. What is None comes from the launch, then from the agent, then from the settings."""
+class StepOptions(_Composed):
+    """What may be said of the work of one step: at the step itself, or at the launch for all that leave it open."""
 
     agent: str | None = None
-    task: str | None = None  # None: `{task}` in the first place of a chain, `{previous}` in any later one
-    as_: str | None = Field(default=None, alias="as")  # name its output, for `{outputs.name}`
-    label: str | None = None
+    label: str | None = None  # what views call the step
     # Said beside the task, for people: what it is for, what it does, which part of the whole it belongs to.
     goal: str | None = None
     description: str | None = None
@@ -42,6 +40,7 @@ class Step(_Composed):
     temperature: Real | None = None
     output_schema: dict[str, Any] | None = None
     schema_name: str | None = None
+    cwd: str | None = None  # of a launch: the directory of the run; of a step: a folder inside it
     timeout: Time | None = None
     tool_timeout: Time | None = None
     checkpoint: Time | None = None  # so long before its deadline it is asked for what it has
@@ -51,23 +50,28 @@ class Step(_Composed):
     output_mode: Literal["inline", "file-only"] | None = None
     reads: tuple[str, ...] | Literal[False] | None = None
     progress: bool | None = None
-    count: Whole = 1  # in a parallel group: so many copies
     acceptance: Any = None
     gate: str | None = None
     agent_contract: Any = None
     gate_on: Any = None
     tool_budget: Any = None
     worktree: Any = None
-    cwd: str | None = None  # a folder inside the directory of the run
+
+
+class Step(StepOptions):
+    """One agent on one task. What is None comes from the launch, then from the agent, then from the settings."""
+
+    task: str | None = None  # None: `{task}` in the first place of a chain, `{previous}` in any later one
+    as_: str | None = Field(default=None, alias="as")  # name its output, for `{outputs.name}`
+    count: Whole = 1  # in a parallel group: so many copies
     session: str | None = None  # NAME, or NAME/step 2: the conversation that it goes on from, as a copy
     # The Python type the structured output comes back as; never written down.
     output_type: Any = Field(default=None, exclude=True, repr=False)
 
 
-class Parallel(_Composed):
-    """Steps that are at work at the same time."""
+class _Together(_Composed):
+    """What may be said of several steps together."""
 
-    steps: tuple[Step, ...]
     concurrency: Whole | None = None
     fail_fast: bool = False  # after the first failure start no further sibling
     on_failure: OnFailure = "stop"  # what a failed child means for the rest of the chain
@@ -81,6 +85,12 @@ class Parallel(_Composed):
     gate_on: Any = None
 
 
+class Parallel(_Together):
+    """Steps that are at work at the same time."""
+
+    steps: tuple[Step, ...]
+
+
 class Source(_Composed):
     """Where the items of a fan-out come from: an array inside an earlier step's structured output."""
 
@@ -88,7 +98,7 @@ class Source(_Composed):
     path: str = ""  # a JSON Pointer (RFC 6901); empty: the whole value
 
 
-class Expand(_Composed):
+class Expand(_Together):
     """One step for each item of an array that an earlier step found."""
 
     from_: Source = Field(alias="from")
@@ -97,18 +107,7 @@ class Expand(_Composed):
     item: str = "item"
     key: str | None = None  # a JSON Pointer inside the item; None: its number
     on_empty: Literal["skip", "fail"] = "skip"
-    as_: str | None = Field(default=None, alias="as")
     collect_schema: dict[str, Any] | None = None
-    concurrency: Whole | None = None
-    fail_fast: bool = False
-    on_failure: OnFailure = "stop"
-    label: str | None = None
-    phase: str | None = None
-    worktree: Any = None
-    acceptance: Any = None  # of all its steps together, when they have ended
-    gate: str | None = None
-    agent_contract: Any = None
-    gate_on: Any = None
 
 
 class Attached(_Composed):

@@ -181,15 +181,10 @@ class Resumes(Value):
     chain: GoingOn | None = None  # the whole chain goes on, not one step of it
 
 
-class LaunchPlan(Document):
-    """The frozen run. Written once by the launcher, read by the runner and by nobody who shows it to a page."""
+class RunPlan(Value):
+    """What a run is to do and may use: all of a plan but its identity."""
 
-    kind: Literal["plan"] = "plan"
     mode: Mode = "single"
-    name: str
-    digest: str
-    created_at: str  # UTC, ISO 8601
-    token: str  # instance token: says which process is this run's, no secret
     cwd: str
     steps: tuple[StepPlan, ...]
     # How the steps follow one another; empty: there is one step. A step that a fan-out or an append adds is not here.
@@ -216,6 +211,20 @@ class LaunchPlan(Document):
     phase: str = ""
     defaults: LaunchDefaults | None = None  # of a chain; None: written by a version that did not keep them
 
+    def body(self) -> dict[str, Any]:
+        """Return all of it but identity: what a draft and the plan made of it have in common."""
+        return {name: getattr(self, name) for name in RunPlan.model_fields}
+
+
+class LaunchPlan(RunPlan, Document):
+    """The frozen run. Written once by the launcher, read by the runner and by nobody who shows it to a page."""
+
+    kind: Literal["plan"] = "plan"
+    name: str
+    digest: str
+    created_at: str  # UTC, ISO 8601
+    token: str  # instance token: says which process is this run's, no secret
+
     @model_validator(mode="after")
     def _has_work(self) -> Self:
         if not self.steps and not self.items:
@@ -228,34 +237,10 @@ class LaunchPlan(Document):
         return bool(self.items)
 
 
-class Draft(Value):
+class Draft(RunPlan):
     """A plan before it has an id, a name and a clock: what `preflight` shows and what the digest is over."""
 
     name: str | None = None
-    cwd: str
-    mode: Mode = "single"
-    steps: tuple[StepPlan, ...]
-    items: tuple[PlanItem, ...] = ()
-    task: str = ""
-    usage_budget: UsageBudget | None = None
-    max_children: int = DEFAULT_CHILDREN
-    max_parallel: int = DEFAULT_PARALLEL
-    inputs: tuple[InputRecord, ...] = ()
-    python_memory_mb: int = DEFAULT_PYTHON_MB
-    experiment: ExperimentPart = ExperimentPart()
-    timeout_s: float | None = None
-    tool_env: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    origin: Origin = Origin()
-    resumes: Resumes | None = None
-    notify_command: tuple[str, ...] = ()
-    checkpoint_s: float | None = None
-    patience: Patience = Patience()
-    goal: str = ""
-    description: str = ""
-    phase: str = ""
-    defaults: LaunchDefaults | None = None
     # Why no run of it could begin here and now: a key, a client or the embedded model is missing. A run that is there
     # already can stand in all the same.
     start_problems: tuple[str, ...] = ()
@@ -287,36 +272,9 @@ class Draft(Value):
 
     def to_plan(self, *, run_id: str, token: str, created_at: str) -> LaunchPlan:
         """Give the draft its identity."""
+        name = self.name or f"{self.called}-{short_id(run_id)}"
         return LaunchPlan(
-            run_id=run_id,
-            token=token,
-            created_at=created_at,
-            digest=self.digest,
-            name=self.name or f"{self.called}-{short_id(run_id)}",
-            cwd=self.cwd,
-            mode=self.mode,
-            steps=self.steps,
-            items=self.items,
-            task=self.task,
-            usage_budget=self.usage_budget,
-            max_children=self.max_children,
-            max_parallel=self.max_parallel,
-            inputs=self.inputs,
-            python_memory_mb=self.python_memory_mb,
-            experiment=self.experiment,
-            timeout_s=self.timeout_s,
-            tool_env=self.tool_env,
-            notes=self.notes,
-            tags=self.tags,
-            origin=self.origin,
-            resumes=self.resumes,
-            notify_command=self.notify_command,
-            checkpoint_s=self.checkpoint_s,
-            patience=self.patience,
-            goal=self.goal,
-            description=self.description,
-            phase=self.phase,
-            defaults=self.defaults,
+            **self.body(), run_id=run_id, token=token, created_at=created_at, digest=self.digest, name=name
         )
 
 

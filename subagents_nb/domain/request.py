@@ -6,9 +6,12 @@ from typing import Any, Literal
 
 from subagents_nb.domain.base import Value
 from subagents_nb.domain.experiments import ExperimentPart
-from subagents_nb.domain.flow import Chain
-from subagents_nb.domain.given import Real, Time, Whole
+from subagents_nb.domain.flow import Chain, Step, StepOptions
+from subagents_nb.domain.given import Whole
 from subagents_nb.domain.inputs import InputRecord
+
+# What the run itself is given when a launch says it; a step of a chain may say it of its own work.
+OF_THE_RUN = frozenset({"cwd", "timeout", "checkpoint"})
 
 
 class Origin(Value):
@@ -21,42 +24,21 @@ class Origin(Value):
     source_sha256: str | None = None  # of the cell
 
 
-class LaunchRequest(Value):
+class LaunchRequest(StepOptions):
     """What a person asks for, before anything was looked up. Texts are verbatim."""
 
     task: str
-    agent: str | None = None
-    name: str | None = None
     as_: str | None = None  # how a single step calls its output
-    label: str | None = None  # and what views call the step
-    goal: str | None = None
-    description: str | None = None
-    phase: str | None = None
-    model: str | None = None
-    thinking: str | None = None
-    temperature: Real | None = None
-    output_schema: dict[str, Any] | None = None
-    schema_name: str | None = None
-    cwd: str | None = None
-    timeout: Time | None = None
-    tool_timeout: Time | None = None
-    checkpoint: Time | None = None
-    max_requests: Whole | None = None
-    max_output: Any = None
-    output: str | bool | None = None
-    output_mode: Literal["inline", "file-only"] | None = None
-    reads: tuple[str, ...] | Literal[False] | None = None
-    progress: bool | None = None
-    acceptance: Any = None
-    gate: str | None = None
-    agent_contract: Any = None
-    gate_on: Any = None
-    tool_budget: Any = None
+    name: str | None = None
     usage_budget: Any = None
-    worktree: Any = None
     max_children: Whole | None = None  # the fan-out budget of the run
     inputs: tuple[InputRecord, ...] = ()  # values of the notebook, made into files already
     experiment: ExperimentPart = ExperimentPart()
-    flow: Chain | None = None  # then `task` and the fields above are what its steps leave open
+    flow: Chain | None = None  # then `task` and the options of a step are what its steps leave open
     tags: tuple[str, ...] = ()
     origin: Origin = Origin()
+
+    def alone(self) -> Step:
+        """Return the one step of a launch that is no chain; its deadline, checkpoint and directory are the run's."""
+        options = {name: getattr(self, name) for name in StepOptions.model_fields.keys() - OF_THE_RUN}
+        return Step(task=self.task, as_=self.as_, **options)

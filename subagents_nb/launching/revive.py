@@ -143,7 +143,7 @@ def launch_again(home: StoreHome, run_id: str, *, limit: int, origin: Origin | N
     facts = gather_facts(plan.cwd, environ=os.environ)
     if facts.cwd_problem:
         raise LaunchRefused([facts.cwd_problem])
-    kept = {name: getattr(plan, name) for name in Draft.model_fields if name in LaunchPlan.model_fields}
+    kept = {**plan.body(), "name": plan.name}
     kept["origin"] = origin or origin_here()
     if names_itself(plan.name, plan.run_id):
         kept["name"] = None  # it was generated, and ends in the other's id

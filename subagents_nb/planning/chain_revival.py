@@ -27,7 +27,7 @@ from subagents_nb.domain.states import RunState
 from subagents_nb.domain.words import duration
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.planning.facts import Facts
-from subagents_nb.planning.revival import Revival, budget_left, going_on_in, refusals, time_left
+from subagents_nb.planning.revival import Revival, budget_left, gone_on, refusals, time_left
 from subagents_nb.planning.steps import model_problem
 
 _SHOWN_STEPS = 12
@@ -84,32 +84,17 @@ def draft_whole(
     status = snapshot.status
     admitted = max(sum(map(len, places)), status.fan_out_used if status is not None else 0)
     goes_on = GoingOn(text=revival.text, stages=places, admitted=admitted)
-    return Draft(
-        name=revival.name,
-        cwd=plan.cwd,
+    return gone_on(
+        revival,
+        plan,
         mode=plan.mode if appended is None else "chain",
         steps=tuple(step.model_copy(update=changed) for step in steps),
         items=tuple(_limited(item, changed, retuned.concurrency) for item in items),
-        task=plan.task,
         usage_budget=budget,
-        max_children=plan.max_children,
         max_parallel=retuned.concurrency or plan.max_parallel,
-        inputs=plan.inputs,
-        python_memory_mb=plan.python_memory_mb,
-        experiment=going_on_in(plan),
         timeout_s=deadline,
-        tool_env=plan.tool_env,
         notes=(*lasting_notes(plan.notes), _note(plan, places)),
-        tags=plan.tags,
-        origin=revival.origin,
         resumes=Resumes(run_id=plan.run_id, digest=plan.digest, chain=goes_on),
-        notify_command=plan.notify_command,
-        checkpoint_s=plan.checkpoint_s,
-        patience=plan.patience,
-        goal=plan.goal,
-        description=plan.description,
-        phase=plan.phase,
-        defaults=plan.defaults,
     )
 
 

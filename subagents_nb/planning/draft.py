@@ -49,7 +49,7 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
     plan_max_output(request.max_output, reasons)
     terms_of(request.agent_contract, request.gate_on, reasons)
     if request.flow is None:
-        single = plan_step(_only_step(request), ground, reasons)
+        single = plan_step(request.alone(), ground, reasons)
         if request.as_ is not None and not NAME.match(request.as_):
             reasons.append(f"{request.as_!r} can't name an output: use letters, digits and _, not a digit first")
         if single is not None:
@@ -99,27 +99,6 @@ def _defaults(request: LaunchRequest, settings: Settings, facts: Facts) -> Launc
     if isinstance(request.tool_budget, Value):
         asked["tool_budget"] = request.tool_budget.model_dump(mode="json")
     return LaunchDefaults.of(asked, settings, fallback=fallback)
-
-
-def _only_step(request: LaunchRequest) -> Step:
-    return Step(
-        agent=request.agent,
-        task=request.task,
-        output_schema=request.output_schema,
-        schema_name=request.schema_name,
-        output=request.output,
-        output_mode=request.output_mode,
-        reads=request.reads,
-        progress=request.progress,
-        acceptance=request.acceptance,
-        gate=request.gate,
-        worktree=request.worktree,
-        as_=request.as_,
-        label=request.label,
-        goal=request.goal,
-        description=request.description,
-        phase=request.phase,
-    )
 
 
 def _misplaced(request: LaunchRequest) -> list[str]:

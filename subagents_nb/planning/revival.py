@@ -9,10 +9,9 @@ from subagents_nb.domain.agent import AgentDefinition
 from subagents_nb.domain.base import Value
 from subagents_nb.domain.budgets import UsageBudget, retuned_budget
 from subagents_nb.domain.control import Retune, in_force
-from subagents_nb.domain.experiments import ExperimentPart
 from subagents_nb.domain.given import Time, Whole
 from subagents_nb.domain.ids import is_run_name
-from subagents_nb.domain.plan import Draft, LaunchPlan, Origin, Resumes, StepPlan, everything, label_of
+from subagents_nb.domain.plan import Draft, LaunchPlan, Origin, Resumes, RunPlan, StepPlan, everything, label_of
 from subagents_nb.domain.reuse import lasting_notes
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import RunState
@@ -22,6 +21,9 @@ from subagents_nb.errors import LaunchRefused
 from subagents_nb.planning.budgets import plan_usage_budget
 from subagents_nb.planning.facts import Facts
 from subagents_nb.planning.steps import check_task, model_problem
+
+# What a run of one step has none of.
+_OF_A_CHAIN = ("mode", "items", "task", "max_children", "max_parallel", "defaults")
 
 
 class Revival(Value):
@@ -64,32 +66,26 @@ def draft_revival(
     going_on = step.model_copy(
         update={**asked, **limits, "index": 0, "output_name": None, "output": output, "session": None}
     )
-    return Draft(
-        name=revival.name,
-        cwd=plan.cwd,
+    return gone_on(
+        revival,
+        plan,
+        **{name: RunPlan.model_fields[name].default for name in _OF_A_CHAIN},
         steps=(going_on,),
         usage_budget=budget,
         timeout_s=timeout,
-        inputs=plan.inputs,
-        python_memory_mb=plan.python_memory_mb,
-        experiment=going_on_in(plan),
-        tool_env=plan.tool_env,
         notes=lasting_notes(plan.notes),
-        tags=plan.tags,
-        origin=revival.origin,
         resumes=Resumes(run_id=plan.run_id, digest=plan.digest, step=step.index),
-        notify_command=plan.notify_command,
-        checkpoint_s=plan.checkpoint_s,
-        patience=plan.patience,
-        goal=plan.goal,
-        description=plan.description,
-        phase=plan.phase,
     )
 
 
-def going_on_in(plan: LaunchPlan) -> ExperimentPart:
-    """Return the experiment of a run that goes on: that of the run before, whose place in a sweep it does not take."""
-    return plan.experiment.model_copy(update={"cell": None})
+def gone_on(revival: Revival, plan: LaunchPlan, **changed: Any) -> Draft:
+    """Return the plan of a run that goes on: that of the run before, but for what is changed.
+
+    It belongs to the same experiment, in whose sweep it does not take the other's place.
+    """
+    experiment = plan.experiment.model_copy(update={"cell": None})
+    own = {"name": revival.name, "origin": revival.origin, "experiment": experiment}
+    return Draft(**{**plan.body(), **own, **changed})
 
 
 def refusals(revival: Revival, plan: LaunchPlan, snapshot: Snapshot, facts: Facts) -> list[str]:
