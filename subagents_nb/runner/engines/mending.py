@@ -64,7 +64,9 @@ def end_of(response: ModelResponse, *, closed: bool) -> Finish:
 def cut_of(response: ModelResponse, finish: Finish) -> CutAnswer | None:
     """Return why a response that ended so is no answer; None if it is one."""
     details = response.provider_details or {}
-    word, why = (str(details.get(key) or "") for key in ("finish_reason", "refusal"))
+    # A prompt that Gemini blocked has no answer, so no end of one either.
+    word = str(details.get("finish_reason") or details.get("block_reason") or "")
+    why = str(details.get("refusal") or details.get("block_reason_message") or "")
     state, tool = _calls(response.tool_calls, finish)
     return judge_end(finish, state, word=one_line(word, 60), why=one_line(why), tool=one_line(tool, 60))
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from subagents_nb.domain.events import ModelLoading, StepFailed
-from subagents_nb.domain.models import ModelChoice, extra_for
+from subagents_nb.domain.models import PROVIDER_NAMES, ModelChoice, extra_for
 from subagents_nb.errors import SubagentsError
 from subagents_nb.runner.engines.aside import aside
 from subagents_nb.runner.engines.base import Desk
@@ -24,14 +24,13 @@ _OLLAMA = "http://localhost:11434/v1"
 _BASE_URL_ENV = {
     "openai": "OPENAI_BASE_URL",
     "anthropic": "ANTHROPIC_BASE_URL",
+    "google": "GOOGLE_GEMINI_BASE_URL",
     "groq": "GROQ_BASE_URL",
     "moonshotai": "MOONSHOTAI_BASE_URL",
     "ollama": "OLLAMA_BASE_URL",
 }
-# Providers whose SDK takes our HTTP client; the others make their own.
-_OUR_CLIENT = frozenset(
-    {"openai", "anthropic", "openrouter", "deepseek", "together", "fireworks", "cerebras", "moonshotai", "ollama"}
-)
+# Providers whose SDK takes our HTTP client; the others' SDKs make their own.
+_OUR_CLIENT = PROVIDER_NAMES - {"groq", "mistral", "local", "scripted"}
 
 
 @asynccontextmanager

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import selectors
 import shutil
 import subprocess
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,9 @@ from subagents_nb.domain.plan import StepPlan
 from subagents_nb.domain.settings import Endpoint
 from subagents_nb.runner.engines.base import Desk, Engine, FixedLimits
 
+# How a wire of a provider's own is named here, and the model that speaks it; the other two are OpenAI's.
+PROVIDERS = {"messages": "anthropic:claude-haiku-4-5", "gemini": "google:gemini-2.5-flash"}
+KEY = "sk-very-secret-value"
 PEERS = Path(__file__).parents[2] / "peers"
 SPOKEN_BY = re.compile(r"listening on (http://127\.0\.0\.1:\d+)")
 
@@ -99,15 +105,19 @@ def workshop(tmp_path: Path) -> Workshop:
 
 
 @pytest.fixture
-def plan() -> Callable[..., StepPlan]:
-    """Make a step; `at` is the root of a server, reached as an endpoint of the settings."""
+def plan(workshop: Workshop) -> Callable[..., StepPlan]:
+    """Make a step; `at` is the root of a server: an endpoint of the settings, or where a provider is said to be."""
 
     def make(
         task: str, model: str = "lab:gpt-5-mini", *, at: str | None = None, api: str = "chat", **more: Any
     ) -> StepPlan:
         key_env = more.pop("key_env", "LAB_KEY")
         endpoints = {}
-        if at is not None:
+        if api in PROVIDERS and at is not None:
+            workshop.environ.update(ANTHROPIC_API_KEY=KEY, ANTHROPIC_BASE_URL=at)
+            workshop.environ.update(GOOGLE_API_KEY=KEY, GOOGLE_GEMINI_BASE_URL=at)
+        model = PROVIDERS.get(api, model) + more.pop("level", "")
+        if at is not None and api not in PROVIDERS:
             fields = {"base_url": f"{at}/v1", "api": api, "key_env": key_env}
             endpoints["lab"] = Endpoint.model_validate({**fields, **more.pop("endpoint", {})})
         choice = parse_model(model, origin="call", endpoints=endpoints)
@@ -145,21 +155,102 @@ def aimock(aimock_cli: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     fixtures = tmp_path_factory.mktemp("aimock") / "fixtures.json"
     fixtures.write_text(json.dumps({"fixtures": json.loads((Path(__file__).parent / "aimock.json").read_text())}))
     command = [node, str(aimock_cli), "-p", "0", "-f", str(fixtures), "--strict", "--validate-on-load"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         try:
             yield Aimock(_address(process))
         finally:
             process.kill()
 
 
-def _address(process: subprocess.Popen[str]) -> str:
+def _address(process: subprocess.Popen[bytes]) -> str:
     deadline, said = time.monotonic() + 20, ""
     assert process.stdout is not None
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
         while time.monotonic() < deadline and process.poll() is None:
             if selector.select(timeout=1):
-                said += process.stdout.readline()
+                # Of a reader's own buffer the selector knows nothing: two lines that came at once would be one.
+                said += os.read(process.stdout.fileno(), 4096).decode()
                 if found := SPOKEN_BY.search(said):
                     return found[1]
     raise AssertionError(f"aimock did not start: {said}")
+
+
+class Wire:
+    """Answers each request with the next of `turns`, the last one again and again."""
+
+    def __init__(self) -> None:
+        self.turns: list[str] = []
+        self.bodies: list[Any] = []
+        self.url = ""
+
+    def says(self, text: str = "", *, calls: Any = (), end: str | None = "stop", done: bool = True) -> None:
+        """Add a turn; `calls` are (id, name, arguments as they stand on the wire)."""
+        deltas: list[dict[str, Any]] = [{"content": text}] if text else []
+        for index, (call_id, name, arguments) in enumerate(calls):
+            function = {"name": name, "arguments": arguments}
+            deltas.append({"tool_calls": [{"index": index, "id": call_id, "type": "function", "function": function}]})
+        choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+        if end is not None:
+            choices.append({"index": 0, "delta": {}, "finish_reason": end})
+        head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+        lines = [json.dumps({**head, "choices": [choice]}) for choice in choices]
+        self.turns.append("".join(f"data: {line}\n\n" for line in lines + ["[DONE]"] * done))
+
+    def says_as(self, api: str, *parts: dict[str, Any], end: str | None, **more: Any) -> None:
+        """Add a turn of a provider's own wire. `parts` are its own; `more` is said beside the end."""
+        if api == "gemini":
+            chunks = [{"candidates": [{"content": {"role": "model", "parts": [part]}, "index": 0}]} for part in parts]
+            if end is not None:
+                chunks.append({"candidates": [{"content": {"role": "model"}, "finishReason": end, "index": 0}]})
+            if more:
+                chunks.append(more)
+            self.turns.append("".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks))
+            return
+        usage = {"input_tokens": 9, "output_tokens": 1}
+        head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": []}
+        events: list[dict[str, Any]] = [{"type": "message_start", "message": {**head, "usage": usage}}]
+        for index, part in enumerate(parts):
+            deltas = part.pop("deltas", [])
+            events.append({"type": "content_block_start", "index": index, "content_block": part})
+            events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+            events.append({"type": "content_block_stop", "index": index})
+        if end is not None:
+            delta = {"stop_reason": end, "stop_sequence": None, **more}
+            events += [{"type": "message_delta", "delta": delta, "usage": usage}, {"type": "message_stop"}]
+        self.turns.append("".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in events))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[tuple[ThreadingHTTPServer, dict[str, Wire]]]:
+    held: dict[str, Wire] = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_: Any) -> None:
+            pass
+
+        def do_POST(self) -> None:
+            wire = held["wire"]
+            wire.bodies.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            turn = wire.turns[min(len(wire.bodies), len(wire.turns)) - 1]
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.end_headers()
+            self.wfile.write(turn.encode())
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield server, held
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def wire(server: tuple[ThreadingHTTPServer, dict[str, Wire]], workshop: Any) -> Wire:
+    workshop.environ.update(LAB_KEY="k")
+    listening, held = server
+    held["wire"] = made = Wire()
+    made.url = f"http://127.0.0.1:{listening.server_address[1]}"
+    return made

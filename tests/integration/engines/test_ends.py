@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -16,63 +13,6 @@ from subagents_nb.runner.engines.patience import NO_PATIENCE
 
 SCHEMA = {"type": "object", "properties": {"rows": {"type": "integer"}}, "required": ["rows"]}
 ENGINE = NativeEngine(patience=NO_PATIENCE)
-
-
-class Wire:
-    """Answers each request with the next of `turns`, the last one again and again."""
-
-    def __init__(self) -> None:
-        self.turns: list[list[str]] = []
-        self.bodies: list[Any] = []
-        self.url = ""
-
-    def says(self, text: str = "", *, calls: Any = (), end: str | None = "stop", done: bool = True) -> None:
-        """Add a turn; `calls` are (id, name, arguments as they stand on the wire)."""
-        deltas: list[dict[str, Any]] = [{"content": text}] if text else []
-        for index, (call_id, name, arguments) in enumerate(calls):
-            function = {"name": name, "arguments": arguments}
-            deltas.append({"tool_calls": [{"index": index, "id": call_id, "type": "function", "function": function}]})
-        choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
-        if end is not None:
-            choices.append({"index": 0, "delta": {}, "finish_reason": end})
-        head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-        lines = [json.dumps({**head, "choices": [choice]}) for choice in choices]
-        self.turns.append(lines + ["[DONE]"] * done)
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[tuple[ThreadingHTTPServer, dict[str, Wire]]]:
-    held: dict[str, Wire] = {}
-
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *_: Any) -> None:
-            pass
-
-        def do_POST(self) -> None:
-            wire = held["wire"]
-            wire.bodies.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-            lines = wire.turns[min(len(wire.bodies), len(wire.turns)) - 1]
-            self.send_response(200)
-            self.send_header("content-type", "text/event-stream")
-            self.end_headers()
-            self.wfile.write("".join(f"data: {line}\n\n" for line in lines).encode())
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    yield server, held
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-@pytest.fixture
-def wire(server: tuple[ThreadingHTTPServer, dict[str, Wire]], workshop: Any) -> Wire:
-    workshop.environ.update(LAB_KEY="k")
-    listening, held = server
-    held["wire"] = made = Wire()
-    made.url = f"http://127.0.0.1:{listening.server_address[1]}"
-    return made
 
 
 @pytest.mark.parametrize(
@@ -86,7 +26,7 @@ def wire(server: tuple[ThreadingHTTPServer, dict[str, Wire]], workshop: Any) -> 
 )
 @pytest.mark.parametrize("kind", ["text", "typed"])
 def test_a_cut_answer_is_no_complete_one(
-    workshop: Any, plan: Any, wire: Wire, end: str, reason: str, said: str, kind: str
+    workshop: Any, plan: Any, wire: Any, end: str, reason: str, said: str, kind: str
 ) -> None:
     more: dict[str, Any] = {} if kind == "text" else {"output_schema": SCHEMA, "endpoint": {"output_mode": "native"}}
     wire.says('{"rows": 3}' if kind == "typed" else "The first half of the", end=end)
@@ -99,7 +39,7 @@ def test_a_cut_answer_is_no_complete_one(
 
 @pytest.mark.parametrize(("name", "more"), [("list", {}), ("final_result", {"output_schema": SCHEMA})])
 def test_a_call_that_is_cut_at_the_limit_is_not_made_again_and_again(
-    workshop: Any, plan: Any, wire: Wire, name: str, more: dict[str, Any]
+    workshop: Any, plan: Any, wire: Any, name: str, more: dict[str, Any]
 ) -> None:
     wire.says(calls=[("c1", name, '{"path": "so')], end="length")
 
@@ -109,7 +49,7 @@ def test_a_call_that_is_cut_at_the_limit_is_not_made_again_and_again(
     assert len(workshop.told(ModelAsked)) == 1
 
 
-def test_a_server_that_never_says_why_it_ended_is_taken_at_its_last_line(workshop: Any, plan: Any, wire: Wire) -> None:
+def test_a_server_that_never_says_why_it_ended_is_taken_at_its_last_line(workshop: Any, plan: Any, wire: Any) -> None:
     wire.says(calls=[("c1", "list", '{"path": "."}')], end=None)
     wire.says("two files", end=None)
 
@@ -119,7 +59,7 @@ def test_a_server_that_never_says_why_it_ended_is_taken_at_its_last_line(worksho
     assert [note.code for note in workshop.told(Noticed)] == ["end-unsaid"]
 
 
-def test_without_its_last_line_such_a_stream_broke_off(workshop: Any, plan: Any, wire: Wire) -> None:
+def test_without_its_last_line_such_a_stream_broke_off(workshop: Any, plan: Any, wire: Any) -> None:
     wire.says("two fi", end=None, done=False)
 
     assert workshop.fail(ENGINE, plan("look", at=wire.url)).reason == "truncated"
@@ -127,7 +67,7 @@ def test_without_its_last_line_such_a_stream_broke_off(workshop: Any, plan: Any,
 
 @pytest.mark.parametrize("ids", [("call_0", "call_0"), ("x" * 999, "\ud83d"), ("", "")])
 def test_calls_have_ids_of_their_own_whatever_the_server_calls_them(
-    workshop: Any, plan: Any, wire: Wire, ids: tuple[str, str]
+    workshop: Any, plan: Any, wire: Any, ids: tuple[str, str]
 ) -> None:
     for name in "ab":
         (workshop.cwd / f"{name}.txt").write_text(name * 3)
@@ -143,7 +83,7 @@ def test_calls_have_ids_of_their_own_whatever_the_server_calls_them(
     assert ["aaa" in message["content"] for message in told] == [True, False, True, False]
 
 
-def test_half_a_character_anywhere_is_replaced_and_the_work_goes_on(workshop: Any, plan: Any, wire: Wire) -> None:
+def test_half_a_character_anywhere_is_replaced_and_the_work_goes_on(workshop: Any, plan: Any, wire: Any) -> None:
     with open(bytes(workshop.cwd) + b"/caf\xe9.csv", "w") as file:
         file.write("row,1\n")
     wire.says("I \ud83d look", calls=[("c1", "list", '{"path": "."}')], end="tool_calls")
@@ -159,7 +99,7 @@ def test_half_a_character_anywhere_is_replaced_and_the_work_goes_on(workshop: An
     assert "caf\\ufffd.csv" in json.dumps(wire.bodies[-1]) and (workshop.step_dir / "session.json").exists()
 
 
-def test_what_a_provider_could_not_read_of_its_model_is_asked_for_again(workshop: Any, plan: Any, wire: Wire) -> None:
+def test_what_a_provider_could_not_read_of_its_model_is_asked_for_again(workshop: Any, plan: Any, wire: Any) -> None:
     wire.says(end="MALFORMED_FUNCTION_CALL")
     wire.says("fine")
     assert workshop.run(ENGINE, plan("look", at=wire.url, output_retries=1)).text == "fine"
