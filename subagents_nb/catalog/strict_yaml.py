@@ -32,7 +32,14 @@ _LOOSE_DESCRIPTION = re.compile(r"^(description[ \t]*:[ \t]+)([^\s\"'|>\[{&*!#].
 
 
 class YamlRefused(ValueError):
-    """The text is not the plain YAML that an agent file may hold; the message says why and in which line."""
+    """The text is not the plain YAML that an agent file may hold: `problem` says why, `line` where, if that is known.
+
+    `syntax` says that it is no YAML at all.
+    """
+
+    def __init__(self, problem: str, line: int | None = None, *, syntax: bool = False) -> None:
+        super().__init__(problem if line is None else f"{problem} (line {line})")
+        self.problem, self.line, self.syntax = problem, line, syntax
 
 
 class _Loader(SafeLoader):  # type: ignore[misc, valid-type]  # one of two classes, chosen by frontmatter
@@ -109,17 +116,18 @@ def _read(text: str, lines_above: int, kinds: tuple[type[yaml.Node], ...], other
         stable_json(data).encode()
     except yaml.MarkedYAMLError as error:
         problem = error.problem or error.context or "not readable"
-        raise YamlRefused(f"bad YAML: {problem}{_line(error.problem_mark, lines_above)}") from None
+        line = _line(error.problem_mark, lines_above)
+        raise YamlRefused(f"bad YAML: {problem}", line, syntax=True) from None
     except yaml.YAMLError as error:
-        raise YamlRefused(f"bad YAML: {str(error).splitlines()[0]}") from None
+        raise YamlRefused(f"bad YAML: {str(error).splitlines()[0]}", syntax=True) from None
     except UnicodeEncodeError:
-        raise YamlRefused("bad YAML: half of a surrogate pair is not text") from None
+        raise YamlRefused("bad YAML: half of a surrogate pair is not text", syntax=True) from None
     except YamlRefused:
         raise
     except RecursionError:  # only without libyaml, which has a limit of its own
         raise YamlRefused(f"nested deeper than {MAX_DEPTH} levels") from None
     except ValueError as error:  # not a finite number, or one with thousands of digits
-        raise YamlRefused(f"bad YAML: {error}") from None
+        raise YamlRefused(f"bad YAML: {error}", syntax=True) from None
     finally:
         loader.dispose()
     return data, lines
@@ -145,12 +153,12 @@ def _check(root: yaml.Node, lines_above: int) -> None:
         node, depth = waiting.pop()
         line = _line(node.start_mark, lines_above)
         if id(node) in seen:
-            raise YamlRefused(f"YAML anchors and aliases are not accepted{line}")
+            raise YamlRefused("YAML anchors and aliases are not accepted", line)
         seen.add(id(node))
         if depth > MAX_DEPTH:
-            raise YamlRefused(f"nested deeper than {MAX_DEPTH} levels{line}")
+            raise YamlRefused(f"nested deeper than {MAX_DEPTH} levels", line)
         if node.tag not in _PLAIN:
-            raise YamlRefused(f"the YAML tag {node.tag!r} is not accepted{line}")
+            raise YamlRefused(f"the YAML tag {node.tag!r} is not accepted", line)
         if isinstance(node, yaml.MappingNode):
             _check_keys(node, seen, lines_above)
             waiting.extend((value, depth + 1) for _, value in reversed(node.value))
@@ -163,16 +171,15 @@ def _check_keys(node: yaml.MappingNode, seen: set[int], lines_above: int) -> Non
     for key, _ in node.value:
         line = _line(key.start_mark, lines_above)
         if not isinstance(key, yaml.ScalarNode) or key.tag not in _PLAIN_KEYS:
-            raise YamlRefused(f"a key must be plain text{line}")
+            raise YamlRefused("a key must be plain text", line)
         if id(key) in seen:
-            raise YamlRefused(f"YAML anchors and aliases are not accepted{line}")
+            raise YamlRefused("YAML anchors and aliases are not accepted", line)
         if key.value in names:
-            raise YamlRefused(f"the key {key.value!r} is given twice{line}")
+            raise YamlRefused(f"the key {key.value!r} is given twice", line)
         seen.add(id(key))
         names.add(key.value)
         key.tag = _STR
 
 
-def _line(mark: object, lines_above: int) -> str:
-    line = getattr(mark, "line", None)
-    return "" if line is None else f" (line {line + lines_above + 1})"
+def _line(mark: yaml.Mark | None, lines_above: int) -> int | None:
+    return None if mark is None else mark.line + lines_above + 1

@@ -12,6 +12,7 @@ from typing import Any
 from subagents_nb.domain.base import Value, sha256_text, stable_json
 from subagents_nb.domain.experiments import ParamValue
 from subagents_nb.domain.flow import Chain, Expand, Parallel, Step
+from subagents_nb.domain.reasons import Reasons
 from subagents_nb.domain.words import one_line
 
 MAX_CELLS = 10_000
@@ -45,7 +46,7 @@ def key_of(params: Mapping[str, ParamValue], repeat: int) -> str:
     return stable_json([plain, repeat])
 
 
-def axes_of(grid: Mapping[str, Any], reasons: list[str]) -> tuple[Axis, ...]:
+def axes_of(grid: Mapping[str, Any], reasons: Reasons) -> tuple[Axis, ...]:
     """Return the grid's axes as they were given, the last one fastest; what is wrong with it goes to the reasons.
 
     An axis is a list of single values, or a mapping from words to what they stand for, for values that are no text or

@@ -25,6 +25,7 @@ from subagents_nb.domain.grid import (
 )
 from subagents_nb.domain.ids import is_run_name
 from subagents_nb.domain.plan import Origin
+from subagents_nb.domain.reasons import Reasons
 from subagents_nb.domain.settings import ReusePolicy
 from subagents_nb.domain.words import one_line
 from subagents_nb.errors import LaunchRefused, RequestError
@@ -158,7 +159,7 @@ def make_order(
     Raises:
         LaunchRefused: with every reason found.
     """
-    reasons: list[str] = []
+    reasons = Reasons()
     what = agent if agent is None or isinstance(agent, str) else as_chain(agent, task)
     axes = axes_of(grid, reasons)
     known, fields = swept_options(), fields_of(what) if isinstance(what, Chain) else frozenset()
@@ -208,7 +209,7 @@ def make_order(
     )
 
 
-def _check_outputs(cells: Iterable[Combination], options: Mapping[str, Any], reasons: list[str]) -> None:
+def _check_outputs(cells: Iterable[Combination], options: Mapping[str, Any], reasons: Reasons) -> None:
     """Refuse a file that several runs would write, for each would take the other's answer for its own."""
     count: Counter[str] = Counter()
     for cell in cells:
@@ -224,7 +225,7 @@ def _check_outputs(cells: Iterable[Combination], options: Mapping[str, Any], rea
     )
 
 
-def _policy(asked: str | None, cwd: Path, reasons: list[str]) -> ReusePolicy:
+def _policy(asked: str | None, cwd: Path, reasons: Reasons) -> ReusePolicy:
     try:
         return policy_of(asked, settings(cwd if cwd.is_dir() else somewhere()).reuse, fresh=False)
     except RequestError as error:
@@ -233,7 +234,7 @@ def _policy(asked: str | None, cwd: Path, reasons: list[str]) -> ReusePolicy:
 
 
 def _with_each_once(
-    axes: Sequence[Axis], options: Mapping[str, Any], reasons: list[str]
+    axes: Sequence[Axis], options: Mapping[str, Any], reasons: Reasons
 ) -> tuple[tuple[Axis, ...], dict[str, Any]]:
     """Read each schema, and make the files of the inputs, once: a sweep asks for them with every run."""
     limit = options.get("max_input_mb")

@@ -12,6 +12,7 @@ from subagents_nb.domain.defaults import ASKED
 from subagents_nb.domain.flow import Chain
 from subagents_nb.domain.models import PROVIDER_NAMES
 from subagents_nb.domain.plan import LaunchPlan, LaunchRequest, agents_of, outputs_of
+from subagents_nb.domain.reasons import Reasons
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError, Unreadable
 from subagents_nb.launching import asking
@@ -94,7 +95,7 @@ def plan_appendix(flow: Chain, plan: LaunchPlan, snapshot: Snapshot, *, waiting:
         raise AppendRefused(getattr(error, "reasons", (str(error),))) from error
     if plan.defaults is not None:
         settings = plan.defaults.settings_of(settings)
-    reasons: list[str] = []
+    reasons = Reasons()
     catalog = discover(cwd, registered=registered_agents())
     ground = Ground(request, catalog, settings, facts)
     if flow.task is not None and flow.task != plan.task:

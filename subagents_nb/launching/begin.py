@@ -14,6 +14,7 @@ from subagents_nb.domain.agent import AgentDefinition
 from subagents_nb.domain.environment import runner_environ
 from subagents_nb.domain.ids import make_run_id
 from subagents_nb.domain.plan import Draft, LaunchPlan, choices_of, outputs_of
+from subagents_nb.domain.reasons import OF_THE_RUN, Reason
 from subagents_nb.domain.records import Identity, RecoveryRecord, RunStatus, first_step
 from subagents_nb.domain.reuse import NO_PLACE
 from subagents_nb.domain.stages import stage_of
@@ -169,10 +170,11 @@ def _asking(home: StoreHome) -> str:
 
 def _no_place(home: StoreHome, limit: int, may_not: str) -> str:
     if places_taken(home) < limit:
-        return f"other runs have waited for a place for longer, and {may_not}; stop one of those, or try again later"
+        text = f"other runs have waited for a place for longer, and {may_not}; stop one of those, or try again later"
+        return Reason(text, place=OF_THE_RUN)
     text = f"{limit} runs are live, which is the limit (max_live_runs in the settings), and {may_not}"
     asking = _asking(home).rstrip(".")
-    return f"{text}. {asking}" if asking else f"{text}; stop one first"
+    return Reason(f"{text}. {asking}" if asking else f"{text}; stop one first", place=OF_THE_RUN)
 
 
 def _start(home: StoreHome, writer: RunWriter, plan: LaunchPlan, place: int, environ: Mapping[str, str]) -> None:

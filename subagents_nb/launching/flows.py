@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from subagents_nb.domain.flow import Attached, Chain, Expand, OnFailure, Parallel, Source, Step
 from subagents_nb.domain.given import nearest
 from subagents_nb.domain.plan import LaunchRequest
+from subagents_nb.domain.reasons import Reason
 from subagents_nb.domain.words import one_line
 from subagents_nb.errors import LaunchRefused, RequestError
 from subagents_nb.launching.controls import Controls
@@ -288,5 +289,5 @@ def _made(kind: type[M], what: str, fields: Mapping[str, Any]) -> M:
             if fault["type"] == "extra_forbidden":
                 near = nearest(where, (name.rstrip("_") for name in kind.model_fields))
                 text = f"there is no such option{f'; did you mean {near}?' if near else ''}"
-            reasons.append(f"{what}: {where}: {text}")
+            reasons.append(Reason(text, lead=f"{what}: {where}", field=where))
         raise LaunchRefused(list(dict.fromkeys(reasons))) from error

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from subagents_nb.catalog.strict_yaml import Lines
+from subagents_nb.domain.reasons import Reason
 from subagents_nb.errors import LaunchRefused, RequestError
 
 Path: TypeAlias = "tuple[str | int, ...]"
@@ -111,10 +112,9 @@ class CellReader:
         try:
             return make(**left)
         except LaunchRefused as refused:
-            for reason in refused.reasons:
-                _, _, rest = reason.partition(": ")
-                name, _, text = rest.partition(": ")
-                self.note(given.at(name), f"{given.keys[name]}: {text}" if name in given.keys else reason)
+            for reason in map(Reason, refused.reasons):
+                name = reason.field
+                self.note(given.at(name), f"{given.keys[name]}: {reason.text}" if name in given.keys else reason)
                 for known in (name, f"{name}_"):
                     left.pop(known, None)
         except RequestError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -10,13 +9,11 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, magics_class
 
 from subagents_nb.errors import LaunchRefused, RequestError
-from subagents_nb.notebook.options import FOREVER, HelpShown, MagicParser, split_text
+from subagents_nb.notebook.options import FOREVER, HelpShown, MagicParser, MagicRefused, split_text
 from subagents_nb.notebook.parsers import PARSERS
 
 ASKED_BY = "a cell"
 T = TypeVar("T")
-_SEE_HELP = re.compile(r"\.? See %%?\w+ -h\.\Z|\.\Z")
-_OF_MAGIC = re.compile(r"\A%%?\w+: ")
 
 
 @magics_class
@@ -136,8 +133,7 @@ def _reasons(error: Exception) -> Iterable[str]:
     found = getattr(error, "reasons", None)
     if isinstance(found, tuple):
         return found
-    text = _SEE_HELP.sub("", str(error))
-    return [_OF_MAGIC.sub("", text)]
+    return [error.problem if isinstance(error, MagicRefused) else str(error).removesuffix(".")]
 
 
 def patience(parser: MagicParser, wait: str | None) -> str | float | None:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from subagents_nb.catalog.strict_yaml import YamlRefused, load_located
 from subagents_nb.domain.flow import Attached, Chain, Expand, Parallel, Step
+from subagents_nb.domain.reasons import NO_EARLIER_OUTPUT, OF_THE_RUN, place_of
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.launching import Run
 from subagents_nb.launching.flows import chain, expand, parallel, step
@@ -34,10 +34,6 @@ _SOURCE = ("from", "path", "item", "key", "max_items", "on_empty")
 _ATTACHED = ("attach", "as", "label")
 _WHOLE = ("task", "steps", "attach")
 
-_LINE = re.compile(r"\A(.*) \(line (\d+)\)\Z", re.DOTALL)
-_PLACE = re.compile(r"step (\d+)(\.\d+)?\b")
-_OF_THE_RUN = ("can't name a run", "working directory", "usage_budget", "max_children", "runs are live")
-_OF_A_HOLE = ("names no earlier output", "there is no earlier output", "can't begin with a fan-out")
 ANY_OBJECT: dict[str, Any] = {"type": "object"}  # in place of a schema whose fault was told already
 _QUOTE = "put text that holds a colon, a # or braces in quotes, or behind | on lines of its own"
 
@@ -78,17 +74,16 @@ class Parsed:
             raise LaunchRefused(told)
 
     def _line_of(self, reason: str) -> int:
-        match = _PLACE.match(reason)
-        if match is not None:
-            return self.lines.get(match[1] + (match[2] or ""), self.lines.get(match[1], 0))
-        alone = len(self.chain.items) == 1 and isinstance(self.chain.items[0], Step)
-        return self.lines.get("1", 0) if alone and not any(text in reason for text in _OF_THE_RUN) else 0
+        place = place_of(reason)
+        if not place and len(self.chain.items) == 1 and isinstance(self.chain.items[0], Step):
+            place = "1"  # launched as a run of one step, whose reasons are the step's
+        return self.lines.get(place, self.lines.get(place.partition(".")[0], 0))
 
     def _follows(self, reason: str) -> bool:
         """Whether a reason only follows from what could not be read."""
-        match = _PLACE.match(reason)
+        item = place_of(reason).partition(".")[0]
         return bool(self.holes) and (
-            match is None or match[1] in self.holes or any(text in reason for text in _OF_A_HOLE)
+            item in ("", OF_THE_RUN, *self.holes) or getattr(reason, "code", "") == NO_EARLIER_OUTPUT
         )
 
 
@@ -117,10 +112,8 @@ def parse(
     try:
         data, lines = load_located(body, lines_above=lines_above)
     except YamlRefused as error:
-        found = _LINE.match(str(error))
-        text, at = (found[1], found[2]) if found else (str(error), str(lines_above + 1))
-        hint = f"; {_QUOTE}" if text.startswith("bad YAML") else ""
-        raise LaunchRefused([f"line {at}: {text}{hint}"]) from None
+        hint = f"; {_QUOTE}" if error.syntax else ""
+        raise LaunchRefused([f"line {error.line or lines_above + 1}: {error.problem}{hint}"]) from None
     reader = _ChainReader(lines, fill, namespace=namespace, agent=agent)
     made = reader.whole(data)
     parsed = Parsed(made or Chain(items=()), reader.places, tuple(reader.faults), frozenset(reader.holes))

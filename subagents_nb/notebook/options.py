@@ -18,6 +18,14 @@ FOREVER = "forever"
 _RUN = "a variable that holds the run, its name, its id, or at least 8 characters of the id"
 
 
+class MagicRefused(UsageError):
+    """A line that can't be understood; `problem` says it without the magic's name and help."""
+
+    def __init__(self, prog: str, problem: str) -> None:
+        super().__init__(plain(f"{prog}: {problem}. See {prog} -h."))
+        self.problem = plain(problem)
+
+
 class HelpShown(Exception):
     """Help was asked for and printed; there is nothing more to do."""
 
@@ -52,7 +60,7 @@ class MagicParser(argparse.ArgumentParser):
     def _usage_error(self, message: str) -> UsageError:
         missing = message.removeprefix("the following arguments are required: ")
         said = message.rstrip(".") if missing == message else f"say which {missing}"
-        return UsageError(plain(f"{self.prog}: {said}. See {self.prog} -h."))
+        return MagicRefused(self.prog, said)
 
     def read(self, line: str, note: Callable[[UsageError], None] | None = None) -> argparse.Namespace:
         """Parse a magic's line.

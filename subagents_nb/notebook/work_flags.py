@@ -109,4 +109,4 @@ def read(parser: MagicParser, flag: str, given: str | None) -> Any:
         items, _ = load_located(f"- {given}", lines_above=0)
         return items[0] if isinstance(items, list) and len(items) == 1 else given
     except YamlRefused as error:
-        parser.error(f"{flag}: {str(error).removesuffix(' (line 1)')}")
+        parser.error(f"{flag}: {error.problem}")

@@ -18,6 +18,7 @@ from subagents_nb.domain.acceptance import (
 )
 from subagents_nb.domain.agent import WRITE_TOOLS, AgentDefinition
 from subagents_nb.domain.flow import Step
+from subagents_nb.domain.reasons import Reasons
 from subagents_nb.domain.words import one_line
 from subagents_nb.planning.demands import Demands, shown
 from subagents_nb.planning.terms import NO_TERMS, GateOn, Terms, terms_of
@@ -31,7 +32,7 @@ _REPORT = {"off": "off", "optional": "optional", "required": "required", "on": "
 
 
 def plan_acceptance(
-    asked: Step, agent: AgentDefinition, reasons: list[str], terms: Terms = NO_TERMS
+    asked: Step, agent: AgentDefinition, reasons: Reasons, terms: Terms = NO_TERMS
 ) -> Acceptance | None:
     """Return what the step must show, or None when nothing is asked; what is wrong with it is added to the reasons.
 
@@ -68,7 +69,7 @@ def _inferred(agent: AgentDefinition, *, answers_json: bool) -> Acceptance | Non
     return Acceptance(level="checked", explicit=False, evidence=evidence, report="optional")
 
 
-def _gate(command: Any, reasons: list[str], terms: Terms) -> Acceptance | None:
+def _gate(command: Any, reasons: Reasons, terms: Terms) -> Acceptance | None:
     reading = _Reading("gate", reasons, terms)
     text = reading.text("gate", command)
     verify = (Verify(id="gate", command=text),)
@@ -85,7 +86,7 @@ def _seen(kinds: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
 class _Reading(Demands):
     """The acceptance of one step, from any of its forms. What it says of its terms comes first, unless `outranked`."""
 
-    def __init__(self, path: str, reasons: list[str], terms: Terms, *, outranked: bool = False) -> None:
+    def __init__(self, path: str, reasons: Reasons, terms: Terms, *, outranked: bool = False) -> None:
         super().__init__(path, reasons)
         self._terms = terms
         self._outranked = outranked
@@ -225,14 +226,12 @@ class _Reading(Demands):
 
     def terms(self, asked: Mapping[str, Any]) -> tuple[bool, GateOn]:
         """Return whether a contract holds, and what a rejection stops."""
-        found: list[str] = []
-        own = terms_of(asked.get("agent_contract"), asked.get("gate_on"), found, path=f"{self.path}.")
+        before = len(self._reasons)
+        own = terms_of(asked.get("agent_contract"), asked.get("gate_on"), self._reasons, path=f"{self.path}.")
         whole = self._terms.under(own) if self._outranked else own.under(self._terms)
-        if not found and whole.senseless is not None:
-            found.append(f"{self.path}.{whole.senseless}" if own.gate_on is not None else whole.senseless)
-        for text in found:
-            path, _, what = text.partition(": ")
-            self.refuse(path, what)
+        if len(self._reasons) == before and whole.senseless is not None:
+            self._reasons.append(f"{self.path}.{whole.senseless}" if own.gate_on is not None else whole.senseless)
+        self.well = self.well and len(self._reasons) == before
         return bool(whole.contract), (whole.gate_on or "execution") if whole.contract else "execution"
 
 

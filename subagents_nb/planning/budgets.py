@@ -11,11 +11,12 @@ from pydantic import BaseModel, ValidationError
 from subagents_nb.domain.agent import KNOWN_TOOLS, AgentDefinition
 from subagents_nb.domain.budgets import Amount, ToolBudget, UsageBudget
 from subagents_nb.domain.given import nearest, parse_amount, parse_whole
+from subagents_nb.domain.reasons import Reasons
 
 _SPELLINGS = {"costUsd": "cost_usd", "cost-usd": "cost_usd", "stop-running": "stop_running"}
 
 
-def plan_tool_budget(asked: Any, agent: AgentDefinition, reasons: list[str]) -> ToolBudget | None:
+def plan_tool_budget(asked: Any, agent: AgentDefinition, reasons: Reasons) -> ToolBudget | None:
     """Return the tool budget of a step: what was asked for, else the agent's. A number alone is the hard limit."""
     given = asked if asked is not None else agent.tool_budget
     if given is None or given is False:
@@ -47,7 +48,7 @@ def plan_tool_budget(asked: Any, agent: AgentDefinition, reasons: list[str]) -> 
         return None
 
 
-def plan_usage_budget(asked: Any, reasons: list[str], *, single: bool) -> UsageBudget | None:
+def plan_usage_budget(asked: Any, reasons: Reasons, *, single: bool) -> UsageBudget | None:
     """Return the usage budget of a run. A number alone is a hard amount of tokens, `$2` or `2 USD` one of money.
 
     In a run of one step nothing comes later, so that its budget holds at all, it keeps that step from going on.

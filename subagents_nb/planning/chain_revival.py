@@ -18,6 +18,7 @@ from subagents_nb.domain.plan import (
     StepPlan,
     choices_of,
 )
+from subagents_nb.domain.reasons import Reasons
 from subagents_nb.domain.records import StepResult, StepStatus
 from subagents_nb.domain.resuming import Places, is_done, taken_over
 from subagents_nb.domain.reuse import GOES_ON, lasting_notes
@@ -158,7 +159,7 @@ class _Limits:
         self._requests = requests
         self._timeout_s = timeout_s
 
-    def left(self, place: int, order: int, taken: Taken, item: PlanItem, reasons: list[str]) -> Taken:
+    def left(self, place: int, order: int, taken: Taken, item: PlanItem, reasons: Reasons) -> Taken:
         if taken.how != "goes-on":
             return taken
         step, outcome = self._planned(item, order), self._outcomes[taken.step]

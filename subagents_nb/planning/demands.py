@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from subagents_nb.domain.acceptance import EVIDENCE, Criterion, Evidence, Review, Verify
+from subagents_nb.domain.reasons import Reasons
 from subagents_nb.domain.reports import criterion_id
 from subagents_nb.domain.words import one_line, parse_duration
 
@@ -23,7 +24,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 class Demands:
     """One acceptance as it is read. A fault is noted and reading goes on, so that all are told at once."""
 
-    def __init__(self, path: str, reasons: list[str]) -> None:
+    def __init__(self, path: str, reasons: Reasons) -> None:
         self.path = path
         self._reasons = reasons
         self.well = True

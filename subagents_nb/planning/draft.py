@@ -10,6 +10,7 @@ from subagents_nb.domain.ids import is_run_name
 from subagents_nb.domain.models import UnknownModel, choose_model
 from subagents_nb.domain.placeholders import NAME
 from subagents_nb.domain.plan import Draft, LaunchRequest, Mode, PlanItem, StepPlan
+from subagents_nb.domain.reasons import OF_THE_RUN, Reasons
 from subagents_nb.domain.settings import Settings
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.planning.budgets import plan_usage_budget
@@ -28,19 +29,20 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
     Raises:
         LaunchRefused: with every reason found.
     """
-    reasons: list[str] = []
+    reasons = Reasons()
     ground = Ground(request, catalog, settings, facts)
+    whole = reasons.at(OF_THE_RUN)
     if request.name is not None and not is_run_name(request.name):
-        reasons.append(
+        whole.append(
             f"{request.name!r} can't name a run: use 1 to 80 letters, digits, spaces and _ . - and do not begin with r-"
         )
     if facts.cwd_problem:
-        reasons.append(facts.cwd_problem)
+        whole.append(facts.cwd_problem)
     children = request.max_children if request.max_children is not None else settings.max_children
     if children < 1:
-        reasons.append(f"max_children is {children}; a run needs at least 1")
+        whole.append(f"max_children is {children}; a run needs at least 1")
     spend = request.usage_budget if request.usage_budget is not None else settings.usage_budget
-    budget = plan_usage_budget(spend, reasons, single=request.flow is None)
+    budget = plan_usage_budget(spend, whole, single=request.flow is None)
     mode: Mode = "single"
     items: tuple[PlanItem, ...] = ()
     steps: tuple[StepPlan, ...] = ()

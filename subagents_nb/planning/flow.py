@@ -21,6 +21,7 @@ from subagents_nb.domain.plan import (
     StepItem,
     StepPlan,
 )
+from subagents_nb.domain.reasons import NO_EARLIER_OUTPUT, OF_THE_RUN, Reasons
 from subagents_nb.domain.schemas import validator_of
 from subagents_nb.planning.references import UNKNOWN, Names, check_key, check_template, source_problem
 from subagents_nb.planning.steps import Ground, plan_step
@@ -38,7 +39,7 @@ class PlannedFlow:
 
 
 def plan_flow(
-    flow: Chain, ground: Ground, reasons: list[str], *, limit: int, names: Names | None = None, first_index: int = 0
+    flow: Chain, ground: Ground, reasons: Reasons, *, limit: int, names: Names | None = None, first_index: int = 0
 ) -> PlannedFlow:
     """Return the plan of a chain; what is wrong with it is added to the reasons, each with the place it is at.
 
@@ -55,7 +56,7 @@ def plan_flow(
     started = len(planner.steps)
     if started > limit:
         mend = "append fewer; a later launch may allow more" if planner.appended else "allow more"
-        reasons.append(
+        reasons.at(OF_THE_RUN).append(
             f"the chain starts {started} steps, more than the {limit} a run may start; {mend}, with --max-children or "
             "max_children="
         )
@@ -66,7 +67,7 @@ def plan_flow(
 @dataclass(slots=True)
 class _Planner:
     ground: Ground
-    reasons: list[str]
+    reasons: Reasons
     names: Names
     appended: bool
     next_index: int
@@ -87,44 +88,45 @@ class _Planner:
                 return self._attached(place, asked, first)
 
     def _single(self, place: int, asked: Step, first: bool) -> PlanItem | None:
-        where = _where(place, asked)
+        found = self.reasons.at(str(place), f"step {place}" + (f" ({asked.agent})" if asked.agent else ""))
         if asked.count != 1:
-            self._refuse(where, f"count is {asked.count!r}; only the steps of a parallel group have copies")
-        step = self._step(where, asked, first)
-        self.names.add(where, asked.as_, self.reasons, schema=step.output_schema if step else asked.output_schema)
+            found.append(f"count is {asked.count!r}; only the steps of a parallel group have copies")
+        step = self._step(found, asked, first)
+        self.names.add(asked.as_, found, schema=step.output_schema if step else asked.output_schema)
         return StepItem(step=step.index) if step else None
 
     def _group(self, place: int, asked: Parallel, first: bool) -> PlanItem | None:
-        where = f"step {place} (parallel group)"
+        found = self.reasons.at(str(place), f"step {place} (parallel group)")
         if not asked.steps:
-            self._refuse(where, "the group is empty")
-        planned: list[tuple[str, Step, StepPlan]] = []
-        made: list[tuple[str, str | None, Any]] = []
-        for number, (given, copies) in enumerate(self._copies(where, asked.steps), start=1):
+            found.append("the group is empty")
+        planned: list[tuple[Reasons, StepPlan]] = []
+        made: list[tuple[Reasons, str | None, Any]] = []
+        for number, (given, copies) in enumerate(self._copies(found, asked.steps), start=1):
             one = _with_group(given, asked)
-            inner = f"step {place}.{number}" + (f" ({one.agent})" if one.agent else "")
+            number_of = f"{place}.{number}"
+            inner = self.reasons.at(number_of, f"step {number_of}" + (f" ({one.agent})" if one.agent else ""))
             folder = f"parallel-{place}/{number}-{one.agent or 'agent'}"
             step = self._step(inner, one, first, namespace=folder)
             if copies > 1 and one.as_:
-                self._refuse(inner, f"{copies} copies can't all be named {one.as_!r}")
+                inner.append(f"{copies} copies can't all be named {one.as_!r}")
             if step is not None:
-                planned.append((inner, one, step))
+                planned.append((inner, step))
             if copies == 1:
                 made.append((inner, one.as_, step.output_schema if step else one.output_schema))
         # Siblings can't see each other's outputs: the names exist from here on.
         for inner, name, schema in made:
-            self.names.add(inner, name, self.reasons, schema=schema)
-        self.names.add(where, asked.as_, self.reasons, schema=None)
+            self.names.add(name, inner, schema=schema)
+        self.names.add(asked.as_, found, schema=None)
         self._same_outputs(planned)
-        whole = self._together(where, asked, [step for _, _, step in planned])
-        steps = tuple(step.index for _, _, step in planned)
+        whole = self._together(found, asked, [step for _, step in planned])
+        steps = tuple(step.index for _, step in planned)
         if not steps:
             return None
         if whole is not None:
             self.steps = [reporting(step, whole) if step.index in steps else step for step in self.steps]
         return GroupItem(
             steps=steps,
-            concurrency=self._concurrency(where, asked.concurrency),
+            concurrency=self._concurrency(found, asked.concurrency),
             fail_fast=asked.fail_fast,
             on_failure=asked.on_failure,
             output_name=asked.as_,
@@ -133,44 +135,45 @@ class _Planner:
             **words_for_people(None, None, asked.phase),
         )
 
-    def _together(self, where: str, asked: Parallel | Expand, members: list[StepPlan]) -> Acceptance | None:
-        found: list[str] = []
-        whole = plan_together(asked, members, self.ground.terms, found)
-        self.reasons.extend(f"{where}: {reason}" for reason in found)
-        return None if found else whole
+    def _together(self, found: Reasons, asked: Parallel | Expand, members: list[StepPlan]) -> Acceptance | None:
+        own = found.at("")
+        whole = plan_together(asked, members, self.ground.terms, own)
+        return None if own else whole
 
-    def _copies(self, where: str, steps: tuple[Step, ...]) -> Iterator[tuple[Step, int]]:
+    def _copies(self, found: Reasons, steps: tuple[Step, ...]) -> Iterator[tuple[Step, int]]:
         for step in steps:
             if step.count < 1:
-                self._refuse(where, f"count is {step.count}; it is a whole number from 1")
+                found.append(f"count is {step.count}; it is a whole number from 1")
             for _ in range(min(max(step.count, 1), 1000)):
                 yield step, step.count
 
     def _fan_out(self, place: int, asked: Expand, first: bool) -> PlanItem | None:
-        where = f"step {place} (fan-out)"
+        found = self.reasons.at(str(place), f"step {place} (fan-out)")
         source, each = asked.from_, asked.each
         if first:
-            self._refuse(where, "a chain can't begin with a fan-out: there is no earlier output to expand")
+            found.append(
+                "a chain can't begin with a fan-out: there is no earlier output to expand", code=NO_EARLIER_OUTPUT
+            )
         else:
             problem = source_problem(source.output, source.path, self.names)
             if problem:
-                self._refuse(where, problem)
+                found.append(problem)
         most = asked.max_items if asked.max_items is not None else self.ground.settings.max_items
         if most is None:
-            self._refuse(where, "max_items is missing: say how many items it may expand to at most")
+            found.append("max_items is missing: say how many items it may expand to at most")
         elif most < 0:
-            self._refuse(where, f"max_items is {most}; it is a whole number from 0")
+            found.append(f"max_items is {most}; it is a whole number from 0")
         for problem in check_key(asked.item, asked.key):
-            self._refuse(where, problem)
+            found.append(problem)
         for name, given in (("as", each.as_), ("worktree", each.worktree), ("count", each.count != 1 or None)):
             if given is not None:
-                self._refuse(where, f"{name} is for the fan-out itself, not for the step it repeats")
+                found.append(f"{name} is for the fan-out itself, not for the step it repeats")
         if asked.collect_schema is not None and (problem := _collect_problem(asked.collect_schema)):
-            self._refuse(where, problem)
+            found.append(problem)
         each = _with_group(each, asked)
-        template = self._step(where, each, first=False, item=asked.item, template=True)
-        self.names.add(where, asked.as_, self.reasons, schema=COLLECTED)
-        whole = self._together(where, asked, [] if template is None else [template])
+        template = self._step(found, each, first=False, item=asked.item, template=True)
+        self.names.add(asked.as_, found, schema=COLLECTED)
+        whole = self._together(found, asked, [] if template is None else [template])
         if template is None or most is None or most < 0:
             return None
         if whole is not None:
@@ -183,7 +186,7 @@ class _Planner:
             key=asked.key,
             max_items=most,
             on_empty=asked.on_empty,
-            concurrency=self._concurrency(where, asked.concurrency),
+            concurrency=self._concurrency(found, asked.concurrency),
             fail_fast=asked.fail_fast,
             on_failure=asked.on_failure,
             output_name=asked.as_,
@@ -194,22 +197,22 @@ class _Planner:
         )
 
     def _attached(self, place: int, asked: Attached, first: bool) -> PlanItem | None:
-        where = f"step {place} (attached run)"
+        found = self.reasons.at(str(place), f"step {place} (attached run)")
         if not first:
-            self._refuse(where, "only the beginning of a chain can be another run")
+            found.append("only the beginning of a chain can be another run")
         facts = self.ground.facts
         if facts.attached_problem is not None or not is_run_id(asked.run):
-            self._refuse(where, facts.attached_problem or f"there is no run {asked.run!r} to attach to")
+            found.append(facts.attached_problem or f"there is no run {asked.run!r} to attach to")
             # What refers to it has no fault of its own.
-            self.names.add(where, asked.as_, self.reasons, schema=UNKNOWN)
+            self.names.add(asked.as_, found, schema=UNKNOWN)
             return None
         self.names.attached = facts.attached_outputs
-        self.names.add(where, asked.as_, self.reasons, schema=facts.attached_schema)
+        self.names.add(asked.as_, found, schema=facts.attached_schema)
         return AttachedItem(attached_run=asked.run, step=asked.step, output_name=asked.as_, title=asked.label or "")
 
     def _step(
         self,
-        where: str,
+        around: Reasons,
         asked: Step,
         first: bool,
         *,
@@ -217,7 +220,7 @@ class _Planner:
         item: str | None = None,
         template: bool = False,
     ) -> StepPlan | None:
-        found: list[str] = []
+        found = around.at("")
         task = asked.task
         if task is None:
             task = "{previous}" if not first else "{task}" if self.task else None
@@ -227,12 +230,11 @@ class _Planner:
         found.extend(check_template(task, self.names, first=first, item=item, has_task=bool(self.task) or not first))
         step = plan_step(
             asked.model_copy(update={"task": task}),
-            self.ground.at(where),
+            self.ground.at(around.place, around.lead),
             found,
             index=-1 if template else self.next_index,
             namespace=namespace,
         )
-        self.reasons.extend(f"{where}: {reason}" for reason in found)
         if step is None or found:
             return None
         timeout = step.timeout_s or min(CHILD_TIMEOUT_S, self.ground.settings.timeout_s)
@@ -242,32 +244,26 @@ class _Planner:
             self.next_index += 1
         return step
 
-    def _concurrency(self, where: str, asked: int | None) -> int:
+    def _concurrency(self, found: Reasons, asked: int | None) -> int:
         given = self.ground.settings.group_concurrency if asked is None else asked
         if not 1 <= given <= MAX_CONCURRENCY:
-            self._refuse(where, f"concurrency is {given}; it is a whole number from 1 to {MAX_CONCURRENCY}")
+            found.append(f"concurrency is {given}; it is a whole number from 1 to {MAX_CONCURRENCY}")
             return 1
         return given
 
-    def _same_outputs(self, planned: list[tuple[str, Step, StepPlan]]) -> None:
-        seen: dict[str, str] = {}
-        for where, _, step in planned:
+    def _same_outputs(self, planned: list[tuple[Reasons, StepPlan]]) -> None:
+        seen: dict[str, Reasons] = {}
+        for found, step in planned:
             if step.output is None or step.worktree is not None:
                 continue
-            other = seen.setdefault(step.output.path, where)
-            if other != where:
-                self.reasons.append(f"{other} and {where} would both write {step.output.path!r}; give each its own")
-
-    def _refuse(self, where: str, reason: str) -> None:
-        self.reasons.append(f"{where}: {reason}")
+            other = seen.setdefault(step.output.path, found)
+            if other is not found:
+                both = f"{other.lead} and {found.lead}"
+                self.reasons.at(other.place).append(f"{both} would both write {step.output.path!r}; give each its own")
 
 
 # What a fan-out collects, one entry an item, in the order of the items.
 COLLECTED: dict[str, Any] = {"type": "array", "items": {"type": "object"}}
-
-
-def _where(place: int, asked: Step) -> str:
-    return f"step {place}" + (f" ({asked.agent})" if asked.agent else "")
 
 
 def _with_group(step: Step, group: Parallel | Expand) -> Step:

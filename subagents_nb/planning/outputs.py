@@ -8,6 +8,7 @@ from subagents_nb.domain.agent import READ_TOOLS, WRITE_TOOLS, AgentDefinition
 from subagents_nb.domain.flow import Step
 from subagents_nb.domain.guarded import is_protected, is_secret
 from subagents_nb.domain.plan import OutputPlan
+from subagents_nb.domain.reasons import Reasons
 from subagents_nb.planning.facts import Facts
 
 MAX_NAME_BYTES = 255
@@ -17,7 +18,7 @@ _READERS = (*READ_TOOLS, "bash")
 
 
 def plan_output(
-    asked: Step, agent: AgentDefinition, facts: Facts, reasons: list[str], *, namespace: str | None = None
+    asked: Step, agent: AgentDefinition, facts: Facts, reasons: Reasons, *, namespace: str | None = None
 ) -> OutputPlan | None:
     """Return the output file of a step, or None after adding what is wrong with it to the reasons.
 
@@ -56,7 +57,7 @@ def plan_output(
     return OutputPlan(path=path, mode=mode, explicit=explicit)
 
 
-def plan_reads(asked: Step, agent: AgentDefinition, facts: Facts, reasons: list[str]) -> tuple[str, ...]:
+def plan_reads(asked: Step, agent: AgentDefinition, facts: Facts, reasons: Reasons) -> tuple[str, ...]:
     """Return the files a step is told to read first, each once; what is wrong with them is added to the reasons."""
     explicit = asked.reads is not None
     given = asked.reads if asked.reads is not None else agent.reads
@@ -81,7 +82,7 @@ def plan_reads(asked: Step, agent: AgentDefinition, facts: Facts, reasons: list[
     return tuple(found)
 
 
-def plan_progress(asked: Step, agent: AgentDefinition, reasons: list[str]) -> bool:
+def plan_progress(asked: Step, agent: AgentDefinition, reasons: Reasons) -> bool:
     """Say whether the step keeps a progress file. An agent that can't write keeps none; to ask it to is refused."""
     can = bool(set(WRITE_TOOLS).intersection(agent.effective_tools))
     if asked.progress and not can:
@@ -98,7 +99,7 @@ def _is_of_the_store(path: str, facts: Facts) -> bool:
     return store is not None and (store == "." or f"{path}/".casefold().startswith(f"{store}/".casefold()))
 
 
-def _inside(given: str, what: str, cwd: str, reasons: list[str]) -> str | None:
+def _inside(given: str, what: str, cwd: str, reasons: Reasons) -> str | None:
     """Return a path relative to the run's directory, in its shortest form; None after adding what is wrong with it."""
     problem = _problem(given)
     if problem is None:

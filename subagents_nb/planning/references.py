@@ -10,6 +10,7 @@ from typing import Any
 
 from subagents_nb.domain.placeholders import NAME, RESERVED, near_misses, placeholders
 from subagents_nb.domain.pointer import PointerError, parse_pointer
+from subagents_nb.domain.reasons import NO_EARLIER_OUTPUT, Reason, Reasons
 
 _WORD = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)(?:\.[A-Za-z0-9_.-]+)?\}")
 UNKNOWN: dict[str, Any] = {}  # a schema that says nothing
@@ -36,14 +37,14 @@ class Names:
         """Return all names so far."""
         return sorted({*self.schemas, *self.attached})
 
-    def add(self, where: str, name: str | None, reasons: list[str], *, schema: Mapping[str, Any] | None) -> None:
+    def add(self, name: str | None, reasons: Reasons, *, schema: Mapping[str, Any] | None) -> None:
         """Take a new name in, or say why it can't be one."""
         if name is None:
             return
         if not NAME.match(name):
-            reasons.append(f"{where}: {name!r} can't name an output: use letters, digits and _, not a digit first")
+            reasons.append(f"{name!r} can't name an output: use letters, digits and _, not a digit first")
         elif name in self.schemas or name in self.used:
-            reasons.append(f"{where}: there is an output {name!r} already; names are unique in a chain")
+            reasons.append(f"there is an output {name!r} already; names are unique in a chain")
         else:
             self.schemas[name] = None if schema is None else dict(schema)
 
@@ -56,7 +57,7 @@ def check_template(task: str, names: Names, *, first: bool, item: str | None, ha
         if token.word == "previous" and first:
             yield "{previous} stands for the step before, and there is none"
         elif token.word == "outputs" and not names.find(token.path[0])[0]:
-            yield f"{token} names no earlier output{_nearest(token.path[0], names)}"
+            yield Reason(f"{token} names no earlier output{_nearest(token.path[0], names)}", code=NO_EARLIER_OUTPUT)
         elif token.word == "task" and token.word != item and not has_task and task.strip() == "{task}":
             yield "{task} stands for the task of the chain, and it has none"
     if item is not None:
@@ -70,7 +71,7 @@ def source_problem(name: str, path: str, names: Names) -> str | None:
     """Return why a fan-out can't expand an output at a path, or None."""
     found, schema = names.find(name)
     if not found:
-        return f"there is no earlier output {name!r} to expand{_nearest(name, names)}"
+        return Reason(f"there is no earlier output {name!r} to expand{_nearest(name, names)}", code=NO_EARLIER_OUTPUT)
     if schema is None:
         return f"the output {name!r} is text; give its step a schema, so that there is an array to expand"
     try:

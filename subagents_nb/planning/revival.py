@@ -12,6 +12,7 @@ from subagents_nb.domain.control import Retune, in_force
 from subagents_nb.domain.given import Time, Whole
 from subagents_nb.domain.ids import is_run_name
 from subagents_nb.domain.plan import Draft, LaunchPlan, Origin, Resumes, RunPlan, StepPlan, everything, label_of
+from subagents_nb.domain.reasons import Reasons
 from subagents_nb.domain.reuse import lasting_notes
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import RunState
@@ -88,9 +89,9 @@ def gone_on(revival: Revival, plan: LaunchPlan, **changed: Any) -> Draft:
     return Draft(**{**plan.body(), **own, **changed})
 
 
-def refusals(revival: Revival, plan: LaunchPlan, snapshot: Snapshot, facts: Facts) -> list[str]:
+def refusals(revival: Revival, plan: LaunchPlan, snapshot: Snapshot, facts: Facts) -> Reasons:
     """Return why a run can't be gone on from at all, and what is wrong with what was asked for."""
-    reasons: list[str] = []
+    reasons = Reasons()
     if snapshot.state is not None and snapshot.state.live:
         reasons.append(f"{plan.name} is still {snapshot.state}; steer it instead: run.steer(text)")
     if snapshot.state is RunState.STOPPED:
@@ -113,7 +114,7 @@ def time_left(
     plan: LaunchPlan,
     snapshot: Snapshot,
     retuned: Retune,
-    reasons: list[str],
+    reasons: Reasons,
     *,
     alone: float | None = None,
 ) -> float | None:
@@ -135,7 +136,7 @@ def time_left(
 
 
 def _requests_left(
-    revival: Revival, plan: LaunchPlan, step: StepPlan, snapshot: Snapshot, retuned: Retune, reasons: list[str]
+    revival: Revival, plan: LaunchPlan, step: StepPlan, snapshot: Snapshot, retuned: Retune, reasons: Reasons
 ) -> int:
     if revival.max_requests is not None and revival.max_requests < 1:
         reasons.append(f"max_requests is {revival.max_requests}; a step needs at least 1")
@@ -148,7 +149,7 @@ def _requests_left(
 
 
 def budget_left(
-    revival: Revival, plan: LaunchPlan, snapshot: Snapshot, retuned: Retune, reasons: list[str], *, single: bool
+    revival: Revival, plan: LaunchPlan, snapshot: Snapshot, retuned: Retune, reasons: Reasons, *, single: bool
 ) -> UsageBudget | None:
     """Return what is left of a run's usage budget; `single` says that one step goes on by itself."""
     if revival.usage_budget is not None:

@@ -11,6 +11,7 @@ from subagents_nb.domain.flow import Step
 from subagents_nb.domain.goingon import SessionPlan
 from subagents_nb.domain.models import ModelChoice, UnknownModel, choose_model, extra_for
 from subagents_nb.domain.plan import LaunchRequest, StepPlan, label_of
+from subagents_nb.domain.reasons import Reason, Reasons
 from subagents_nb.domain.settings import Settings
 from subagents_nb.domain.words import parse_duration
 from subagents_nb.planning.acceptance import plan_acceptance
@@ -36,7 +37,7 @@ _ANY_AGENT = AgentDefinition(name="?", description="", tools=KNOWN_TOOLS)
 class Ground:
     """What the steps of one launch are planned on; notes gather here, each once, and what keeps a run from beginning.
 
-    `where` is the place in the launch that is planned just now, for what is said of it.
+    `place` and `where` are what is planned just now, as `Reason` has it and in words, for what is said of it.
     """
 
     request: LaunchRequest
@@ -44,13 +45,14 @@ class Ground:
     settings: Settings
     facts: Facts
     notes: dict[str, None] = field(default_factory=dict)
-    start_problems: dict[str, None] = field(default_factory=dict)
+    start_problems: dict[Reason, None] = field(default_factory=dict)
+    place: str = ""
     where: str = ""
 
     @property
     def terms(self) -> Terms:
         """Return what a rejection means where no step says so; faults in it are told once, with the launch."""
-        return terms_of(self.request.agent_contract, self.request.gate_on, [])
+        return terms_of(self.request.agent_contract, self.request.gate_on, Reasons())
 
     def note(self, text: str) -> None:
         """Add a quiet remark."""
@@ -58,15 +60,15 @@ class Ground:
 
     def start_problem(self, text: str) -> None:
         """Add why the run can't begin here and now, although it could be planned."""
-        self.start_problems[f"{self.where}{text}"] = None
+        self.start_problems[Reason(text, lead=self.where, place=self.place)] = None
 
-    def at(self, where: str) -> Self:
+    def at(self, place: str, where: str) -> Self:
         """Return the same ground for a place in the launch."""
-        return replace(self, where=f"{self.where}{where}: ")
+        return replace(self, place=place or self.place, where=": ".join(filter(None, (self.where, where))))
 
 
 def plan_step(
-    asked: Step, ground: Ground, reasons: list[str], *, index: int = 0, namespace: str | None = None
+    asked: Step, ground: Ground, reasons: Reasons, *, index: int = 0, namespace: str | None = None
 ) -> StepPlan | None:
     """Return a step resolved, or None after adding what is wrong with it to the reasons.
 
@@ -88,7 +90,9 @@ def plan_step(
     bound = plan_max_output(asked.max_output, reasons)
     if asked.max_output is None:  # what is wrong with that of the launch is told once, with the launch
         wider = request.max_output is not None
-        bound = plan_max_output(request.max_output, []) if wider else plan_max_output(settings.max_output, reasons)
+        bound = (
+            plan_max_output(request.max_output, Reasons()) if wider else plan_max_output(settings.max_output, reasons)
+        )
     temperature = _temperature(asked.temperature if asked.temperature is not None else request.temperature, reasons)
     requests = asked.max_requests if asked.max_requests is not None else request.max_requests
     if requests is not None and requests < 1:
@@ -165,7 +169,7 @@ def _with_defaults(agent: AgentDefinition, asked: Step, settings: Settings) -> A
     return agent.model_copy(update=given) if given else agent
 
 
-def _folder(asked: str | None, facts: Facts, reasons: list[str]) -> str | None:
+def _folder(asked: str | None, facts: Facts, reasons: Reasons) -> str | None:
     if asked is None:
         return None
     found = facts.folders.get(asked) or FolderFact(problem=f"there is no folder {asked!r}")
@@ -174,7 +178,7 @@ def _folder(asked: str | None, facts: Facts, reasons: list[str]) -> str | None:
     return found.path or None
 
 
-def _session(asked: str | None, facts: Facts, reasons: list[str]) -> SessionPlan | None:
+def _session(asked: str | None, facts: Facts, reasons: Reasons) -> SessionPlan | None:
     if asked is None:
         return None
     found = facts.sessions.get(asked) or SessionFact(problem="there is no such run")
@@ -184,16 +188,14 @@ def _session(asked: str | None, facts: Facts, reasons: list[str]) -> SessionPlan
     return SessionPlan(run_id=found.run_id, step=found.step, sha256=found.sha256)
 
 
-def _reviewer(agent: str, ground: Ground, reasons: list[str]) -> StepPlan | None:
+def _reviewer(agent: str, ground: Ground, reasons: Reasons) -> StepPlan | None:
     # Its task is written by the runner, when there is something to review.
-    found: list[str] = []
     where = "acceptance.review.agent"
-    planned = plan_step(Step(agent=agent, task="{review}", acceptance=False, output=False), ground.at(where), found)
-    reasons.extend(f"{where}: {reason}" for reason in found)
-    return planned
+    asked = Step(agent=agent, task="{review}", acceptance=False, output=False)
+    return plan_step(asked, ground.at("", where), reasons.at("", where))
 
 
-def check_task(task: str, reasons: list[str]) -> None:
+def check_task(task: str, reasons: Reasons) -> None:
     """Add what is wrong with a task to the reasons."""
     if not task.strip():
         reasons.append("the task is empty; write what is to be done")
@@ -206,7 +208,7 @@ def check_task(task: str, reasons: list[str]) -> None:
         )
 
 
-def _agent(name: str, catalog: AgentCatalog, reasons: list[str]) -> AgentDefinition | None:
+def _agent(name: str, catalog: AgentCatalog, reasons: Reasons) -> AgentDefinition | None:
     try:
         return resolve(name, catalog)
     except (UnknownAgent, AmbiguousAgent, BrokenAgent) as error:
@@ -215,7 +217,7 @@ def _agent(name: str, catalog: AgentCatalog, reasons: list[str]) -> AgentDefinit
 
 
 def _thinking(
-    asked: str | None, agent: AgentDefinition | None, settings: Settings, reasons: list[str]
+    asked: str | None, agent: AgentDefinition | None, settings: Settings, reasons: Reasons
 ) -> Thinking | None:
     if asked is None:
         return agent.thinking if agent and agent.thinking else settings.default_thinking
@@ -226,7 +228,7 @@ def _thinking(
     return None
 
 
-def _temperature(asked: float | None, reasons: list[str]) -> float | None:
+def _temperature(asked: float | None, reasons: Reasons) -> float | None:
     if asked is not None and not 0 <= asked <= _HOTTEST:
         reasons.append(f"the temperature is {asked:g}; models take 0 to {_HOTTEST:g}")
     return asked
@@ -238,7 +240,7 @@ def _model(
     agent: AgentDefinition | None,
     ground: Ground,
     thinking: Thinking | None,
-    reasons: list[str],
+    reasons: Reasons,
 ) -> ModelChoice | None:
     facts = ground.facts
     try:
@@ -288,7 +290,7 @@ def _named(choice: ModelChoice, facts: Facts) -> str:
     return next((name for name in choice.key_env if name in facts.environ_names), "a key")
 
 
-def asked_time(asked: float | str | None, reasons: list[str]) -> float | None:
+def asked_time(asked: float | str | None, reasons: Reasons) -> float | None:
     if asked is None:
         return None
     try:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from subagents_nb.domain.base import Value
 from subagents_nb.domain.bounds import MAX_OUTPUT_CHARS, OutputBound
 from subagents_nb.domain.given import parse_amount
+from subagents_nb.domain.reasons import Reasons
 from subagents_nb.domain.words import one_line
 
 GateOn = Literal["execution", "acceptance"]
@@ -41,7 +42,7 @@ class Terms(Value):
 NO_TERMS = Terms()
 
 
-def terms_of(contract: Any, gate_on: Any, reasons: list[str], *, path: str = "") -> Terms:
+def terms_of(contract: Any, gate_on: Any, reasons: Reasons, *, path: str = "") -> Terms:
     """Read both; what is wrong with them is added to the reasons."""
     held: bool | None = None if contract is None else contract is not False
     if held and not (
@@ -54,7 +55,7 @@ def terms_of(contract: Any, gate_on: Any, reasons: list[str], *, path: str = "")
     return Terms(contract=held, gate_on=gate_on)
 
 
-def plan_max_output(asked: Any, reasons: list[str]) -> OutputBound | None:
+def plan_max_output(asked: Any, reasons: Reasons) -> OutputBound | None:
     """Return how much of an answer is given on; None: as much as a result holds."""
     if asked is None or isinstance(asked, OutputBound):
         return asked

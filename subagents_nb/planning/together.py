@@ -8,6 +8,7 @@ from subagents_nb.domain.acceptance import Acceptance
 from subagents_nb.domain.agent import AgentDefinition
 from subagents_nb.domain.flow import Expand, Parallel, Step
 from subagents_nb.domain.plan import StepPlan
+from subagents_nb.domain.reasons import Reasons
 from subagents_nb.planning.acceptance import plan_acceptance
 from subagents_nb.planning.terms import Terms, terms_of
 
@@ -16,7 +17,7 @@ _ANY_OBJECT = {"type": "object"}
 
 
 def plan_together(
-    asked: Parallel | Expand, members: Sequence[StepPlan], terms: Terms, reasons: list[str]
+    asked: Parallel | Expand, members: Sequence[StepPlan], terms: Terms, reasons: Reasons
 ) -> Acceptance | None:
     """Return what all members together must show, or None; what is wrong with it is added to the reasons."""
     terms = terms_of(asked.agent_contract, asked.gate_on, reasons).under(terms)

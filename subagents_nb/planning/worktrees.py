@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
+from subagents_nb.domain.reasons import Reasons
 from subagents_nb.domain.words import one_line, parse_duration
 from subagents_nb.domain.worktree import (
     DEFAULT_HOOK_TIMEOUT_S,
@@ -36,7 +37,7 @@ def _own(key: str) -> str:
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in key).replace("-", "_")
 
 
-def plan_worktree(asked: Any, facts: Facts, reasons: list[str]) -> WorktreePlan | None:
+def plan_worktree(asked: Any, facts: Facts, reasons: Reasons) -> WorktreePlan | None:
     """Return the worktree of a step, or None after adding what speaks against it to the reasons, if it asks for one."""
     given = asked_of(asked)
     if given is None:
@@ -83,7 +84,7 @@ def plan_worktree(asked: Any, facts: Facts, reasons: list[str]) -> WorktreePlan 
     )
 
 
-def _text(given: Mapping[str, Any], key: str, reasons: list[str]) -> str | None:
+def _text(given: Mapping[str, Any], key: str, reasons: Reasons) -> str | None:
     value = given.get(key)
     if value is None or (isinstance(value, str) and value.strip() and value.isprintable()):
         return value
@@ -91,7 +92,7 @@ def _text(given: Mapping[str, Any], key: str, reasons: list[str]) -> str | None:
     return None
 
 
-def _hook_timeout(asked: Any, reasons: list[str]) -> float:
+def _hook_timeout(asked: Any, reasons: Reasons) -> float:
     if asked is None:
         return DEFAULT_HOOK_TIMEOUT_S
     try:
@@ -114,7 +115,7 @@ def _dirty(git: GitFacts) -> str:
     )
 
 
-def _commit(base_ref: str, git: GitFacts, reasons: list[str]) -> str | None:
+def _commit(base_ref: str, git: GitFacts, reasons: Reasons) -> str | None:
     if (problem := ref_problem(base_ref)) is not None:
         reasons.append(f"worktree: base_ref {problem}")
         return None
@@ -127,7 +128,7 @@ def _commit(base_ref: str, git: GitFacts, reasons: list[str]) -> str | None:
     return None
 
 
-def _hook(asked: str | None, git: GitFacts, reasons: list[str]) -> str | None:
+def _hook(asked: str | None, git: GitFacts, reasons: Reasons) -> str | None:
     if asked is None:
         return None
     place = git.hooks.get(asked, _NOT_LOOKED_UP)
@@ -137,7 +138,7 @@ def _hook(asked: str | None, git: GitFacts, reasons: list[str]) -> str | None:
     return place.path
 
 
-def _root(asked: str | None, git: GitFacts, reasons: list[str]) -> str | None:
+def _root(asked: str | None, git: GitFacts, reasons: Reasons) -> str | None:
     place = git.roots.get(asked or "", _NOT_LOOKED_UP)
     if asked is not None and place.problem is not None:
         reasons.append(f"worktree: root {asked!r} {place.problem}")

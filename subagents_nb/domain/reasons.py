@@ -1,0 +1,66 @@
+"""Why something is refused, as a value: nobody reads the sentence to learn what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Self
+
+OF_THE_RUN: Final = "run"  # the place of what is said of the whole run, even where it has one step alone
+NO_EARLIER_OUTPUT: Final = "no-earlier-output"
+
+
+class Reason(str):
+    """A sentence for people that knows what it is about.
+
+    It is a text, so whoever only shows reasons needs to know nothing else: `RequestError.reasons` stays a tuple of
+    texts. `place` is an item or step of a chain as planning counts them ("2", "2.1"), `field` what was given there,
+    `code` what kind of fault it is, where somebody asks; `text` is the sentence without the words in front that say
+    where.
+    """
+
+    __slots__ = ("code", "field", "place", "text")
+    place: str
+    field: str
+    code: str
+    text: str
+
+    def __new__(cls, text: str, *, lead: str = "", place: str = "", field: str = "", code: str = "") -> Self:
+        """Make a reason; `lead` are the words in front, a colon away from the text."""
+        made = super().__new__(cls, f"{lead}: {text}" if lead else text)
+        before = text if isinstance(text, cls) else None
+        for name, value in (("place", place), ("field", field), ("code", code)):
+            object.__setattr__(made, name, value or getattr(before, name, ""))
+        object.__setattr__(made, "text", before.text if before is not None else text)
+        return made
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a reason is a value: {name} can't be set")
+
+
+def place_of(reason: str) -> str:
+    """Return the place of a reason; nothing if it is a plain text, which knows none."""
+    return reason.place if isinstance(reason, Reason) else ""
+
+
+class Reasons(list[Reason]):
+    """The reasons found so far. What is found `at` a place is told to those around it too, with the place."""
+
+    def __init__(self, around: Reasons | None = None, place: str = "", lead: str = "") -> None:
+        super().__init__()
+        self._around, self.place, self.lead = around, place, lead
+
+    def at(self, place: str, lead: str = "") -> Reasons:
+        """Return an empty list for a place; `lead` says the place to people."""
+        return Reasons(self, place or self.place, lead)
+
+    def append(self, text: str, *, field: str = "", code: str = "") -> None:
+        """Add one."""
+        found = Reason(text, place=getattr(text, "place", "") or self.place, field=field, code=code)
+        super().append(found)
+        if self._around is not None:
+            self._around.append(Reason(found, lead=self.lead))
+
+    def extend(self, texts: Iterable[str]) -> None:
+        """Add some."""
+        for text in texts:
+            self.append(text)
