@@ -8,6 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from subagents_nb.domain.flow import Chain
+from subagents_nb.domain.reasons import Reason, place_of
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.launching import chain, expand, parallel, preflight, step
 from subagents_nb.notebook.chain_cell import parse
@@ -243,6 +244,39 @@ def test_faults_of_the_yaml_and_of_planning_are_told_at_once(store_home: StoreHo
         ("line 11", "task is text, not 4; put"),
         ("line 12", "schema"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("body", "asked"),
+    [
+        (
+            "- scout: a\n- parallel:\n  - scout: b\n    output: ../x\n  - {agent: scout, task: c, output: y}\n"
+            "  - {agent: worker, task: d, output: y}\n- nobody: '{outputs.none}'\n",
+            {"name": "r-x", "max_children": 2},
+        ),
+        ("- nobody: c\n  timeout: 0\n", {"name": "r-x", "usage_budget": "many", "max_children": 0}),
+        ("- agent: scout\n  tsak: b\n  task: 4\n- parallel: 3\n- scout: '{outputs.x}'\n  output: ../o\n", {}),
+        ("- expand: {from: x}\n  each: {agent: scout}\n- 3\n", {"name": "r-x"}),
+    ],
+)
+def test_a_reworded_reason_is_told_with_the_same_line(body: str, asked: Any, store_home: StoreHome) -> None:
+    del store_home
+    parsed = parse(body, {}, lenient=True)
+    reasons = preflight(parsed.chain, model="scripted:echo", **asked).reasons
+    french = {reason: f"le motif nº {number}" for number, reason in enumerate(reasons)}
+
+    def translated(reason: str) -> Reason:
+        return Reason(french[reason], place=place_of(reason), code=getattr(reason, "code", ""))
+
+    expected = [one.partition(": ") if one.startswith("line ") else ("", "", one) for one in parsed.located(reasons)]
+    assert any(line for line, _, _ in expected)
+    assert parsed.located(map(translated, reasons)) == [
+        f"{line}{colon}{french.get(text, text)}" for line, colon, text in expected
+    ]
+
+
+def test_a_fault_of_an_option_is_told_at_its_key_though_its_value_reads_like_a_place() -> None:
+    assert faults("- agent: scout\n  task: a\n  count: 'step 3: x: many'\n")[0].startswith("line 4: count: ")
 
 
 def test_the_example_of_the_help_is_a_chain_that_can_be_launched(store_home: StoreHome) -> None:
