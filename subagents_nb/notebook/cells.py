@@ -1,95 +1,136 @@
-"""What every magic does with its cell: read the line, find the run that it names, keep the text apart."""
+"""What every magic does with its cell: read the line, keep the text apart, call the verb, say what is wrong."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from IPython.core.error import UsageError
-from IPython.core.magic import Magics, magics_class
 
 from subagents_nb.errors import LaunchRefused, RequestError
-from subagents_nb.notebook.options import FOREVER, HelpShown, MagicParser, MagicRefused, split_text
-from subagents_nb.notebook.parsers import PARSERS
+from subagents_nb.notebook.options import HelpShown, MagicParser, MagicRefused, split_text
+from subagents_nb.notebook.parsers import magic_parser
+from subagents_nb.notebook.verbs.call import Call
+from subagents_nb.notebook.verbs.verb import FOREVER, Verb
 
-ASKED_BY = "a cell"
+if TYPE_CHECKING:
+    from subagents_nb.launching import Run
+    from subagents_nb.notebook.chain_cell import Parsed
+    from subagents_nb.notebook.magics import SubagentMagics
+
 T = TypeVar("T")
 
 
-@magics_class
-class CellMagics(Magics):
-    """A group of magics, and what they share."""
+def carry_out(verb: Verb, magics: SubagentMagics, line: str, cell: str | None) -> Any:
+    """Carry out a verb as a magic, and return what the cell shows.
 
-    def _run(self, named: str) -> Any:
-        """Return the run that a word means: a variable of the user's that holds one, else an id or name."""
-        from subagents_nb import launching
+    Raises:
+        UsageError: the line can't be understood, or there is no text.
+        SubagentsError: as the verb does.
+    """
+    if cell is None and verb.text:
+        line, cell = split_text(line)
+    parser, faults = magic_parser(verb), Faults()
+    try:
+        options = parser.read(line, faults.note if verb.launches else None)
+    except HelpShown:
+        return None
+    if cell is None and verb.without_body:
+        parser.error(verb.without_body)
+    call = CellCall(options, cell or "", magics, parser, faults)
+    if wrong := parser.read_values(options):
+        if verb.runs == "one":
+            faults.tried(lambda: call.run)  # that there is no such run may be the reason: it is told as well
+        parser.error("; ".join([*wrong, *faults.reasons]))
+    call.how_long = faults.tried(call.check) if verb.launches else call.check()
+    done = verb.call(call)
+    return done if verb.in_cell is None else verb.in_cell(call, done)
 
-        held = self._variables().get(named)
-        return held if isinstance(held, launching.Run) else launching.attach(named)
 
-    def _meant(self, word: str) -> Any:
-        """Return what a word means: a variable with a run, several, a sweep or a comparison, else an id or name."""
-        from subagents_nb import launching
-        from subagents_nb.experiments import Comparison, Sweep
+class CellCall(Call):
+    """A use of a verb in a cell."""
 
-        held = self._variables().get(word)
-        kinds = (launching.Run, launching.Runs, Sweep, Comparison)
-        several = isinstance(held, list | tuple) and held and all(isinstance(one, kinds) for one in held)
-        return held if several or isinstance(held, kinds) else launching.attach(word)
+    asked_by = "a cell"
+    effect_s = 5.0
 
-    def _all_meant(self, words: Iterable[str]) -> list[Any]:
-        """Return what each word means.
+    def __init__(
+        self, options: argparse.Namespace, text: str, magics: SubagentMagics, parser: MagicParser, faults: Faults
+    ) -> None:
+        # The user's variables themselves: what is put in is bound.
+        super().__init__(options, text, magics.shell.user_ns if magics.shell is not None else {})
+        self.magics = magics
+        self.parser = parser
+        self.faults = faults  # of a launch, which tells all of them at once
+        self.how_long: str | float | None = None  # what is waited for the end of a new run
 
-        Raises:
-            RequestError: some mean nothing, or too much; all of them are told.
-        """
-        found, faults = [], []
-        for word in words:
-            try:
-                found.append(self._meant(word))
-            except RequestError as error:
-                faults.append(error)
-        if len(faults) > 1:
-            raise RequestError("\n".join(map(str, faults)))
-        if faults:
-            raise faults[0]
-        return found
+    def check(self) -> str | float | None:
+        """Check what only matters once a run has begun, and return how long to wait for it."""
+        from subagents_nb.notebook.namespace import check_bindable
 
-    def _variables(self) -> dict[str, Any]:
-        """Return the user's variables themselves: what is put in is bound."""
-        shell: Any = self.shell
-        return shell.user_ns  # type: ignore[no-any-return]
+        if getattr(self.options, "bind", None) is not None:
+            check_bindable(self.options.bind, self.variables, force=self.options.force)
+        return patience(self.parser, self.options.wait or self.magics.wait or None) if "wait" in self.options else None
 
-    def _filler(self, wanted: bool | None) -> Callable[[str], str] | None:
+    @property
+    def origin(self) -> Any:
+        """Where a launch is asked for."""
+        return origin(self.magics.shell)
+
+    @property
+    def typed_run(self) -> Run:
+        """The run with the user's types that it was launched with, where those of that name still have that schema."""
+        from subagents_nb.notebook.namespace import typed
+
+        return typed(self.run, self.variables)
+
+    def refuse(self, why: str) -> NoReturn:
+        """Refuse what the flags say together."""
+        self.parser.error(why)
+
+    def read_chain(self, *, lenient: bool = False) -> Parsed:
+        """Read the body as a chain; what an item leaves open is as at a launch."""
+        from subagents_nb.notebook.chain_cell import parse
+
+        agent = self.magics.default_agent or None
+        return parse(self.text, self.variables, agent=agent, fill=self.filler(), lenient=lenient)
+
+    def filler(self) -> Callable[[str], str] | None:
         """Return what fills the templates of a body in, or None if nobody asked for it."""
-        if not (wanted if wanted is not None else getattr(self, "template", False)):
+        wanted = self.options.template
+        if not (wanted if wanted is not None else self.magics.template):
             return None
         from subagents_nb.notebook.namespace import fill_template
 
-        variables = self._variables()
-        return lambda text: fill_template(text, variables)
+        return lambda text: fill_template(text, self.variables)
 
-    @staticmethod
-    def _read(magic: str, line: str, faults: Faults | None = None) -> Any:
-        """Read the line of a magic; None if help was asked for. What is wrong with it is noted, where it can be."""
-        try:
-            return PARSERS[magic]().read(line, None if faults is None else faults.note)
-        except HelpShown:
-            return None
+    def launch(self) -> Any:
+        """Launch one agent."""
+        return self.magics.launch(self)
 
-    def _read_text(self, magic: str, line: str, cell: str | None) -> tuple[Any, str]:
-        """Read the line of a magic that takes a text, from the cell's body or from behind ` -- `.
+    def launch_chain(self) -> Any:
+        """Launch the chain of the body."""
+        return self.magics.launch_chain(self)
 
-        Raises:
-            UsageError: the line can't be understood, or there is no text.
-        """
-        if cell is None:
-            line, cell = split_text(line)
-        options = self._read(magic, line)
-        if options is not None and cell is None:
-            name = magic.removeprefix("%")
-            PARSERS[magic]().error(f"there is no text; write it in a %%{name} cell, or behind -- on the line")
-        return options, cell or ""
+    def begun(self, run: Run) -> Any:
+        """Bind the new run, wait for it if asked to; return it to be shown once."""
+        return self.magics.begun(self, run)
+
+    def beside(self, name: str) -> str | None:
+        """Return where a file of this name is written: beside the notebook."""
+        return name
+
+    def saw_end(self, run_id: str) -> None:
+        """Note that the end of a run is seen here, so that it need not be told."""
+        from subagents_nb.notebook.notices import NOTICES
+
+        NOTICES.asked_for(run_id)
+
+    def expect_end(self, run: Run) -> None:
+        """Note that the end of a run is to be told here."""
+        from subagents_nb.notebook.notices import NOTICES
+
+        NOTICES.expect(run)
 
 
 class Faults:
@@ -100,6 +141,11 @@ class Faults:
 
     def __bool__(self) -> bool:
         return bool(self._found)
+
+    @property
+    def reasons(self) -> list[str]:
+        """What was found, in words."""
+        return [reason for error in self._found for reason in _reasons(error)]
 
     def note(self, error: Exception) -> None:
         """Keep what was found elsewhere."""
@@ -122,7 +168,7 @@ class Faults:
         """
         if not self._found:
             return
-        reasons = [reason for error in self._found for reason in _reasons(error)]
+        reasons = self.reasons
         reasons += [reason for reason in others() if reason not in reasons]
         if len(reasons) == 1:
             raise self._found[0]
@@ -152,46 +198,6 @@ def patience(parser: MagicParser, wait: str | None) -> str | float | None:
         parser.error(f"--wait: {error}")
 
 
-def number(parser: MagicParser, flag: str, given: str | None, *, least: int = 1) -> int | None:
-    """Return a flag's number.
-
-    Raises:
-        UsageError: it is none.
-    """
-    if given is None:
-        return None
-    from subagents_nb.domain.given import parse_whole
-
-    try:
-        found = parse_whole(given)
-    except ValueError:
-        found = -1
-    if found < least:
-        parser.error(f"{flag}: {given!r} is no number of {least} or more")
-    return found
-
-
-def amount(parser: MagicParser, flag: str, given: str | None, unit: str = "") -> float | None:
-    """Return a flag's amount, as 200000, 200k or 1.5M, of `tokens` or `usd`, as $2; of nothing else, if no unit is.
-
-    Raises:
-        UsageError: it is none, or one of another thing.
-    """
-    if given is None:
-        return None
-    from subagents_nb.domain.given import parse_amount
-
-    try:
-        found, named = parse_amount(given)
-    except ValueError as error:
-        parser.error(f"{flag}: {error}")
-    if named not in ("", unit):
-        parser.error(f"{flag}: {given!r} is an amount of {'money' if named == 'usd' else named}, and that takes none")
-    if not 0 < found < float("inf"):
-        parser.error(f"{flag}: {given!r} is no amount above 0")
-    return found
-
-
 def raise_failure(run: Any) -> None:
     """Let a failed run fail the cell that waited for it, so that Run All stops there."""
     from subagents_nb.launching.outcome import failure
@@ -206,10 +212,3 @@ def origin(shell: Any) -> Any:
     from subagents_nb.launching.whence import origin_here
 
     return origin_here("magic", shell)
-
-
-def explain(magics: type) -> None:
-    """Make what `%%subagent?` shows the parser's own help, so that it can't differ from what -h shows."""
-    for name, parser in PARSERS.items():
-        if name in vars(magics):
-            vars(magics)[name].__doc__ = parser().format_help()

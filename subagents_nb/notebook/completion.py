@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
 from subagents_nb.notebook.options import MagicParser
-from subagents_nb.notebook.parsers import PARSERS
+from subagents_nb.notebook.parsers import magic_parser
+from subagents_nb.notebook.verbs.table import VERBS
+from subagents_nb.notebook.verbs.verb import Verb
 
 _LINE = re.compile(r"\s*(?:\w+\s*=\s*)?%%?(subagent(?:_[a-z]+)?)\b(.*)\Z", re.DOTALL)
 _LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -27,26 +29,27 @@ _AGENT_HERE = re.compile(r".*\bagent\s*:\s*([\w.-]*)\Z|\s*(?:-\s+)+([\w.-]*)\Z|\
 Offer = tuple[str, str]  # a word and what it means
 
 
-def candidates(text: str, variables: dict[str, Any]) -> tuple[str, list[Offer]] | None:
+def candidates(text: str, variables: dict[str, Any], verbs: Sequence[Verb] = VERBS) -> tuple[str, list[Offer]] | None:
     """Return the token that is being written and what may stand there with its meaning; None if it is not our line."""
     match = _LINE.match(text)
-    if match is None or "\n" in match[2] or match[1] not in PARSERS:
+    if match is None or "\n" in match[2] or not match[2][:1].isspace():
         return None
-    magic, rest = match[1], match[2]
-    if not rest[:1].isspace():
+    verb = next((one for one in verbs if one.magic == match[1] and not one.not_in_cell), None)
+    if verb is None:
         return None
+    rest = match[2]
     words = rest.split()
     token = "" if rest.endswith((" ", "\t")) else (words[-1] if words else "")
     before = words[:-1] if token else words
     if "--" in before:  # what stands behind it is the task
         return None
-    parser = PARSERS[magic]()
+    parser = magic_parser(verb)
     flag, equals, begun = token.partition("=")
     if equals and flag.startswith("--"):
         return begun, _fitting(begun, _values(flag, variables))
     if before and parser.takes_value(before[-1]):
         return token, _fitting(token, _values(before[-1], variables))
-    return token, _fitting(token, _words(magic, parser, token, before, variables))
+    return token, _fitting(token, _words(verb, parser, token, before, variables))
 
 
 def agents_in_body(line: str, variables: dict[str, Any]) -> tuple[str, list[Offer]] | None:
@@ -68,14 +71,14 @@ def _fitting(token: str, offers: Iterator[Offer]) -> list[Offer]:
 
 
 def _words(
-    magic: str, parser: MagicParser, token: str, before: list[str], variables: dict[str, Any]
+    verb: Verb, parser: MagicParser, token: str, before: list[str], variables: dict[str, Any]
 ) -> Iterator[Offer]:
     """Offer what may begin here: the agent or a run, if there is room for one more, and the flags."""
     if not token.startswith("-"):
         given = [word for at, word in enumerate(before) if _is_plain(parser, word, before[at - 1] if at else "")]
-        if magic == "subagent" and not given:
+        if verb.name == "launch" and not given:
             yield from _agents(variables)
-        elif magic == "subagent_wait" or (parser.is_about_runs and not given):
+        elif verb.runs in ("any", "some") or (verb.runs and not given):
             yield from ((word, meaning) for word, meaning in _runs(variables) if word not in given)
     yield from ((flag, parser.help_of(flag)) for flag in parser.flags())
 
@@ -183,7 +186,7 @@ _VALUES: dict[str, Callable[[dict[str, Any]], Iterator[Offer]]] = {
 }
 
 
-def make_matcher(shell: Any) -> Any:
+def make_matcher(shell: Any, verbs: Sequence[Verb] = VERBS) -> Any:
     """Return a matcher for the shell's completer that answers on our lines and keeps other matchers quiet there."""
     from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
@@ -194,7 +197,7 @@ def make_matcher(shell: Any) -> Any:
         found = None
         if context.cursor_line == 0 or not lines[0].lstrip().startswith("%%"):
             try:
-                found = candidates(line[: context.cursor_position], shell.user_ns)
+                found = candidates(line[: context.cursor_position], shell.user_ns, verbs)
             except Exception:  # noqa: BLE001 - a fault while completing must never disturb typing
                 found = None
         elif _CHAIN_CELL.match(lines[0]):

@@ -1,92 +1,26 @@
-"""The magics about many runs: name an experiment, compare, launch again what failed. And the sweeps of the others."""
+"""The sweeps of the cells that launch."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from IPython.core.magic import line_magic, magics_class, no_var_expand
-
-from subagents_nb.notebook.cells import CellMagics, explain, number
 from subagents_nb.notebook.experiment_flags import grid_of, scorers_of
-from subagents_nb.notebook.options import FOREVER
-from subagents_nb.notebook.parsers import PARSERS
+from subagents_nb.notebook.options import number
+from subagents_nb.notebook.verbs.verb import FOREVER
 from subagents_nb.terminal import say
 
 if TYPE_CHECKING:
     from subagents_nb.experiments.orders import Order
+    from subagents_nb.notebook.cells import CellCall
 
 
-@magics_class
-class ExperimentMagics(CellMagics):
-    """Look at many runs beside one another."""
-
-    @no_var_expand
-    @line_magic
-    def subagent_experiment(self, line: str) -> Any:
-        options = self._read("subagent_experiment", line)
-        if options is None:
-            return None
-        from subagents_nb.launching.experiment import current_experiment, set_experiment
-        from subagents_nb.notebook.receipts import Said
-
-        if options.off:
-            set_experiment(None)
-            return Said.about("experiment", "off", "later launches belong to none")
-        if options.name is not None:
-            set_experiment(options.name)
-            return Said.about(options.name, "experiment", "later launches of this kernel belong to it")
-        current = current_experiment()
-        said = "later launches belong to it" if current else "name one: %subagent_experiment NAME"
-        return Said.about(current or "experiment", "current" if current else "none", said)
-
-    @no_var_expand
-    @line_magic
-    def subagent_compare(self, line: str) -> Any:
-        options = self._read("subagent_compare", line)
-        if options is None:
-            return None
-        from subagents_nb import launching
-        from subagents_nb.experiments import compare, current_experiment
-
-        named = options.experiment or (None if options.run else current_experiment())
-        chosen: list[Any] = self._all_meant(options.run)
-        if named is not None:
-            chosen.append(launching.runs(experiment=named))
-        if not chosen:
-            PARSERS["subagent_compare"]().error("say which runs: a sweep, runs, or --experiment NAME")
-        return compare(
-            chosen if len(chosen) > 1 else chosen[0],
-            baseline=options.baseline,
-            by=options.by or None,
-            metrics=options.metric or None,
-            lower=options.lower,
-        )
-
-    @no_var_expand
-    @line_magic
-    def subagent_retry(self, line: str) -> Any:
-        options = self._read("subagent_retry", line)
-        if options is None:
-            return None
-        from subagents_nb.experiments import retry
-        from subagents_nb.notebook.notices import NOTICES
-
-        chosen = self._all_meant(options.run)
-        fresh = retry(chosen if len(chosen) > 1 else chosen[0])
-        for run in fresh:
-            NOTICES.expect(run)
-        return fresh
-
-
-def launch_sweep(
-    what: Any, asked: dict[str, Any], options: Any, variables: dict[str, Any], magic: str, how_long: str | float | None
-) -> Any:
+def launch_sweep(what: Any, asked: dict[str, Any], call: CellCall) -> Any:
     """Launch the sweep that a cell asks for, bind it, wait for it if asked to; return it to be shown once."""
     from subagents_nb.experiments.orders import swept_options
     from subagents_nb.experiments.sweeps import plan_sweep, sweep
     from subagents_nb.notebook.sweep_show import show_sweep
 
-    parser = PARSERS[magic]()
+    options, variables, parser, how_long = call.options, call.variables, call.parser, call.how_long
     known = swept_options()
     grid = grid_of(options, variables, parser, known)
     given = {name: value for name, value in asked.items() if name in known and value is not None and name not in grid}
@@ -133,6 +67,3 @@ def _there(order: Order, *, fresh: bool) -> int:
         return Sweep(open_home(create=False), order, fresh=fresh).foresee()
     except (RequestError, StoreError):
         return 0
-
-
-explain(ExperimentMagics)

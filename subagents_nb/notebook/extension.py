@@ -5,35 +5,34 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from subagents_nb.notebook.verbs.table import VERBS
+from subagents_nb.notebook.verbs.verb import Verb
 from subagents_nb.plain_text import plain
 
 _LOADED: dict[int, list[Callable[[], None]]] = {}  # by shell: how to take away what was added
 _SILENT = logging.NullHandler()
-_MAGICS = ("SubagentMagics", "RunMagics", "ExperimentMagics", "ExportMagics")
+_MAGICS = "SubagentMagics"
 
 
-def load(shell: Any) -> None:
+def load(shell: Any, verbs: Sequence[Verb] = VERBS) -> None:
     """Register magics, completion, notices and the formatters of our lists; doing it twice changes nothing."""
-    from subagents_nb.notebook.experiment_magics import ExperimentMagics
-    from subagents_nb.notebook.export_magics import ExportMagics
-    from subagents_nb.notebook.magics import SubagentMagics
+    from subagents_nb.notebook.magics import magics_of
     from subagents_nb.notebook.old_views import OldViews
-    from subagents_nb.notebook.run_magics import RunMagics
     from subagents_nb.notebook.telling import Telling
 
     if id(shell) in _LOADED:
         return
     # What goes wrong on a thread of ours is for those who listen; the last resort would print into a stranger's cell.
     logging.getLogger("subagents_nb").addHandler(_SILENT)
-    shell.register_magics(SubagentMagics, RunMagics, ExperimentMagics, ExportMagics)
+    shell.register_magics(magics_of(verbs))
     telling = Telling(shell)
     telling.install()
     old = OldViews(shell)
     old.install()
-    undo = [_add_matcher(shell), _keep_question_marks(shell), _help_alone(shell), telling.remove, old.remove]
+    undo = [_add_matcher(shell, verbs), _keep_question_marks(shell), _help_alone(shell), telling.remove, old.remove]
     _LOADED[id(shell)] = undo
     _formatters(shell, add=True)
 
@@ -50,23 +49,22 @@ def unload(shell: Any) -> None:
     for kind in ("line", "cell"):
         for name in [n for n in manager.magics[kind] if n == "subagent" or n.startswith("subagent_")]:
             del manager.magics[kind][name]
-    for name in _MAGICS:
-        ours = manager.registry.pop(name, None)
-        if ours in shell.configurables:
-            shell.configurables.remove(ours)  # or %config would go on setting the defaults of the one that was left
+    ours = manager.registry.pop(_MAGICS, None)
+    if ours in shell.configurables:
+        shell.configurables.remove(ours)  # or %config would go on setting the defaults of the one that was left
     for name in ("show", "compare_show", "sweep_show"):
         shown = sys.modules.get(f"subagents_nb.notebook.{name}")
         if shown is not None:
             shown.leave_all()
 
 
-def _add_matcher(shell: Any) -> Callable[[], None]:
+def _add_matcher(shell: Any, verbs: Sequence[Verb]) -> Callable[[], None]:
     from subagents_nb.notebook.completion import make_matcher
 
     completer = getattr(shell, "Completer", None)
     if completer is None:
         return lambda: None
-    matcher = make_matcher(shell)
+    matcher = make_matcher(shell, verbs)
     completer.custom_matchers.append(matcher)
     return lambda: completer.custom_matchers.remove(matcher)
 

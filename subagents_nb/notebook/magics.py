@@ -1,27 +1,27 @@
-"""The magics that come to a Run: launch, resume, launch again, attach. Arguments in, one call down."""
+"""The magics: one for each verb of the table, their defaults, and how a cell launches."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import traitlets
-from IPython.core.error import UsageError
-from IPython.core.magic import line_cell_magic, line_magic, magics_class, no_var_expand
+from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
 
-from subagents_nb.notebook.cells import CellMagics, Faults, amount, explain, number, origin, patience, raise_failure
+from subagents_nb.notebook.cells import CellCall, Faults, carry_out, raise_failure
 from subagents_nb.notebook.experiment_flags import about_run, scorers_of
 from subagents_nb.notebook.experiment_magics import launch_sweep
-from subagents_nb.notebook.options import FOREVER, split_text
-from subagents_nb.notebook.parsers import PARSERS
+from subagents_nb.notebook.options import amount, number
+from subagents_nb.notebook.parsers import magic_parser
+from subagents_nb.notebook.verbs.table import VERBS
+from subagents_nb.notebook.verbs.verb import FOREVER, Verb
 from subagents_nb.notebook.work_flags import defaults_of, limits_of, terms_of, work_of
 
 
-@magics_class
-class SubagentMagics(CellMagics):
+class SubagentMagics(Magics):
     """Delegate work to subagents that outlive the kernel. Each default below is a flag's default."""
 
     default_agent = traitlets.Unicode("", help="The agent when a cell names none.").tag(config=True)
@@ -82,60 +82,39 @@ class SubagentMagics(CellMagics):
     def _tell_by(self, notices: Any) -> None:
         notices.enabled, notices.hook, notices.attention_hook = self.notices, self.on_end, self.on_attention
 
-    @no_var_expand
-    @line_cell_magic
-    def subagent(self, line: str, cell: str | None = None) -> Any:
-        if cell is None:
-            line, cell = split_text(line)
-        faults = Faults()
-        options = self._read("subagent", line, faults)
-        if options is None:
-            return None
-        if cell is None:
-            raise UsageError("%subagent: there is no task; write it in a %%subagent cell, or behind -- on the line.")
+    def launch(self, call: CellCall) -> Any:
+        """Launch one agent, or a sweep of it."""
         from subagents_nb import launching
-        from subagents_nb.notebook.namespace import fill_template, lookup
+        from subagents_nb.notebook.namespace import lookup
 
-        variables, parser = self._variables(), PARSERS["subagent"]()
-        how_long = faults.tried(lambda: self._check(options, "subagent"))
-        if options.template if options.template is not None else self.template:
-            text = cell
-            cell = faults.tried(lambda: fill_template(text, variables), text)
+        options, variables, parser, faults = call.options, call.variables, call.parser, call.faults
+        fill = call.filler()
         schema = faults.tried(lambda: lookup(options.schema, variables, "--schema")) if options.schema else None
         asked = {
             "agent": options.agent or self.default_agent or None,
-            "task": cell,
+            "task": call.text if fill is None else faults.tried(lambda: fill(call.text), call.text),
             "schema": schema,
             "schema_name": options.schema if schema is not None else None,
-            **self._launching(options, parser, faults),
+            **self._launching(call),
             **work_of(options, self, parser, faults),
         }
         if options.sweep:
             faults.refuse()
-            return launch_sweep(None, asked, options, variables, "subagent", how_long)
+            return launch_sweep(None, asked, call)
         scorers = faults.tried(lambda: scorers_of(options, variables, parser), [])
         faults.refuse(lambda: launching.preflight(**asked).reasons)
         if options.dry_run:
             return launching.preflight(**asked)
         run = launching.launch(**asked, queue=self.queue and not options.no_queue)
-        return self._begun(run, options, how_long, scorers)
+        return self.begun(call, run, scorers)
 
-    @no_var_expand
-    @line_cell_magic
-    def subagent_chain(self, line: str, cell: str | None = None) -> Any:
-        faults = Faults()
-        options = self._read("subagent_chain", line, faults)
-        if options is None:
-            return None
-        if cell is None:
-            raise UsageError("%subagent_chain: there are no steps; write them in YAML in a %%subagent_chain cell.")
+    def launch_chain(self, call: CellCall) -> Any:
+        """Launch a chain, or a sweep of it."""
         from subagents_nb import launching
-        from subagents_nb.notebook.chain_cell import parse
 
-        variables, parser = self._variables(), PARSERS["subagent_chain"]()
-        how_long = faults.tried(lambda: self._check(options, "subagent_chain"))
+        options, variables, parser, faults = call.options, call.variables, call.parser, call.faults
         asked = {
-            **self._launching(options, parser, faults),
+            **self._launching(call),
             "max_children": faults.tried(lambda: number(parser, "--max-children", options.max_children)),
             **terms_of(options, parser, faults),
             **limits_of(options, parser, faults),
@@ -143,9 +122,7 @@ class SubagentMagics(CellMagics):
         if asked["timeout"] is None and self.timeout:
             asked["timeout"] = self.timeout  # of the chain as a whole, of which no agent says anything
         scorers = faults.tried(lambda: scorers_of(options, variables, parser), [])
-        fill = self._filler(options.template)
-        agent = self.default_agent or None
-        parsed: Any = faults.tried(lambda: parse(cell, variables, agent=agent, fill=fill, lenient=True))
+        parsed: Any = faults.tried(lambda: call.read_chain(lenient=True))
         if parsed is None or parsed.faults or faults:
             if parsed is not None:
                 faults.tried(lambda: parsed.refuse(lambda flow: launching.preflight(flow, **asked).reasons))
@@ -155,12 +132,13 @@ class SubagentMagics(CellMagics):
             return dataclasses.replace(found, reasons=tuple(parsed.located(found.reasons)))
         with parsed.locating():
             if options.sweep:
-                return launch_sweep(parsed.chain, asked, options, variables, "subagent_chain", how_long)
+                return launch_sweep(parsed.chain, asked, call)
             run = launching.launch(parsed.chain, **asked, queue=self.queue and not options.no_queue)
-        return self._begun(run, options, how_long, scorers)
+        return self.begun(call, run, scorers)
 
-    def _launching(self, options: Any, parser: Any, faults: Faults) -> dict[str, Any]:
+    def _launching(self, call: CellCall) -> dict[str, Any]:
         """Return what both cells that launch may say, as arguments of `launch`."""
+        options, parser, faults = call.options, call.parser, call.faults
         return {
             "model": options.model,
             "thinking": options.thinking,
@@ -168,100 +146,28 @@ class SubagentMagics(CellMagics):
             "name": options.name,
             "timeout": options.timeout,
             "tool_timeout": options.tool_timeout,
-            **faults.tried(lambda: self._inputs(options, parser), {}),
+            **faults.tried(lambda: _inputs(call), {}),
             "tags": tuple(options.tag),
             "reuse": options.reuse or self.reuse or None,
             "fresh": options.fresh,
-            "origin": origin(self.shell),
+            "origin": call.origin,
             **defaults_of(self, parser, faults),
             **faults.tried(lambda: about_run(options, parser), {}),
         }
 
-    @no_var_expand
-    @line_cell_magic
-    def subagent_resume(self, line: str, cell: str | None = None) -> Any:
-        options, text = self._read_text("subagent_resume", line, cell)
-        if options is None:
-            return None
-        how_long = self._check(options, "subagent_resume")
-        run = self._typed(self._run(options.run)).resume(
-            text,
-            step=number(PARSERS["subagent_resume"](), "--step", options.step, least=0),
-            name=options.name,
-            timeout=options.timeout,
-            max_requests=number(PARSERS["subagent_resume"](), "--max-requests", options.max_requests),
-            usage_budget=options.usage_budget,
-            origin=origin(self.shell),
-        )
-        return self._begun(run, options, how_long)
-
-    @no_var_expand
-    @line_magic
-    def subagent_again(self, line: str) -> Any:
-        options = self._read("subagent_again", line)
-        if options is None:
-            return None
-        how_long = self._check(options, "subagent_again")
-        run = self._typed(self._run(options.run)).launch_again(origin=origin(self.shell))
-        return self._begun(run, options, how_long)
-
-    @no_var_expand
-    @line_magic
-    def subagent_attach(self, line: str) -> Any:
-        options = self._read("subagent_attach", line)
-        if options is None:
-            return None
-        from subagents_nb import launching
-        from subagents_nb.notebook.namespace import check_bindable, lookup
-
-        variables = self._variables()
-        if options.bind is not None:
-            check_bindable(options.bind, variables, force=options.force)
-        run = self._run(options.run)
-        if options.schema:
-            run = launching.attach(run.id, schema=lookup(options.schema, variables, "--schema"))
-        else:
-            run = self._typed(run)
-        if options.bind is not None:
-            variables[options.bind] = run
-        return run
-
-    def _check(self, options: Any, magic: str) -> str | float | None:
-        """Check what only matters once the run has begun, and return how long to wait for it."""
-        from subagents_nb.notebook.namespace import check_bindable
-
-        if options.bind is not None:
-            check_bindable(options.bind, self._variables(), force=options.force)
-        return patience(PARSERS[magic](), options.wait or self.wait or None)
-
-    def _inputs(self, options: Any, parser: Any) -> dict[str, Any]:
-        """Return the variables that go into the run. Names only: nothing is evaluated."""
-        if options.inputs is None:
-            return {}
-        from subagents_nb.notebook.namespace import lookup
-
-        variables = self._variables()
-        names = [name.strip() for name in options.inputs.split(",") if name.strip()]
-        faults = Faults()
-        limit = faults.tried(lambda: amount(parser, "--max-input-mb", options.max_input_mb))
-        values = {}
-        for name in names:
-            values[name] = faults.tried(functools.partial(lookup, name, variables, "--inputs"))
-        faults.refuse()
-        return {"inputs": values, "max_input_mb": limit}
-
-    def _begun(self, run: Any, options: Any, how_long: str | float | None, scorers: Sequence[Any] = ()) -> Any:
+    def begun(self, call: CellCall, run: Any, scorers: Sequence[Any] = ()) -> Any:
         """Bind the new run, see to it that its end is told, wait for it if asked to; return it to be shown once."""
         from subagents_nb.notebook.notices import NOTICES
         from subagents_nb.notebook.show import show_run
 
+        options, how_long = call.options, call.how_long
         self._tell_by(NOTICES)
         if not (run.reused and run.status.ended):
             NOTICES.expect(run)
         if scorers:
             run.judge_with(scorers)
         if options.bind is not None:
-            self._variables()[options.bind] = run
+            call.variables[options.bind] = run
         quiet = options.quiet if options.quiet is not None else self.quiet
         if how_long is None:
             return None if quiet else run
@@ -273,36 +179,37 @@ class SubagentMagics(CellMagics):
                 run.display()
         return None
 
-    def _typed(self, run: Any) -> Any:
-        """Return the run with the user's type that it was launched with, if one of that name still has that schema."""
-        from subagents_nb import launching
-        from subagents_nb.errors import RequestError, StoreError
-        from subagents_nb.launching.schemas import output_type
 
-        try:
-            if run.plan.is_flow:
-                return self._typed_chain(run)
-            step = run.plan.steps[-1]
-            candidate = self._variables().get(step.schema_name or "")
-            if candidate is not None and output_type(candidate).schema_ == step.output_schema:
-                return launching.attach(run.id, schema=candidate)
-        except (RequestError, StoreError):
-            return run
-        return run
-
-    def _typed_chain(self, run: Any) -> Any:
-        """Do the same for the outputs of a chain, by the numbers and the names of its steps."""
-        from subagents_nb import launching
-        from subagents_nb.launching.schemas import OutputType, output_type
-
-        types: dict[str | int, OutputType] = {}
-        for step in run.plan.steps:
-            candidate = self._variables().get(step.schema_name or "")
-            if candidate is not None and output_type(candidate).schema_ == step.output_schema:
-                types[step.index] = output_type(candidate)
-                if step.output_name:
-                    types[step.output_name] = types[step.index]
-        return launching.Run(run.home, run.id, output_types=types)
+def magics_of(verbs: Iterable[Verb] = VERBS) -> type[SubagentMagics]:
+    """Return the class with a magic for each verb that makes sense in a cell."""
+    methods = {verb.magic: _magic(verb) for verb in verbs if not verb.not_in_cell}
+    # Its name is what %config knows; the module would be that of the metaclass.
+    made = type("SubagentMagics", (SubagentMagics,), {"__module__": __name__, **methods})
+    return magics_class(made)
 
 
-explain(SubagentMagics)
+def _magic(verb: Verb) -> Callable[..., Any]:
+    def magic(self: SubagentMagics, line: str, cell: str | None = None) -> Any:
+        return carry_out(verb, self, line, cell)
+
+    magic.__name__ = verb.magic
+    magic.__doc__ = magic_parser(verb).format_help()  # what `%%subagent?` shows is what -h shows
+    kind = line_cell_magic if verb.without_body else line_magic
+    return no_var_expand(kind(magic))
+
+
+def _inputs(call: CellCall) -> dict[str, Any]:
+    """Return the variables that go into the run. Names only: nothing is evaluated."""
+    options, variables = call.options, call.variables
+    if options.inputs is None:
+        return {}
+    from subagents_nb.notebook.namespace import lookup
+
+    names = [name.strip() for name in options.inputs.split(",") if name.strip()]
+    faults = Faults()
+    limit = faults.tried(lambda: amount(call.parser, "--max-input-mb", options.max_input_mb))
+    values = {}
+    for name in names:
+        values[name] = faults.tried(functools.partial(lookup, name, variables, "--inputs"))
+    faults.refuse()
+    return {"inputs": values, "max_input_mb": limit}

@@ -8,9 +8,12 @@ import keyword
 import re
 import types
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
+
+if TYPE_CHECKING:
+    from subagents_nb.launching import Run
 
 # What IPython keeps in the user's variables for its own use.
 _SHELL_OWN = frozenset({"In", "Out", "exit", "quit", "open", "get_ipython", "display"})
@@ -63,3 +66,36 @@ def fill_template(text: str, variables: Mapping[str, Any]) -> str:
         return str(lookup(name, variables, "--template"))
 
     return _FIELD.sub(value, text)
+
+
+def typed(run: Run, variables: Mapping[str, Any]) -> Run:
+    """Return the run with the user's type that it was launched with, if one of that name still has that schema."""
+    from subagents_nb import launching
+    from subagents_nb.errors import RequestError, StoreError
+    from subagents_nb.launching.schemas import output_type
+
+    try:
+        if run.plan.is_flow:
+            return _typed_chain(run, variables)
+        step = run.plan.steps[-1]
+        candidate = variables.get(step.schema_name or "")
+        if candidate is not None and output_type(candidate).schema_ == step.output_schema:
+            return launching.attach(run.id, schema=candidate)
+    except (RequestError, StoreError):
+        return run
+    return run
+
+
+def _typed_chain(run: Run, variables: Mapping[str, Any]) -> Run:
+    """Do the same for the outputs of a chain, by the numbers and the names of its steps."""
+    from subagents_nb import launching
+    from subagents_nb.launching.schemas import OutputType, output_type
+
+    types: dict[str | int, OutputType] = {}
+    for step in run.plan.steps:
+        candidate = variables.get(step.schema_name or "")
+        if candidate is not None and output_type(candidate).schema_ == step.output_schema:
+            types[step.index] = output_type(candidate)
+            if step.output_name:
+                types[step.output_name] = types[step.index]
+    return launching.Run(run.home, run.id, output_types=types)

@@ -6,16 +6,14 @@ import argparse
 import difflib
 import shlex
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from IPython.core.error import UsageError
 
 from subagents_nb.domain.durations import looks_like_duration
+from subagents_nb.notebook.verbs.verb import FOREVER, Arg, Read, amount_of, count
 from subagents_nb.plain_text import plain
 from subagents_nb.terminal import say
-
-FOREVER = "forever"
-_RUN = "a variable that holds the run, its name, its id, or at least 8 characters of the id"
 
 
 class MagicRefused(UsageError):
@@ -51,7 +49,25 @@ class MagicParser(argparse.ArgumentParser):
             exit_on_error=False,
             formatter_class=_Help,
         )
+        self._read_by: list[Arg] = []
         self.add_argument("-h", "--help", action="store_true", help="show this help and do nothing")
+
+    def add(self, arg: Arg) -> None:
+        """Add an argument of a verb."""
+        self.add_argument(*arg.names, **arg.how)
+        if arg.read is not None:
+            self._read_by.append(arg)
+
+    def read_values(self, options: argparse.Namespace) -> list[str]:
+        """Replace the words behind flags by what they mean; return what is wrong with them."""
+        faults = []
+        for arg in self._read_by:
+            word, read = getattr(options, arg.dest), arg.read
+            try:
+                setattr(options, arg.dest, word if word is None or read is None else read(word))
+            except ValueError as error:
+                faults.append(f"{arg.names[0]}: {error}")
+        return faults
 
     def error(self, message: str) -> NoReturn:
         """Raise a UsageError."""
@@ -134,11 +150,6 @@ class MagicParser(argparse.ArgumentParser):
         action = self._option_string_actions.get(flag)
         return str(action.help or "") if action else ""
 
-    @property
-    def is_about_runs(self) -> bool:
-        """Whether runs are named on the line."""
-        return any(action.dest == "run" for action in self._actions)
-
     def takes_value(self, flag: str) -> bool:
         """Whether the word behind a flag belongs to it. `--wait` may stand alone."""
         action = self._option_string_actions.get(flag)
@@ -211,13 +222,18 @@ def _join_wait(tokens: list[str]) -> list[str]:
     return joined
 
 
-def run_parser(magic: str, description: str, usage: str = "RUN [FLAGS]", *, nargs: str | None = None) -> MagicParser:
-    """Return a parser for a magic that is about runs that exist."""
-    parser = MagicParser(magic, description, usage=usage)
-    parser.add_argument("run", nargs=nargs, help=_RUN)
-    return parser
+def number(parser: MagicParser, flag: str, given: str | None, *, least: int = 1) -> Any:
+    """Return a flag's number; a UsageError says that it is none."""
+    return _value(parser, flag, given, count(least))
 
 
-def add_step(parser: MagicParser, what: str) -> None:
-    """Add the flag that names a step of the run."""
-    parser.add_argument("--step", metavar="NUMBER", help=what)
+def amount(parser: MagicParser, flag: str, given: str | None, unit: str = "") -> Any:
+    """Return a flag's amount of this unit, likewise."""
+    return _value(parser, flag, given, amount_of(unit))
+
+
+def _value(parser: MagicParser, flag: str, given: str | None, read: Read) -> Any:
+    try:
+        return None if given is None else read(given)
+    except ValueError as error:
+        parser.error(f"{flag}: {error}")

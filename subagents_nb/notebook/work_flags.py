@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from subagents_nb.notebook.options import MagicParser
+from subagents_nb.notebook.options import MagicParser, number
 
 
 def add_work_flags(parser: MagicParser) -> None:
@@ -70,8 +70,6 @@ def work_of(options: Any, defaults: Any, parser: MagicParser, faults: Any) -> di
 
 def limits_of(options: Any, parser: MagicParser, faults: Any) -> dict[str, Any]:
     """Return the limits of a step or of all together, as arguments of `launch`; as `work_of`."""
-    from subagents_nb.notebook.cells import number
-
     requests = faults.tried(lambda: number(parser, "--max-requests", options.max_requests))
     return {
         "max_requests": requests,

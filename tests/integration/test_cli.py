@@ -129,3 +129,13 @@ def test_bad_usage_ends_with_two(capsys: Said, verb: list[str]) -> None:
         main(verb)
     assert left.value.code == 2
     assert "usage: subagents-nb" in capsys.readouterr().err
+
+
+def test_again_and_drain_are_verbs_of_a_terminal_too(capsys: Said) -> None:
+    run = launch("delegate", "x", model="scripted:slow", name="probe", fresh=True)
+    assert main(["drain", "probe"]) == 0
+    assert capsys.readouterr().out.startswith("probe: ")
+    run.stop()
+    assert run.wait(10)
+    assert main(["again", run.id]) == 0
+    assert "works in a process of its own" in capsys.readouterr().out

@@ -252,7 +252,7 @@ def test_loading_shows_nothing_starts_nothing_and_unloading_leaves_nothing(kerne
         kernel.run("%load_ext subagents_nb")
         kernel.ok("__import__('subagents_nb').load_ipython_extension(get_ipython())")
         assert kernel.value(OURS[1]) == ["subagents_matcher"]
-        assert kernel.value(OURS[2]) == ["SubagentMagics", "RunMagics", "ExperimentMagics", "ExportMagics"]
+        assert kernel.value(OURS[2]) == ["SubagentMagics"]
         assert kernel.value(OURS[5]) == ["Telling.before_cell"]
         assert kernel.value(OURS[6]) == ["_TextLine", "_TextAssign"]
     finally:
@@ -266,7 +266,7 @@ def test_reloading_keeps_one_of_each_and_the_runs_go_on(kernel: Kernel, case: Ca
     for _ in range(20):
         kernel.ok("%reload_ext subagents_nb")
         case()
-    assert kernel.value(OURS[2]) == ["SubagentMagics", "RunMagics", "ExperimentMagics", "ExportMagics"]
+    assert kernel.value(OURS[2]) == ["SubagentMagics"]
     assert kernel.value(OURS[1]) == ["subagents_matcher"]
     # The live view became a card, and nothing is watched any more.
     kernel.until(lambda: kernel.updates_of(shown), what="the card")

@@ -71,7 +71,7 @@ def test_who_is_told_of_an_end_gets_plain_words(tmp_path: Path) -> None:
 def test_the_faces_for_people_write_in_this_way_alone() -> None:
     package = Path(subagents_nb.__file__).parent
     writes = re.compile(r"(?<![\w.\"])print\(|std(?:out|err)\.(?:write|buffer)|__std(?:out|err)__")
-    faces = [*package.glob("cli*.py"), *(package / "notebook").glob("*.py")]
+    faces = [*package.glob("cli*.py"), *(package / "notebook").rglob("*.py")]
     assert len(faces) > 40
     bundles = re.compile(r'"text/plain": (?!plain\()')
     texts = {path.name: path.read_text("utf-8") for path in faces}

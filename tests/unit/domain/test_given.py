@@ -13,7 +13,7 @@ from subagents_nb.domain.flow import Parallel, Step
 from subagents_nb.domain.given import no_such_option, parse_amount, parse_flag, parse_whole
 from subagents_nb.domain.plan import LaunchRequest
 from subagents_nb.notebook.options import split_text
-from subagents_nb.notebook.parsers import subagent_parser
+from subagents_nb.notebook.parsers import PARSERS
 from subagents_nb.planning.steps import asked_time
 
 DURATIONS = ["30min", "30m", "90 s", "1.5h", "500ms", "2d", "45", "45sec", "0s", "400h", "soon", "٣0s", "", "1w", "-5s"]
@@ -36,7 +36,7 @@ def test_a_length_of_time_means_the_same_on_a_line_in_a_file_and_in_settings(tex
     assert variable == in_python
     if in_python is not None and " " not in text:
         assert looks_like_duration(text)
-        assert subagent_parser().read(f"--wait {text} scout").wait == text
+        assert PARSERS["subagent"]().read(f"--wait {text} scout").wait == text
 
 
 def test_no_length_of_time_is_longer_than_seven_days() -> None:

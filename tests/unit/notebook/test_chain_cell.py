@@ -13,7 +13,7 @@ from subagents_nb.errors import LaunchRefused
 from subagents_nb.launching import chain, expand, parallel, preflight, step
 from subagents_nb.notebook.chain_cell import parse
 from subagents_nb.notebook.namespace import fill_template
-from subagents_nb.notebook.parsers import chain_parser
+from subagents_nb.notebook.parsers import PARSERS
 from subagents_nb.store import StoreHome
 
 
@@ -288,7 +288,7 @@ def test_the_example_of_the_help_is_a_chain_that_can_be_launched(store_home: Sto
     class Findings(BaseModel):
         files: list[File]
 
-    example = chain_parser().epilog or ""
+    example = PARSERS["subagent_chain"]().epilog or ""
     body = example.partition("A body:\n")[2].partition("A mapping")[0]
     assert preflight(parse(body, {"Findings": Findings}).chain, model="scripted:echo").reasons == ()
 

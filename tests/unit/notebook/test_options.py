@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from IPython.core.error import UsageError
 
-from subagents_nb.notebook.cells import number
-from subagents_nb.notebook.options import FOREVER, HelpShown, split_text
-from subagents_nb.notebook.parsers import PARSERS, subagent_parser
+from subagents_nb.notebook.options import HelpShown, number, split_text
+from subagents_nb.notebook.parsers import PARSERS
+from subagents_nb.notebook.verbs.verb import FOREVER
+
+subagent_parser = PARSERS["subagent"]
 
 LINES: list[tuple[str, dict[str, Any]]] = [
     ("", {"agent": None, "wait": None, "quiet": None}),
@@ -107,18 +109,6 @@ def test_every_flag_says_what_it_does(magic: str) -> None:
 def test_a_magic_that_needs_a_run_says_so() -> None:
     with pytest.raises(UsageError, match="%subagent_attach: say which run"):
         PARSERS["subagent_attach"]().read("")
-
-
-@pytest.mark.parametrize(
-    "magic",
-    [
-        name
-        for name in PARSERS
-        if name not in {"subagent", "subagent_chain", "subagent_agents", "subagent_doctor", "subagent_experiment"}
-    ],
-)
-def test_a_magic_about_runs_knows_that_it_is(magic: str) -> None:
-    assert PARSERS[magic]().is_about_runs
 
 
 @pytest.mark.parametrize(

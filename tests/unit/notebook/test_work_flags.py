@@ -11,7 +11,7 @@ from IPython.core.error import UsageError
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.notebook.cells import Faults
 from subagents_nb.notebook.magics import SubagentMagics
-from subagents_nb.notebook.parsers import PARSERS, subagent_parser
+from subagents_nb.notebook.parsers import PARSERS
 from subagents_nb.notebook.work_flags import defaults_of, limits_of, work_of
 
 NOTHING = {
@@ -28,7 +28,7 @@ def defaults(**changes: Any) -> Any:
 
 
 def asked(line: str, **changes: Any) -> dict[str, Any]:
-    parser = subagent_parser()
+    parser = PARSERS["subagent"]()
     faults = Faults()
     said = work_of(parser.read(line), defaults(**changes), parser, faults)
     faults.refuse()
@@ -79,9 +79,9 @@ def test_a_default_of_what_an_agent_can_say_is_handed_on_as_a_default() -> None:
             "timeout": "30min", "tool_timeout": "5s", "acceptance": "checked", "output_mode": "file-only",
             "progress": True}  # fmt: skip
     assert asked("scout", **kept) == NOTHING
-    found = defaults_of(defaults(**kept), subagent_parser(), Faults())["defaults"]
+    found = defaults_of(defaults(**kept), PARSERS["subagent"](), Faults())["defaults"]
     assert found == {"model" if name == "default_model" else name: v for name, v in kept.items()} | {"tool_budget": 40}
-    assert defaults_of(defaults(), subagent_parser(), Faults()) == {}
+    assert defaults_of(defaults(), PARSERS["subagent"](), Faults()) == {}
 
 
 def test_the_limits_are_those_of_a_chain_too() -> None:
@@ -107,7 +107,7 @@ def test_what_can_not_be_read_is_said_with_its_flag(line: str, fault: str) -> No
 
 
 def test_faults_of_the_line_are_told_together_and_with_what_else_is_wrong() -> None:
-    parser, faults = subagent_parser(), Faults()
+    parser, faults = PARSERS["subagent"](), Faults()
     work_of(parser.read("--acceptance '{level: ' --max-requests ² --usage-budget '{'"), defaults(), parser, faults)
     with pytest.raises(LaunchRefused) as refused:
         faults.refuse(lambda: ["there is no agent x"])

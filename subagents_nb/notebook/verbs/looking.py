@@ -1,0 +1,157 @@
+"""The verbs that look: at runs, at agents, at the store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from subagents_nb.terminal import say
+
+if TYPE_CHECKING:
+    from subagents_nb.domain.agent import AgentCatalog
+    from subagents_nb.experiments import Comparison
+    from subagents_nb.launching import Run, Runs
+    from subagents_nb.launching.doctor import Checkup
+    from subagents_nb.notebook.verbs.call import Call
+
+
+def status(call: Call) -> Run | Runs:
+    """Return the run that is named, or the list."""
+    return call.run if call.options.run is not None else list_runs(call)
+
+
+def list_runs(call: Call) -> Runs:
+    """Return the runs that fit."""
+    from subagents_nb import launching
+    from subagents_nb.launching.whence import notebook_here
+
+    options = call.options
+    here, notebook = getattr(options, "here", False), options.notebook
+    if here and (notebook := notebook_here()) is None:
+        call.refuse("--here: this kernel does not know its notebook; name it by --notebook")
+    state = "asking" if options.asking else options.state
+    return launching.runs(state=state, limit=options.number, notebook=notebook, cell=options.cell, phase=options.phase)
+
+
+def print_status(call: Call, found: Any) -> int:
+    """Print a run in full, or the list."""
+    from subagents_nb.domain.retention import size
+    from subagents_nb.notebook.card import card_text
+    from subagents_nb.notebook.graph import stages_text
+    from subagents_nb.notebook.view import attention_line
+    from subagents_nb.store.usage import DISK_CAP_BYTES, disk_use
+
+    if call.options.run is None:
+        say(text_of(found))
+        return 0
+    snapshot, paths = found.status, found.home.run(found.id)
+    stages, figures = stages_text(snapshot), stages_text(snapshot, figures=True)
+    say(card_text(snapshot).replace(stages, figures, 1) if stages else card_text(snapshot))
+    if wants_a_look := attention_line(snapshot):
+        say(f"It may need a look: {wants_a_look}")
+    if (budget := snapshot.usage_budget) is not None:
+        say(f"It used {budget.words(snapshot.usage)}.")
+    say(f"\n{found.id}  {paths.root}  {size(disk_use(paths))} of at most {size(DISK_CAP_BYTES)}")
+    return 0 if snapshot.error is None else 1
+
+
+def text_of(value: Any) -> str:
+    """Return what a terminal shows of what a verb returned: of a list the text that a notebook has for it."""
+    from subagents_nb.domain.agent import AgentCatalog
+    from subagents_nb.launching import Runs
+    from subagents_nb.notebook import lists
+
+    if isinstance(value, Runs):
+        return lists.runs_text(value)
+    if isinstance(value, AgentCatalog):
+        return lists.agents_text(value)
+    return str(value)
+
+
+def attach(call: Call) -> Run:
+    """Return the handle of a run with the user's types, bound if asked for."""
+    from subagents_nb import launching
+    from subagents_nb.notebook.namespace import lookup
+
+    options = call.options
+    if options.schema:
+        run = launching.attach(call.run.id, schema=lookup(options.schema, call.variables, "--schema"))
+    else:
+        run = call.typed_run
+    if options.bind is not None:
+        call.variables[options.bind] = run
+    return run
+
+
+def wait(call: Call) -> Runs:
+    """Wait for the runs that are named, or all that are live."""
+    from subagents_nb import launching
+
+    options = call.options
+    waited = launching.wait_for([call.find(word).id for word in options.run], timeout=options.timeout)
+    for snapshot in waited.snapshots:
+        if snapshot.ended:
+            call.saw_end(snapshot.run_id)
+    return waited
+
+
+def is_incomplete(waited: Runs) -> bool:
+    """Whether anything that was waited for is not complete."""
+    return any(snapshot.state != "complete" for snapshot in waited.snapshots)
+
+
+def compare(call: Call) -> Comparison:
+    """Compare the runs that are named, or those of an experiment."""
+    from subagents_nb import experiments
+
+    options = call.options
+    named = options.experiment or (None if options.run else experiments.current_experiment())
+    return experiments.compare(
+        chosen(call, named),
+        baseline=options.baseline,
+        by=options.by or None,
+        metrics=options.metric or None,
+        lower=options.lower,
+    )
+
+
+def chosen(call: Call, experiment: str | None) -> Any:
+    """Return the runs that are named, and those of an experiment; what stands alone is returned as it is."""
+    from subagents_nb import launching
+
+    found = call.meant()
+    if experiment is not None:
+        found.append(launching.runs(experiment=experiment))
+    if not found:
+        call.refuse("say which runs: a sweep, runs, or --experiment NAME")
+    return found if len(found) > 1 else found[0]
+
+
+def experiment(call: Call) -> Any:
+    """Set or tell the experiment of later launches."""
+    from subagents_nb.launching.experiment import current_experiment, set_experiment
+    from subagents_nb.notebook.receipts import Said
+
+    options = call.options
+    if options.off:
+        set_experiment(None)
+        return Said.about("experiment", "off", "later launches belong to none")
+    if options.name is not None:
+        set_experiment(options.name)
+        return Said.about(options.name, "experiment", "later launches of this kernel belong to it")
+    current = current_experiment()
+    said = "later launches belong to it" if current else "name one: %subagent_experiment NAME"
+    return Said.about(current or "experiment", "current" if current else "none", said)
+
+
+def agents(_: Call) -> AgentCatalog:
+    """Return the agents that can be used from here."""
+    from subagents_nb import launching
+
+    return launching.agents()
+
+
+def doctor(_: Call) -> Checkup:
+    """Check the store, the supervisor, models and keys."""
+    from subagents_nb.launching.doctor import examine
+
+    return examine()

@@ -1,0 +1,325 @@
+"""The verbs: a row each, in the order of the reference. A new verb is a row here and a function beside the others."""
+
+from __future__ import annotations
+
+from subagents_nb.notebook.verbs import controlling, looking, preserving, starting
+from subagents_nb.notebook.verbs.verb import FOREVER, Arg, Verb, amount_of, arg, count
+
+_NO_VARIABLES = "a terminal has no variables"
+_WAIT_APART = "`wait` waits, and nothing is shown"
+_OF_THE_STORE = "it is about the whole store, in which other notebooks keep their runs too"
+
+BINDING = (
+    arg("-o", "--bind", metavar="NAME", help="bind the Run to this variable", not_in_terminal=_NO_VARIABLES),
+    arg("--force", action="store_true", help="let -o replace a builtin or a module", not_in_terminal=_NO_VARIABLES),
+)
+WAITING = (
+    arg(
+        "--wait", metavar="TIME", nargs="?", const=FOREVER, not_in_terminal=_WAIT_APART,
+        help="wait for the end, or for so long; the run goes on anyway",
+    ),
+    arg(
+        "-q", "--quiet", action="store_true", default=None, not_in_terminal=_WAIT_APART,
+        help="show nothing; the run still starts",
+    ),
+)  # fmt: skip
+_LISTING = (
+    arg("--state", metavar="STATE", help="only runs in this state, live, or asking"),
+    arg("--asking", action="store_true", help="only runs that wait for your answer"),
+    arg("--here", action="store_true", help="only runs of this notebook", not_in_terminal="it is in no notebook"),
+    arg("--notebook", metavar="FILE", help="only runs of this notebook, as it is named from here"),
+    arg("--cell", metavar="ID", help="only runs of the cell with this id"),
+    arg("--phase", metavar="WORD", help="only runs that name this phase, or have a step that does"),
+    arg("-n", "--number", metavar="NUMBER", read=count(0), default="20", help="at most so many ended runs (20)"),
+)
+_REASON = arg("--reason", metavar="TEXT", default="", help="why, for the record")
+_EXPERIMENT = arg("--experiment", metavar="NAME", help="the runs of this experiment")
+_PROJECT = arg("--project", metavar="DIR", help="the project they belong to (the current directory)")
+_TEMPLATE = arg(
+    "--template", action="store_true", default=None, help="fill {{ name }} in its texts from your variables",
+    not_in_terminal=_NO_VARIABLES,
+)  # fmt: skip
+_AS_A_LAUNCH = "the flags of a launch have it"
+
+
+def _step(about: str) -> Arg:
+    return arg("--step", metavar="NUMBER", read=count(0), help=about)
+
+
+def _many(flag: str, about: str) -> Arg:
+    return arg(flag, action="append", default=[], metavar="NAME", help=f"{about}; repeatable")
+
+
+VERBS: tuple[Verb, ...] = (
+    Verb(
+        name="launch", magic_name="subagent", text="task", call=starting.launch, launches="agent",
+        help="start a detached run: an agent works on a task",
+        about="Start a detached run: an agent works on the cell's body as its task, in a process of its own that\n"
+        "survives the cell, the kernel and the notebook server. Returns the Run at once.",
+        usage="[AGENT] [FLAGS]",
+        epilog="As a line: %subagent scout -o found -- Which columns look wrong?\n"
+        "See also %%subagent_chain for several steps, and %subagent_status, _wait, _attach, _stop,\n"
+        "_interrupt, _resume, _again, _steer, _answer, _append, _retune, _drain, _diff, _apply, _discard,\n"
+        "_agents, _doctor.",
+        not_in_terminal="`chain` launches a file of one step as well as of many",
+    ),
+    Verb(
+        name="chain", yaml="steps", call=starting.chain, launches="chain", in_terminal=starting.print_begun,
+        help="launch a chain from a YAML file, as in a %%subagent_chain cell",
+        about="Start a detached chain: the cell's body says in YAML which steps follow one another, which work side\n"
+        "by side, and which are repeated for every item that an earlier step found. Returns the Run at once.",
+        epilog="A body:\n"
+        "  - scout: Which files of data/ look wrong?\n"
+        "    as: found\n"
+        "    schema: Findings                 # a type of yours\n"
+        "  - expand: {from: {output: found, path: /files}, max_items: 20}\n"
+        '    each: {reviewer: "What is wrong with {item.path}?"}\n'
+        "    collect: {as: reviews}\n"
+        "  - parallel:\n"
+        '    - delegate: "Sum up {outputs.reviews}"\n'
+        '    - worker: {task: "Mend them: {previous}", label: mending}\n'
+        "A mapping {task: ..., steps: [...], attach: RUN} says what {task} stands for, and which run it goes\n"
+        "on from.",
+        args=(
+            arg("--model", help="the model of all steps that name none", not_in_cell=_AS_A_LAUNCH),
+            arg("--name", help="a name to find it by", not_in_cell=_AS_A_LAUNCH),
+            arg("--timeout", metavar="TIME", help="its deadline, such as 30m; else it has none of its own",
+                not_in_cell=_AS_A_LAUNCH),
+        ),
+    ),
+    Verb(
+        name="list", args=_LISTING, call=looking.list_runs,
+        help="list runs, newest first",
+        not_in_cell="%subagent_status without a run lists them",
+    ),
+    Verb(
+        name="status", runs="maybe", args=_LISTING, call=looking.status, in_terminal=looking.print_status,
+        help="show one run: how it stands and what it came to",
+        about="List runs, newest first, or show one in full.",
+    ),
+    Verb(
+        name="attach", runs="one", call=looking.attach,
+        help="get a run's handle back, in any kernel, and show the run",
+        args=(
+            arg("--schema", metavar="NAME", help="the type of its result, if it is not found by its name"),
+            *BINDING,
+        ),
+        not_in_terminal="a terminal holds no handle; `status` shows the run",
+    ),
+    Verb(
+        name="wait", runs="any", call=looking.wait, fails=looking.is_incomplete,
+        help="wait for runs to end; all live ones if none is named",
+        about="Wait for runs to end: the named ones, or all that are live.",
+        args=(arg("--timeout", metavar="TIME", help="give up after so long; the runs go on"),),
+    ),
+    Verb(
+        name="stop", runs="any", call=controlling.stop,
+        in_cell=controlling.show_stopped, in_terminal=controlling.print_stopped,
+        help="stop runs; what they wrote is kept",
+        about="Stop runs for good. It takes effect within a second; what was written is kept. To go on later,\n"
+        "use %subagent_interrupt instead.",
+        usage="RUN ... [FLAGS]",
+        args=(
+            arg("--all", action="store_true", help="all that are live, of every notebook of yours"),
+            _REASON,
+            _step("stop this step of a chain alone; the others go on"),
+        ),
+    ),
+    Verb(
+        name="interrupt", runs="one", args=(_REASON,),
+        call=controlling.interrupt, in_terminal=controlling.print_settled,
+        help="pause a run; `resume` goes on from it",
+        about="Pause a run: its work ends now, its session is kept, and %subagent_resume goes on from it.",
+    ),
+    Verb(
+        name="steer", runs="one", text="text", call=controlling.steer,
+        in_cell=controlling.show_steered, in_terminal=controlling.print_steered,
+        help="say something to the agent while it works",
+        about="Say something to the agent while it works, in the cell's body or behind --. Waits up to three\n"
+        "seconds for the receipt: told, waiting for the next request, or too late.",
+        args=(
+            arg("--follow-up", action="store_true", help="when its turn is over, not before its next request"),
+            _step("which step of a chain is meant, where several are at work"),
+        ),
+    ),
+    Verb(
+        name="answer", runs="one", text="text", call=controlling.answer,
+        help="answer a question of a run",
+        about="Answer a question of a run, in the cell's body or behind --. Who answers first is heard.",
+        args=(arg("--question", metavar="ID", help="which one, if several are open"),),
+    ),
+    Verb(
+        name="append", runs="one", yaml="items", args=(_TEMPLATE,), call=controlling.append,
+        help="append the items of a YAML file to a live chain",
+        about="Append items to a live chain, behind its last one. The cell's body is YAML, as in %%subagent_chain.",
+    ),
+    Verb(
+        name="retune", runs="one", call=controlling.retune,
+        fails=controlling.too_late,
+        help="change the limits of a live run; the change is recorded",
+        about="Change the limits of a live run. The change is recorded, with who and when.",
+        args=(
+            arg("--timeout", metavar="TIME", help="deadline, counted from when it began to work"),
+            arg("--max-requests", metavar="NUMBER", read=count(), help="how often it may ask the model in all"),
+            arg("--tool-timeout", metavar="TIME", help="how long one tool call may take"),
+            arg("--concurrency", metavar="NUMBER", read=count(),
+                help="how many steps of a chain may be at work at a time"),
+            arg("--tokens", metavar="AMOUNT", read=amount_of("tokens"),
+                help="tokens that all steps together may use, as 200k"),
+            arg("--cost", metavar="DOLLARS", read=amount_of("usd"), help="what all steps together may cost"),
+        ),
+    ),
+    Verb(
+        name="drain", runs="one", call=controlling.drain,
+        help="let a run finish what it is doing and start nothing new",
+    ),
+    Verb(
+        name="resume", runs="one", text="text", call=starting.resume, in_terminal=starting.print_resumed,
+        help="start a new run that goes on from an ended one",
+        about="Start a new run that goes on from the session of an ended or interrupted one, with what is said\n"
+        "in the cell's body or behind --. It has the same agent, model, tools and schema, and what is left of\n"
+        "the limits. A chain goes on as a whole: what is done stands, the rest is carried out.",
+        args=(
+            arg("--name", help="a name to find the new run by"),
+            _step("of a chain: only this step goes on, as a run of its own"),
+            arg("--timeout", metavar="TIME", help="its deadline, such as 30m, instead of what is left"),
+            arg("--max-requests", metavar="NUMBER", read=count(), help="how often it may ask the model, likewise"),
+            arg("--usage-budget", metavar="AMOUNT", help="what it may use, as 200k or '$2', likewise"),
+            *BINDING,
+            *WAITING,
+        ),
+    ),
+    Verb(
+        name="again", runs="one", args=(*BINDING, *WAITING), call=starting.again, in_terminal=starting.print_begun,
+        help="start a new run of the very same plan",
+        about="Start a new run of the very same plan, whatever became of this one.",
+    ),
+    Verb(
+        name="retry", runs="any", args=(_EXPERIMENT,), call=starting.retry, in_terminal=starting.print_retried,
+        help="launch again those of the runs that failed, by their own plans",
+        about="Start a new run of the very plan of each run that failed, was lost or stopped, and of no other.\n"
+        "Of a sweep, cells without a run too.",
+    ),
+    Verb(
+        name="compare", runs="any", call=looking.compare,
+        help="compare runs by the parameters in which they differ",
+        about="Compare runs by the parameters in which they differ: scores with spread and interval, cost,\n"
+        "time, and the paired difference to a baseline. Without runs: those of the current experiment.",
+        args=(
+            _EXPERIMENT,
+            arg("--baseline", metavar="NAME=VALUE",
+                help="what the others are held against, as model=a or model=a,style=x"),
+            _many("--by", "a parameter that makes the groups"),
+            _many("--metric", "a score or figure to show"),
+            _many("--lower", "a score of which less is better"),
+        ),
+    ),
+    Verb(
+        name="experiment", call=looking.experiment, usage="[NAME] [FLAGS]",
+        help="let later launches belong to an experiment",
+        about="Let every later launch of this kernel belong to an experiment, or say which one it is.",
+        args=(
+            arg("name", nargs="?", help="what it is called; quote a name with spaces"),
+            arg("--off", action="store_true", help="let later launches belong to none"),
+        ),
+        not_in_terminal="it holds for the later launches of one kernel",
+    ),
+    Verb(
+        name="diff", runs="one", call=preserving.diff, in_cell=preserving.show_diff, in_terminal=preserving.print_diff,
+        help="print what a run changed in its git worktrees, as a patch",
+        about="Show what a run changed in git worktrees of its own. Your files are as they were.",
+        args=(_step("only what this step changed"),),
+    ),
+    Verb(
+        name="apply", runs="one", call=preserving.apply,
+        in_cell=preserving.show_applied, in_terminal=preserving.print_applied,
+        help="put these changes into the repository: all of them, or nothing",
+        about="Put what a run changed in its worktrees into the repository it was launched from: all of it, or\n"
+        "nothing where it does not fit. Nothing is committed.",
+        args=(
+            _step("only what this step changed"),
+            arg("--check", action="store_true", help="say whether it fits, and change nothing"),
+        ),
+    ),
+    Verb(
+        name="discard", runs="one", call=preserving.discard,
+        in_cell=preserving.show_discarded, in_terminal=preserving.print_discarded,
+        help="remove the worktrees of a run that were kept, with all that is in them",
+        about="Remove the worktrees and branches of a run that were kept, with all that is in them.\n"
+        "Changes that were captured stay: %subagent_diff shows them.",
+        args=(_step("only the worktree of this step"),),
+    ),
+    Verb(
+        name="transcript", runs="one", call=preserving.transcript, in_cell=preserving.show_written,
+        help="write what was said as a notebook",
+        about="Write what was said in a run as a notebook beside this one.",
+        args=(
+            _step("only this step"),
+            arg("-o", "--output", metavar="FILE", help="where to; NAME-transcript.ipynb if not given",
+                in_terminal={"help": "where to; else it lies with the run"}),
+        ),
+    ),
+    Verb(
+        # In a terminal `export` writes an archive.
+        name="export", command_name="send", runs="some", call=preserving.export, fails=lambda report: report.failed,
+        help="send ended runs to MLflow, trackio, Inspect AI or OpenTelemetry",
+        about="Send ended runs to another tool. What was sent before is brought up to date, never doubled.",
+        usage="RUN [RUN ...] --to NAME [FLAGS]",
+        args=(
+            arg("--to", metavar="NAME", help="mlflow, trackio, inspect, otel, or what another package adds",
+                in_terminal={"required": True}),
+            arg("--prompts", action="store_true", help="send what was said too; inspect always does"),
+            arg("--set", action="append", default=[], metavar="NAME=VALUE",
+                help="an option of the exporter, such as url=…"),
+        ),
+    ),
+    Verb(
+        name="archive", command_name="export", runs="some", call=preserving.archive,
+        help="write runs that have ended into a zip file",
+        args=(arg("-o", "--output", required=True, metavar="FILE.zip", help="the new file"), _PROJECT),
+        not_in_cell="an archive goes from store to store, not from a notebook to another",
+    ),
+    Verb(
+        name="import", call=preserving.take_in,
+        help="take the runs of such a file in: to look at, and to be reused",
+        args=(arg("file"), _PROJECT),
+        not_in_cell="an archive goes from store to store, not from a notebook to another",
+    ),
+    Verb(
+        name="gc", call=preserving.gc, fails=lambda done: done.failed,
+        help="delete old runs; they lie in the trash for a day",
+        args=(
+            arg("--dry-run", action="store_true", help="change nothing, list what would be deleted"),
+            arg("--days", type=float, metavar="N", help="delete what is older (keep_days in the settings)"),
+            arg("--now", action="store_true", help="empty the trash at once"),
+        ),
+        not_in_cell=_OF_THE_STORE,
+    ),
+    Verb(
+        name="restore", runs="one", call=preserving.restore,
+        help="bring a run back from the trash",
+        not_in_cell=_OF_THE_STORE,
+    ),
+    Verb(
+        name="agents", call=looking.agents,
+        help="list the agents that can be used from here",
+        about="List the agents that can be used from here, where each comes from, and which files can't be used.",
+    ),
+    Verb(
+        name="doctor", call=looking.doctor, fails=lambda checkup: not checkup.ok,
+        help="check that everything is in order",
+        about="Check the store, the supervisor, models and keys; say what to do about what is wrong.",
+    ),
+    Verb(
+        name="demo", call=starting.demo, in_terminal=starting.print_demo,
+        help="launch one run with the embedded model and watch it here",
+        args=(arg("--model", help="another model"),),
+        not_in_cell="it shows a run to who has no notebook yet",
+    ),
+    Verb(
+        name="local-model", call=preserving.local_model,
+        help="install or remove the embedded model",
+        args=(arg("action", choices=("install", "uninstall")),),
+        not_in_cell="it installs for all notebooks, before one is opened",
+    ),
+)  # fmt: skip
