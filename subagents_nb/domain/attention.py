@@ -12,6 +12,7 @@ from subagents_nb.domain.base import Value
 
 Kind = Literal["question", "disk-full", "idle", "long-tool", "failing-edits", "unheard"]
 
+_LASTING = " for "  # between what is so and how long it has been so: the end of the texts of what lasts
 _SCALE: dict[str, float] = {"medium": 2.0, "high": 5.0, "xhigh": 10.0, "max": 10.0}
 # A runner that has nothing to say writes its status every five seconds all the same: three of those, and some slack.
 UNHEARD_S = 20.0
@@ -50,6 +51,12 @@ class Attention(Value):
     kind: Kind
     text: str
     since_s: float
+
+    def after(self, how_long: str) -> str:
+        """Say it again when it has lasted longer; what does not last stays as it is."""
+        if self.kind not in ("idle", "long-tool", "unheard"):
+            return self.text
+        return f"{self.text.rpartition(_LASTING)[0]}{_LASTING}{how_long}."
 
 
 class Pulse(Value):
@@ -92,7 +99,7 @@ def unheard(seconds: float, elapsed_s: float) -> Attention | None:
     """
     if seconds < UNHEARD_S:
         return None
-    text = f"No word came from its process for {_minutes(seconds)}."
+    text = f"No word came from its process{_LASTING}{_minutes(seconds)}."
     return Attention(kind="unheard", text=text, since_s=elapsed_s - seconds)
 
 
@@ -110,7 +117,7 @@ def _slow(pulse: Pulse, thresholds: Thresholds) -> Attention | None:
     if not slow:
         return None
     name, at = min(slow, key=lambda item: item[1])
-    text = f"The tool {name} is at work for {_minutes(pulse.now_s - at)}."
+    text = f"The tool {name} is at work{_LASTING}{_minutes(pulse.now_s - at)}."
     return Attention(kind="long-tool", text=text, since_s=at)
 
 
@@ -118,7 +125,7 @@ def _silent(pulse: Pulse, thresholds: Thresholds) -> Attention | None:
     silent = pulse.now_s - pulse.last_event_s
     if pulse.open_tools or silent < thresholds.idle_s:
         return None
-    return Attention(kind="idle", text=f"Nothing was heard for {_minutes(silent)}.", since_s=pulse.last_event_s)
+    return Attention(kind="idle", text=f"Nothing was heard{_LASTING}{_minutes(silent)}.", since_s=pulse.last_event_s)
 
 
 def _minutes(seconds: float) -> str:

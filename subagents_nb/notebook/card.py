@@ -168,7 +168,7 @@ def _ending(snapshot: Snapshot, state: str, beside: Beside, room: int) -> list[H
     if endings.says_it_all(snapshot):
         why, error = error, ""
     changed = snapshot.changed_files or beside.changed_files
-    files = _changed(changed, _FILES if room else 2, "restarts by itself" in why + error)
+    files = _changed(changed, _FILES if room else 2, endings.says_nothing_restarts(snapshot) and not left_out)
     left = [endings.at_work(snapshot.open_tools), files, left_in_trees(beside.trees, beside.holder)]
     said = say(LOOKS[state].tone, why, error + more if error else None, *left) if why else None
     # Of a chain the last lines stand with the steps, once it has a last word.

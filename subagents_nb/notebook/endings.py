@@ -11,6 +11,7 @@ from subagents_nb.domain.questions import OpenQuestion
 from subagents_nb.domain.records import ToolRow
 from subagents_nb.domain.resuming import whole_can_go_on
 from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.domain.states import RunState
 from subagents_nb.notebook.html import line, plural
 from subagents_nb.notebook.shown import UNREADABLE, command, shown_state
 
@@ -76,8 +77,8 @@ _NAMED_BY = {
         "filtered",
     },
 }
-# With these the run's own last word tells it, if this is in it.
-_TOLD_WITH = {"interrupted": "", "stopped": "", "timeout": "deadline", "budget": "used up"}
+# With these the run's own last word tells it; with a timeout, if it is the deadline that passed, not a tool's limit.
+_SAID_BY_THE_RUN = {"interrupted", "stopped", "budget"}
 # With these the run's own words say which step it was.
 _SAID_BY_THE_CHAIN = {"rejected", "fan-out", "placeholder", "child", "attached", "fail-fast", "drained"}
 _LIMITS = {
@@ -117,7 +118,12 @@ def says_it_all(snapshot: Snapshot) -> bool:
         return True
     if reason == "signal":
         return snapshot.result is not None  # it lived to say so itself
-    return reason in _TOLD_WITH and _TOLD_WITH[reason] in error
+    return reason in _SAID_BY_THE_RUN or (reason == "timeout" and "deadline" in error)
+
+
+def says_nothing_restarts(snapshot: Snapshot) -> bool:
+    """Whether the run's last word says that nothing restarts by itself, as that of a lost one does."""
+    return snapshot.last_word is not None and snapshot.state is RunState.LOST
 
 
 def go_on(snapshot: Snapshot, *, has_session: bool | None = None, by_name: bool = False) -> tuple[str, str]:
@@ -171,23 +177,27 @@ def _more_of_chain(snapshot: Snapshot) -> str:
     if worked:
         flags.append(f"--timeout {math.ceil(min(2 * worked, words.MAX_TIMEOUT_S) / 60)}m")
     budget = _more_to_use(snapshot)
-    spent = [one.usage.requests for one in steps if one.reason == "budget" and "usage budget" not in (one.error or "")]
-    requests = max(spent, default=0)
+    requests = max((one.usage.requests for one in steps if one.reason == "budget"), default=0)
     if budget:
         flags.append(budget)
-    elif requests:
+    elif requests and not _is_used_up(snapshot):
         flags.append(f"--max-requests {requests}")
     return " ".join(flags)
 
 
 def _more_to_use(snapshot: Snapshot) -> str:
     """Return the flag that gives as much again as was used of a usage budget that is used up."""
-    error, usage = snapshot.error or "", snapshot.usage
-    if snapshot.reason != "budget" or "usage budget" not in error:
+    usage, budget = snapshot.usage, snapshot.usage_budget
+    if snapshot.reason != "budget" or budget is None or not _is_used_up(snapshot):
         return ""
-    if "tokens" not in error and usage.cost_usd:
+    if budget.tokens is None and usage.cost_usd:
         return f"--usage-budget '${usage.cost_usd:.2g}'"
     return f"--usage-budget {usage.input_tokens + usage.output_tokens}"
+
+
+def _is_used_up(snapshot: Snapshot) -> bool:
+    budget = snapshot.usage_budget
+    return budget is not None and budget.judge(snapshot.usage) == "hard-reached"
 
 
 def asked(snapshot: Snapshot, question: OpenQuestion) -> str:

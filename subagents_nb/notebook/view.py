@@ -80,10 +80,7 @@ def attention_line(snapshot: Snapshot) -> str:
     found = snapshot.attention
     if found is None or found.kind == "question":
         return ""
-    lead, says_how_long, _ = found.text.rpartition(" for ")
-    if not says_how_long:
-        return line(found.text, 300)
-    return line(f"{lead} for {words.duration(_rounded(snapshot.elapsed_s - found.since_s))}.", 300)
+    return line(found.after(words.duration(_rounded(snapshot.elapsed_s - found.since_s))), 300)
 
 
 def _rounded(seconds: float) -> float:

@@ -36,12 +36,12 @@ COSTLY = USAGE.model_copy(update={"cost_usd": 0.123})
             "%subagent_resume r-06f3k2m9 --max-requests 50 -- …",
         ),
         (
-            ended("failed", reason="budget", error="The usage budget is used up: 3 of 2 tokens."),
+            ended("failed", reason="budget", usage_budget={"tokens": {"hard": 2}}),
             True,
             f"%subagent_resume r-06f3k2m9 --usage-budget {USAGE.input_tokens + USAGE.output_tokens} -- …",
         ),
         (
-            ended("failed", reason="budget", error="The usage budget is used up: $0.1 of $0.1.", usage=COSTLY),
+            ended("failed", reason="budget", usage_budget={"cost_usd": {"hard": 0.1}}, usage=COSTLY),
             True,
             "%subagent_resume r-06f3k2m9 --usage-budget '$0.12' -- …",
         ),
