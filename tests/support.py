@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from subagents_nb.domain.candidates import Candidate, ChildEnd
 from subagents_nb.domain.control import ControlAnswer, ControlRequest
 from subagents_nb.domain.environment import RUN_MARK
 from subagents_nb.domain.ids import make_run_id
 from subagents_nb.domain.models import parse_model
 from subagents_nb.domain.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.records import (
-    Candidate,
-    ChildEnd,
     Identity,
     ProcessRecord,
     RecoveryRecord,

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from subagents_nb.domain.records import Actor, Identity, Reason
+from subagents_nb.domain.states import RunEvent
 
 UNSTORED = 74  # the exit code of a runner whose result no disk took
 _UNSTORED_WORDS = "result not stored: "  # what it says last then
@@ -81,7 +82,7 @@ class Ending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    state: Literal["lost", "failed", "stopped"]
+    event: RunEvent
     reason: Reason
     actor: Actor
     message: str
@@ -105,7 +106,7 @@ def judge_end(
     tail = f" Its last words: {last_words.rstrip('.')}." if last_words else ""
     if waited_as is not None:
         return Judgement(
-            state="failed",
+            event=RunEvent.FAIL,
             reason="startup",
             actor="unknown",
             message="It waited for a free place and the supervisor that kept its turn went away: it never started. "
@@ -113,7 +114,7 @@ def judge_end(
         )
     if ending.overdue:
         return Judgement(
-            state="failed",
+            event=RunEvent.FAIL,
             reason="timeout",
             actor="deadline",
             message="The run passed its deadline and did not end by itself, so its process was ended from outside."
@@ -121,21 +122,21 @@ def judge_end(
         )
     if stop_asked and (ending.signal is not None or not ending.observed):
         return Judgement(
-            state="stopped",
+            event=RunEvent.STOP,
             reason="stopped",
             actor="person",
             message=f"The run was asked to stop and its process was ended ({_how(ending, by_us=True)}).{tail}",
         )
     if ending.exit_code == UNSTORED:
         return Judgement(
-            state="failed",
+            event=RunEvent.FAIL,
             reason="not-stored",
             actor="self",
             message=said or not_stored(last_words.removeprefix(_UNSTORED_WORDS)),
         )
     if not began:
         return Judgement(
-            state="failed",
+            event=RunEvent.FAIL,
             reason="startup",
             actor="self" if ending.exit_code else "unknown",
             message=f"The run's process ended before it began to work ({how}).{tail} Launch it again.",
@@ -143,7 +144,7 @@ def judge_end(
     sent = ending.signal is not None and ending.signal not in _FAULTS
     actor: Actor = "outside" if sent else "unknown"
     return Judgement(
-        state="lost",
+        event=RunEvent.LOSE,
         reason="signal" if ending.signal is not None else "vanished",
         actor=actor,
         message=f"The run's process went away without a result ({how}).{tail} "

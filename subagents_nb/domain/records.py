@@ -5,7 +5,7 @@ Readers believe, in this order: result, verdict, status, plan.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field
 
@@ -18,7 +18,7 @@ from subagents_nb.domain.plan import StepPlan
 from subagents_nb.domain.questions import Answered, OpenQuestion
 from subagents_nb.domain.reads import ReadLog
 from subagents_nb.domain.stages import Stage
-from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.domain.states import RUN, STEP, RunEvent, RunState, StepEvent, StepState
 from subagents_nb.domain.usage import Usage as Usage
 from subagents_nb.domain.worktree import WorktreeRecord
 
@@ -72,6 +72,14 @@ class StepHead(Value):
     output_name: str | None = None
     carried_from: str | None = None  # the run that did it and paid for it, if this one only takes it over
 
+    def to(self, event: StepEvent, **fields: Any) -> Self:
+        """Return the step as it is after an event, with these fields.
+
+        Raises:
+            IllegalTransition: the table of the lives of steps lacks the move.
+        """
+        return self.model_copy(update={**fields, "state": STEP.follow(self.state, event)})
+
     def head(self) -> dict[str, Any]:
         """Return the fields that a step has while it works and afterwards."""
         return {name: getattr(self, name) for name in StepHead.model_fields}
@@ -95,6 +103,17 @@ class StepStatus(StepHead):
     def refused(self) -> int:
         """How many of its tool calls were refused."""
         return self.refusals
+
+    def ended(self, result: StepResult) -> Self:
+        """Return the step as its result leaves it; one that never began may still wait.
+
+        Raises:
+            IllegalTransition: no event leads from where it stands to where its result says.
+        """
+        if result.state is not self.state:
+            STEP.check(self.state, result.state)
+        taken = {name: getattr(result, name) for name in ("state", "ended_s", "error", "usage")}
+        return self.model_copy(update={**taken, "activity": "", "stopping": False})
 
 
 def first_step(step: StepPlan, *, label: str = "") -> StepStatus:
@@ -145,6 +164,14 @@ class RunHead(Document):
     usage_budget: UsageBudget | None = None  # the one in force
     reason: Reason | None = None
     error: str | None = None
+
+    def to(self, event: RunEvent, **fields: Any) -> Self:
+        """Return the run as it is after an event, with these fields.
+
+        Raises:
+            IllegalTransition: the table of the lives of runs lacks the move.
+        """
+        return self.model_copy(update={**fields, "state": RUN.follow(self.state, event)})
 
     def head(self) -> dict[str, Any]:
         """Return the fields that a run has while it lives and when it has ended."""
@@ -287,31 +314,6 @@ class RunResult(RunHead):
     reads: ReadLog | None = None  # None: written by a version that did not look
 
 
-class ChildEnd(Value):
-    """A process that a runner started: who it was, how it ended, who saw it."""
-
-    pid: int
-    start_ticks: int | None = None
-    group: int | None = None
-    what: Literal["tool", "notice"] = "tool"  # a notice to the person may outlive the run
-    how: Literal["exited", "killed", "unknown"] = "unknown"
-    code: int | None = None  # below zero: the signal
-    seen_by: Literal["runner", "nobody"] = "nobody"
-    group_empty: bool | None = None  # nobody of its process group was left; None where nobody looked
-
-
-class Candidate(Document):
-    """The runner's own account of the processes it started, created once just before its result; none: it had none."""
-
-    kind: Literal["candidate"] = "candidate"
-    token: str
-    pid: int
-    group: int | None = None
-    group_empty: bool | None = None  # the runner was the last of its own process group
-    children: tuple[ChildEnd, ...] = ()
-    dropped: int = 0  # earlier children that were seen to end and are left out
-
-
 class ProcessRecord(Document):
     """Process-terminal proof, written by the process that started the runner, or by who takes over from it."""
 
@@ -349,6 +351,15 @@ class Verdict(Document):
     last_sign_of_life: str | None = None
     elapsed_s: float = 0.0
     evidence: dict[str, Any] = Field(default_factory=dict)
+
+    @classmethod
+    def over(cls, was: RunState, event: RunEvent, **said: Any) -> Self:
+        """Return the verdict that an event makes over a run that was in this state.
+
+        Raises:
+            IllegalTransition: the table of the lives of runs lacks the move.
+        """
+        return cls.model_validate({**said, "state": RUN.follow(was, event)})
 
     @property
     def error(self) -> str:

@@ -32,6 +32,10 @@ class Stage(Value):
     phase: str = ""
     acceptance: Ledger | None = None  # the verdict over all of it, where one was asked for
 
+    def at(self, state: StepState) -> Stage:
+        """Return the stage in a state: it has no life of its own, its steps or its judge say where it stands."""
+        return self.model_copy(update={"state": state})
+
 
 def stage_of(item: PlanItem, steps: Iterable[StepPlan]) -> Stage:
     """Return the stage of a planned item, before anything of it began."""

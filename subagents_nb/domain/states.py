@@ -1,12 +1,54 @@
-"""The life of a run and of a step: two enums, one table, one function.
+"""The lives of a run and of a step as tables, whose moves are the only way in which a state is set.
 
-Everything that decides which state may follow which is in this file. Timed out, interrupted, budget exhausted and the
-like are reasons on the last record, not states.
+Timed out, interrupted, budget exhausted and the like are reasons on the last record, not states. The drawings in
+`docs/states.md` are made from these tables.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Generic, TypeVar
+
+S = TypeVar("S", bound=StrEnum)
+E = TypeVar("E", bound=StrEnum)
+
+
+class IllegalTransition(ValueError):
+    """The table has no such move; nothing was changed."""
+
+
+class Lifecycle(Generic[S, E]):
+    """Which state follows which, on what event. A state without a row is terminal."""
+
+    def __init__(self, what: str, moves: Mapping[S, Mapping[E, S]]) -> None:
+        self.what = what
+        self.moves = moves
+
+    def follow(self, state: S, event: E) -> S:
+        """Return the state that follows `state` on `event`.
+
+        Raises:
+            IllegalTransition: the table lacks the move.
+        """
+        following = self.moves.get(state, {}).get(event)
+        if following is None:
+            raise IllegalTransition(f"a {state} {self.what} can't {event}")
+        return following
+
+    def check(self, state: S, following: S) -> None:
+        """Make sure that some event leads from the one state to the other.
+
+        Raises:
+            IllegalTransition: none does.
+        """
+        if following not in self.moves.get(state, {}).values():
+            raise IllegalTransition(f"a {state} {self.what} can't become {following}")
+
+    def drawing(self, first: S) -> str:
+        """Return the table as a drawing, in the language of mermaid."""
+        lines = [f"    {s} --> {t}: {e}" for s, row in self.moves.items() for e, t in row.items()]
+        return "\n".join(["stateDiagram-v2", f"    [*] --> {first}", *lines])
 
 
 class RunState(StrEnum):
@@ -28,7 +70,7 @@ class RunState(StrEnum):
     @property
     def terminal(self) -> bool:
         """Whether no state can follow."""
-        return not _NEXT[self]
+        return self not in RUN.moves
 
     @property
     def ended(self) -> bool:
@@ -40,7 +82,7 @@ class StepState(StrEnum):
     PENDING = "pending"
     RUNNING = "running"
     COMPLETE = "complete"
-    PARTIAL = "partial"
+    PARTIAL = "partial"  # of a stage only, which has some of its steps
     FAILED = "failed"
     PAUSED = "paused"
     STOPPED = "stopped"
@@ -59,52 +101,61 @@ class RunEvent(StrEnum):
     LOSE = "lose"
 
 
-_ENDS = {
+class StepEvent(StrEnum):
+    BEGIN = "begin"
+    COMPLETE = "complete"
+    REJECT = "reject"
+    FAIL = "fail"
+    STOP = "stop"
+    PAUSE = "pause"
+    SKIP = "skip"
+    CARRY = "carry"  # it stands as an earlier run left it
+    REDO = "redo"  # nothing is left of what it came to
+
+
+_RUN_ENDS = {
     RunEvent.FAIL: RunState.FAILED,
     RunEvent.STOP: RunState.STOPPED,
     RunEvent.REJECT: RunState.REJECTED,
     RunEvent.LOSE: RunState.LOST,
 }
-
-_NEXT: dict[RunState, dict[RunEvent, RunState]] = {
-    RunState.QUEUED: {RunEvent.PROCEED: RunState.RUNNING, **_ENDS},
-    RunState.RUNNING: {
-        RunEvent.COMPLETE: RunState.COMPLETE,
-        RunEvent.FALL_SHORT: RunState.PARTIAL,
-        RunEvent.PAUSE: RunState.PAUSED,
-        **_ENDS,
+RUN = Lifecycle(
+    "run",
+    {
+        RunState.QUEUED: {RunEvent.PROCEED: RunState.RUNNING, **_RUN_ENDS},
+        RunState.RUNNING: {
+            RunEvent.COMPLETE: RunState.COMPLETE,
+            RunEvent.FALL_SHORT: RunState.PARTIAL,
+            RunEvent.PAUSE: RunState.PAUSED,
+            **_RUN_ENDS,
+        },
+        RunState.PAUSED: {RunEvent.STOP: RunState.STOPPED},
     },
-    RunState.PAUSED: {RunEvent.STOP: RunState.STOPPED},
-    RunState.COMPLETE: {},
-    RunState.PARTIAL: {},
-    RunState.FAILED: {},
-    RunState.STOPPED: {},
-    RunState.REJECTED: {},
-    RunState.LOST: {},
+)
+
+_STEP_ENDS = {
+    StepEvent.FAIL: StepState.FAILED,
+    StepEvent.STOP: StepState.STOPPED,
+    StepEvent.PAUSE: StepState.PAUSED,
 }
+STEP = Lifecycle(
+    "step",
+    {
+        StepState.PENDING: {
+            StepEvent.BEGIN: StepState.RUNNING,
+            StepEvent.SKIP: StepState.SKIPPED,
+            StepEvent.CARRY: StepState.COMPLETE,
+            **_STEP_ENDS,
+        },
+        StepState.RUNNING: {
+            StepEvent.COMPLETE: StepState.COMPLETE,
+            StepEvent.REJECT: StepState.REJECTED,
+            **_STEP_ENDS,
+        },
+        # Whether an answer is accepted is judged when it is there.
+        StepState.COMPLETE: {StepEvent.REJECT: StepState.REJECTED, StepEvent.REDO: StepState.PENDING},
+        StepState.STOPPED: {StepEvent.REDO: StepState.PENDING},
+    },
+)
 
 _LIVE = frozenset({RunState.QUEUED, RunState.RUNNING})
-
-
-class IllegalTransition(ValueError):
-    """The table has no such move; nothing was changed."""
-
-
-def advance(state: RunState, event: RunEvent) -> RunState:
-    """Return the state that follows `state` on `event`.
-
-    Raises:
-        IllegalTransition: the table lacks the move.
-    """
-    following = _NEXT[state].get(event)
-    if following is None:
-        raise IllegalTransition(f"a {state} run can't {event}")
-    return following
-
-
-def event_to(state: RunState) -> RunEvent:
-    """Return the event that ends a live run in `state`."""
-    for event, target in _NEXT[RunState.RUNNING].items():
-        if target is state:
-            return event
-    raise IllegalTransition(f"no event ends a run as {state}")

@@ -13,7 +13,7 @@ from subagents_nb.domain.control import ControlAnswer, ControlRequest, Verb
 from subagents_nb.domain.questions import Question, Reply
 from subagents_nb.domain.records import Verdict
 from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.domain.states import RunEvent, RunState, advance
+from subagents_nb.domain.states import RunEvent, RunState
 from subagents_nb.domain.words import one_line
 from subagents_nb.errors import RequestError, StoreError, Unreadable
 from subagents_nb.store import FileRuns, RunWriter, StoreHome
@@ -77,7 +77,6 @@ def stop_paused(home: StoreHome, snapshot: Snapshot, *, reason: str, asked_by: s
     said = f": {one_line(reason)}" if reason else ""
     verdict = {
         "run_id": snapshot.run_id,
-        "state": advance(RunState.PAUSED, RunEvent.STOP),
         "reason": "stopped",
         "actor": "person",
         "message": f"Stopped on request from {asked_by} while it was paused{said}.",
@@ -87,7 +86,7 @@ def stop_paused(home: StoreHome, snapshot: Snapshot, *, reason: str, asked_by: s
         "elapsed_s": snapshot.elapsed_s,
     }
     try:
-        first = RunWriter(home.run(snapshot.run_id)).verdict(Verdict.model_validate(verdict))
+        first = RunWriter(home.run(snapshot.run_id)).verdict(Verdict.over(RunState.PAUSED, RunEvent.STOP, **verdict))
     except OSError as error:
         raise StoreError(f"Run {snapshot.name} could not be stopped: {error.strerror}.") from error
     if not first:

@@ -16,7 +16,7 @@ from subagents_nb.domain.plan import Draft, LaunchPlan, Origin, StepPlan, choice
 from subagents_nb.domain.records import RecoveryRecord, StepRecord, StepResult, StepStatus
 from subagents_nb.domain.reuse import lasting_notes
 from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.domain.states import StepState
+from subagents_nb.domain.states import StepEvent, StepState
 from subagents_nb.errors import LaunchRefused, StoreError, Unreadable
 from subagents_nb.launching.begin import begin
 from subagents_nb.launching.facts import gather_facts
@@ -118,7 +118,7 @@ def _outcomes(home: StoreHome, snapshot: Snapshot) -> dict[int, StepResult | Ste
             found[one.index] = read_document(path, StepRecord, snapshot.run_id).result
         except Unreadable:
             if one.state in (StepState.COMPLETE, StepState.STOPPED):
-                found[one.index] = one.model_copy(update={"state": StepState.PENDING})
+                found[one.index] = one.to(StepEvent.REDO)
     return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from subagents_nb.domain.records import NamedOutput, StepRecord, StepResult, StepStatus, Usage
-from subagents_nb.domain.states import StepState
+from subagents_nb.domain.states import StepEvent, StepState
 from subagents_nb.errors import RequestError, RunFailed, Unreadable
 from subagents_nb.launching.schemas import OutputType
 from subagents_nb.plain_text import plain
@@ -195,8 +195,8 @@ def whole_text(run: Run, step: StepResult) -> str:
 def left_behind(step: StepStatus) -> StepStatus:
     """Return the status of a step whose run has ended without a last word: no such step is at work, or ever will be."""
     if step.state is StepState.RUNNING:
-        return step.model_copy(update={"state": StepState.FAILED, "error": CUT_SHORT})
-    return step.model_copy(update={"state": StepState.SKIPPED}) if step.state is StepState.PENDING else step
+        return step.to(StepEvent.FAIL, error=CUT_SHORT)
+    return step.to(StepEvent.SKIP) if step.state is StepState.PENDING else step
 
 
 def _now(run: Run, index: int) -> StepStatus:

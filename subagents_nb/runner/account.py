@@ -19,7 +19,7 @@ from subagents_nb.domain.events import (
     fold,
 )
 from subagents_nb.domain.records import Artifact, Refusal, StepResult, StepStatus, ToolRow
-from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.domain.states import RunState, StepEvent, StepState
 from subagents_nb.domain.words import one_line
 from subagents_nb.store.codec import lenient_json
 
@@ -125,26 +125,25 @@ class StepAccount:
     def draft(self) -> StepResult:
         """Return the step as it stands, to be completed into its result."""
         tools = {"tools": tuple(self._rows[-_KEPT_ROWS:]), "refusals": tuple(self.refusals)}
-        return StepResult(**self.status.head() | tools | {"state": StepState.RUNNING, "started_s": None})
+        return StepResult(**self.status.head() | tools | {"started_s": None})
 
     def end(self, result: StepResult) -> None:
         """Take in how the step ended; its tail is in its result from here on."""
         self.result = result
-        ended = {"state": result.state, "ended_s": result.ended_s, "error": result.error, "activity": ""}
-        self.status = self.status.model_copy(update={**ended, "usage": result.usage, "stopping": False})
+        self.status = self.status.ended(result)
 
     def settle(self, run: RunState, unfinished: Callable[[StepResult], StepResult] | None, now_s: float) -> None:
         """Give the step the result that the end of its run leaves it, if it has none."""
         if self.result is not None:
             return
         draft = self.draft()
-        if self.status.state is StepState.RUNNING and unfinished is not None:
+        if self.status.state is StepState.RUNNING:
             times = {"started_s": self.status.started_s, "ended_s": now_s}
-            self.end(unfinished(draft).model_copy(update=times))
+            ended = draft.to(StepEvent.FAIL) if unfinished is None else unfinished(draft)
+            self.end(ended.model_copy(update=times))
         else:
             # A paused run can be gone on from, so what did not begin still waits.
-            state = StepState.PENDING if run is RunState.PAUSED else StepState.SKIPPED
-            self.end(draft.model_copy(update={"state": state}))
+            self.end(draft if run is RunState.PAUSED else draft.to(StepEvent.SKIP))
 
     def shown(self, *, crowd: int) -> StepStatus:
         """Return the step as status shows it: in a crowd with less of what it streams."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from subagents_nb.domain.control import ControlRequest
 from subagents_nb.domain.events import ASKS_MODEL, LOADS_MODEL
 from subagents_nb.domain.records import Actor, Reason
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.states import RunEvent
 from subagents_nb.domain.words import duration
 
 _STATES_OF_MIND = ("thinking", "answering", ASKS_MODEL, LOADS_MODEL)
@@ -16,9 +16,9 @@ _STATES_OF_MIND = ("thinking", "answering", ASKS_MODEL, LOADS_MODEL)
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """The state a run ends in, why, by whom, and how that is said."""
+    """The event that ends a run or a step, why, by whom, and how that is said."""
 
-    state: RunState
+    event: RunEvent
     reason: Reason
     actor: Actor
     message: str
@@ -27,13 +27,13 @@ class Cause:
 def stopped_by(request: ControlRequest, *, step: bool = False) -> Cause:
     """Return the cause that a stop request makes: of the run, or of one step."""
     what = "The step was stopped" if step else "Stopped"
-    return Cause(RunState.STOPPED, "stopped", "person", f"{what} on request{_from(request)}.")
+    return Cause(RunEvent.STOP, "stopped", "person", f"{what} on request{_from(request)}.")
 
 
 def interrupted_by(request: ControlRequest) -> Cause:
     """Return the cause that an interrupt makes: the session is kept and can be gone on from."""
     text = f"Interrupted on request{_from(request)}. Its session is kept: resume it to go on."
-    return Cause(RunState.PAUSED, "interrupted", "person", text)
+    return Cause(RunEvent.PAUSE, "interrupted", "person", text)
 
 
 def past_deadline(timeout_s: float, activity: str, *, step: bool = False) -> Cause:
@@ -45,26 +45,26 @@ def past_deadline(timeout_s: float, activity: str, *, step: bool = False) -> Cau
         doing = f" while the tool {activity} was at work"
     what, how = ("step", "with its timeout") if step else ("run", "with --timeout")
     text = f"The {what} passed its deadline of {duration(timeout_s)}{doing}. Give it more {how}."
-    return Cause(RunState.FAILED, "timeout", "deadline", text)
+    return Cause(RunEvent.FAIL, "timeout", "deadline", text)
 
 
 def past_disk_cap(used: int) -> Cause:
     """Return the cause that too large a run directory makes."""
     text = f"The run's own files grew beyond what a run may keep ({used / 1e6:.0f} MB). What it wrote so far is there."
-    return Cause(RunState.FAILED, "output-limit", "budget", text)
+    return Cause(RunEvent.FAIL, "output-limit", "budget", text)
 
 
 def signalled(number: int) -> Cause:
     """Return the cause that a signal makes which asks the process to end."""
     return Cause(
-        RunState.STOPPED, "signal", "outside", f"A signal from outside ({signal.Signals(number).name}) ended the run."
+        RunEvent.STOP, "signal", "outside", f"A signal from outside ({signal.Signals(number).name}) ended the run."
     )
 
 
-GONE = Cause(RunState.STOPPED, "vanished", "outside", "The run's directory was deleted while it worked.")
+GONE = Cause(RunEvent.STOP, "vanished", "outside", "The run's directory was deleted while it worked.")
 
 
-FROM_WITHIN = Cause(RunState.FAILED, "internal", "self", "The work was cancelled from within.")
+FROM_WITHIN = Cause(RunEvent.FAIL, "internal", "self", "The work was cancelled from within.")
 
 
 def _from(request: ControlRequest) -> str:

@@ -13,8 +13,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from subagents_nb.domain.candidates import Candidate, ChildEnd
 from subagents_nb.domain.environment import RUN_MARK
-from subagents_nb.domain.records import Candidate, ChildEnd
 from subagents_nb.prctl import adopt_orphans
 from subagents_nb.store.childlog import ChildLog
 from subagents_nb.store.processes import Process, end, end_fallen, everyone, look, mark_in, own_children, reap

@@ -15,7 +15,7 @@ from typing import assert_never
 
 from subagents_nb.domain.control import ControlAnswer, ControlRequest, Retuned
 from subagents_nb.domain.plan import LaunchPlan
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.states import RunEvent
 from subagents_nb.domain.words import duration
 from subagents_nb.runner.appended import AT_ITS_END
 from subagents_nb.runner.causes import GONE, Cause, interrupted_by, past_deadline, past_disk_cap, stopped_by
@@ -102,7 +102,7 @@ class Control:
                 return False
             self.cause = cause
             self._since = time.monotonic()
-        if cause.state is RunState.STOPPED:
+        if cause.event is RunEvent.STOP:
             self._journal.stopping()
         self._flow.end(cause)
         return True
@@ -232,7 +232,7 @@ class Control:
         return "accepted", f"{len(more.items)} appended"
 
     def _end(self, cause: Cause) -> tuple[str, str]:
-        if self.end(cause) or (self.cause is not None and self.cause.state is cause.state):
+        if self.end(cause) or (self.cause is not None and self.cause.event is cause.event):
             return "accepted", ""
         return "too-late", "the run is already ending"
 

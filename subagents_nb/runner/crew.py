@@ -8,7 +8,7 @@ from pathlib import Path
 
 from subagents_nb.domain.attention import Thresholds
 from subagents_nb.domain.plan import StepPlan
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.states import RunEvent
 from subagents_nb.runner.causes import Cause
 from subagents_nb.runner.work import StepWork, TimeLeft, Workshop
 
@@ -35,7 +35,7 @@ class Crew:
     @property
     def stopped(self) -> bool:
         """Whether all was ended for good."""
-        return self._cause is not None and self._cause.state is RunState.STOPPED
+        return self._cause is not None and self._cause.event is RunEvent.STOP
 
     def add(self, steps: tuple[StepPlan, ...]) -> None:
         """Take steps in; those of the plan come first, each later one has the next number."""

@@ -11,16 +11,11 @@ from subagents_nb.domain.bounds import MAX_OUTPUT_CHARS as TEXT_CHARS
 from subagents_nb.domain.bounds import OutputBound
 from subagents_nb.domain.events import StepFailed, StepOutcome
 from subagents_nb.domain.records import StepResult
-from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.domain.states import StepEvent
 from subagents_nb.runner.causes import Cause
 from subagents_nb.store.codec import lenient_json
 
 VALUE_BYTES = 2 * 1024 * 1024
-_STEP_STATES = {
-    RunState.STOPPED: StepState.STOPPED,
-    RunState.FAILED: StepState.FAILED,
-    RunState.PAUSED: StepState.PAUSED,
-}
 
 
 def ended_well(
@@ -42,22 +37,20 @@ def ended_well(
         text = head
         if text_file is None:
             text += f"\n[Cut: the first {len(head):,} of {len(outcome.text):,} characters; the rest was not stored]"
-    return draft.model_copy(
-        update={
-            "state": StepState.COMPLETE,
-            "text": text,
-            "text_file": text_file,
-            "has_value": outcome.has_value,
-            "value": outcome.value,
-            "usage": outcome.usage,
-            "model": outcome.model or draft.model,
-        }
+    return draft.to(
+        StepEvent.COMPLETE,
+        text=text,
+        text_file=text_file,
+        has_value=outcome.has_value,
+        value=outcome.value,
+        usage=outcome.usage,
+        model=outcome.model or draft.model,
     )
 
 
 def ended_for(draft: StepResult, cause: Cause) -> StepResult:
     """Return the result of a step that was ended before its work was done."""
-    return draft.model_copy(update={"state": _STEP_STATES[cause.state], "reason": cause.reason, "error": cause.message})
+    return draft.to(StepEvent(cause.event), reason=cause.reason, error=cause.message)
 
 
 def ended_with(draft: StepResult, error: BaseException) -> StepResult:
@@ -70,4 +63,4 @@ def ended_with(draft: StepResult, error: BaseException) -> StepResult:
 
 
 def _failed(draft: StepResult, reason: str, text: str) -> StepResult:
-    return draft.model_copy(update={"state": StepState.FAILED, "reason": reason, "error": text})
+    return draft.to(StepEvent.FAIL, reason=reason, error=text)

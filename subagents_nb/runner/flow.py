@@ -14,8 +14,8 @@ from subagents_nb.domain.flow import OnFailure
 from subagents_nb.domain.placeholders import MissingField, as_text
 from subagents_nb.domain.plan import AttachedItem, FanOutItem, GroupItem, PlanItem, StepItem
 from subagents_nb.domain.records import Actor, NamedOutput, Reason, StepResult
-from subagents_nb.domain.stages import Stage, stage_of
-from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.domain.stages import stage_of
+from subagents_nb.domain.states import RunEvent, StepEvent, StepState
 from subagents_nb.errors import RequestError, StoreError
 from subagents_nb.runner.accepting_all import AcceptingAll, fails
 from subagents_nb.runner.appended import AT_ITS_END, Appendices
@@ -36,10 +36,13 @@ from subagents_nb.store.claims import admit, open_budget
 class FlowEnd:
     """How a run ended by its own course."""
 
-    state: RunState
+    event: RunEvent
     reason: Reason | None = None
     error: str | None = None
     actor: Actor = "self"
+
+
+_DRAINED = FlowEnd(RunEvent.FALL_SHORT, "drained", "Drained on request: what was at work is done.", "person")
 
 
 class ChainBroken(Exception):
@@ -110,7 +113,7 @@ class Flow:
             except ChainBroken as broken:
                 return broken.end
             except StoreError as error:
-                return FlowEnd(RunState.FAILED, "fan-out", str(error))
+                return FlowEnd(RunEvent.FAIL, "fan-out", str(error))
         try:
             while (item := self._next()) is not None:
                 await self._carry(item)
@@ -119,12 +122,12 @@ class Flow:
             self._appended.close()
             return broken.end
         if self._ending.is_set() and (self._items or self._cut_short or not self._all_complete()):
-            return FlowEnd(RunState.FAILED, "internal", FROM_WITHIN.message)  # whoever ended it says why
+            return FlowEnd(RunEvent.FAIL, "internal", FROM_WITHIN.message)  # whoever ended it says why
         if self.draining and self._items:
-            return FlowEnd(RunState.PARTIAL, "drained", "Drained on request: what was at work is done.", "person")
+            return _DRAINED
         if self._fell_short:
-            return FlowEnd(RunState.PARTIAL, "child", self._shortfall())
-        return FlowEnd(RunState.COMPLETE)
+            return FlowEnd(RunEvent.FALL_SHORT, "child", self._shortfall())
+        return FlowEnd(RunEvent.COMPLETE)
 
     def _next(self) -> PlanItem | None:
         if not self._ending.is_set():
@@ -143,7 +146,7 @@ class Flow:
             stages = [stage_of(item, more.steps) for item in more.items]
             self._shop.journal.add_steps(more.steps)
             self._crew.add(more.steps)
-            self._shop.journal.stages(partial(_add, stages), pending_appends=self._appended.waiting)
+            self._shop.journal.stages(partial(Stages.add, stages=stages), pending_appends=self._appended.waiting)
             self._items.extend(more.items)
 
     async def _carry(self, item: PlanItem) -> None:
@@ -184,7 +187,7 @@ class Flow:
         except ValueError as error:
             self._stage_failed(place, str(error))
             text = f"The fan-out over {item.source!r} could not begin: {error}."
-            raise ChainBroken(FlowEnd(RunState.FAILED, "fan-out", text)) from error
+            raise ChainBroken(FlowEnd(RunEvent.FAIL, "fan-out", text)) from error
         journal = self._shop.journal
         journal.add_steps(made.steps, [f"{one.key}" for one in made.items])
         indices = [step.index for step in made.steps]
@@ -202,7 +205,7 @@ class Flow:
             value = collected(item, made.items, results, run_dir=self._shop.writer.paths.root)
         except CollectProblem as error:
             self._stage_failed(place, str(error))
-            raise ChainBroken(FlowEnd(RunState.FAILED, error.reason, str(error))) from error
+            raise ChainBroken(FlowEnd(RunEvent.FAIL, error.reason, str(error))) from error
         self.bindings.became(item.output_name, NamedOutput(text=as_text(value), has_value=True, value=value))
 
     async def _attach(self, item: AttachedItem) -> None:
@@ -212,7 +215,7 @@ class Flow:
             found = await attached(self._shop.writer.paths, item, self._ending)
         except AttachedFailed as error:
             self._stage_failed(place, str(error))
-            raise ChainBroken(FlowEnd(RunState.FAILED, "attached", str(error))) from error
+            raise ChainBroken(FlowEnd(RunEvent.FAIL, "attached", str(error))) from error
         if found is not None:
             journal.stages(lambda stages: stages.set(place, StepState.COMPLETE))
             self.bindings.attached = found.outputs
@@ -241,7 +244,7 @@ class Flow:
                 try:
                     task(self._shop.plan.cwd)  # whether it can be made; with the step's own directory once there is one
                 except MissingField as error:
-                    result = self._skipped(work, "placeholder", f"{error}.", StepState.FAILED)
+                    result = self._skipped(work, "placeholder", f"{error}.", StepEvent.FAIL)
                 else:
                     result = await work.carry_out(task, said=self._before.said_to(work.step.index))
                 # A child that the person stopped is no failure of the group.
@@ -263,7 +266,7 @@ class Flow:
             try:
                 result = self._before.result(work.step.index)
             except StoreError as error:
-                raise ChainBroken(FlowEnd(RunState.FAILED, "setup", str(error))) from error
+                raise ChainBroken(FlowEnd(RunEvent.FAIL, "setup", str(error))) from error
             if result.worktree is not None:
                 self._shop.worktrees.take_over(result.worktree)
             work.stand()
@@ -284,9 +287,8 @@ class Flow:
             return "budget", "Not started, since the usage budget is used up."
         return None
 
-    def _skipped(self, work: StepWork, reason: Reason, text: str, state: StepState = StepState.SKIPPED) -> StepResult:
-        draft = self._shop.journal.draft(work.step.index)
-        result = draft.model_copy(update={"state": state, "reason": reason, "error": text})
+    def _skipped(self, work: StepWork, reason: Reason, text: str, event: StepEvent = StepEvent.SKIP) -> StepResult:
+        result = self._shop.journal.draft(work.step.index).to(event, reason=reason, error=text)
         self._shop.journal.step_ended(result)
         work.inbox.close()
         return result
@@ -328,7 +330,7 @@ class Flow:
         self._fell_short = True
         self._not_accepted.append(f"stage {place + 1}: {text}")
         if item.on_failure == "stop":
-            raise ChainBroken(FlowEnd(RunState.REJECTED, "rejected", text))
+            raise ChainBroken(FlowEnd(RunEvent.REJECT, "rejected", text))
 
     def _unjudged(self, place: int, results: Sequence[StepResult]) -> None:
         if all(result.state is StepState.COMPLETE for result in results):
@@ -347,13 +349,13 @@ class Flow:
         failed = [r for r in bad if r.state in (StepState.FAILED, StepState.REJECTED)]
         spent = next((r for r in bad if r.reason == "budget"), None)
         if spent is not None:
-            raise ChainBroken(FlowEnd(RunState.FAILED, "budget", spent.error, "budget"))
+            raise ChainBroken(FlowEnd(RunEvent.FAIL, "budget", spent.error, "budget"))
         if failed and on_failure == "stop":
             first = failed[0]
             text = f"{len(failed)} of {len(results)} steps of {what} failed; step {first.index}: {first.error}"
             rejected = all(r.state is StepState.REJECTED for r in failed)
-            state = RunState.REJECTED if rejected else RunState.FAILED
-            raise ChainBroken(FlowEnd(state, "rejected" if rejected else "child", text))
+            event = RunEvent.REJECT if rejected else RunEvent.FAIL
+            raise ChainBroken(FlowEnd(event, "rejected" if rejected else "child", text))
 
     def _ended_by(self, result: StepResult) -> FlowEnd:
         single = not self._shop.plan.is_flow
@@ -361,13 +363,13 @@ class Flow:
         error = None if result.error is None else where + result.error
         match result.state:
             case StepState.STOPPED:
-                return FlowEnd(RunState.STOPPED, "stopped", error, "person")
+                return FlowEnd(RunEvent.STOP, "stopped", error, "person")
             case StepState.REJECTED:
-                return FlowEnd(RunState.REJECTED, result.reason, error)
+                return FlowEnd(RunEvent.REJECT, result.reason, error)
             case StepState.SKIPPED if result.reason == "drained":
-                return FlowEnd(RunState.PARTIAL, "drained", "Drained on request: what was at work is done.", "person")
+                return _DRAINED
             case _:
-                return FlowEnd(RunState.FAILED, result.reason, error, _ACTORS.get(result.reason or "", "self"))
+                return FlowEnd(RunEvent.FAIL, result.reason, error, _ACTORS.get(result.reason or "", "self"))
 
     def _shortfall(self) -> str:
         results = [self._shop.journal.result_of(work.step.index) for work in self._crew.all]
@@ -391,9 +393,5 @@ class Flow:
         try:
             slots = admit(paths, count, path=f"{paths.root.name}/stage {self._place + 1}")
         except (RequestError, StoreError) as error:
-            raise ChainBroken(FlowEnd(RunState.FAILED, "fan-out", str(error), "budget")) from error
+            raise ChainBroken(FlowEnd(RunEvent.FAIL, "fan-out", str(error), "budget")) from error
         self._shop.journal.stages(lambda _: None, fan_out_used=slots[-1] + 1)
-
-
-def _add(more: Sequence[Stage], stages: Stages) -> None:
-    stages.add(more)

@@ -25,7 +25,7 @@ from subagents_nb.domain.records import (
     StepResult,
     first_step,
 )
-from subagents_nb.domain.states import RunState, StepState, advance, event_to
+from subagents_nb.domain.states import RunEvent, RunState, StepEvent, StepState
 from subagents_nb.domain.usage import Usage, total
 from subagents_nb.runner.account import StepAccount, concerns
 from subagents_nb.runner.clock import WorkClock
@@ -93,7 +93,7 @@ class Journal:
     def begin(self) -> None:
         """Take the run over from its launcher: from here on it is running, durably."""
         with self._guard:
-            self._status = self._status.model_copy(update={"state": RunState.RUNNING})
+            self._status = self._status.to(RunEvent.PROCEED)
             self._line("run-started", {}, keep=True)
             self._write(milestone=True)
             self._writer.reserve()
@@ -141,9 +141,7 @@ class Journal:
         """Say that a step is at work."""
         with self._guard:
             account = self._accounts[index]
-            account.status = account.status.model_copy(
-                update={"state": StepState.RUNNING, "started_s": round(self.elapsed_s, 3)}
-            )
+            account.status = account.status.to(StepEvent.BEGIN, started_s=round(self.elapsed_s, 3))
             account.last_event_s = self.elapsed_s
             if self._plan.is_flow:
                 self._line("step-started", {"agent": account.status.agent}, keep=True, step=index)
@@ -292,7 +290,7 @@ class Journal:
     def finish(
         self,
         *,
-        state: RunState,
+        event: RunEvent,
         reason: Reason | None = None,
         actor: Actor = "self",
         error: str | None = None,
@@ -308,8 +306,8 @@ class Journal:
         with self._guard:
             if self._finished:
                 return False
+            state = self._status.to(event).state
             self._finished = True
-            advance(RunState.RUNNING, event_to(state))
             for index, account in self._accounts.items():
                 self._take(account, self.clean.rest(index))
             self._flush_streams()
@@ -322,7 +320,7 @@ class Journal:
                 self._plan,
                 self._status,
                 tuple(self._accounts.values()),
-                state=state,
+                event=event,
                 reason=reason,
                 actor=actor,
                 error=error,
@@ -334,10 +332,10 @@ class Journal:
             why = insist(lambda: self._writer.result(whole))
             if why is not None:
                 self.unstored = True
-                state, reason = RunState.FAILED, "not-stored"
+                event, reason = RunEvent.FAIL, "not-stored"
                 self._update(reason=reason, error=not_stored(why))
-            self._line("run-ended", {"state": state, "reason": reason}, keep=True)
-            self._update(state=state, attention=None, questions=())
+            self._status = self._status.to(event, attention=None, questions=())
+            self._line("run-ended", {"state": self._status.state, "reason": reason}, keep=True)
             self._write(milestone=True)
             return True
 

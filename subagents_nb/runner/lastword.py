@@ -8,7 +8,7 @@ from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.reads import ReadLog
 from subagents_nb.domain.records import Actor, Reason, RunResult, RunStatus
 from subagents_nb.domain.stages import Stage
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.states import RunEvent
 from subagents_nb.domain.usage import total
 from subagents_nb.runner.account import StepAccount, brief
 from subagents_nb.runner.clock import WorkClock
@@ -20,7 +20,7 @@ def last_word(
     status: RunStatus,
     accounts: Sequence[StepAccount],
     *,
-    state: RunState,
+    event: RunEvent,
     reason: Reason | None,
     actor: Actor,
     error: str | None,
@@ -29,13 +29,12 @@ def last_word(
     reads: ReadLog | None,
 ) -> RunResult:
     """Return the result of a run whose steps have all been settled; `status` is how it stood."""
-    now, well = clock.worked_s, state is RunState.COMPLETE
+    now, well = clock.worked_s, event is RunEvent.COMPLETE
     steps = tuple(account.result for account in accounts if account.result is not None)
     if reads is not None:  # what a person added to the contract meanwhile counts as not known
         steered = any(receipt.outcome == "delivered" for receipt in status.steering)
         reads = reads.with_unknown(steered=steered, appended=len(stages) > len(plan.items))
     said = {
-        "state": state,
         "reason": reason,
         "error": error,
         "elapsed_s": round(now, 3),
@@ -44,7 +43,7 @@ def last_word(
         "stages": stages,
     }
     return RunResult(
-        **status.head() | said,
+        **status.to(event).head() | said,
         actor=actor,
         ended_at=utc_now(),
         steps=tuple(brief(step) for step in steps) if plan.is_flow else steps,

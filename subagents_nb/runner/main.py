@@ -15,7 +15,7 @@ from subagents_nb.domain.environment import tool_environ
 from subagents_nb.domain.judge import UNSTORED
 from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.records import RunStatus
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.states import RunEvent
 from subagents_nb.runner.artifacts import ArtifactKeeper
 from subagents_nb.runner.before import Before
 from subagents_nb.runner.causes import FROM_WITHIN, Cause, signalled
@@ -170,24 +170,24 @@ class Runner:
         else:
             end = task.result()
             self._journal.finish(
-                state=end.state,
+                event=end.event,
                 reason=end.reason,
                 actor=end.actor,
                 error=end.error,
                 answer=flow.bindings.answer if self._plan.is_flow else None,
                 outputs=flow.bindings.outputs,
             )
-            if end.state is not RunState.COMPLETE or self.unstored:
+            if end.event is not RunEvent.COMPLETE or self.unstored:
                 self._tell("ended without a result")
 
     @staticmethod
     def _all_done(end: FlowEnd) -> bool:
         # The work was done before the request could end it.
-        return end.state is RunState.COMPLETE
+        return end.event is RunEvent.COMPLETE
 
     def _finish_for(self, cause: Cause, flow: Flow | None = None) -> None:
         first = self._journal.finish(
-            state=cause.state,
+            event=cause.event,
             reason=cause.reason,
             actor=cause.actor,
             error=cause.message,

@@ -54,8 +54,6 @@ class Stages:
     def shown(self, states: Mapping[int, StepState]) -> tuple[Stage, ...]:
         """Return the stages as they stand, given the states of the steps."""
         return tuple(
-            stage.model_copy(
-                update={"state": self._set.get(place) or state_of(states[i] for i in stage.steps if i in states)}
-            )
+            stage.at(self._set.get(place) or state_of(states[i] for i in stage.steps if i in states))
             for place, stage in enumerate(self._stages)
         )

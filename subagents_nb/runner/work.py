@@ -26,7 +26,7 @@ from subagents_nb.domain.events import (
 from subagents_nb.domain.inputs import inputs_section
 from subagents_nb.domain.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.records import StepResult
-from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.domain.states import RunEvent, StepEvent, StepState
 from subagents_nb.domain.usage import Usage
 from subagents_nb.domain.words import duration
 from subagents_nb.runner.accepting import Accepting
@@ -272,7 +272,7 @@ class StepWork:
             desk.report(Noticed("answer-cut", said))
         if ledger is not None and ledger.rejected and ledger.explicit and not _only_reported(step):
             why = f"The step was not accepted: {ledger.reason}"
-            return result.model_copy(update={"state": StepState.REJECTED, "reason": "rejected", "error": why})
+            return result.to(StepEvent.REJECT, reason="rejected", error=why)
         return result
 
     async def _review(self, task: str, desk: Desk, so_far: Usage) -> Judgement:
@@ -363,7 +363,7 @@ class StepWork:
 
     def _keep_task(self) -> None:
         """Make the task the session of a step that is paused before its engine has saved one: it was promised."""
-        if self._task is None or self.cause is None or self.cause.state is not RunState.PAUSED:
+        if self._task is None or self.cause is None or self.cause.event is not RunEvent.PAUSE:
             return
         try:
             begin_session(self._shop.writer.paths.step(self.step.index), self._task(), history=self._history)

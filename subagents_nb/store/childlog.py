@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from subagents_nb.domain.records import ChildEnd
+from subagents_nb.domain.candidates import ChildEnd
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.disk import DISK, Disk
 from subagents_nb.store.processes import Process

@@ -12,19 +12,12 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
+from subagents_nb.domain.candidates import Candidate
 from subagents_nb.domain.control import AppendedItems, ControlAnswer, ControlRequest
 from subagents_nb.domain.plan import LaunchPlan
 from subagents_nb.domain.questions import Question, Reply
 from subagents_nb.domain.reads import ReadsSoFar
-from subagents_nb.domain.records import (
-    Candidate,
-    ProcessRecord,
-    RecoveryRecord,
-    RunResult,
-    RunStatus,
-    StepRecord,
-    Verdict,
-)
+from subagents_nb.domain.records import ProcessRecord, RecoveryRecord, RunResult, RunStatus, StepRecord, Verdict
 from subagents_nb.errors import StoreError, Unreadable
 from subagents_nb.store.codec import encode, lenient_json
 from subagents_nb.store.disk import DISK, Disk

@@ -163,9 +163,10 @@ def judge_run(home: StoreHome, snapshot: Snapshot, *, ending: Ending, judge: Jud
         said=status.error if status else None,
         waited_as=snapshot.run_id if _waits(snapshot) else None,
     )
-    verdict = Verdict(
+    verdict = Verdict.over(
+        RunState.RUNNING if _began(snapshot) else RunState.QUEUED,
+        judgement.event,
         run_id=snapshot.run_id,
-        state=RunState(judgement.state),
         reason=judgement.reason,
         actor=judgement.actor,
         message=judgement.message,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from subagents_nb.domain.judge import signal_name
 from subagents_nb.domain.records import ProcessRecord, Verdict
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.states import RunEvent, RunState
 from subagents_nb.errors import LaunchError, Unreadable
 from subagents_nb.signals import signal_handle
 from subagents_nb.store.clock import utc_now
@@ -64,9 +64,10 @@ def gone(paths: RunPaths, token: str, wanted: str) -> LaunchError:
 def own_up(paths: RunPaths, error: BaseException) -> None:
     """Say in the run itself that its launcher ends its process, and why, before it does: the watcher can only guess."""
     message = f"{error} It never began, and its launcher ended it." if isinstance(error, LaunchError) else ""
-    verdict = Verdict(
+    verdict = Verdict.over(
+        RunState.QUEUED,
+        RunEvent.FAIL,
         run_id=paths.root.name,
-        state=RunState.FAILED,
         reason="startup",
         actor="self",
         message=message or "Its launcher gave up before it began, and ended its process.",

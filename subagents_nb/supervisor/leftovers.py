@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from subagents_nb.domain.records import ChildEnd
+from subagents_nb.domain.candidates import ChildEnd
 from subagents_nb.store.childlog import is_notice
 from subagents_nb.store.processes import Process, can_look, end, end_fallen, everyone, mark_in
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from subagents_nb.domain.records import Candidate, ProcessRecord
+from subagents_nb.domain.candidates import Candidate
+from subagents_nb.domain.records import ProcessRecord
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.reader import read_document

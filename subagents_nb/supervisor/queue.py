@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from subagents_nb.domain.control import ControlAnswer
 from subagents_nb.domain.records import RunStatus, Verdict
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.states import RunEvent, RunState
 from subagents_nb.errors import Unreadable
 from subagents_nb.store import line
 from subagents_nb.store.capacity import take_place
@@ -115,7 +115,7 @@ class Queue:
             waiting.unsaid = [answer for answer in (*waiting.unsaid, *answers) if not _say(paths, answer)]
             return False
         answers = [too_late(answer) for answer in (*waiting.unsaid, *waiting.promised)] + answers
-        self._end(_verdict(run_id, RunState.STOPPED, withdrawn.reason, "person", withdrawn.message), answers)
+        self._end(_verdict(run_id, RunEvent.STOP, withdrawn.reason, "person", withdrawn.message), answers)
         return True
 
     def _start_those_that_may(self) -> None:
@@ -166,7 +166,7 @@ class Queue:
                 return False
             # The runner, if there is one, sees its channel close and ends without having begun.
             message = f"It could not be started when its turn came: {error}."
-            verdict = _verdict(birth.run_id, RunState.FAILED, "startup", "self", message)
+            verdict = _verdict(birth.run_id, RunEvent.FAIL, "startup", "self", message)
             self._end(verdict, [too_late(answer) for answer in waiting.promised])
         return True
 
@@ -242,6 +242,6 @@ def _is_passing(error: Exception) -> bool:
     return isinstance(error, OSError) and error.errno in _SHORT_OF
 
 
-def _verdict(run_id: str, state: RunState, reason: str, actor: str, message: str) -> Verdict:
-    said = {"state": state, "reason": reason, "actor": actor, "message": message}
-    return Verdict.model_validate({"run_id": run_id, **said, "judged_at": utc_now(), "judged_by": "supervisor"})
+def _verdict(run_id: str, event: RunEvent, reason: str, actor: str, message: str) -> Verdict:
+    said = {"run_id": run_id, "reason": reason, "actor": actor, "message": message}
+    return Verdict.over(RunState.QUEUED, event, **said, judged_at=utc_now(), judged_by="supervisor")

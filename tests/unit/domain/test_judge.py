@@ -9,6 +9,7 @@ import pytest
 from support import make_identity
 
 from subagents_nb.domain.judge import Ending, Liveness, Seen, judge_end, judge_liveness
+from subagents_nb.domain.states import RUN, RunEvent, RunState
 
 WITNESSES = list(
     itertools.product(
@@ -121,7 +122,7 @@ def test_an_end_without_a_result_is_judged(
 ) -> None:
     ending = Ending(exit_code=code, signal=signal, observed=code is not None or signal is not None)
     judgement = judge_end(began=began, ending=ending, stop_asked=asked, last_words="")
-    assert (judgement.state, judgement.reason, judgement.actor) == (state, reason, actor)
+    assert (RUN.follow(RunState.RUNNING, judgement.event), judgement.reason, judgement.actor) == (state, reason, actor)
     assert fragment in judgement.message
 
 
@@ -129,7 +130,7 @@ def test_what_we_ended_ourselves_is_no_guess_at_the_machine() -> None:
     asked = judge_end(began=True, ending=Ending(signal=9, observed=True), stop_asked=True, last_words="")
     assert "SIGKILL" in asked.message and "memory" not in asked.message
     late = judge_end(began=True, ending=Ending(signal=9, observed=True, overdue=True), stop_asked=False, last_words="x")
-    assert (late.state, late.reason, late.actor) == ("failed", "timeout", "deadline")
+    assert (late.event, late.reason, late.actor) == (RunEvent.FAIL, "timeout", "deadline")
     assert "deadline" in late.message and "memory" not in late.message
 
 

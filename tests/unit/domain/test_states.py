@@ -1,39 +1,73 @@
-"""The life of a run: every state met with every event."""
+"""The lives of runs and steps: every state met with every event, and no other way to set one."""
 
 from __future__ import annotations
+
+import ast
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import make_result, make_status
 
-from subagents_nb.domain.states import IllegalTransition, RunEvent, RunState, advance, event_to
+import subagents_nb
+from subagents_nb.domain.records import StepStatus, Verdict
+from subagents_nb.domain.states import (
+    RUN,
+    STEP,
+    IllegalTransition,
+    Lifecycle,
+    RunEvent,
+    RunState,
+    StepEvent,
+    StepState,
+)
 
+PACKAGE = Path(subagents_nb.__file__).parent
+DOCS = PACKAGE.parent / "docs" / "states.md"
 ENDS = {"fail": "failed", "stop": "stopped", "reject": "rejected", "lose": "lost"}
-ALLOWED = {
-    "queued": {"proceed": "running", **ENDS},
-    "running": {"complete": "complete", "fall-short": "partial", "pause": "paused", **ENDS},
-    "paused": {"stop": "stopped"},
+STEP_ENDS = {"fail": "failed", "stop": "stopped", "pause": "paused"}
+ALLOWED: dict[str, dict[str, dict[str, str]]] = {
+    "run": {
+        "queued": {"proceed": "running", **ENDS},
+        "running": {"complete": "complete", "fall-short": "partial", "pause": "paused", **ENDS},
+        "paused": {"stop": "stopped"},
+    },
+    "step": {
+        "pending": {"begin": "running", "skip": "skipped", "carry": "complete", **STEP_ENDS},
+        "running": {"complete": "complete", "reject": "rejected", **STEP_ENDS},
+        "complete": {"reject": "rejected", "redo": "pending"},
+        "stopped": {"redo": "pending"},
+    },
 }
-EVERY = [(state, event) for state in RunState for event in RunEvent]
+EVERY: list[tuple[Lifecycle[Any, Any], StrEnum, StrEnum]] = [
+    *((RUN, state, event) for state in RunState for event in RunEvent),
+    *((STEP, state, event) for state in StepState for event in StepEvent),
+]
 
 
-@pytest.mark.parametrize(("state", "event"), EVERY, ids=[f"{s}-{e}" for s, e in EVERY])
-def test_a_state_follows_an_event_exactly_where_the_diagram_says_so(state: RunState, event: RunEvent) -> None:
-    target = ALLOWED.get(state, {}).get(event)
+@pytest.mark.parametrize(("life", "state", "event"), EVERY, ids=[f"{life.what}-{s}-{e}" for life, s, e in EVERY])
+def test_a_state_follows_an_event_exactly_where_the_diagram_says_so(
+    life: Lifecycle[Any, Any], state: StrEnum, event: StrEnum
+) -> None:
+    target = ALLOWED[life.what].get(state, {}).get(event)
     if target is None:
-        with pytest.raises(IllegalTransition, match=f"a {state} run can't {event}"):
-            advance(state, event)
+        with pytest.raises(IllegalTransition, match=f"a {state} {life.what} can't {event}"):
+            life.follow(state, event)
     else:
-        assert advance(state, event) is RunState(target)
+        assert life.follow(state, event) == target
 
 
-def test_every_state_is_reached_from_queued() -> None:
-    reached, grew = {RunState.QUEUED}, True
+@pytest.mark.parametrize(("life", "first", "never"), [(RUN, "queued", set()), (STEP, "pending", {"partial"})])
+def test_every_state_is_reached_from_the_first(life: Lifecycle[Any, Any], first: str, never: set[str]) -> None:
+    reached, grew = {first}, True
     while grew:
-        more = {RunState(t) for s in reached for t in ALLOWED.get(s, {}).values()} - reached
+        more = {target for state in reached for target in ALLOWED[life.what].get(state, {}).values()} - reached
         reached |= more
         grew = bool(more)
-    assert reached == set(RunState)
+    assert reached == {str(state) for state in (RunState if life is RUN else StepState)} - never
 
 
 def test_terminal_live_and_ended_divide_the_states() -> None:
@@ -43,21 +77,115 @@ def test_terminal_live_and_ended_divide_the_states() -> None:
 
 
 @given(st.lists(st.sampled_from(list(RunEvent)), max_size=30))
-def test_no_sequence_of_events_leaves_a_terminal_state(events: list[RunEvent]) -> None:
-    state, ended = RunState.QUEUED, None
+def test_a_run_walks_its_table_and_leaves_no_terminal_state(events: list[RunEvent]) -> None:
+    status, ended = make_status(state=RunState.QUEUED), None
     for event in events:
+        before = status.state
         try:
-            state = advance(state, event)
+            status = status.to(event, notes=(event,))
         except IllegalTransition:
+            assert event not in ALLOWED["run"].get(before, {})
+            assert status.state is before
             continue
         assert ended is None, f"{ended} was left by {event}"
-        ended = state if state.terminal else None
+        assert (status.state, status.notes) == (ALLOWED["run"][before][event], (event,))
+        ended = status.state if status.state.terminal else None
 
 
-def test_each_end_of_a_live_run_has_the_event_that_leads_to_it() -> None:
-    for state in RunState:
-        if state.ended:
-            assert advance(RunState.RUNNING, event_to(state)) is state
+@given(st.lists(st.sampled_from(list(StepEvent)), max_size=30))
+def test_a_step_walks_its_table(events: list[StepEvent]) -> None:
+    step = StepStatus(agent="scout", model="m")
+    for event in events:
+        wanted = ALLOWED["step"].get(step.state, {}).get(event)
+        try:
+            step = step.to(event)
+        except IllegalTransition:
+            assert wanted is None
         else:
-            with pytest.raises(IllegalTransition):
-                event_to(state)
+            assert step.state == wanted
+
+
+@pytest.mark.parametrize("state", list(StepState))
+def test_a_step_that_works_ends_only_as_its_table_says(state: StepState) -> None:
+    working = StepStatus(agent="scout", model="m").to(StepEvent.BEGIN)
+    result = make_result().steps[0].model_copy(update={"state": state})
+    if state is StepState.RUNNING or state in ALLOWED["step"]["running"].values():
+        assert working.ended(result).state is state
+    else:
+        with pytest.raises(IllegalTransition, match=f"a running step can't become {state}"):
+            working.ended(result)
+
+
+def test_no_verdict_is_over_a_run_that_has_its_own_last_word() -> None:
+    said = {"run_id": "r", "reason": "vanished", "message": "gone", "judged_at": "now", "judged_by": "sweep"}
+    assert Verdict.over(RunState.RUNNING, RunEvent.LOSE, **said).state is RunState.LOST
+    assert Verdict.over(RunState.PAUSED, RunEvent.STOP, **said).state is RunState.STOPPED
+    with pytest.raises(IllegalTransition, match="a complete run can't lose"):
+        Verdict.over(RunState.COMPLETE, RunEvent.LOSE, **said)
+
+
+@pytest.mark.parametrize(("life", "first"), [(RUN, RunState.QUEUED), (STEP, StepState.PENDING)])
+def test_the_drawing_in_the_docs_is_made_from_the_table(life: Lifecycle[Any, Any], first: Any) -> None:
+    assert f"```mermaid\n{life.drawing(first)}\n```" in DOCS.read_text(encoding="utf-8")
+
+
+# --- nobody else sets a state ---
+
+_RECORDS = {"RunStatus", "RunResult", "StepStatus", "StepResult", "Verdict", "Stage"}
+_STATES = {"RunState", "StepState"}
+
+
+def test_no_state_of_a_run_or_step_is_set_outside_domain() -> None:
+    files = [path for path in sorted(PACKAGE.rglob("*.py")) if path.parent != PACKAGE / "domain"]
+    found = [f"{path.relative_to(PACKAGE)}:{line}" for path in files for line in states_set(path.read_text("utf-8"))]
+    assert found == [], "set it by the move of its table: record.to(event), Verdict.over(was, event)"
+
+
+@pytest.mark.parametrize(
+    ("code", "sets"),
+    [
+        ("status.model_copy(update={'state': state})", True),
+        ("status.model_copy(update={**more, 'state': RunState.FAILED})", True),
+        ("changed = {'state': RunState.FAILED}", True),
+        ("self._update(state=StepState.SKIPPED)", True),
+        ("self._update(state=state)", True),
+        ("Verdict(state='lost')", True),
+        ("StepResult(agent=a, state=found)", True),
+        ("record.model_copy(update={'state': 'ready'})", False),  # of a worktree: plain words
+        ("self._line('run-ended', {'state': status.state})", False),
+        ("RunFailed(text, state=str(result.state))", False),
+        ("launching.runs(state='live')", False),
+    ],
+)
+def test_the_check_knows_a_state_that_is_set(code: str, sets: bool) -> None:
+    assert bool(states_set(code)) is sets
+
+
+def states_set(code: str) -> list[int]:
+    """Return the lines in which a run's or a step's state is set by hand."""
+    return [node.lineno for node in ast.walk(ast.parse(code)) if isinstance(node, ast.expr) and sets_state(node)]
+
+
+def sets_state(node: ast.expr) -> bool:
+    if isinstance(node, ast.Dict):
+        return any(is_state(value) for value in values_of(node))
+    if not isinstance(node, ast.Call):
+        return False
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    given = [keyword.value for keyword in node.keywords if keyword.arg == "state"]
+    update = [
+        v for k in node.keywords if k.arg == "update" and isinstance(k.value, ast.Dict) for v in values_of(k.value)
+    ]
+    if name in ("model_copy", "_update"):
+        return any(not isinstance(value, ast.Constant) for value in [*given, *update])
+    return bool(given) if name in _RECORDS else any(map(is_state, given))
+
+
+def values_of(node: ast.Dict) -> list[ast.expr]:
+    return [
+        v for k, v in zip(node.keys, node.values, strict=True) if isinstance(k, ast.Constant) and k.value == "state"
+    ]
+
+
+def is_state(value: ast.expr) -> bool:
+    return any(isinstance(node, ast.Name) and node.id in _STATES for node in ast.walk(value))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import make_plan, make_recovery, make_status, run_id
+from support import make_plan, make_recovery, make_status, make_step, run_id
 
 from subagents_nb.domain.events import (
     ChangedMeanwhile,
@@ -26,8 +26,8 @@ from subagents_nb.domain.events import (
     ToolEnded,
     ToolStarted,
 )
-from subagents_nb.domain.records import StepResult
-from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.domain.records import StepResult, first_step
+from subagents_nb.domain.states import RunEvent, RunState, StepEvent, StepState
 from subagents_nb.runner.clock import WorkClock
 from subagents_nb.runner.journal import Journal
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, open_home
@@ -67,7 +67,7 @@ def disk() -> Refusing:
 @pytest.fixture
 def journal(home: StoreHome, disk: Refusing) -> Journal:
     create_run(home, make_plan(), make_recovery())
-    first = make_status(state=RunState.QUEUED)
+    first = make_status(state=RunState.QUEUED, steps=(first_step(make_step()),))
     writer = RunWriter(home.run(run_id()), disk=disk)
     writer.status(first, milestone=True)
     made = Journal(writer, make_plan(), first, WorkClock())
@@ -82,7 +82,7 @@ def finish(journal: Journal, step: StepResult, **end: Any) -> bool:
 
 
 def done(journal: Journal, text: str = "done") -> StepResult:
-    return journal.draft(0).model_copy(update={"state": StepState.COMPLETE, "text": text})
+    return journal.draft(0).to(StepEvent.COMPLETE, text=text)
 
 
 def events(home: StoreHome) -> list[dict[str, object]]:
@@ -95,9 +95,9 @@ def test_a_run_is_running_on_disk_before_it_works(home: StoreHome, journal: Jour
 
 
 def test_the_first_end_is_the_only_one(home: StoreHome, journal: Journal) -> None:
-    assert finish(journal, done(journal), state=RunState.COMPLETE) is True
+    assert finish(journal, done(journal), event=RunEvent.COMPLETE) is True
     late = journal.draft(0).model_copy(update={"state": StepState.STOPPED})
-    assert finish(journal, late, state=RunState.STOPPED, reason="stopped", error="late") is False
+    assert finish(journal, late, event=RunEvent.STOP, reason="stopped", error="late") is False
     before = home.run(run_id()).status.read_bytes()
     journal.report(0, TextStreamed("after the end"))
     journal.flush()
@@ -114,7 +114,7 @@ def test_of_many_threads_that_end_a_run_one_does(home: StoreHome, journal: Journ
 
     def end() -> None:
         start.wait()
-        won.append(finish(journal, step, state=RunState.COMPLETE))
+        won.append(finish(journal, step, event=RunEvent.COMPLETE))
 
     threads = [threading.Thread(target=end) for _ in range(8)]
     for thread in threads:
@@ -131,7 +131,7 @@ def test_a_full_disk_stops_progress_and_not_the_work(home: StoreHome, journal: J
         journal.flush()
     assert FileRuns(home).snapshot(run_id()).damage == ()
     disk.replaces, disk.links = 0, 2
-    assert finish(journal, done(journal), state=RunState.COMPLETE)
+    assert finish(journal, done(journal), event=RunEvent.COMPLETE)
     assert FileRuns(home).snapshot(run_id()).text == "done"
     assert not list(home.run(run_id()).root.glob("*.tmp")) + list(home.run(run_id()).root.glob(".*.tmp"))
 
@@ -140,7 +140,7 @@ def test_a_run_whose_directory_is_gone_ends_without_making_it_anew(home: StoreHo
     shutil.rmtree(home.run(run_id()).root)
     journal.report(0, TextStreamed("x"))
     journal.flush()
-    assert finish(journal, done(journal), state=RunState.COMPLETE)
+    assert finish(journal, done(journal), event=RunEvent.COMPLETE)
     assert not home.run(run_id()).root.exists()
 
 
@@ -155,7 +155,7 @@ def test_a_result_that_no_disk_takes_is_no_complete_run(
     clock = itertools.count(1.0, 60.0)
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     disk.links = 10**6
-    assert finish(journal, done(journal), state=RunState.COMPLETE)
+    assert finish(journal, done(journal), event=RunEvent.COMPLETE)
     assert journal.unstored
     snapshot = FileRuns(home).snapshot(run_id())
     assert (snapshot.state, snapshot.reason, snapshot.result) == (RunState.FAILED, "not-stored", None)
@@ -186,7 +186,7 @@ def test_half_a_character_from_a_model_costs_neither_events_nor_status_nor_resul
     journal.flush()
     snapshot = FileRuns(home).snapshot(run_id())
     assert snapshot.damage == () and snapshot.state is RunState.RUNNING
-    assert finish(journal, done(journal, f"b{HALF}"), state=RunState.FAILED, reason="model", error=f"no {HALF}")
+    assert finish(journal, done(journal, f"b{HALF}"), event=RunEvent.FAIL, reason="model", error=f"no {HALF}")
     snapshot = FileRuns(home).snapshot(run_id())
     assert (snapshot.state, snapshot.text[:1]) == (RunState.FAILED, "b")
     lines = events(home)
@@ -197,7 +197,7 @@ def test_half_a_character_from_a_model_costs_neither_events_nor_status_nor_resul
 @pytest.mark.parametrize("char", ["x", "é", "漢", "🙂", "\0", "\n", '"'], ids=ascii)
 def test_streamed_text_is_whole_in_lines_that_are_written_whole(home: StoreHome, journal: Journal, char: str) -> None:
     journal.report(0, TextStreamed(char * 5000))
-    finish(journal, done(journal), state=RunState.COMPLETE)
+    finish(journal, done(journal), event=RunEvent.COMPLETE)
     raw = home.run(run_id()).events.read_bytes().splitlines(keepends=True)
     assert all(len(line) <= 4096 for line in raw)
     assert "".join(str(e["text"]) for e in events(home) if e["type"] == "text") == char * 5000

@@ -22,9 +22,9 @@ from subagents_nb.domain.events import (
     ToolStarted,
 )
 from subagents_nb.domain.models import parse_model
-from subagents_nb.domain.records import StepResult
+from subagents_nb.domain.records import StepResult, first_step
 from subagents_nb.domain.settings import Endpoint
-from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.domain.states import RunEvent, RunState, StepState
 from subagents_nb.runner.clock import WorkClock
 from subagents_nb.runner.inbox import RunInbox
 from subagents_nb.runner.journal import Journal
@@ -48,7 +48,8 @@ def home(tmp_path: Path) -> StoreHome:
 @pytest.fixture
 def journal(home: StoreHome) -> Journal:
     create_run(home, make_plan(), make_recovery())
-    first, writer = make_status(state=RunState.QUEUED), RunWriter(home.run(run_id()))
+    step = first_step(make_step()).model_copy(update={"tail": "working"})
+    first, writer = make_status(state=RunState.QUEUED, steps=(step,)), RunWriter(home.run(run_id()))
     writer.status(first, milestone=True)
     made = Journal(writer, make_plan(), first, WorkClock())
     made.step_began(0)
@@ -77,7 +78,7 @@ def test_nothing_that_is_written_of_a_run_holds_a_secret(home: StoreHome, journa
         journal.flush()
     step = journal.draft(0).model_copy(update={"state": StepState.FAILED, "error": f"bad key {SECRET}"})
     journal.step_ended(step)
-    assert journal.finish(state=RunState.FAILED, reason="model", error=f"bad key {SECRET}")
+    assert journal.finish(event=RunEvent.FAIL, reason="model", error=f"bad key {SECRET}")
     root = home.run(run_id()).root
     files = [path for path in root.rglob("*") if path.is_file()]
     assert {"status.json", "events.jsonl", "result.json"} <= {path.name for path in files}
@@ -95,7 +96,7 @@ def test_a_step_that_is_cut_off_says_no_secret_either(home: StoreHome, journal: 
         return draft.model_copy(update={"state": StepState.STOPPED, "error": f"stopped: {SECRET}"})
 
     journal.report(0, TextStreamed(SECRET[:9]))
-    journal.finish(state=RunState.STOPPED, reason="stopped", actor="person", error=f"s {SECRET}", unfinished=cut_off)
+    journal.finish(event=RunEvent.STOP, reason="stopped", actor="person", error=f"s {SECRET}", unfinished=cut_off)
     assert SECRET.encode() not in home.run(run_id()).result.read_bytes()
     assert FileRuns(home).snapshot(run_id()).tail == f"working{SECRET[:9]}"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from subagents_nb.domain.records import ChildEnd
+from subagents_nb.domain.candidates import ChildEnd
 from subagents_nb.errors import Unreadable
 from subagents_nb.store import childlog
 from subagents_nb.store.childlog import ChildLog, read_children

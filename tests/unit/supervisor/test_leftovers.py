@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from support import CHILDREN, alive, make_plan, make_recovery, run_id, until
 
+from subagents_nb.domain.candidates import ChildEnd
 from subagents_nb.domain.environment import NO_RUN, RUN_MARK
-from subagents_nb.domain.records import ChildEnd
 from subagents_nb.store import create_run, open_home
 from subagents_nb.store.lock import hold
 from subagents_nb.store.outliving import outlives

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from support import make_plan, make_process, make_recovery, make_result, make_status
 
-from subagents_nb.domain.records import Candidate, ChildEnd, ProcessRecord
+from subagents_nb.domain.candidates import Candidate, ChildEnd
+from subagents_nb.domain.records import ProcessRecord
 from subagents_nb.store import StoreHome, create_run, open_home
 from subagents_nb.store.reader import read_document
 from subagents_nb.supervisor.ending import record_end
