@@ -104,10 +104,6 @@ class CellCall(Call):
 
         return lambda text: fill_template(text, self.variables)
 
-    def launch(self) -> Any:
-        """Launch one agent."""
-        return self.magics.launch(self)
-
     def launch_chain(self) -> Any:
         """Launch the chain of the body."""
         return self.magics.launch_chain(self)

@@ -17,7 +17,7 @@ _DEMO_TASK = "Say in one short sentence why a program should write down what it 
 
 def launch(call: CellCall) -> Any:
     """Launch an agent on the text as its task."""
-    return call.launch()
+    return call.magics.launch(call)
 
 
 def chain(call: Call) -> Any:
