@@ -12,7 +12,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help demo test check format bench bench-peers peers-folder soak clean
+.PHONY: help demo test check map format bench bench-peers peers-folder soak clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -36,7 +36,11 @@ check: $(VENV)/.dev widgets/node_modules/.ready ## format, lint, types, import c
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python .ci/house.py
+	$(BIN)/python .ci/map.py --check
 	npm --prefix widgets run --silent check
+
+map: ## draw the map in CONTRIBUTING.md anew
+	python3 .ci/map.py
 
 format: $(VENV)/.dev ## format and mend what can be mended
 	$(BIN)/ruff format subagents_nb tests benchmarks .ci notebooks/*.py

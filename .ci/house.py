@@ -65,7 +65,8 @@ def _imports(tree: ast.AST) -> Iterator[str]:
         yield from _imports(node)
 
 
-def _graph() -> dict[str, set[str]]:
+def graph() -> dict[str, set[str]]:
+    """Return which modules each module imports, within functions too."""
     names = {_name(path) for path in MODULES}
 
     def known(name: str) -> str:
@@ -79,7 +80,7 @@ def _graph() -> dict[str, set[str]]:
 
 
 def _circles() -> Iterator[str]:
-    graph = _graph()
+    graph = graph()
     rooms: dict[str, set[str]] = defaultdict(set)
     for name, into in graph.items():
         rooms[name.split(".")[1]] |= {one.split(".")[1] for one in into} - {name.split(".")[1]}
@@ -91,12 +92,13 @@ def _circles() -> Iterator[str]:
 
 def _tied(arrows: dict[str, set[str]]) -> Iterator[frozenset[str]]:
     """Yield the groups of names of which each leads to all others."""
-    beyond = {start: _reached(arrows, start) for start in arrows}
+    beyond = {start: reached(arrows, start) for start in arrows}
     groups = {frozenset(one for one in found if start in beyond.get(one, ())) for start, found in beyond.items()}
     return (group for group in groups if len(group) > 1)
 
 
-def _reached(arrows: dict[str, set[str]], start: str) -> set[str]:
+def reached(arrows: dict[str, set[str]], start: str) -> set[str]:
+    """Return where the arrows from a name lead, by any number of steps."""
     found: set[str] = set()
     left = [start]
     while left:

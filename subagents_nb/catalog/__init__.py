@@ -1,4 +1,9 @@
-"""Agents and settings: where they lie, what they say, which one a name means."""
+"""Agents and settings: where they lie, what they say, which one a name means.
+
+In: the folders to look in.
+Out: agents, settings and project notes, each with its source, and what is wrong with the rest.
+Never: writes, or lets a project set what only its user may.
+"""
 
 from __future__ import annotations
 

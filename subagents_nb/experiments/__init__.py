@@ -1,4 +1,9 @@
-"""Runs beside one another: sweeps over grids, comparison, tables, differences. What the front door offers is here."""
+"""Runs beside one another: sweeps over grids, comparisons, tables, differences.
+
+In: stored runs, or a grid of what to launch.
+Out: sweeps, comparisons and frames.
+Never: starts a run but by `launching`.
+"""
 
 from __future__ import annotations
 

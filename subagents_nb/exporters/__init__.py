@@ -1,4 +1,9 @@
-"""Bring stored runs to other tools: `export(runs, to="mlflow")`. Only reads runs; what it adds to one is a ledger."""
+"""Bring stored runs to other tools: `export(runs, to="mlflow")`.
+
+In: runs that have ended.
+Out: their figures in the other tool; a ledger of what was sent, which is all that is added to a run.
+Never: changes a run.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The one way to start and hold a run."""
+"""The one way to start and hold a run.
+
+In: what was asked, by a call, a cell or a command.
+Out: a `Run`, which any process can attach to again.
+Never: carries out work, prints, or knows IPython.
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,10 @@
     record.py     what the two sides agree on: the files in `<home>/local-model` and their contents
 
 The model (SmolLM2, 135M parameters) writes plain text and JSON held to a schema. It does not call tools.
+In: a request for the embedded model.
+Out: the address of a server on loopback that answers it.
+Never: loads the weights into the process that asks.
+
 Importing this package costs next to nothing; each name is loaded when it is first used.
 """
 

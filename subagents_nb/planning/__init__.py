@@ -1,4 +1,9 @@
-"""From a request, agents and settings to a frozen draft of a plan, or to all the reasons against it. Pure."""
+"""From a request, agents and settings to a frozen plan.
+
+In: a request, the agents and settings it names, facts about the workspace.
+Out: a whole plan, or every reason against it at once.
+Never: does IO: the facts were gathered by `launching`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Run directories: files, and only files. The files are the truth; whatever else holds a copy may be thrown away."""
+"""Run directories: files, and only files. The files are the truth; whatever else holds a copy may be thrown away.
+
+In: records to write, run ids to read.
+Out: snapshots of runs, in which what can not be read is a value with its reason.
+Never: starts or ends a process, or repairs what it reads.
+"""
 
 from __future__ import annotations
 
