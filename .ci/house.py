@@ -80,11 +80,11 @@ def graph() -> dict[str, set[str]]:
 
 
 def _circles() -> Iterator[str]:
-    graph = graph()
+    modules = graph()
     rooms: dict[str, set[str]] = defaultdict(set)
-    for name, into in graph.items():
+    for name, into in modules.items():
         rooms[name.split(".")[1]] |= {one.split(".")[1] for one in into} - {name.split(".")[1]}
-    for what, arrows in (("modules", graph), ("rooms", rooms)):
+    for what, arrows in (("modules", modules), ("rooms", rooms)):
         for circle in _tied(arrows):
             told = [f"  {one} -> {', '.join(sorted(arrows[one] & circle))}" for one in sorted(circle)]
             yield "\n".join([f"These {what} import each other in a circle:", *told])

@@ -1,6 +1,6 @@
 """The map in CONTRIBUTING.md: the packages, what each takes and gives, and the path of a launch, drawn from the code.
 
-`python .ci/map.py` writes it anew between its two marks; `--check`, as `make check` runs it, says whether it is up to date.
+`python .ci/map.py` writes it anew between its two marks; `--check`, as `make check` runs it, says whether it is current.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _map() -> str:
     rows = "\n".join(f"| `{one}` | " + " | ".join(_said(one)) + " |" for one in packages)
     path = "\n".join(f"{number}. `{file}` `{name}`: {why}" for number, (file, name, why) in enumerate(_launch(), 1))
     return (
-        f"```mermaid\nflowchart TD\n{drawn}\n    supervisor -. starts .-> runner\n    store -. files .-> notebook\n```\n\n"
+        f"```mermaid\nflowchart TD\n{drawn}\n    supervisor -. starts .-> runner\n```\n\n"
         "An arrow is an import; what is reached by a longer way is not drawn again. Dotted: another process.\n\n"
         f"| package | its job | in | out | never |\n| --- | --- | --- | --- | --- |\n{rows}\n\n"
         f"The path of a launch:\n\n{path}\n"

@@ -34,7 +34,7 @@ class Provider(Value):
 
 # In the order in which a key found in the environment decides the default.
 PROVIDERS: tuple[Provider, ...] = (
-    Provider(name="anthropic", key_env=("ANTHROPIC_API_KEY",), extra="anthropic", default_model="claude-sonnet-4-5"),
+    Provider(name="anthropic", key_env=("ANTHROPIC_API_KEY",), extra="anthropic", default_model="claude-sonnet-5-5"),
     Provider(name="openai", key_env=("OPENAI_API_KEY",), default_model="gpt-5-mini"),
     Provider(
         name="google", key_env=("GOOGLE_API_KEY", "GEMINI_API_KEY"), extra="google", default_model="gemini-2.5-flash"
@@ -58,7 +58,7 @@ _BARE = (
     (re.compile(r"gpt-|o[134](-|\Z)|chatgpt"), "openai"),
     (re.compile(r"gemini-"), "google"),
 )
-_SHORT = {"sonnet": "claude-sonnet-4-5", "opus": "claude-opus-4-5", "haiku": "claude-haiku-4-5"}
+_SHORT = {"sonnet": "claude-sonnet-5-5", "opus": "claude-opus-5-5", "haiku": "claude-haiku-5-5"}
 
 
 class ModelChoice(Value):

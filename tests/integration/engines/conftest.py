@@ -27,7 +27,7 @@ from subagents_nb.domain.settings import Endpoint
 from subagents_nb.runner.engines.base import Desk, Engine, FixedLimits
 
 # How a wire of a provider's own is named here, and the model that speaks it; the other two are OpenAI's.
-PROVIDERS = {"messages": "anthropic:claude-haiku-4-5", "gemini": "google:gemini-2.5-flash"}
+PROVIDERS = {"messages": "anthropic:claude-haiku-5-5", "gemini": "google:gemini-2.5-flash"}
 KEY = "sk-very-secret-value"
 PEERS = Path(__file__).parents[2] / "peers"
 SPOKEN_BY = re.compile(r"listening on (http://127\.0\.0\.1:\d+)")
@@ -108,15 +108,13 @@ def workshop(tmp_path: Path) -> Workshop:
 def plan(workshop: Workshop) -> Callable[..., StepPlan]:
     """Make a step; `at` is the root of a server: an endpoint of the settings, or where a provider is said to be."""
 
-    def make(
-        task: str, model: str = "lab:gpt-5-mini", *, at: str | None = None, api: str = "chat", **more: Any
-    ) -> StepPlan:
+    def make(task: str, model: str | None = None, *, at: str | None = None, api: str = "chat", **more: Any) -> StepPlan:
         key_env = more.pop("key_env", "LAB_KEY")
         endpoints = {}
         if api in PROVIDERS and at is not None:
             workshop.environ.update(ANTHROPIC_API_KEY=KEY, ANTHROPIC_BASE_URL=at)
             workshop.environ.update(GOOGLE_API_KEY=KEY, GOOGLE_GEMINI_BASE_URL=at)
-        model = PROVIDERS.get(api, model) + more.pop("level", "")
+        model = (model or PROVIDERS.get(api, "lab:gpt-5-mini")) + more.pop("level", "")
         if at is not None and api not in PROVIDERS:
             fields = {"base_url": f"{at}/v1", "api": api, "key_env": key_env}
             endpoints["lab"] = Endpoint.model_validate({**fields, **more.pop("endpoint", {})})

@@ -87,6 +87,14 @@ def test_reasoning_comes_as_thoughts(workshop: Any, plan: Any, aimock: Any, api:
     assert "".join(event.text for event in workshop.told(ThoughtStreamed)) == "first I ponder"
 
 
+@pytest.mark.parametrize("short", ["sonnet", "opus", "haiku"])
+def test_what_a_short_name_means_is_still_offered(workshop: Any, plan: Any, aimock: Any, short: str) -> None:
+    """The client warns of a model that its provider takes away soon, and of ways to think; a warning fails here."""
+    step = plan("think", f"anthropic:{short}", at=aimock.url, api="messages", level=":high")
+
+    assert workshop.run(NativeEngine(), step).text == "then I answer"
+
+
 @all_wires
 def test_a_slow_answer_comes_piece_by_piece(workshop: Any, plan: Any, aimock: Any, api: str) -> None:
     workshop.run(NativeEngine(), plan("hello", at=aimock.url, api=api))  # whatever is imported late is imported now

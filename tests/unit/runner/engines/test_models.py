@@ -73,7 +73,7 @@ def test_a_missing_key_names_the_variables(workshop: Any, text: str, named: str)
 
 
 @pytest.mark.parametrize(
-    ("text", "client"), [("anthropic:claude-sonnet-4-5", "anthropic"), ("google:gemini-2.5-flash", "google.genai")]
+    ("text", "client"), [("anthropic:claude-sonnet-5-5", "anthropic"), ("google:gemini-2.5-flash", "google.genai")]
 )
 def test_a_missing_client_names_what_to_install(
     workshop: Any, monkeypatch: pytest.MonkeyPatch, text: str, client: str
