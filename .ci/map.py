@@ -1,6 +1,6 @@
 """The map in CONTRIBUTING.md: the packages, what each takes and gives, and the path of a launch, drawn from the code.
 
-`python .ci/map.py` writes it anew between its two marks; `--check`, as `make check` runs it, says whether it is current.
+`python .ci/map.py` writes it anew between its two marks; `--check`, as `make check` runs it, whether it is current.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PAGE, BEGIN, END = Path("CONTRIBUTING.md"), "<!-- map: written by .ci/map.py -->
 
 # Who hands a launch to whom. Each name is looked up in the code; the supervisor and the runner are other processes.
 LAUNCH = (
-    ("notebook/magics.py", "SubagentMagics.subagent", "the cell"),
+    ("notebook/magics.py", "SubagentMagics.launch", "the cell"),
     ("launching/front.py", "launch", "the call that cells, commands and sweeps come down to"),
     ("launching/planned.py", "plan_launch", "gathers agents, settings and facts"),
     ("planning/draft.py", "draft", "decides: a plan, or every reason against it"),
