@@ -29,6 +29,7 @@ from subagents_nb.domain.states import RunEvent, RunState, StepEvent, StepState
 from subagents_nb.domain.usage import Usage, total
 from subagents_nb.runner.account import StepAccount, concerns
 from subagents_nb.runner.clock import WorkClock
+from subagents_nb.runner.eventlog import EventLog
 from subagents_nb.runner.insisting import insist
 from subagents_nb.runner.lastword import last_word
 from subagents_nb.runner.lines import event_line
@@ -42,7 +43,6 @@ STATUS_EVERY_S = 0.1
 HEARTBEAT_S, TOOL_HEARTBEAT_S = 5.0, 1.0
 REWORD_S = 10.0  # how often "at work for 5 min" is counted anew
 _KEPT_NOTES = 50
-_STREAM_LINE_CHARS = 600  # at six bytes a character still one line below what a single write carries whole
 
 
 class Journal:
@@ -61,8 +61,8 @@ class Journal:
         self._writer = writer
         self._plan = plan
         self._clock = clock
+        self._events = EventLog(writer, clock)
         self._guard = threading.RLock()
-        self._seq = 0
         self._written = 0.0
         self._worded = 0.0  # when the text of the attention was last made
         self._dirty = False
@@ -94,7 +94,7 @@ class Journal:
         """Take the run over from its launcher: from here on it is running, durably."""
         with self._guard:
             self._status = self._status.to(RunEvent.PROCEED)
-            self._line("run-started", {}, keep=True)
+            self._events.line("run-started", {}, keep=True)
             self._write(milestone=True)
             self._writer.reserve()
 
@@ -144,7 +144,7 @@ class Journal:
             account.status = account.status.to(StepEvent.BEGIN, started_s=round(self.elapsed_s, 3))
             account.last_event_s = self.elapsed_s
             if self._plan.is_flow:
-                self._line("step-started", {"agent": account.status.agent}, keep=True, step=index)
+                self._events.line("step-started", {"agent": account.status.agent}, keep=True, step=index)
             self._dirty = True
 
     def step_ended(self, result: StepResult) -> None:
@@ -164,7 +164,9 @@ class Journal:
             self._flush_streams()
             with contextlib.suppress(OSError):  # the run's own result holds it too
                 self._writer.step_result(StepRecord(run_id=self._plan.run_id, result=ended))
-            self._line("step-ended", {"state": ended.state, "reason": ended.reason}, keep=True, step=result.index)
+            self._events.line(
+                "step-ended", {"state": ended.state, "reason": ended.reason}, keep=True, step=result.index
+            )
 
     def step_carried(self, result: StepResult) -> None:
         """Record a step that stands as another run left it: it took no time and cost nothing here."""
@@ -177,7 +179,7 @@ class Journal:
             with contextlib.suppress(OSError):
                 self._writer.step_result(StepRecord(run_id=self._plan.run_id, result=result))
             fields = {"state": result.state, "from": result.carried_from}
-            self._line("step-carried", fields, keep=True, step=result.index)
+            self._events.line("step-carried", fields, keep=True, step=result.index)
 
     def report(self, index: int, event: EngineEvent) -> None:
         """Take one event of a step's engine; never raises for a disk that refuses progress."""
@@ -195,7 +197,7 @@ class Journal:
                 self.note(remark)
             if account.take(event, self.elapsed_s):
                 self._flush_streams()
-                self._line(*event_line(event), keep=False, step=account.status.index)
+                self._events.line(*event_line(event), keep=False, step=account.status.index)
 
     def flush(self) -> None:
         """Write what came since the last write; called by the runner's tick."""
@@ -215,7 +217,7 @@ class Journal:
         with self._guard:
             account = self._accounts[index]
             account.status = account.status.model_copy(update={"stopping": True})
-            self._line("step-stop-requested", {}, keep=True, step=index)
+            self._events.line("step-stop-requested", {}, keep=True, step=index)
             self._dirty = True
 
     def budget(self, budget: UsageBudget | None) -> None:
@@ -335,7 +337,7 @@ class Journal:
                 event, reason = RunEvent.FAIL, "not-stored"
                 self._update(reason=reason, error=not_stored(why))
             self._status = self._status.to(event, attention=None, questions=())
-            self._line("run-ended", {"state": self._status.state, "reason": reason}, keep=True)
+            self._events.line("run-ended", {"state": self._status.state, "reason": reason}, keep=True)
             self._write(milestone=True)
             return True
 
@@ -347,7 +349,7 @@ class Journal:
             if self._finished:
                 return
             self._update(**update)
-            self._line(kind, fields, keep=True)
+            self._events.line(kind, fields, keep=True)
             self._write(milestone=True)
 
     def _update(self, **update: Any) -> None:
@@ -355,16 +357,7 @@ class Journal:
 
     def _flush_streams(self) -> None:
         for index, account in self._accounts.items():
-            for kind, text in account.streamed():
-                for start in range(0, len(text), _STREAM_LINE_CHARS):
-                    self._line(kind, {"text": text[start : start + _STREAM_LINE_CHARS]}, keep=False, step=index)
-
-    def _line(self, kind: str, fields: Mapping[str, Any], *, keep: bool, step: int | None = None) -> None:
-        self._seq += 1
-        record = {"seq": self._seq, "t": utc_now(), "s": round(self.elapsed_s, 3), "type": kind}
-        where = {} if step is None else {"step": step}
-        with contextlib.suppress(OSError):
-            self._writer.event({**record, **where, **fields}, keep=keep)
+            self._events.streamed(account.streamed(), step=index)
 
     def _write(self, *, milestone: bool) -> None:
         self._written = time.monotonic()
