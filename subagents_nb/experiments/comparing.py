@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from subagents_nb.above import above
+from subagents_nb.blocks import to_text
 from subagents_nb.errors import RequestError
 from subagents_nb.experiments.estimates import Estimate, estimate, is_share
 from subagents_nb.experiments.frames import Frame
@@ -183,9 +184,10 @@ class Comparison(Sequence[Group]):
     @property
     def text(self) -> str:
         """Return the comparison as a table of text."""
-        from subagents_nb.experiments.telling import comparison_text
+        from subagents_nb.experiments.telling import groups_table, remarks, worst_table
 
-        return comparison_text(self)
+        below = "\n".join(remarks(self))
+        return to_text(groups_table(self), worst_table(self), f"\n{below}" if below else None)
 
     def chart(self, metric: str | None = None) -> Any:
         """Return an Altair chart of a score against the cost.

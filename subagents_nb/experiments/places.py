@@ -76,7 +76,7 @@ def whence_text(found: int, launched: int) -> str:
     return f"{found} found, {launched} launched" if found else ""
 
 
-def sweep_text(name: str, counts: Mapping[str, int], *remarks: str, launching: bool = False) -> str:
+def sweep_line(name: str, counts: Mapping[str, int], *remarks: str, launching: bool = False) -> str:
     """Return a whole sweep in one line."""
     said = "; ".join(filter(None, [tally_text(counts, launching=launching), *remarks]))
     return f"<Sweep {name}: {said}>"

@@ -15,7 +15,7 @@ from subagents_nb.above import above
 from subagents_nb.domain.plan import Origin
 from subagents_nb.experiments.filling import Filling
 from subagents_nb.experiments.orders import Order, make_order
-from subagents_nb.experiments.places import DONE, Place, Reading, sweep_text, tally
+from subagents_nb.experiments.places import DONE, Place, Reading, sweep_line, tally
 from subagents_nb.experiments.scoring import as_scorers
 from subagents_nb.experiments.swept import SweptRuns
 from subagents_nb.launching import Run, Runs
@@ -291,7 +291,7 @@ class Sweep:
         return len(self._order.cells)
 
     def __repr__(self) -> str:
-        return plain(sweep_text(self.name, self.counts(), self.note, launching=self.launching))
+        return plain(sweep_line(self.name, self.counts(), self.note, launching=self.launching))
 
     def _ipython_display_(self) -> None:
         above("show_sweep")(self)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from subagents_nb.blocks import Column, Table
 from subagents_nb.domain.words import one_line
 from subagents_nb.experiments.estimates import Estimate
 from subagents_nb.experiments.grouping import DONE, FIGURES, LIVE, Group, said
@@ -15,27 +15,7 @@ if TYPE_CHECKING:
 
 MAX_GROUPS = 60
 MAX_SAME = 12
-
-
-class Told(NamedTuple):
-    """A table in words: its columns, which of them are figures, its rows, and what is said below."""
-
-    columns: tuple[str, ...]
-    numeric: tuple[bool, ...]
-    rows: tuple[tuple[str, ...], ...]
-    remarks: tuple[str, ...]
-
-
-def tell(comparison: Comparison) -> Told:
-    """Return the comparison as a table in words."""
-    names = [one_line(name, 40) for name in comparison.by]
-    head = [(name, False) for name in names] + [("runs", False)]
-    for metric in comparison.metrics:
-        head.append((one_line(metric, 40), True))
-        if comparison.compares(metric):
-            head.append((f"{one_line(metric, 40)}, difference", True))
-    rows = tuple(tuple(_row(comparison, one)) for one in comparison.groups[:MAX_GROUPS])
-    return Told(tuple(t for t, _ in head), tuple(n for _, n in head), rows, tuple(remarks(comparison)))
+_WORST = 5
 
 
 def _row(comparison: Comparison, one: Group) -> list[str]:
@@ -125,18 +105,22 @@ def case_told(case: Case) -> tuple[str, str, str, str, str]:
     return one_line(case.metric, 40), one_line(case.unit, 100), case.group.label, figure(case.value), before
 
 
-def comparison_text(comparison: Comparison) -> str:
-    """Return the comparison as aligned plain text."""
-    told = tell(comparison)
-    lines = _aligned(told.columns, told.numeric, told.rows)
-    worst = comparison.worst(number=5)
-    if worst:
-        lines += ["", "Worst cases:"]
-        heads = ("metric", "case", "group", "value", "baseline")
-        rows = [case_told(case) for case in worst]
-        width = 5 if comparison.baseline is not None else 4
-        lines += _aligned(heads[:width], (False, False, False, True, True)[:width], [row[:width] for row in rows])
-    return "\n".join([*lines, "", *told.remarks]).rstrip()
+def groups_table(comparison: Comparison) -> Table:
+    """Describe the groups, one a row, with a column for each metric."""
+    head = [Column(one_line(name, 40)) for name in comparison.by] + [Column("runs")]
+    for metric in comparison.metrics:
+        head.append(Column(one_line(metric, 40), numeric=True))
+        if comparison.compares(metric):
+            head.append(Column(f"{one_line(metric, 40)}, difference", numeric=True))
+    return Table(head, [_row(comparison, one) for one in comparison.groups[:MAX_GROUPS]], unseen="Comparison")
+
+
+def worst_table(comparison: Comparison) -> Table | None:
+    """Describe the worst cases, if there are any."""
+    heads = [Column("metric"), Column("case"), Column("group"), Column("value", True), Column("baseline", True)]
+    width = 5 if comparison.baseline is not None else 4
+    cases = [case_told(case)[:width] for case in comparison.worst(number=_WORST)]
+    return Table(heads[:width], cases, caption="Worst cases") if cases else None
 
 
 def figure(value: float) -> str:
@@ -148,14 +132,3 @@ def figure(value: float) -> str:
 
 def _is_figure(metric: str) -> bool:
     return metric in FIGURES
-
-
-def _aligned(heads: Sequence[str], numeric: Sequence[bool], rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(cell) for cell in column) for column in zip(heads, *rows, strict=True)]
-    return [
-        "  ".join(
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, numeric, strict=True)
-        ).rstrip()
-        for row in (heads, *rows)
-    ]

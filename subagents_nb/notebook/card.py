@@ -1,4 +1,4 @@
-"""The static card of a run: what stays in the notebook when the live view is gone. HTML, and plain text beside it."""
+"""The static card of a run: what stays in the notebook when the live view is gone, and what a terminal shows."""
 
 from __future__ import annotations
 
@@ -6,33 +6,16 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from subagents_nb.blocks import Child, Either, Facts, Html, clean, page_only
 from subagents_nb.domain import words
 from subagents_nb.domain.resuming import whole_can_go_on
 from subagents_nb.domain.retention import size as size_on_disk
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.notebook import endings
 from subagents_nb.notebook.graph import mode_of, said_beside, so_far, stages_text, step_rows
-from subagents_nb.notebook.graph_card import stages_html
-from subagents_nb.notebook.html import (
-    QUIET,
-    SOFT,
-    Child,
-    Html,
-    bar,
-    clean,
-    code,
-    cut,
-    element,
-    frame,
-    line,
-    pairs,
-    plural,
-    pre,
-    safe,
-    say,
-    scalar,
-    styled,
-)
+from subagents_nb.notebook.graph_card import stages
+from subagents_nb.notebook.html import SOFT, bar, bounded_page, code, element, frame, note, pre, safe, say, soft, styled
+from subagents_nb.notebook.lines import cut, line, plural, scalar
 from subagents_nb.notebook.made import made_line
 from subagents_nb.notebook.markdown import safe_markdown
 from subagents_nb.notebook.reused import anew_line, other_notes
@@ -53,7 +36,7 @@ from subagents_nb.notebook.work import Work, left_in_trees, works_text
 MAX_CARD_BYTES = 16_000
 MAX_TEXT_CHARS = 4_000
 # Characters of the answer, lines of changes; the next is tried when the card is too big.
-_ROOMS = ((3_000, 80), (3_000, 24), (1_200, 8), (400, 0))
+_ROOMS = ((3_000, 80), (3_000, 24), (1_200, 8), (400, 0), (0, 0))
 _DEPTH, _TAIL_LINES, _QUESTIONS, _FILES = 4, 12, 4, 8
 _WORTH_SAYING = 1_000_000  # bytes on the disk
 _LIST = "margin:0;padding-left:18px"
@@ -89,53 +72,58 @@ class Beside(NamedTuple):
 NOTHING = Beside()
 
 
-def card_html(snapshot: Snapshot, beside: Beside = NOTHING) -> Html:
-    """Return the card: state, name and figures; why it ended; the answer; how to get it again.
+def card_page(snapshot: Snapshot, beside: Beside = NOTHING) -> Html:
+    """Return the card as a notebook keeps it: at most 16,000 bytes whatever the run wrote."""
+    return bounded_page(lambda room: card(snapshot, beside, *room), _ROOMS, MAX_CARD_BYTES)
 
-    At most 16,000 bytes whatever the run wrote.
+
+def card(
+    snapshot: Snapshot, beside: Beside = NOTHING, room: int = 0, lines: int = 0, *, figures: bool = False
+) -> Child:
+    """Describe a run: state, name and figures; why it ended; what its work came to; the answer; how to get it again.
+
+    `room` and `lines` are what a page has for texts and changes. A text is short by itself; with `figures` it says what
+    each step took.
     """
-    small = Html("")
-    for room, lines in _ROOMS:
-        small = _card(snapshot, beside, room, lines)
-        if len(small.encode()) <= MAX_CARD_BYTES:
-            return small
-    return _card(snapshot, beside, 0, 0)
+    state, name = shown_state(snapshot), shown_name(snapshot)
+    work = Work(lines, beside.holder, beside.patches or {})
+    drawn = page_only(*stages(snapshot, room, work)) if snapshot.stages else None
+    course = Either(drawn, stages_text(snapshot, figures=figures))
+    answer = _answer(snapshot, beside, room)
+    steps = snapshot.result.steps if snapshot.result is not None and not snapshot.stages else ()
+    beside_answer = page_only(*work.beside(steps[-1], alone=True)) if steps else None
+    # Of a partial run the one line of a text says what it came to, and nothing yet says why that is not all.
+    why = line(snapshot.error or endings.ending(snapshot), 300) if state == "partial" else ""
+    body = [
+        page_only(*_open(snapshot, room), *_ending(snapshot, state, beside, room), _refused(snapshot)),
+        Either(None, why),
+        course,
+        page_only(*answer),
+        beside_answer,
+        Either(None, works_text(snapshot, beside.holder)),
+        page_only(note(said_beside(snapshot)), _story(snapshot, beside), _notes(snapshot)),
+        note(made_line(snapshot, beside.holder)),
+        note(beside.reused or anew_line(snapshot)),
+        Either(None, _answer_text(snapshot, beside)),
+    ]
+    head = Either(_head(snapshot, state, name), text_line(snapshot))
+    return frame(f"Run {name}, {state}", head, body, page_only(_foot(snapshot, state, beside)))
 
 
-def card_text(snapshot: Snapshot, beside: Beside = NOTHING) -> str:
-    """Return the plain twin: the run's one line, what its work came to, the answer or its value as JSON; bounded."""
-    work, made = works_text(snapshot, beside.holder), made_line(snapshot, beside.holder)
-    # Of a partial run the one line says what it came to, and nothing yet says why that is not all.
-    why = line(snapshot.error or endings.ending(snapshot), 300) if shown_state(snapshot) == "partial" else ""
-    parts = [text_line(snapshot), why, stages_text(snapshot), work, made, beside.reused or anew_line(snapshot)]
-    lead = "\n".join(filter(None, parts))
+def _answer_text(snapshot: Snapshot, beside: Beside) -> str:
+    """Return the answer as a text has it: as it is, or a value as JSON; bounded."""
     if shown_state(snapshot) not in {"complete", "partial"} or not (snapshot.has_value or snapshot.text):
-        return lead
+        return ""
     if snapshot.has_value:
         whole = json.dumps(pruned(snapshot.value, _DEPTH * 2, [400]), indent=2, ensure_ascii=False)
     else:
         whole = snapshot.text
     kept, left_out = cut(clean(whole).strip(), MAX_TEXT_CHARS)
     more = f"\n… cut: {left_out:,} more characters in {_output(beside)}" if left_out else ""
-    return f"{lead}\n\n{kept}{more}"
+    return f"\n{kept}{more}"
 
 
-def _card(snapshot: Snapshot, beside: Beside, room: int, lines: int) -> Html:
-    state, name = shown_state(snapshot), shown_name(snapshot)
-    work = Work(lines, beside.holder, beside.patches or {})
-    body = [*_open(snapshot, room), *_ending(snapshot, state, beside, room), _refused(snapshot)]
-    body += stages_html(snapshot, room, work) if snapshot.stages else []
-    body += _answer(snapshot, beside, room)
-    steps = snapshot.result.steps if snapshot.result is not None and not snapshot.stages else ()
-    body += work.beside(steps[-1], alone=True) if steps else []
-    about = said_beside(snapshot)
-    body += [styled("p", QUIET, about) if about else None, _story(snapshot, beside), _notes(snapshot)]
-    quietly = [made_line(snapshot, beside.holder), beside.reused or anew_line(snapshot)]
-    body += [styled("p", QUIET, said) for said in quietly if said]
-    return frame(f"Run {name}, {state}", _head(snapshot, state, name), body, _foot(snapshot, state, beside))
-
-
-def _head(snapshot: Snapshot, state: str, name: str) -> Html:
+def _head(snapshot: Snapshot, state: str, name: str) -> Child:
     does = " · ".join(filter(None, mode_of(snapshot) if snapshot.stages else who(snapshot)))
     usage = snapshot.usage
     tokens = f"{words.tokens(usage)} tokens" if usage.input_tokens + usage.output_tokens else ""
@@ -143,22 +131,22 @@ def _head(snapshot: Snapshot, state: str, name: str) -> Html:
     waited = f"waited {words.elapsed(snapshot.waited_s)}" if snapshot.waited_s >= 1 else ""
     far = so_far(step_rows(snapshot)) if snapshot.stages else ""
     facts = " · ".join(filter(None, [elapsed, waited, far, tokens, words.cost(usage.cost_usd)]))
-    by = styled("span", SOFT, does) if does else None
+    by = soft(does) if does else None
     title = safe(state_badge(state), " ", styled("strong", "margin:0 4px", name), " ", by)
     return bar(title, styled("span", "font-size:12px", facts) if facts else None)
 
 
-def _open(snapshot: Snapshot, room: int) -> list[Html | None]:
+def _open(snapshot: Snapshot, room: int) -> list[Child]:
     """Say what a live run wants of the person: its questions, a place, a look."""
     questions = snapshot.questions[: _QUESTIONS if room else 1]
-    shown: list[Html | None] = [say("warn", endings.asked(snapshot, question)) for question in questions]
+    shown: list[Child] = [say("warn", endings.asked(snapshot, question)) for question in questions]
     if snapshot.waits_for_place:
         shown.append(say("", f"It waits for {snapshot.waits_for}."))
     wants_a_look = attention_line(snapshot)
     return [*shown, say("warn", wants_a_look) if wants_a_look else None]
 
 
-def _ending(snapshot: Snapshot, state: str, beside: Beside, room: int) -> list[Html | None]:
+def _ending(snapshot: Snapshot, state: str, beside: Beside, room: int) -> list[Child]:
     """Say why it ended: who ended it, what it left, the last lines. Of a run at work, the last lines alone."""
     if state == "complete":
         return []
@@ -178,7 +166,7 @@ def _ending(snapshot: Snapshot, state: str, beside: Beside, room: int) -> list[H
     return [said, pre("\n".join(last)) if last else None]
 
 
-def _changed(files: tuple[str, ...], most: int, said: bool) -> Html | None:
+def _changed(files: tuple[str, ...], most: int, said: bool) -> Child:
     """Say which files were changed, and that nothing restarts by itself, unless that is `said` already."""
     lead, names, more = endings.changed(files, most)
     if not names:
@@ -187,7 +175,7 @@ def _changed(files: tuple[str, ...], most: int, said: bool) -> Html | None:
     return safe(lead, " ", *listed, f" {more}" if more else "", "." if said else ". Nothing restarts by itself.")
 
 
-def _refused(snapshot: Snapshot) -> Html | None:
+def _refused(snapshot: Snapshot) -> Child:
     if not (count := snapshot.refusals):
         return None
     kinds = endings.refusals(snapshot)
@@ -197,7 +185,7 @@ def _refused(snapshot: Snapshot) -> Html | None:
     return say("warn", f"Warning: {count:,} {were} refused{': ' if each else ''}{', '.join(each + more)}")
 
 
-def _story(snapshot: Snapshot, beside: Beside) -> Html | None:
+def _story(snapshot: Snapshot, beside: Beside) -> Child:
     """Say quietly what else there is: where it goes on from, which limits were changed, what it used, how much disk."""
     source, name = line(snapshot.resumed_from or "", 60), line(beside.source, 80)
     known = f"{name} ({source})" if name not in {"", source} else source
@@ -206,48 +194,47 @@ def _story(snapshot: Snapshot, beside: Beside) -> Html | None:
     budget = snapshot.usage_budget
     used = f"used {budget.words(snapshot.usage)}" if budget is not None else ""
     said = list(filter(None, [came, used, endings.retuned(snapshot.retunes), takes]))
-    return styled("p", QUIET, " · ".join(said)) if said else None
+    return note(" · ".join(said))
 
 
-def _notes(snapshot: Snapshot) -> Html | None:
-    notes = [line(note, 300) for note in other_notes(snapshot)[:4]]
-    return styled("p", QUIET, " · ".join(filter(None, notes))) if any(notes) else None
+def _notes(snapshot: Snapshot) -> Child:
+    return note(" · ".join(filter(None, (line(said, 300) for said in other_notes(snapshot)[:4]))))
 
 
-def _foot(snapshot: Snapshot, state: str, beside: Beside) -> Html:
+def _foot(snapshot: Snapshot, state: str, beside: Beside) -> Child:
     what = value_summary(snapshot, 80) if state in {"complete", "partial"} else ""
     if what:
-        left = safe(code(_output(beside)) if beside.binding else "the answer", styled("span", SOFT, f": {what}"))
+        left: Child = safe(code(_output(beside)) if beside.binding else "the answer", soft(f": {what}"))
         if state == "partial" and whole_can_go_on(snapshot):
-            left = safe(left, styled("span", SOFT, " · "), _what_next(snapshot, beside))
+            left = safe(left, soft(" · "), _what_next(snapshot, beside))
     else:
         left = _what_next(snapshot, beside)
     again = f"{beside.holder} = subagents_nb.attach({json.dumps(typed_name(snapshot))})"
-    return bar(left, safe(styled("span", SOFT, "again:"), " ", code(again)), foot=True)
+    return bar(left, safe(soft("again:"), " ", code(again)), foot=True)
 
 
-def _what_next(snapshot: Snapshot, beside: Beside) -> Html:
+def _what_next(snapshot: Snapshot, beside: Beside) -> Child:
     say_it, what_to_type = endings.go_on(snapshot, has_session=beside.has_session)
     as_of = f"as of {beside.as_of} · " if beside.as_of else ""
-    return safe(styled("span", SOFT, as_of + say_it), " ", code(what_to_type))
+    return safe(soft(as_of + say_it), " ", code(what_to_type))
 
 
 def _output(beside: Beside) -> str:
     return f"{beside.holder}.output"
 
 
-def _answer(snapshot: Snapshot, beside: Beside, room: int) -> list[Html | None]:
+def _answer(snapshot: Snapshot, beside: Beside, room: int) -> list[Child]:
     if snapshot.stages and shown_state(snapshot) not in {"complete", "partial"}:
         return []  # a chain that broke off has none; its steps have theirs
     whole = safe("all of it: ", code(_output(beside)))
     if snapshot.has_value:
         if room:
-            return value_html(snapshot.value, room, whole)
-        return [styled("p", QUIET, "The value is too big to show; ", whole)]
+            return _value(snapshot.value, room, whole)
+        return [note("The value is too big to show; ", whole)]
     if not snapshot.text.strip():
-        return [styled("p", QUIET, "The run gave no text.")] if shown_state(snapshot) == "complete" else []
+        return [note("The run gave no text.")] if shown_state(snapshot) == "complete" else []
     kept, left_out = cut(clean(snapshot.text).strip(), room)
-    more = styled("p", QUIET, f"… cut: {left_out:,} more characters, ", whole) if left_out else None
+    more = note(f"… cut: {left_out:,} more characters, ", whole) if left_out else None
     return [element("div", None, _at_home(safe_markdown(kept))), more]
 
 
@@ -263,7 +250,7 @@ def _at_home(shown: Html) -> Html:
     return Html(text)
 
 
-def value_html(value: Any, room: int, whole: Html) -> list[Html | None]:
+def _value(value: Any, room: int, whole: Child) -> list[Child]:
     """Show a structured value: a list of objects as a table, an object as two columns, what is nested as a tree."""
     if is_records(value):
         return records_table(value, "", room, whole)
@@ -278,14 +265,14 @@ def value_html(value: Any, room: int, whole: Html) -> list[Html | None]:
     return [_tree(value, _DEPTH, [room])]
 
 
-def _object(value: dict[str, Any], room: int, whole: Html) -> Html:
+def _object(value: dict[str, Any], room: int, whole: Child) -> Child:
     keys, budget = list(value)[:MAX_ROWS], [room]
     rows: list[tuple[str, Child]] = [(line(str(key), 60), _tree(value[key], _DEPTH - 1, budget)) for key in keys]
     left_out = len(value) - len(keys)
-    return pairs([*rows, ("…", safe(plural(left_out, "more field"), ", ", whole))] if left_out else rows)
+    return Facts([*rows, ("…", safe(plural(left_out, "more field"), ", ", whole))] if left_out else rows)
 
 
-def _tree(value: Any, depth: int, budget: list[int]) -> Html:
+def _tree(value: Any, depth: int, budget: list[int]) -> Child:
     """Show a nested value as lists in lists, until depth or budget is used up; what is left out is counted."""
     if not isinstance(value, dict | list) or not value:
         shown = short(value, max(24, min(600, budget[0])))
@@ -295,14 +282,14 @@ def _tree(value: Any, depth: int, budget: list[int]) -> Html:
         budget[0] -= len(flat)
         return safe(flat)
     if depth <= 0 or budget[0] <= 0:
-        return styled("span", SOFT, f"… {size(value)}")
+        return soft(f"… {size(value)}")
     parts = list(value.items() if isinstance(value, dict) else (("", part) for part in value))
-    items: list[Html] = []
+    items: list[Child] = []
     for key, part in parts[:MAX_ROWS]:
         if budget[0] <= 0:
             break
         budget[0] -= 20
-        name = safe(styled("span", SOFT, line(str(key), 60)), ": ") if isinstance(value, dict) else None
+        name = safe(soft(line(str(key), 60)), ": ") if isinstance(value, dict) else None
         items.append(element("li", None, name, _tree(part, depth - 1, budget)))
     left_out = len(parts) - len(items)
     more = styled("li", SOFT, f"… {left_out:,} more") if left_out else None

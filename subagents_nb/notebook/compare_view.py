@@ -5,47 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from subagents_nb.blocks import Child, Column, Html, Table
 from subagents_nb.domain.reuse import ANEW
 from subagents_nb.experiments.comparing import Comparison
 from subagents_nb.experiments.diffs import Diff
 from subagents_nb.experiments.grouping import said
 from subagents_nb.experiments.places import Place, first_to_see, no_run, tally, tally_text, whence_text
 from subagents_nb.experiments.sweeps import Sweep
-from subagents_nb.experiments.telling import case_told, tell
-from subagents_nb.notebook.html import (
-    QUIET,
-    SOFT,
-    Column,
-    Html,
-    bar,
-    colour,
-    element,
-    frame,
-    line,
-    plural,
-    pre,
-    safe,
-    styled,
-    table,
-)
+from subagents_nb.experiments.telling import groups_table, remarks, worst_table
+from subagents_nb.notebook.html import bar, colour, element, frame, note, pre, safe, soft, styled, to_page
+from subagents_nb.notebook.lines import line, plural
 from subagents_nb.notebook.shown import ASKS
 from subagents_nb.notebook.tables import state_badge
 
 MAX_DIFF_LINES = 400  # of all parts together; the text twin has the rest
 MAX_PLACES = 60
-_WORST = 5
 _TONES = {"best": "ok", "better": "ok", "worse": "bad", "missing": "warn"}
 
 
 def comparison_html(comparison: Comparison, *, token: str = "") -> Html:
     """Show a comparison as a table, the worst cases below it; by the token, a class, a page finds the table."""
-    told = tell(comparison)
-    columns = [Column(title, numeric) for title, numeric in zip(told.columns, told.numeric, strict=True)]
-    rows = [[_toned(cell) for cell in row] for row in told.rows]
-    head = bar(safe(element("strong", None, "Comparison"), " ", styled("span", SOFT, _tally(comparison))))
-    whole = table(columns, rows, unseen="Comparison")
-    body = [element("div", {"class": token}, whole) if token else whole, _worst(comparison)]
-    return frame("Comparison", head, [*body, *(styled("p", QUIET, remark) for remark in told.remarks)])
+    groups = groups_table(comparison)
+    whole = groups._replace(rows=[[_toned(str(cell)) for cell in row] for row in groups.rows])
+    head = bar(safe(element("strong", None, "Comparison"), " ", soft(_tally(comparison))))
+    body = [element("div", {"class": token}, whole) if token else whole, worst_table(comparison)]
+    return to_page(frame("Comparison", head, [*body, *map(note, remarks(comparison))]))
 
 
 def _tally(comparison: Comparison) -> str:
@@ -53,7 +37,7 @@ def _tally(comparison: Comparison) -> str:
     return f"{plural(len(comparison), 'group')}, {plural(runs, 'run')}"
 
 
-def _toned(cell: str) -> Html | str:
+def _toned(cell: str) -> Child:
     """Give the word at the end of a cell its colour; the word itself says it to everybody."""
     rest, _, word = cell.rpartition(" ")
     if cell == "missing":
@@ -61,15 +45,6 @@ def _toned(cell: str) -> Html | str:
     if word not in _TONES or not rest:
         return cell
     return safe(rest, " ", styled("span", f"font-weight:600;color:{colour(_TONES[word])}", word))
-
-
-def _worst(comparison: Comparison) -> Html | None:
-    cases = comparison.worst(number=_WORST)
-    if not cases:
-        return None
-    heads = [Column("metric"), Column("case"), Column("group"), Column("value", True), Column("baseline", True)]
-    width = 5 if comparison.baseline is not None else 4
-    return table(heads[:width], [case_told(case)[:width] for case in cases], caption="Worst cases")
 
 
 def sweep_html(sweep: Sweep, places: Sequence[Place] | None = None, *, as_of: str = "") -> Html:
@@ -87,9 +62,9 @@ def sweep_html(sweep: Sweep, places: Sequence[Place] | None = None, *, as_of: st
         safe(
             element("strong", None, line(sweep.name, 80)),
             " ",
-            styled("span", SOFT, " · ".join(filter(None, [counts, whence]))),
+            soft(" · ".join(filter(None, [counts, whence]))),
         ),
-        styled("span", SOFT, "sweep"),
+        soft("sweep"),
     )
     columns = [
         *(Column(line(name, 40)) for name in sweep.params),
@@ -102,8 +77,8 @@ def sweep_html(sweep: Sweep, places: Sequence[Place] | None = None, *, as_of: st
     left = len(every) - len(shown)
     more = f"… {plural(left, 'more run')}: {others}. What asks, failed or is at work stands here first." if left else ""
     stood = f"as of {as_of} · how its runs stand: %subagent_status" if as_of else ""
-    remarks = [text for text in (more, sweep.note, _anew(sweep.launched_anew), stood) if text]
-    return frame("Sweep", head, [table(columns, rows, unseen="Sweep"), *(styled("p", QUIET, r) for r in remarks)])
+    notes = (more, sweep.note, _anew(sweep.launched_anew), stood)
+    return to_page(frame("Sweep", head, [Table(columns, rows, unseen="Sweep"), *map(note, notes)]))
 
 
 def _anew(reasons: Sequence[str]) -> str:
@@ -113,7 +88,7 @@ def _anew(reasons: Sequence[str]) -> str:
     return f"{ANEW}{line(reasons[0], 200)}{more}."
 
 
-def _place_row(place: Place, nothing: str) -> list[Html | str]:
+def _place_row(place: Place, nothing: str) -> list[Child]:
     head = [*(said(value) for value in place.params.values()), str(place.repeat + 1)]
     reading = place.reading
     if reading is None:
@@ -127,27 +102,26 @@ def diff_html(diff: Diff) -> Html:
         safe(element("strong", None, line(diff.names[0], 80)), " → ", element("strong", None, line(diff.names[1], 80)))
     )
     if not diff.parts:
-        return frame("Difference", head, [styled("p", QUIET, "They do not differ.")])
-    body: list[Html] = []
+        return to_page(frame("Difference", head, [note("They do not differ.")]))
+    body: list[Child] = []
     left = MAX_DIFF_LINES
     for part in diff.parts:
         shown = part.lines[: max(left, 0)]
         left -= len(part.lines)
         body += [styled("p", "margin:0;font-weight:600", part.name), pre("\n".join(shown))] if shown else []
     if left < 0:
-        body.append(styled("p", QUIET, f"… {plural(-left, 'more line')}, in diff.text"))
-    return frame("Difference", head, body)
+        body.append(note(f"… {plural(-left, 'more line')}, in diff.text"))
+    return to_page(frame("Difference", head, body))
 
 
 def comparison_state(comparison: Comparison) -> dict[str, Any]:
     """Return what the live table needs: cells as they are shown, and as they are sorted."""
-    told = tell(comparison)
-    keys: list[Sequence[Any]] = [_sort_keys(comparison, number) for number in range(len(told.rows))]
+    table = groups_table(comparison)
     return {
-        "columns": [{"title": t, "numeric": n} for t, n in zip(told.columns, told.numeric, strict=True)],
+        "columns": [{"title": column.title, "numeric": column.numeric} for column in table.columns],
         "rows": [
-            {"cells": [line(cell, 200) for cell in row], "keys": list(key)}
-            for row, key in zip(told.rows, keys, strict=True)
+            {"cells": [line(str(cell), 200) for cell in row], "keys": _sort_keys(comparison, number)}
+            for number, row in enumerate(table.rows)
         ],
     }
 

@@ -1,4 +1,4 @@
-"""What a step changed, as a card shows it: one fold for each file, with counts. HTML, and plain text beside it."""
+"""What a step changed, as a card shows it: one fold for each file, with counts."""
 
 from __future__ import annotations
 
@@ -8,23 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from subagents_nb.notebook.html import (
-    CODE,
-    QUIET,
-    SOFT,
-    Child,
-    Html,
-    bar,
-    clean,
-    code,
-    colour,
-    element,
-    frame,
-    line,
-    plural,
-    safe,
-    styled,
-)
+from subagents_nb.blocks import Child, Either, clean, to_text
+from subagents_nb.notebook.html import CODE, bar, code, colour, element, frame, note, pre, safe, soft, styled, to_page
+from subagents_nb.notebook.lines import line, plural
 
 MAX_LINES = 200
 _MAX_FILES = 40
@@ -62,20 +48,20 @@ class ShownDiff:
     run: str = ""  # what to type for the run; its name if empty
 
     def __repr__(self) -> str:
-        return f"{line(self.name, 80)}: {diff_text(self.patch)}"
+        return f"{line(self.name, 80)}: {to_text(changes(self.patch))}"
 
     def _repr_html_(self) -> str:
         of = "" if self.step is None else f", step {self.step}"
         head = bar(
             safe(
                 element("strong", None, line(self.name, 80)),
-                styled("span", SOFT, f"{of} · what it changed in a git worktree of its own"),
+                soft(f"{of} · what it changed in a git worktree of its own"),
             )
         )
         flag = "" if self.step is None else f" --step {self.step}"
         typed = code(f"%subagent_apply {shlex.quote(self.run or line(self.name, 80))}{flag}")
-        foot = bar(safe(styled("span", SOFT, "take it over:"), " ", typed), foot=True) if self.patch else None
-        return frame(f"Changes of {line(self.name, 80)}{of}", head, [diff_html(self.patch)], foot)
+        foot = bar(safe(soft("take it over:"), " ", typed), foot=True) if self.patch else None
+        return to_page(frame(f"Changes of {line(self.name, 80)}{of}", head, [changes(self.patch)], foot))
 
 
 def parse_patch(text: str) -> list[FileDiff]:
@@ -104,56 +90,45 @@ def parse_patch(text: str) -> list[FileDiff]:
     return files
 
 
-def diff_html(patch_text: str, limit: int = MAX_LINES, *, files: int = _MAX_FILES) -> Html:
-    """Return a patch as folds, one for each of at most so many files, with at most `limit` lines in all.
+def changes(text: str, limit: int = MAX_LINES, *, files: int = _MAX_FILES) -> Child:
+    """Describe a patch: what was done to each file, and at most `limit` lines in all.
 
-    Whatever it holds is text.
+    On a page a fold stands for each of at most so many files. Whatever the patch holds is text.
     """
-    changed = parse_patch(patch_text)
+    changed = parse_patch(text)
     if not changed:
-        return styled("p", QUIET, "No changes.")
-    left, folds = limit, []
-    for file in changed[:files]:
-        shown = file.lines[:left]
-        left -= len(shown)
-        folds.append(_fold(file, shown))
-    more = len(changed) - files
-    rest = styled("p", QUIET, f"… and {plural(more, 'more file')}") if more > 0 else None
-    return element("div", None, styled("p", QUIET, _summary(changed)), *folds, rest)
+        return note("No changes.")
+    left, folds, rows = limit, [], []
+    for number, file in enumerate(changed):
+        shown = file.lines[: max(left, 0)]
+        left -= len(file.lines)
+        folds += [_fold(file, shown)] if number < files else []
+        rows += ["", _name(file), *map(_cut, shown)] if shown else []
+    rows += [f"… {plural(-left, 'more line')}"] if left < 0 else []
+    names = [element("li", None, f"{file.what} {_name(file)} {_counts(file)}") for file in changed[:_MAX_FILES]]
+    names += [element("li", None, _more(len(changed) - _MAX_FILES))] if len(changed) > _MAX_FILES else []
+    text_form = element("div", None, *names, pre("\n".join(rows)) if rows else None)
+    on_page = safe(*folds, note(_more(len(changed) - files)) if len(changed) > files else None)
+    return element("div", None, note(_summary(changed)), Either(on_page, text_form))
 
 
-def diff_text(patch_text: str, limit: int = MAX_LINES) -> str:
-    """Return a patch as plain text: what was done to each file, then at most `limit` lines."""
-    files = parse_patch(patch_text)
-    if not files:
-        return "No changes."
-    rows = [_summary(files)]
-    rows += [f"  {file.what} {_name(file)} {_counts(file)}" for file in files[:_MAX_FILES]]
-    if len(files) > _MAX_FILES:
-        rows.append(f"  … and {plural(len(files) - _MAX_FILES, 'more file')}")
-    left = limit
-    for file in files:
-        if left > 0 and file.lines:
-            rows += ["", _name(file), *(_cut(row) for row in file.lines[:left])]
-            left -= len(file.lines)
-    if left < 0:
-        rows.append(f"… {plural(-left, 'more line')}")
-    return "\n".join(rows)
+def _more(files: int) -> str:
+    return f"… and {plural(files, 'more file')}"
 
 
-def _fold(file: FileDiff, shown: list[str]) -> Html:
+def _fold(file: FileDiff, shown: list[str]) -> Child:
     what = "" if file.what == "changed" else f" {file.what}"
-    notes = styled("span", SOFT, f"{what} (binary)" if file.binary else what)
+    notes = soft(f"{what} (binary)" if file.binary else what)
     title = safe(styled("code", CODE, _name(file)), *_signs(file), notes)
     if not file.lines:
         return styled("div", "padding-left:1.2em", title)  # where the names behind a marker begin
     left_out = len(file.lines) - len(shown)
-    more = styled("p", QUIET, f"… {plural(left_out, 'more line')}") if left_out else None
+    more = note(f"… {plural(left_out, 'more line')}" if left_out else "")
     body = styled("pre", _LINES, *_coloured(shown)) if shown else None
     return element("details", None, element("summary", None, title), body, more)
 
 
-def _signs(file: FileDiff) -> Iterator[Html]:
+def _signs(file: FileDiff) -> Iterator[Child]:
     for sign, count in (("+", file.added), ("-", file.removed)):
         if count:
             yield styled("span", f"color:{colour(_TONES[sign])}", f" {sign}{count:,}")
@@ -165,7 +140,7 @@ def _coloured(rows: list[str]) -> Iterator[Child]:
         if sign in _TONES:
             yield styled("span", f"color:{colour(_TONES[sign])}", text)
         else:
-            yield styled("span", SOFT, text) if sign in ("@", "\\") else safe(text)
+            yield soft(text) if sign in ("@", "\\") else safe(text)
 
 
 def _cut(row: str) -> str:

@@ -12,7 +12,7 @@ from subagents_nb.domain.records import ToolRow
 from subagents_nb.domain.resuming import whole_can_go_on
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import RunState
-from subagents_nb.notebook.html import line, plural
+from subagents_nb.notebook.lines import line, plural
 from subagents_nb.notebook.shown import UNREADABLE, command, shown_state
 
 _MAX_RETUNES = 3

@@ -10,7 +10,6 @@ from typing import Any
 
 from subagents_nb.notebook.verbs.table import VERBS
 from subagents_nb.notebook.verbs.verb import Verb
-from subagents_nb.plain_text import plain
 
 _LOADED: dict[int, list[Callable[[], None]]] = {}  # by shell: how to take away what was added
 _SILENT = logging.NullHandler()
@@ -99,31 +98,31 @@ def _help_alone(shell: Any) -> Callable[[], None]:
 
 # By name, so that nothing heavy is imported before the first object of its kind exists.
 _FORMATTED = (
-    ("subagents_nb.launching.listing", "Runs", "runs"),
-    ("subagents_nb.domain.agent", "AgentCatalog", "agents"),
-    ("subagents_nb.launching.front", "Preflight", "preflight"),
+    ("subagents_nb.launching.listing", "Runs"),
+    ("subagents_nb.domain.agent", "AgentCatalog"),
+    ("subagents_nb.launching.front", "Preflight"),
 )
 
 
 def _formatters(shell: Any, *, add: bool) -> None:
     formatters = shell.display_formatter.formatters
-    for module, name, what in _FORMATTED:
-        for mime, kind in (("text/html", "html"), ("text/plain", "text")):
+    for module, name in _FORMATTED:
+        for mime, form in (("text/html", _as_page), ("text/plain", _as_text)):
             if add:
-                formatters[mime].for_type_by_name(module, name, _formatter(what, kind))
+                formatters[mime].for_type_by_name(module, name, form)
             else:
                 formatters[mime].pop(f"{module}.{name}", None)
 
 
-def _formatter(what: str, kind: str) -> Any:
-    def render(value: Any, *context: Any) -> Any:
-        from subagents_nb.notebook import lists
+def _as_page(value: Any) -> str:
+    from subagents_nb.notebook.html import to_page
+    from subagents_nb.notebook.lists import described
 
-        text = getattr(lists, f"{what}_{kind}")(value)
-        if kind == "html":
-            return text
-        printer = context[0]
-        printer.text(plain(text))
-        return None
+    return to_page(described(value))
 
-    return render
+
+def _as_text(value: Any, printer: Any, _cycle: bool) -> None:
+    from subagents_nb.blocks import to_text
+    from subagents_nb.notebook.lists import described
+
+    printer.text(to_text(described(value)))

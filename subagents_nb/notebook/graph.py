@@ -14,7 +14,7 @@ from subagents_nb.domain.stages import Stage
 from subagents_nb.domain.states import StepState
 from subagents_nb.domain.worktree import WorktreeRecord
 from subagents_nb.launching.steps import CARRIED, CUT_SHORT, left_behind
-from subagents_nb.notebook.html import line, plural
+from subagents_nb.notebook.lines import line, plural
 
 NAME_CHARS = 80
 _MAX_LINES = 32

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from subagents_nb.blocks import Child, clean
 from subagents_nb.domain import words
 from subagents_nb.domain.records import StepResult
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.notebook.graph import StageRow, StepRow, chosen, so_far, stage_rows, step_rows, tally
-from subagents_nb.notebook.html import QUIET, SOFT, Html, clean, code, colour, cut, element, line, plural, safe, styled
-from subagents_nb.notebook.ledgers import ledger_html
+from subagents_nb.notebook.html import SOFT, code, colour, element, note, safe, soft, styled
+from subagents_nb.notebook.ledgers import acceptance
+from subagents_nb.notebook.lines import cut, line, plural
 from subagents_nb.notebook.shown import LOOKS, Look
 from subagents_nb.notebook.work import Work
 
@@ -34,7 +36,7 @@ class _Texts:
     each: int  # characters of each step
     work: Work
 
-    def of(self, number: int) -> list[Html]:
+    def of(self, number: int) -> list[Child]:
         step = self.results.get(number)
         if step is None or not self.each:
             return []
@@ -44,11 +46,11 @@ class _Texts:
         if step.error is None and number == self.answered:
             text, left_out = "Its output is the answer below.", 0
         more = f" … {left_out:,} more characters: {self.work.run}.steps[{number}].text" if left_out else ""
-        said = [styled("div", _TEXT, text + more)] if text else []
+        said: list[Child] = [styled("div", _TEXT, text + more)] if text else []
         return said + [styled("div", _WORK, part) for part in self.work.beside(step, alone=False)]
 
 
-def stages_html(snapshot: Snapshot, room: int, work: Work) -> list[Html | None]:
+def stages(snapshot: Snapshot, room: int, work: Work) -> list[Child]:
     """Return the stages, and below them the named outputs. `room` is what there is for a card's texts; 0: none.
 
     With each step what its work came to, for which `work` has the room.
@@ -59,18 +61,18 @@ def stages_html(snapshot: Snapshot, room: int, work: Work) -> list[Html | None]:
     each = min(_EXCERPT, _ALL_EXCERPTS // max(1, len(shown))) if room > 1_200 else 60 if room else 0
     results = {step.index: step for step in snapshot.result.steps} if snapshot.result is not None else {}
     texts = _Texts(results, getattr(snapshot.answer, "index", None), each, work)
-    stages = stage_rows(snapshot)
-    items = []
-    for stage in stages[:_MAX_STAGES]:
+    every = stage_rows(snapshot)
+    items: list[Child] = []
+    for stage in every[:_MAX_STAGES]:
         steps = [rows[number] for number in stage.steps if number in rows]
         items.append(_stage(stage, steps, shown, texts))
-    more = len(stages) - len(items)
+    more = len(every) - len(items)
     if more:
         items.append(styled("li", SOFT, f"… and {plural(more, 'more stage')}"))
     return [styled("ul", _LIST, *items), _outputs(snapshot)]
 
 
-def _stage(stage: StageRow, steps: Sequence[StepRow], shown: set[int], texts: _Texts) -> Html:
+def _stage(stage: StageRow, steps: Sequence[StepRow], shown: set[int], texts: _Texts) -> Child:
     named = f"→ {stage.output_name}" if stage.output_name else ""
     if stage.kind == "step" and len(steps) == 1:
         name = safe(element("strong", None, stage.title), f" {named}" if named else "")
@@ -87,10 +89,10 @@ def _stage(stage: StageRow, steps: Sequence[StepRow], shown: set[int], texts: _T
     rest = styled("div", SOFT, f"… and {tally(left, more=bool(lines))}") if left else None
     wrong = styled("div", _TEXT, stage.error) if stage.error else None
     if stage.accepted is not None and texts.each:  # the reasons of a rejection stand there
-        wrong = styled("div", _TEXT, ledger_html(stage.accepted, room=texts.each))
+        wrong = styled("div", _TEXT, acceptance(stage.accepted, room=texts.each))
     inside = styled("div", _STEPS, *lines, rest) if lines or rest else None
     title = safe(_sign(stage.state), " ", element("strong", None, stage.title), f" {named}" if named else "")
-    head = safe(title, styled("span", SOFT, f" · {about}") if about else None)
+    head = safe(title, soft(f" · {about}") if about else None)
     if inside is None:
         return element("li", None, head, wrong)
     is_open = len(steps) <= _FEW or any(row.state not in _QUIET_STATES for row in steps)
@@ -98,10 +100,10 @@ def _stage(stage: StageRow, steps: Sequence[StepRow], shown: set[int], texts: _T
     return element("li", None, element("details", {"open": ""} if is_open else None, summary, wrong, inside))
 
 
-def _step(row: StepRow, name: str, agent: str, texts: _Texts) -> Html:
+def _step(row: StepRow, name: Child, agent: str, texts: _Texts) -> Child:
     took = words.elapsed(row.took_s) if row.took_s is not None and row.took_s >= 1 else ""
     facts = [agent, took, f"{words.count(row.tokens)} tokens" if row.tokens else "", row.activity, row.about]
-    number = styled("span", SOFT, f"{row.number} ")  # which `--step` wants
+    number = soft(f"{row.number} ")  # which `--step` wants
     head = safe(_sign(row.state), " ", number, name, *(f" · {fact}" for fact in facts if fact))
     inside = texts.of(row.number)
     if not inside:
@@ -109,7 +111,7 @@ def _step(row: StepRow, name: str, agent: str, texts: _Texts) -> Html:
     return element("details", None, element("summary", None, head), *inside)
 
 
-def _sign(state: str) -> Html:
+def _sign(state: str) -> Child:
     """Show a state by sign and word; what went well stays quiet, so that what did not is seen."""
     look = LOOKS.get(state, Look("◌"))
     word = f"{look.icon} {state}"
@@ -118,10 +120,10 @@ def _sign(state: str) -> Html:
     return styled("span", f"color:{colour(look.tone)};font-weight:600", word)
 
 
-def _outputs(snapshot: Snapshot) -> Html | None:
+def _outputs(snapshot: Snapshot) -> Child:
     if snapshot.result is None or not snapshot.result.outputs:
         return None
     names = list(snapshot.result.outputs)
     listed = [part for name in names[:12] for part in (", ", code(line(name, 60)))][1:]
     more = f", and {len(names) - 12} more" if len(names) > 12 else ""
-    return styled("p", QUIET, "outputs: ", *listed, more)
+    return note("outputs: ", *listed, more)

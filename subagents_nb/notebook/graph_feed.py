@@ -6,12 +6,13 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from subagents_nb.blocks import clean
 from subagents_nb.domain import words
 from subagents_nb.domain.events import ASKS_MODEL, LOADS_MODEL
 from subagents_nb.domain.records import RECENT_TOOLS, TAIL_CHARS, StepResult, StepStatus
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.notebook.graph import StepRow, accepted_line, counts, is_chain, remarks, stage_rows, step_rows
-from subagents_nb.notebook.html import clean, cut, line
+from subagents_nb.notebook.lines import cut, line
 from subagents_nb.notebook.work import work_text
 
 WHOLE_S = 5.0  # so often the trait is renewed, for a page that is loaded again or has missed a message

@@ -1,29 +1,15 @@
-"""What came of a step's acceptance, for people: a part of the card, and plain lines. Everything in it is untrusted."""
+"""What came of a step's acceptance, for people: a part of the card. Everything in it is untrusted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from subagents_nb.blocks import Child, Column, Either, Table, clean, page_only
 from subagents_nb.domain.acceptance import Finding, Ledger, VerifyRun
 from subagents_nb.domain.judging import how_it_went
-from subagents_nb.notebook.html import (
-    QUIET,
-    SOFT,
-    Column,
-    Html,
-    clean,
-    code,
-    colour,
-    cut,
-    element,
-    line,
-    plural,
-    pre,
-    safe,
-    styled,
-    table,
-)
+from subagents_nb.notebook.html import code, colour, element, note, pre, safe, soft, styled
+from subagents_nb.notebook.lines import cut, line, plural
 
 MAX_ROWS = 12
 _OUTPUT_CHARS = 1_500
@@ -53,43 +39,39 @@ _STATUS = {
 }
 
 
-def ledger_html(ledger: Ledger, *, room: int = _OUTPUT_CHARS) -> Html:
-    """Return the acceptance as a part of a card. `room` is how many characters each output may take."""
+def acceptance(ledger: Ledger, *, room: int = _OUTPUT_CHARS) -> Child:
+    """Describe the acceptance. `room` is how many characters each output may take on a page; a text has none."""
     look = _STATUS[ledger.status]
-    head = styled(
-        "p", "margin:0", _badge(look), _seen_only(ledger), f": {line(ledger.reason, 400)}" if ledger.reason else ""
-    )
+    reason = f": {line(ledger.reason, 400)}" if ledger.reason else ""
+    head = styled("p", "margin:0", Either(None, "acceptance "), _badge(look), _seen_only(ledger), reason)
     rows = [
         (_badge(_look(one)), safe(kind, " ", code(line(one.id, 60))), line(one.text, 300))
         for kind, one in _findings(ledger)
     ]
-    shown = rows[:MAX_ROWS]
-    more = styled("p", QUIET, f"… {plural(len(rows) - MAX_ROWS, 'more finding')}") if len(rows) > MAX_ROWS else None
+    more = len(rows) - MAX_ROWS
+    shown = Table(_COLUMNS, rows[:MAX_ROWS], unseen="Acceptance") if rows else None
+    listed = (
+        _listed(_look(one), f"{kind} {line(one.id, 60)}: {line(one.text, 200)}") for kind, one in _findings(ledger)
+    )
+    runs = ledger.verify_runs
+    said = ledger.report_problem if ledger.report_problem and ledger.report_problem not in ledger.reason else ""
     return element(
         "div",
         {"aria-label": "Acceptance"},
         head,
-        table(_COLUMNS, shown, unseen="Acceptance") if shown else None,
-        more,
-        *(_run_html(run, room) for run in ledger.verify_runs[:MAX_ROWS]),
-        _problem(ledger),
+        Either(shown, element("ul", None, *listed)),
+        page_only(note(f"… {plural(more, 'more finding')}" if more > 0 else "")),
+        *(Either(_run(run, room) if number < MAX_ROWS else None, _run_line(run)) for number, run in enumerate(runs)),
+        Either(note(line(said, 300)), element("li", None, line(said, 300)) if said else None),
     )
 
 
-def ledger_text(ledger: Ledger) -> str:
-    """Return the acceptance as plain lines, the output of commands left out."""
-    look = _STATUS[ledger.status]
-    why = f": {line(ledger.reason, 400)}" if ledger.reason else ""
-    rows = [f"acceptance {look.icon} {look.word}{_seen_only(ledger)}{why}"]
-    for kind, one in _findings(ledger):
-        said = _look(one)
-        rows.append(f"  {said.icon} {said.word}  {kind} {line(one.id, 60)}: {line(one.text, 200)}")
-    for run in ledger.verify_runs:
-        said = _look_of_run(run)
-        rows.append(f"  {said.icon} {said.word}  {line(run.id, 60)}: {line(run.command, 120)}{_how(run)}")
-    if ledger.report_problem and ledger.report_problem not in ledger.reason:
-        rows.append(f"  {line(ledger.report_problem, 300)}")
-    return "\n".join(rows)
+def _listed(look: Look, said: str) -> Child:
+    return element("li", None, _badge(look), "  ", said)
+
+
+def _run_line(run: VerifyRun) -> Child:
+    return _listed(_look_of_run(run), f"{line(run.id, 60)}: {line(run.command, 120)}{_how(run)}")
 
 
 def _findings(ledger: Ledger) -> Iterable[tuple[str, Finding]]:
@@ -99,20 +81,14 @@ def _findings(ledger: Ledger) -> Iterable[tuple[str, Finding]]:
         yield "reviewer", ledger.review
 
 
-def _run_html(run: VerifyRun, room: int) -> Html:
-    head = safe(_badge(_look_of_run(run)), ": ", code(line(run.command, 160)), styled("span", SOFT, _how(run)))
+def _run(run: VerifyRun, room: int) -> Child:
+    head = safe(_badge(_look_of_run(run)), ": ", code(line(run.command, 160)), soft(_how(run)))
     kept, left_out = cut(clean(run.output).strip("\n"), max(room, 0))
     if not kept:
         return styled("p", "margin:4px 0 0", head)
-    more = styled("p", QUIET, f"… cut: {left_out:,} more characters") if left_out else None
+    more = note(f"… cut: {left_out:,} more characters" if left_out else "")
     attributes = {"open": ""} if not run.passed and not run.allow_failure else {}
     return element("details", attributes, styled("summary", _SUMMARY, head), pre(kept), more)
-
-
-def _problem(ledger: Ledger) -> Html | None:
-    if not ledger.report_problem or ledger.report_problem in ledger.reason:
-        return None
-    return styled("p", QUIET, line(ledger.report_problem, 300))
 
 
 def _how(run: VerifyRun) -> str:
@@ -138,6 +114,6 @@ def _look_of_run(run: VerifyRun) -> Look:
     return Look("◌", "failed, which is allowed", "warn") if run.allow_failure else Look("✕", "failed", "bad")
 
 
-def _badge(look: Look) -> Html:
+def _badge(look: Look) -> Child:
     icon = element("span", {"aria-hidden": "true", "style": f"color:{colour(look.tone)}"}, look.icon)
     return safe(icon, f" {look.word}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from subagents_nb.blocks import clean
 from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.notebook.html import clean
 
 _NAMED = 6
 _NAME_CHARS = 60

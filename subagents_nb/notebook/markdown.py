@@ -10,7 +10,8 @@ import nh3
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from subagents_nb.notebook.html import Html, clean, cut
+from subagents_nb.blocks import Html, clean
+from subagents_nb.notebook.lines import cut
 
 MAX_CHARS = 20_000  # the parser takes quadratic time on some inputs: this many `![` take a third of a second
 _MAX_CELLS = 4_000  # and a few hundred short lines under a wide heading can ask for 65,536 table cells

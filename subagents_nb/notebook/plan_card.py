@@ -4,31 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from subagents_nb.blocks import Child, Either, Facts, clean, page_only
 from subagents_nb.catalog.places import shown_folder
 from subagents_nb.domain import words
 from subagents_nb.domain.budgets import UsageBudget
 from subagents_nb.domain.plan import Draft, StepPlan
-from subagents_nb.notebook.html import (
-    QUIET,
-    SOFT,
-    Child,
-    Html,
-    bar,
-    clean,
-    code,
-    cut,
-    element,
-    frame,
-    line,
-    pairs,
-    plural,
-    pre,
-    safe,
-    styled,
-)
+from subagents_nb.notebook.html import bar, code, element, frame, note, pre, safe, soft, styled
+from subagents_nb.notebook.lines import cut, line, plural
 from subagents_nb.notebook.plan_stages import stage_lines, steps_of, totals
 
 _MOST_STEPS, _FEW = 80, 4
@@ -53,38 +38,22 @@ def _place(folder: Path) -> str:
     return shown if shown.startswith("~") else f"…/{'/'.join(Path(shown).parts[-2:]).lstrip('/')}"
 
 
-def plan_html(draft: Draft) -> Html:
+def plan(draft: Draft) -> Child:
     """Show the whole plan of a launch that has not happened."""
-    title = safe(element("strong", None, "Plan"), " ", styled("span", SOFT, f"{_title(draft)} · nothing was launched"))
-    body: list[Child] = [pairs([(name, _shown(name, text)) for name, text in _facts(draft)])]
+    title = safe(element("strong", None, "Plan"), " ", soft(f"{_title(draft)} · nothing was launched"))
+    body: list[Child] = [_listed(_facts(draft))]
     if draft.items:
-        body.append(pairs(stage_lines(draft), caption=f"Stages: {totals(draft)}"))
-    steps = steps_of(draft)
-    for called, step in steps[:_MOST_STEPS]:
-        many = f"{called}: " if len(steps) > 1 else ""
-        if many:
-            facts = [(name, _shown(name, text)) for name, text in _step_facts(step)]
-            body.append(pairs(facts, caption=called))
-        is_open = "task" if len(steps) <= _FEW else ""
-        body += [_text(many.lower() + name, text, is_open=name == is_open) for name, text in _texts(step)]
-    body += [styled("p", QUIET, line(note, 400)) for note in draft.notes]
-    return frame("Plan of a launch", bar(title), body)
-
-
-def plan_text(draft: Draft) -> str:
-    """Return the whole plan as plain text."""
-    lines = [f"Plan: {_title(draft)} (nothing was launched)", *_listed(_facts(draft))]
-    if draft.items:
-        lines += ["", f"Stages: {totals(draft)}", *_listed(stage_lines(draft))]
+        body.append(Facts(stage_lines(draft), caption=f"Stages: {totals(draft)}"))
     steps = steps_of(draft)
     for called, step in steps[:_MOST_STEPS]:
         if len(steps) > 1:
-            lines += ["", called, *_listed(_step_facts(step))]
-        for name, text in _texts(step):
-            kept, remark = _verbatim(text)
-            lines += ["", f"{name}{remark}:", *(f"  {row}" for row in kept.split("\n"))]
-    notes = [f"note: {line(note, 400)}" for note in draft.notes]
-    return "\n".join([*lines, *([""] if notes else []), *notes])
+            body.append(_listed(_step_facts(step), called))
+        of_step = f"{called.lower()}: " if len(steps) > 1 else ""
+        is_open = "task" if len(steps) <= _FEW else ""
+        body += [_text(of_step, name, text, is_open=name == is_open) for name, text in _texts(step)]
+    notes = [line(text, 400) for text in draft.notes]
+    body += [Either(note(text), ("" if index else "\n") + f"note: {text}") for index, text in enumerate(notes)]
+    return frame("Plan of a launch", Either(bar(title), f"Plan: {_title(draft)} (nothing was launched)"), body)
 
 
 def _title(draft: Draft) -> str:
@@ -152,7 +121,7 @@ def _texts(step: StepPlan) -> Iterator[tuple[str, str]]:
         yield "schema", json.dumps(step.output_schema, indent=2, ensure_ascii=False)
 
 
-def _shown(name: str, text: str) -> Child:
+def _shown(name: str, text: Child) -> Child:
     return code(text) if name in {"digest", "agent digest", "cwd", "endpoint"} else text
 
 
@@ -170,15 +139,14 @@ def _verbatim(text: str) -> tuple[str, str]:
     return kept, f" ({said})" if said else ""
 
 
-def _text(name: str, text: str, *, is_open: bool) -> Html:
+def _text(of_step: str, name: str, text: str, *, is_open: bool) -> Child:
     kept, remark = _verbatim(text)
     size = "" if remark == " (empty)" else f" · {plural(len(text), 'character')}"
-    summary = element("summary", None, element("strong", None, name), styled("span", SOFT, size + remark))
+    title = element("strong", None, page_only(of_step), name)
+    summary = element("summary", None, title, Either(soft(size + remark), remark))
     inside = styled("div", "margin-top:6px", pre(kept)) if kept else None
-    return element("details", {"open": ""} if is_open else None, summary, inside)
+    return element("details", {"open": ""} if is_open else None, summary, inside or Either(None, pre("")))
 
 
-def _listed(facts: Iterator[tuple[str, str]] | list[tuple[str, str]]) -> list[str]:
-    pairs_ = [(name, line(text, 1_000)) for name, text in facts]
-    width = max((len(name) for name, _ in pairs_), default=0)
-    return [f"  {name.ljust(width)}  {text}" for name, text in pairs_]
+def _listed(facts: Iterable[tuple[str, str]], caption: str = "") -> Child:
+    return Facts([(name, _shown(name, Either(text, line(text, 1_000)))) for name, text in facts], caption)

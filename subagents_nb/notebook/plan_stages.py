@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from subagents_nb.domain.placeholders import placeholders
 from subagents_nb.domain.plan import AttachedItem, Draft, FanOutItem, GroupItem, PlanItem, StepItem, StepPlan
 from subagents_nb.domain.stages import stage_of
-from subagents_nb.notebook.html import line, plural
+from subagents_nb.notebook.lines import line, plural
 
 _MOST = 60
 

@@ -7,7 +7,7 @@ from typing import Self
 
 from subagents_nb.domain.control import ControlAnswer
 from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.notebook.html import line
+from subagents_nb.notebook.lines import line
 from subagents_nb.notebook.shown import command
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from subagents_nb.domain.reuse import ANEW
 from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.notebook.html import line
+from subagents_nb.notebook.lines import line
 from subagents_nb.store.clock import age_s
 
 _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))

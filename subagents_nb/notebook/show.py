@@ -12,14 +12,15 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from subagents_nb.blocks import Html, to_text
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.errors import StoreError
 from subagents_nb.launching import Run
 from subagents_nb.launching.handoff import kept_patch, leftovers
 from subagents_nb.launching.watch import WATCHER
 from subagents_nb.launching.whence import cell_of, parent_of
-from subagents_nb.notebook.card import Beside, card_html, card_text
-from subagents_nb.notebook.html import Html, element
+from subagents_nb.notebook.card import Beside, card, card_page
+from subagents_nb.notebook.html import element, to_page
 from subagents_nb.notebook.live import CardView, LiveView
 from subagents_nb.notebook.notices import NOTICES
 from subagents_nb.notebook.page_requests import PageRequests
@@ -65,7 +66,7 @@ def show_run(run: Run) -> bool:
     if mode == "text":
         found = reused_line(run, snapshot)
         beside = Beside(binding=_bound_to(run, shell), reused=found)
-        say(card_text(snapshot, beside) if snapshot.ended else live_text(snapshot, found))
+        say(to_text(card(snapshot, beside)) if snapshot.ended else live_text(snapshot, found))
         return snapshot.ended
     if snapshot.ended:
         _publish(shell, _card(run, shell))
@@ -128,7 +129,7 @@ class _Place:
         html = _bundle(snapshot, self.run, self.shell)["text/html"]
         classes = f"{self.token} {self.token}-0 subagents-nb-run {self.run.id}"
         return {
-            "text/html": element("div", {"class": classes}, Html(html)),
+            "text/html": to_page(element("div", {"class": classes}, Html(html))),
             "text/plain": plain(standing_text(snapshot, reused_line(self.run, snapshot))),
         }
 
@@ -234,7 +235,7 @@ def _bundle(snapshot: Snapshot, run: Run, shell: Any) -> dict[str, str]:
         disk=run.disk_bytes if snapshot.ended else 0,  # a live card is made anew each second
         as_of="" if snapshot.ended else time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
     )
-    return {"text/html": card_html(snapshot, beside), "text/plain": plain(card_text(snapshot, beside))}
+    return {"text/html": card_page(snapshot, beside), "text/plain": to_text(card(snapshot, beside))}
 
 
 def _has_session(run: Run) -> bool:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from subagents_nb.domain.ids import is_run_name, names_itself
 from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.notebook.html import line
+from subagents_nb.notebook.lines import line
 
 ASKS = "asks you"  # it lives, and a question of its waits for the person
 UNREADABLE = "unreadable"  # documents are there, none of them says what the run came to

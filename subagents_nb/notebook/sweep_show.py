@@ -9,12 +9,13 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from subagents_nb.blocks import Html
 from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.experiments.places import Place, Reading, reading_of, sweep_text, tally, whence_text
+from subagents_nb.experiments.places import Place, Reading, reading_of, sweep_line, tally, whence_text
 from subagents_nb.experiments.sweeps import Sweep
 from subagents_nb.launching.watch import WATCHER
 from subagents_nb.notebook.compare_view import sweep_html
-from subagents_nb.notebook.html import Html, element
+from subagents_nb.notebook.html import element, to_page
 from subagents_nb.notebook.notices import NOTICES
 from subagents_nb.notebook.show import cell_id, display_mode
 from subagents_nb.plain_text import plain
@@ -159,7 +160,7 @@ def bundle_of(sweep: Sweep, places: list[Place]) -> Bundle:
 
 def _text(sweep: Sweep, counts: Mapping[str, int]) -> str:
     whence = whence_text(sweep.found, sweep.launched)
-    return sweep_text(sweep.name, counts, whence, sweep.note, launching=sweep.launching)
+    return sweep_line(sweep.name, counts, whence, sweep.note, launching=sweep.launching)
 
 
 class Sheet:
@@ -175,7 +176,7 @@ class Sheet:
         """Return what is to be published; the page hears of its number."""
         self._version += 1
         classes = f"{self._token} {self._token}-{self._version}"
-        self._last = {**data, "text/html": element("div", {"class": classes}, Html(data["text/html"]))}
+        self._last = {**data, "text/html": to_page(element("div", {"class": classes}, Html(data["text/html"])))}
         if self._version == 1:  # what never changes needs no widget
             from subagents_nb.notebook.widget import SheetWidget
 

@@ -1,31 +1,17 @@
-"""Tables: of runs, of agents, and of the records a run gave. The text twins serve terminals and `text/plain`."""
+"""Tables: of runs, of agents, and of the records a run gave."""
 
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
+from subagents_nb.blocks import Child, Column, Table, page_only
 from subagents_nb.domain import words
 from subagents_nb.domain.agent import AgentCatalog, AgentDefinition
 from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.notebook.html import (
-    QUIET,
-    SOFT,
-    Column,
-    Html,
-    bar,
-    colour,
-    element,
-    frame,
-    line,
-    plural,
-    safe,
-    scalar,
-    styled,
-    table,
-)
+from subagents_nb.notebook.html import SOFT, bar, colour, element, frame, note, safe, soft, styled
+from subagents_nb.notebook.lines import line, plural, scalar
 from subagents_nb.notebook.shown import ASKS, LOOKS, Look, shown_name, shown_state, who
 from subagents_nb.notebook.view import now
 
@@ -42,53 +28,36 @@ _RUNS = tuple(
 _AGENTS = tuple(Column(t) for t in ("name", "source", "where", "model", "thinking", "tools", "description"))
 
 
-def state_badge(word: str) -> Html:
-    """Show a state by sign, word and colour; a screen reader hears the word alone."""
+def state_badge(word: str) -> Child:
+    """Show a state by sign, word and colour; a screen reader hears the word alone, and a text has it."""
     look = LOOKS.get(word, Look("◌"))
     tint = f"color:{colour(look.tone)}" if look.tone else SOFT
     icon = element("span", {"aria-hidden": "true"}, look.icon + " ")
-    return styled("span", f"font-weight:600;white-space:nowrap;{tint}", icon, word)
+    return styled("span", f"font-weight:600;white-space:nowrap;{tint}", page_only(icon), word)
 
 
-def runs_table_html(snapshots: Sequence[Snapshot], *, hidden: int = 0) -> Html:
+def runs_table(snapshots: Sequence[Snapshot], *, hidden: int = 0) -> Child:
     """Show runs, one a row. `hidden` counts the runs that the caller left out."""
-    head = bar(safe(element("strong", None, "Runs"), " ", styled("span", SOFT, _tally(snapshots, hidden))))
-    if not snapshots:
-        return frame("Runs", head, [styled("p", QUIET, "No run to show.")])
     rows = [(state_badge(shown_state(s)), *_run_cells(s)) for s in snapshots[:MAX_RUNS]]
+    body = Table(_RUNS, rows, unseen="Runs") if rows else note("No run to show.")
     more = _left_out(len(snapshots) - MAX_RUNS, "run")
-    return frame("Runs", head, [table(_RUNS, rows, unseen="Runs"), styled("p", QUIET, more) if more else None])
+    return frame("Runs", _head("Runs", _tally(snapshots, hidden)), [body, more])
 
 
-def runs_table_text(snapshots: Sequence[Snapshot], *, hidden: int = 0) -> str:
-    """List runs as aligned plain text."""
-    rows = [(shown_state(s), *_run_cells(s)) for s in snapshots[:MAX_RUNS]]
-    lines = [_tally(snapshots, hidden), *(_aligned(_RUNS, rows) if rows else ["No run to show."])]
-    return "\n".join([*lines, *filter(None, [_left_out(len(snapshots) - MAX_RUNS, "run")])])
-
-
-def agents_table_html(catalog: AgentCatalog) -> Html:
+def agents_table(catalog: AgentCatalog) -> Child:
     """Show the agents there are, then what is shadowed and what could not be used."""
-    head = bar(safe(element("strong", None, "Agents"), " ", styled("span", SOFT, _agent_tally(catalog))))
     rows = [_agent_cells(a) for a in catalog.agents[:MAX_AGENTS]]
-    more = _left_out(len(catalog.agents) - MAX_AGENTS, "agent")
-    body = [table(_AGENTS, rows, unseen="Agents") if rows else None, styled("p", QUIET, more) if more else None]
+    body: list[Child] = [Table(_AGENTS, rows, unseen="Agents") if rows else None]
+    body.append(_left_out(len(catalog.agents) - MAX_AGENTS, "agent"))
     for title, remarks in _remarks(catalog):
-        items = [element("li", None, remark) for remark in remarks]
         body.append(styled("p", "margin:0;font-weight:600", title))
+        items = [element("li", None, remark) for remark in remarks]
         body.append(styled("ul", "margin:0;padding-left:18px;font-size:12px", *items))
-    return frame("Agents", head, body)
+    return frame("Agents", _head("Agents", _agent_tally(catalog)), body)
 
 
-def agents_table_text(catalog: AgentCatalog) -> str:
-    """List the agents as aligned plain text."""
-    lines = [_agent_tally(catalog)]
-    if catalog.agents:
-        lines += _aligned(_AGENTS, [_agent_cells(a) for a in catalog.agents[:MAX_AGENTS]])
-        lines += filter(None, [_left_out(len(catalog.agents) - MAX_AGENTS, "agent")])
-    for title, remarks in _remarks(catalog):
-        lines += [title, *(f"  {remark}" for remark in remarks)]
-    return "\n".join(lines)
+def _head(title: str, tally: str) -> Child:
+    return bar(safe(page_only(element("strong", None, title), " "), soft(tally)))
 
 
 def is_records(value: Any) -> bool:
@@ -97,8 +66,8 @@ def is_records(value: Any) -> bool:
 
 
 def records_table(
-    rows: Sequence[dict[str, Any]], caption: str, room: int, whole: Html, *, alone: bool = False
-) -> list[Html | None]:
+    rows: Sequence[dict[str, Any]], caption: str, room: int, whole: Child, *, alone: bool = False
+) -> list[Child]:
     """Show a list of objects. `room` is how many characters it may take, `whole` says where all of it is.
 
     The caption of a table that stands `alone` is for screen readers only.
@@ -112,9 +81,9 @@ def records_table(
     cells = [[short(row[key], limit) if key in row else "" for key in shown] for row in first]
     left = [(len(rows) - len(first), "row"), (len(keys) - len(shown), "column")]
     missing = " and ".join(plural(number, f"more {noun}") for number, noun in left if number)
-    more = styled("p", QUIET, f"… {missing}, ", whole) if missing else None
+    more = note(f"… {missing}, ", whole) if missing else None
     title = line(caption, 80)
-    return [table(columns, cells, caption="" if alone else title, unseen=title if alone else ""), more]
+    return [Table(columns, cells, caption="" if alone else title, unseen=title if alone else ""), more]
 
 
 def _numeric(values: Sequence[Any]) -> bool:
@@ -181,8 +150,8 @@ def _tally(snapshots: Sequence[Snapshot], hidden: int) -> str:
     return " · ".join([*first, f"{live} live", f"{queued} queued", f"{ended} ended", *filter(None, more)])
 
 
-def _left_out(number: int, noun: str) -> str | None:
-    return f"… and {plural(number, f'more {noun}')}" if number > 0 else None
+def _left_out(number: int, noun: str) -> Child:
+    return note(f"… and {plural(number, f'more {noun}')}" if number > 0 else "")
 
 
 def _agent_cells(agent: AgentDefinition) -> tuple[str, ...]:
@@ -211,22 +180,3 @@ def _remarks(catalog: AgentCatalog) -> list[tuple[str, list[str]]]:
         if remarks:
             found.append((title, remarks[:_MAX_REMARKS] + more))
     return found
-
-
-def _aligned(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a heading and the rows, padded; what the last column has stays unpadded."""
-    everything = [tuple(c.title for c in columns), *rows]
-    widths = [max(_width(row[i]) for row in everything) for i in range(len(columns))]
-    lines = []
-    for row in everything:
-        padded = [
-            " " * (width - _width(cell)) + cell if column.numeric else cell + " " * (width - _width(cell))
-            for column, cell, width in zip(columns, row, widths, strict=True)
-        ]
-        lines.append("  ".join(padded).rstrip())
-    return lines
-
-
-def _width(text: str) -> int:
-    """Return how many columns a terminal gives a text: two for wide characters, none for combining ones."""
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)

@@ -205,32 +205,30 @@ def drain_s() -> float:
 
 def bundle_of(news: Any) -> dict[str, str]:
     """Return what is shown of the news: a line for each run, and what to do about it."""
+    from subagents_nb.blocks import Either, to_text
     from subagents_nb.notebook.endings import go_on
-    from subagents_nb.notebook.html import SOFT, code, element, line, plural, safe, styled
+    from subagents_nb.notebook.html import SOFT, code, element, safe, soft, styled, to_page
+    from subagents_nb.notebook.lines import line, plural
     from subagents_nb.notebook.shown import shown_name, shown_state
     from subagents_nb.notebook.tables import state_badge
     from subagents_nb.notebook.view import now, text_line
 
     told = [*news.asking, *news.ended]
-    lines, rows = [], []
+    rows: list[Any] = []
     for snapshot in told[:_MOST]:
-        lines.append(text_line(snapshot))
         what = now(snapshot, 160)
         row = safe(state_badge(shown_state(snapshot)), " ", element("strong", None, shown_name(snapshot)), " ", what)
         todo = go_on(snapshot)
-        well = snapshot.state == "complete"
-        rows.append(row if well else safe(row, styled("span", SOFT, f" · {todo[0]} "), code(todo[1])))
+        if snapshot.state != "complete":
+            row = safe(row, soft(f" · {todo[0]} "), code(todo[1]))
+        rows.append(Either(row, text_line(snapshot)))
     if len(told) > _MOST:
-        more = f"… and {plural(len(told) - _MOST, 'more run')}: %subagent_status"
-        lines.append(more)
-        rows.append(safe(more))
+        rows.append(f"… and {plural(len(told) - _MOST, 'more run')}: %subagent_status")
     if news.fault:
-        fault = line(news.fault, 330)
-        lines.append(fault)
-        rows.append(safe(fault))
+        rows.append(line(news.fault, 330))
     style = "font:12px/1.5 var(--jp-ui-font-family,system-ui,sans-serif)"
     listed = [styled("li", "margin:0", row) for row in rows]
     title = styled("p", f"margin:0;{SOFT}", "Meanwhile:")
     listing = styled("ul", "margin:0;padding:0;list-style:none", *listed)
     whole = element("section", {"aria-label": "Runs, meanwhile", "style": style}, title, listing)
-    return {"text/plain": plain("Meanwhile:\n" + "\n".join(f"  {said}" for said in lines)), "text/html": whole}
+    return {"text/plain": to_text(whole), "text/html": to_page(whole)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from subagents_nb.blocks import clean
 from subagents_nb.domain import words
 from subagents_nb.domain.questions import OpenQuestion
 from subagents_nb.domain.records import RECENT_TOOLS, TAIL_CHARS, StepStatus, ToolRow
@@ -13,7 +14,7 @@ from subagents_nb.domain.states import StepState
 from subagents_nb.notebook.endings import asked, asker, ending, go_on
 from subagents_nb.notebook.graph import mode_of, said_beside, so_far, step_rows
 from subagents_nb.notebook.graph_feed import awaited, drawn
-from subagents_nb.notebook.html import clean, cut, line, plural, scalar
+from subagents_nb.notebook.lines import cut, line, plural, scalar
 from subagents_nb.notebook.reused import anew_line, other_notes
 from subagents_nb.notebook.shown import ASKS, UNREADABLE, command, shown_name, shown_state, who
 

@@ -5,28 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from subagents_nb.blocks import Child, clean, to_text
 from subagents_nb.domain.acceptance import Ledger
 from subagents_nb.domain.records import StepResult
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.worktree import Change, WorktreeRecord
-from subagents_nb.notebook.diffs import diff_html
+from subagents_nb.notebook.diffs import changes
 from subagents_nb.notebook.graph import accepted_line, remarks, saved_line, worktree_line
-from subagents_nb.notebook.html import (
-    QUIET,
-    SOFT,
-    Child,
-    Html,
-    clean,
-    code,
-    cut,
-    element,
-    line,
-    plural,
-    safe,
-    say,
-    styled,
-)
-from subagents_nb.notebook.ledgers import ledger_html, ledger_text
+from subagents_nb.notebook.html import code, element, note, safe, say, soft, styled
+from subagents_nb.notebook.ledgers import acceptance
+from subagents_nb.notebook.lines import cut, line, plural
 
 MAX_TEXT_CHARS = 6_000
 _FILES = 8
@@ -43,24 +31,24 @@ class Work:
     run: str = "run"  # the variable that holds the run
     patches: Mapping[int, str] = field(default_factory=dict)
 
-    def beside(self, step: StepResult, *, alone: bool) -> list[Html]:
+    def beside(self, step: StepResult, *, alone: bool) -> list[Child]:
         """Return what stands beside a step's answer; `alone`: the run has no other step."""
         number = None if alone else step.index
         kept = saved_line(step.saved)
-        parts = [styled("p", QUIET, kept) if kept else None, self.accepted(step), self._changed(step.worktree, number)]
+        parts = [note(kept), self.accepted(step), self._changed(step.worktree, number)]
         return [part for part in parts if part]
 
-    def accepted(self, step: StepResult) -> Html | None:
+    def accepted(self, step: StepResult) -> Child:
         """Return what came of the acceptance: all of it where it was asked for or failed, else a line."""
         said = accepted_line(step.acceptance)
         if step.acceptance is None or not said:
             return None
         if self.lines > 0 and _matters(step.acceptance):
             self.lines -= len(step.acceptance.verify_runs)
-            return ledger_html(step.acceptance, room=max(0, self.lines * _CHARS_A_LINE))
-        return styled("p", QUIET, said)
+            return acceptance(step.acceptance, room=max(0, self.lines * _CHARS_A_LINE))
+        return note(said)
 
-    def _changed(self, record: WorktreeRecord | None, number: int | None) -> Html | None:
+    def _changed(self, record: WorktreeRecord | None, number: int | None) -> Child:
         if record is None:
             return None
         patch = self.patches.get(record.step, "") if self.lines > 0 else ""
@@ -68,16 +56,16 @@ class Work:
         said = "It worked in a git worktree of its own" if patch and not kept else worktree_line(record)
         lead: list[Child] = [said]
         for what, to_type in _to_type(record, self.run, number):
-            lead += [". ", styled("span", SOFT, f"{what}: "), code(to_type)]
+            lead += [". ", soft(f"{what}: "), code(to_type)]
         first = say("warn", safe(*lead)) if kept else styled("p", "margin:0", *lead)
         if not patch:
             return first
         most = min(self.lines, _STEP_LINES)
         self.lines -= min(most, patch.count("\n"))
-        return element("div", None, first, diff_html(patch, most, files=2 + most // 4))
+        return element("div", None, first, changes(patch, most, files=2 + most // 4))
 
 
-def left_in_trees(trees: int, run: str) -> Html | None:
+def left_in_trees(trees: int, run: str) -> Child:
     """Say that a run without a last word left worktrees behind, and how to see what is in them."""
     if not trees:
         return None
@@ -89,7 +77,7 @@ def work_text(step: StepResult, run: str = "run", *, alone: bool) -> str:
     """Return the same as plain lines: findings, figures of the changes, the call that takes them over."""
     ledger, record = step.acceptance, step.worktree
     rows = [saved_line(step.saved)]
-    rows.append(ledger_text(ledger) if ledger is not None and _matters(ledger) else accepted_line(ledger))
+    rows.append(to_text(acceptance(ledger)) if ledger is not None and _matters(ledger) else accepted_line(ledger))
     if record is not None:
         rows += [worktree_line(record), *_files(record.changes)]
         rows += [f"{what}: {call}" for what, call in _to_type(record, run, None if alone else step.index)]

@@ -16,7 +16,7 @@ from crash.lives import script
 
 from subagents_nb import Run, agents, launch, runs
 from subagents_nb.domain.states import RunState
-from subagents_nb.notebook.card import card_html
+from subagents_nb.notebook.card import card_page
 from subagents_nb.store import StoreHome
 
 Case = Callable[..., None]
@@ -49,7 +49,7 @@ def expect_nothing_came_of_it(run: Run, before: set[str], files: set[str], *, to
     step = run.plan.steps[0]
     assert (step.tools, run.plan.cwd, run.plan.name) == (tools, str(Path.cwd().resolve()), "fixed")
     assert {event["type"] for event in run.events()} <= events
-    html = card_html(run.status)
+    html = card_page(run.status)
     assert "<script" not in html and "<img" not in html and "\u202e" not in html
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from subagents_nb import chain, launch, parallel, runs, step
+from subagents_nb.blocks import to_text
 from subagents_nb.domain.states import RunState
-from subagents_nb.notebook.card import card_html, card_text
+from subagents_nb.notebook.card import card, card_page
 from subagents_nb.store import StoreHome
 
 pytestmark = pytest.mark.timeout(90)
@@ -38,9 +39,9 @@ def test_a_rejected_group_is_mended_and_the_chain_goes_on_without_doing_its_work
     run = launch(flow, model="scripted:echo", goal="one sum", phase="first")
     run.wait(60)
     assert (run.state, run.error) == (RunState.REJECTED, "both was not accepted: gate: exit code 1")
-    shown = card_text(run.status)
+    shown = to_text(card(run.status))
     assert "both was not accepted" in shown and "counts" in shown and "look" in shown
-    page = card_html(run.status)
+    page = card_page(run.status)
     assert "test -f mended" in page and "first · for: one sum" in page
     assert run.steps[0].text == "0123456789" * 3, "the whole is kept"
     Path("mended").touch()
@@ -49,5 +50,5 @@ def test_a_rejected_group_is_mended_and_the_chain_goes_on_without_doing_its_work
     assert again.state is RunState.COMPLETE, again.error
     assert again.steps[0].status.carried_from == run.id
     assert "only the first 10 characters" in again.steps[2].text
-    assert "acceptance verified, 1 of 1 command passed" in card_text(again.status)
+    assert "acceptance verified, 1 of 1 command passed" in to_text(card(again.status))
     assert {one.id for one in runs(phase="look")} == {one.id for one in runs(phase="first")} == {run.id, again.id}

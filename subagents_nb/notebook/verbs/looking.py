@@ -34,9 +34,9 @@ def list_runs(call: Call) -> Runs:
 
 def print_status(call: Call, found: Any) -> int:
     """Print a run in full, or the list."""
+    from subagents_nb.blocks import to_text
     from subagents_nb.domain.retention import size
-    from subagents_nb.notebook.card import card_text
-    from subagents_nb.notebook.graph import stages_text
+    from subagents_nb.notebook.card import card
     from subagents_nb.notebook.view import attention_line
     from subagents_nb.store.usage import DISK_CAP_BYTES, disk_use
 
@@ -44,8 +44,7 @@ def print_status(call: Call, found: Any) -> int:
         say(text_of(found))
         return 0
     snapshot, paths = found.status, found.home.run(found.id)
-    stages, figures = stages_text(snapshot), stages_text(snapshot, figures=True)
-    say(card_text(snapshot).replace(stages, figures, 1) if stages else card_text(snapshot))
+    say(to_text(card(snapshot, figures=True)))
     if wants_a_look := attention_line(snapshot):
         say(f"It may need a look: {wants_a_look}")
     if (budget := snapshot.usage_budget) is not None:
@@ -56,15 +55,12 @@ def print_status(call: Call, found: Any) -> int:
 
 def text_of(value: Any) -> str:
     """Return what a terminal shows of what a verb returned: of a list the text that a notebook has for it."""
+    from subagents_nb.blocks import to_text
     from subagents_nb.domain.agent import AgentCatalog
     from subagents_nb.launching import Runs
-    from subagents_nb.notebook import lists
+    from subagents_nb.notebook.lists import described
 
-    if isinstance(value, Runs):
-        return lists.runs_text(value)
-    if isinstance(value, AgentCatalog):
-        return lists.agents_text(value)
-    return str(value)
+    return to_text(described(value)) if isinstance(value, Runs | AgentCatalog) else str(value)
 
 
 def attach(call: Call) -> Run:

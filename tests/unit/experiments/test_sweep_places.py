@@ -6,7 +6,7 @@ from support import make_result, make_status
 
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import RunState
-from subagents_nb.experiments.places import Place, Reading, first_to_see, reading_of, sweep_text, tally, whence_text
+from subagents_nb.experiments.places import Place, Reading, first_to_see, reading_of, sweep_line, tally, whence_text
 
 
 def place(number: int, state: RunState | None, *, asks: bool = False) -> Place:
@@ -21,12 +21,12 @@ def test_every_cell_is_counted_once() -> None:
     assert counts == {"cells": 12, "done": 2, "live": 2, "paused": 1, "failed": 4, "stopped": 1, "missing": 2}
     assert sum(counts.values()) == 2 * counts["cells"]
     assert (
-        sweep_text("s", counts, "why")
+        sweep_line("s", counts, "why")
         == "<Sweep s: 2 of 12 done, 2 live, 1 paused, 4 failed, 1 stopped, 2 missing; why>"
     )
-    assert sweep_text("s", tally([None]), "", launching=True) == "<Sweep s: 0 of 1 done, 1 to come>"
-    assert sweep_text("s", tally([]), "") == "<Sweep s: 0 of 0 done>"
-    assert sweep_text("s", tally([]), whence_text(3, 1), "why") == "<Sweep s: 0 of 0 done; 3 found, 1 launched; why>"
+    assert sweep_line("s", tally([None]), "", launching=True) == "<Sweep s: 0 of 1 done, 1 to come>"
+    assert sweep_line("s", tally([]), "") == "<Sweep s: 0 of 0 done>"
+    assert sweep_line("s", tally([]), whence_text(3, 1), "why") == "<Sweep s: 0 of 0 done; 3 found, 1 launched; why>"
     assert whence_text(0, 4) == ""
 
 

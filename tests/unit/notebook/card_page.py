@@ -4,6 +4,16 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from typing import Any
+
+from subagents_nb.blocks import to_text
+from subagents_nb.notebook.card import card, card_page
+from subagents_nb.notebook.diffs import changes
+from subagents_nb.notebook.html import to_page
+from subagents_nb.notebook.ledgers import acceptance
+from subagents_nb.notebook.lists import described
+from subagents_nb.notebook.plan_card import plan
+from subagents_nb.notebook.tables import agents_table, runs_table
 
 TAGS = frozenset({
     "section", "header", "footer", "div", "p", "span", "strong", "em", "code", "pre", "ul", "ol", "li", "table",
@@ -69,3 +79,59 @@ class Page(HTMLParser):
 
     def unknown_decl(self, data: str) -> None:
         raise AssertionError("a marked section")
+
+
+def runs_table_html(*args: Any, **options: Any) -> str:
+    return to_page(runs_table(*args, **options))
+
+
+def runs_table_text(*args: Any, **options: Any) -> str:
+    return to_text(runs_table(*args, **options))
+
+
+def agents_table_html(*args: Any, **options: Any) -> str:
+    return to_page(agents_table(*args, **options))
+
+
+def agents_table_text(*args: Any, **options: Any) -> str:
+    return to_text(agents_table(*args, **options))
+
+
+def plan_html(*args: Any, **options: Any) -> str:
+    return to_page(plan(*args, **options))
+
+
+def plan_text(*args: Any, **options: Any) -> str:
+    return to_text(plan(*args, **options))
+
+
+def ledger_html(*args: Any, **options: Any) -> str:
+    return to_page(acceptance(*args, **options))
+
+
+def ledger_text(*args: Any, **options: Any) -> str:
+    return to_text(acceptance(*args, **options))
+
+
+def patch_html(*args: Any, **options: Any) -> str:
+    return to_page(changes(*args, **options))
+
+
+def patch_text(*args: Any, **options: Any) -> str:
+    return to_text(changes(*args, **options))
+
+
+def preflight_html(*args: Any, **options: Any) -> str:
+    return to_page(described(*args, **options))
+
+
+def preflight_text(*args: Any, **options: Any) -> str:
+    return to_text(described(*args, **options))
+
+
+def card_html(*args: Any) -> str:
+    return card_page(*args)
+
+
+def card_text(*args: Any) -> str:
+    return to_text(card(*args))

@@ -16,6 +16,20 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from card_page import (
+    agents_table_html,
+    agents_table_text,
+    card_html,
+    card_text,
+    ledger_html,
+    ledger_text,
+    patch_html,
+    patch_text,
+    preflight_html,
+    preflight_text,
+    runs_table_html,
+    runs_table_text,
+)
 from card_payloads import PAYLOADS
 from card_samples import (
     AT,
@@ -47,17 +61,13 @@ from subagents_nb.experiments.comparing import Comparison, compare_rows
 from subagents_nb.experiments.places import Place, Reading
 from subagents_nb.experiments.rows import RunRow
 from subagents_nb.launching import Preflight
-from subagents_nb.notebook.card import Beside, card_html, card_text
+from subagents_nb.notebook.card import Beside
 from subagents_nb.notebook.compare_view import comparison_html, diff_html, sweep_html
 from subagents_nb.notebook.diffs import ShownDiff
-from subagents_nb.notebook.diffs import diff_html as patch_html
-from subagents_nb.notebook.diffs import diff_text as patch_text
-from subagents_nb.notebook.ledgers import ledger_html, ledger_text
-from subagents_nb.notebook.lists import preflight_html, preflight_text
-from subagents_nb.notebook.tables import agents_table_html, agents_table_text, runs_table_html, runs_table_text
 from subagents_nb.notebook.telling import bundle_of
 
 STORED = Path(__file__).with_name("shown.json.gz")
+LONG = "x" * 2_000
 EVIL = "".join(PAYLOADS[:4]) + "\x1b[31m\u202e"
 PATCH = """diff --git a/app.py b/app.py
 --- a/app.py
@@ -87,7 +97,7 @@ REJECTED = Ledger(
     criteria=(Finding(id="rows", ok=True, text="counted"), Finding(id="nice", ok=False, required=False)),
     checks=(Finding(id="tests-added", ok=False, text="the report does not have it"),),
     verify_runs=(
-        VerifyRun(id="t", command="make test", passed=False, exit_code=1, seconds=1.25, output="1 failed\n" + "x" * 2000),
+        VerifyRun(id="t", command="make test", passed=False, exit_code=1, seconds=1.25, output="1 failed\n" + LONG),
         VerifyRun(id="l", command="make lint", passed=True, exit_code=0, memoised=True, output="fine"),
         VerifyRun(id="m", command="make may", passed=False, exit_code=2, allow_failure=True),
     ),
@@ -241,7 +251,7 @@ def shown() -> Iterator[tuple[str, str, str]]:
         yield f"list: {name}", agents_table_html(catalog), agents_table_text(catalog)
     for name, preflight in plans():
         page, text = preflight_html(preflight), preflight_text(preflight)
-        digest = preflight.digest or "-"
+        digest = preflight.digest or "none of these"
         yield f"plan: {name}", page.replace(digest, "DIGEST"), text.replace(digest, "DIGEST")
     for name, ledger in (("verified", VERIFIED), ("rejected", REJECTED), ("many", MANY)):
         yield f"acceptance: {name}", ledger_html(ledger), ledger_text(ledger)
@@ -249,7 +259,11 @@ def shown() -> Iterator[tuple[str, str, str]]:
         yield f"patch: {name}", patch_html(patch), patch_text(patch)
         changes = ShownDiff(EVIL, patch, step=len(name), run="it's")
         yield f"changes: {name}", changes._repr_html_(), repr(changes)
-    for name, found in (("three", compared(3)), ("baseline", compared(8, baseline={"model": f"{EVIL}0"})), ("many", compared(130))):
+    for name, found in (
+        ("three", compared(3)),
+        ("baseline", compared(8, baseline={"model": f"{EVIL}0"})),
+        ("many", compared(130)),
+    ):
         yield f"comparison: {name}", comparison_html(found, token="tt" if name == "three" else ""), found.text
     for number, changes in ((5, {}), (90, {"note": EVIL, "launched_anew": ("why", "not"), "launching": True})):
         yield f"sweep: {number}", sweep_html(sweep(**changes), places(number), as_of="now" if changes else ""), ""

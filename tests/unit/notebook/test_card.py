@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from card_page import Page
+from card_page import Page, card_html, card_text
 from card_samples import (
     AT,
     FINDINGS,
@@ -30,7 +30,7 @@ from subagents_nb.domain.control import Retuned
 from subagents_nb.domain.records import ToolRow, Verdict
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import RunState
-from subagents_nb.notebook.card import MAX_CARD_BYTES, Beside, card_html, card_text
+from subagents_nb.notebook.card import MAX_CARD_BYTES, Beside
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

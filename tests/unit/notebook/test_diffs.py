@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from subagents_nb.notebook.diffs import diff_html, diff_text, parse_patch
+from card_page import patch_html, patch_text
+
+from subagents_nb.notebook.diffs import parse_patch
 
 PATCH = """diff --git a/a.txt b/a.txt
 index 1111111..2222222 100644
@@ -61,7 +63,7 @@ def test_a_name_with_b_in_it_is_taken_apart_right() -> None:
 
 
 def test_the_card_shows_folds_with_counts() -> None:
-    html = diff_html(PATCH)
+    html = patch_html(PATCH)
     assert html.count("<details>") == 2 and "5 files changed, +1 −2" in html
     assert "old name → new name" in html and "(binary)" in html and "+++ b/zwei" in html
     assert "deleted" in html and "mode 100755" in html
@@ -71,7 +73,7 @@ def test_nothing_in_a_patch_is_markup() -> None:
     evil = PATCH.replace("a.txt", "<img src=x onerror=alert(1)>").replace(
         "one", "</pre><script>x</script>\x1b[31m\u202e"
     )
-    html, text = diff_html(evil), diff_text(evil)
+    html, text = patch_html(evil), patch_text(evil)
     for mark in ("<img", "<script", "\x1b", "\u202e"):
         assert mark not in html
     assert "&lt;script&gt;" in html and "\x1b" not in text and "\u202e" not in text
@@ -81,17 +83,17 @@ def test_no_more_lines_and_files_are_shown_than_fit() -> None:
     rows = "".join(f"+{n}\n" for n in range(500))
     one = "diff --git a/f{0} b/f{0}\nnew file mode 100644\n--- /dev/null\n+++ b/f{0}\n@@ -0,0 +1,500 @@\n" + rows
     patch = "".join(one.replace("{0}", str(n)) for n in range(60))
-    html = diff_html(patch, 100)
+    html = patch_html(patch, 100)
     assert len(html) < 16_000 and "+98\n" in html and "+99\n" not in html
     assert "401 more lines" in html and "20 more files" in html and "60 files changed, +30,000" in html
-    text = diff_text(patch, 100)
+    text = patch_text(patch, 100)
     assert len(text.splitlines()) < 160 and "more lines" in text
-    assert len(diff_html("diff --git a/f b/f\n@@ -0,0 +1 @@\n+" + "x" * 100_000)) < 3_000
+    assert len(patch_html("diff --git a/f b/f\n@@ -0,0 +1 @@\n+" + "x" * 100_000)) < 3_000
 
 
 def test_what_is_no_patch_shows_no_changes() -> None:
     for text in ("", "hello\n@@ -1 +1 @@\n+x", "\0\n\n"):
-        assert "No changes" in diff_html(text) and diff_text(text) == "No changes."
+        assert "No changes" in patch_html(text) and patch_text(text) == "No changes."
     assert parse_patch('diff --git \ndiff --git "\n@@ -9,99 +9,99 @@\ndiff --git a/x b/x\n--- \n+++ \n')[-1].path in (
         "",
         "x",

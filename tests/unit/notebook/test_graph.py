@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from card_page import card_html
 from card_samples import AT, RUN_ID
 from chain_samples import C, F, P, R, live, over
 
@@ -9,7 +10,6 @@ from subagents_nb.domain.acceptance import Finding, Ledger
 from subagents_nb.domain.records import SavedOutput, StepResult, Verdict
 from subagents_nb.domain.states import StepState
 from subagents_nb.domain.worktree import WorktreeRecord
-from subagents_nb.notebook.card import card_html
 from subagents_nb.notebook.graph import chosen, remarks, so_far, stage_rows, stages_text, step_rows
 from subagents_nb.notebook.view import now, text_line
 

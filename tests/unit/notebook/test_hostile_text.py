@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from card_page import Page
+from card_page import (
+    Page,
+    agents_table_html,
+    agents_table_text,
+    card_html,
+    card_text,
+    plan_html,
+    plan_text,
+    runs_table_html,
+    runs_table_text,
+)
 from card_payloads import PAYLOADS
 from card_samples import asking, draft, ended, gave, lost, planned, refused, running, unreadable
 
@@ -16,10 +26,8 @@ from subagents_nb.domain.records import Refusal, StepStatus, ToolRow
 from subagents_nb.domain.settings import Endpoint
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.states import StepState
-from subagents_nb.notebook.card import MAX_CARD_BYTES, Beside, card_html, card_text
+from subagents_nb.notebook.card import MAX_CARD_BYTES, Beside
 from subagents_nb.notebook.markdown import safe_markdown
-from subagents_nb.notebook.plan_card import plan_html, plan_text
-from subagents_nb.notebook.tables import agents_table_html, agents_table_text, runs_table_html, runs_table_text
 from subagents_nb.notebook.view import text_line, widget_state
 
 UNSEEN = ("\x1b", "\x07", "\x00", "\u202e", "\u200b", "\x9b")

@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subagents_nb.notebook.html import Column, Html, clean, colour, cut, element, pre, safe, scalar, table
+from subagents_nb.blocks import Column, Html, Table, clean
+from subagents_nb.notebook.html import colour, element, pre, safe, to_page
+from subagents_nb.notebook.lines import cut, scalar
 
 
 def test_text_is_escaped_and_markup_is_not() -> None:
-    assert element("p", None, "a<b", Html("<p>"), None) == "<p>a&lt;b<p></p>"
-    assert element("p", {"aria-label": "\"<x>'"}) == '<p aria-label="&quot;&lt;x&gt;&#x27;"></p>'
+    assert to_page(element("p", None, "a<b", Html("<p>"), None)) == "<p>a&lt;b<p></p>"
+    assert to_page(element("p", {"aria-label": "\"<x>'"})) == '<p aria-label="&quot;&lt;x&gt;&#x27;"></p>'
 
 
 @pytest.mark.parametrize(
@@ -24,11 +26,11 @@ def test_a_tag_or_attribute_that_no_card_uses_is_refused(tag: str, attributes: d
 
 def test_a_row_of_the_wrong_length_is_a_fault() -> None:
     with pytest.raises(ValueError, match="shorter"):
-        table([Column("a"), Column("b")], [["1"]])
+        to_page(Table([Column("a"), Column("b")], [["1"]]))
 
 
 def test_the_first_newline_of_a_pre_is_kept_through_a_parser() -> None:
-    assert pre("\nx").endswith(">\n\nx</pre>")
+    assert to_page(pre("\nx")).endswith(">\n\nx</pre>")
 
 
 def test_a_tone_without_a_colour_keeps_the_text_colour() -> None:
@@ -52,4 +54,4 @@ def test_scalars_are_said_for_reading(value: object, said: str) -> None:
 @given(st.text(alphabet=st.characters()))
 def test_whatever_is_cleaned_can_be_sent(text: str) -> None:
     clean(text).encode("utf-8")
-    assert "<" not in safe(text)
+    assert "<" not in to_page(safe(text))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, get_args
 
 import pytest
+from card_page import ledger_html, ledger_text
 
 from subagents_nb.domain.acceptance import Finding, Ledger, Status, VerifyRun
-from subagents_nb.notebook.ledgers import MAX_ROWS, ledger_html, ledger_text
+from subagents_nb.notebook.ledgers import MAX_ROWS
 
 EVIL = "<img src=x onerror=alert(1)>\u202e\x1b[31m"
 

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import pytest
-from card_page import Page
+from card_page import Page, card_html, card_text
 from chain_samples import over
 from support import make_plan, make_result, make_status, run_id
 
 from subagents_nb.domain.records import Artifact
 from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.notebook.card import Beside, card_html, card_text
+from subagents_nb.notebook.card import Beside
 from subagents_nb.notebook.made import made_line
 
 

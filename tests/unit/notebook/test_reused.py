@@ -5,11 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from card_page import Page
+from card_page import Page, card_html, card_text
 from support import make_result, make_status, run_id
 
 from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.notebook.card import Beside, card_html, card_text
+from subagents_nb.notebook.card import Beside
 from subagents_nb.notebook.reused import ago, reused_line, would_find
 
 ENDED = Snapshot(run_id=run_id(), result=make_result())

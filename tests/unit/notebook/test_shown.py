@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 from shown_samples import dom, shown, stored
+
+import subagents_nb
+from subagents_nb.blocks import Column, Facts, Table, to_text
+from subagents_nb.notebook.html import element, note, to_page
 
 SHOWN = {name: (page, text) for name, page, text in shown()}
 STORED = stored()
@@ -18,3 +25,24 @@ def test_a_sample_looks_and_reads_as_it_is_stored(name: str) -> None:
     page, text = SHOWN[name]
     assert dom(page) == STORED[name]["page"]
     assert text.split("\n") == STORED[name]["text"]
+
+
+def test_nothing_is_described_twice() -> None:
+    package = Path(subagents_nb.__file__).parent
+    trees = {path.relative_to(package).as_posix(): ast.parse(path.read_text("utf-8")) for path in package.rglob("*.py")}
+    defined = {node.name for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    twins = [name for name in defined if name.endswith("_html") and f"{name.removesuffix('_html')}_text" in defined]
+    assert not twins, "describe it once, and let the two writers print it"
+    escaping = {name for name, tree in trees.items() for node in ast.walk(tree) if _imports_html(node)}
+    assert escaping == {"notebook/html.py", "notebook/markdown.py"}, "only these write HTML and escape texts for it"
+
+
+def _imports_html(node: ast.AST) -> bool:
+    return isinstance(node, ast.Import) and any(one.name == "html" for one in node.names)
+
+
+def test_a_text_is_safe_in_a_terminal_and_a_page_on_a_page() -> None:
+    evil = "\x1b[31m<img src=x>\u202e"
+    part = element("section", None, Table([Column(evil)], [[evil]]), Facts([(evil, evil)], evil), note(evil))
+    assert "\x1b" not in to_text(part) and "\u202e" not in to_text(part) and "<img src=x>" in to_text(part)
+    assert "<img" not in to_page(part)

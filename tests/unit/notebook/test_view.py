@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from card_page import card_html, runs_table_text
 from card_samples import RUN_ID, answered, asking, ended, gave, lost, planned, queued, refused, running, unreadable
 from chain_samples import live
 
@@ -16,9 +17,7 @@ from subagents_nb.domain.records import StepStatus, ToolRow
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.stages import Stage
 from subagents_nb.domain.states import RunState, StepState
-from subagents_nb.notebook.card import card_html
 from subagents_nb.notebook.endings import ending
-from subagents_nb.notebook.tables import runs_table_text
 from subagents_nb.notebook.view import live_text, now, text_line, widget_state
 
 TRAITS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from card_page import Page
+from card_page import Page, card_html, card_text
 from card_payloads import PAYLOADS
 from card_samples import ended, lost
 from chain_samples import over
@@ -14,7 +14,7 @@ from subagents_nb.domain.acceptance import Finding, Ledger, VerifyRun
 from subagents_nb.domain.records import SavedOutput
 from subagents_nb.domain.snapshot import Snapshot
 from subagents_nb.domain.worktree import Change, WorktreeRecord
-from subagents_nb.notebook.card import MAX_CARD_BYTES, Beside, card_html, card_text
+from subagents_nb.notebook.card import MAX_CARD_BYTES, Beside
 from subagents_nb.notebook.graph_feed import detail
 
 PATCH = """diff --git a/app.py b/app.py
