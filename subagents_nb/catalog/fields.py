@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from subagents_nb.domain.agent import KNOWN_TOOLS, THINKING_LEVELS, Thinking
 from subagents_nb.domain.budgets import ToolBudget
 from subagents_nb.domain.durations import looks_like_duration, parse_duration
+from subagents_nb.domain.faults import shown
 from subagents_nb.domain.given import parse_flag, parse_whole
 
 AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
@@ -45,17 +46,10 @@ _WRITERS = ("writer", "worker")
 
 # A comma within brackets belongs to its item: `Bash(git add:*, git log:*)` is one.
 _ITEM = re.compile(r"(?:\([^)]*\)|[^,(]|\()+")
-_LONGEST_SHOWN = 60
 
 
 class FieldError(ValueError):
     """The value doesn't fit its field."""
-
-
-def shown(value: object) -> str:
-    """Show a refused value in one short line."""
-    text = repr(value)
-    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
 
 
 def plain_text(value: object) -> str:

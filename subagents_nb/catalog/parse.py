@@ -11,6 +11,7 @@ from subagents_nb.catalog import fields
 from subagents_nb.catalog.strict_yaml import StrictYaml, YamlRefused
 from subagents_nb.domain.agent import READ_TOOLS, AgentDefinition, AgentProblem, AgentSource
 from subagents_nb.domain.base import sha256_text
+from subagents_nb.domain.faults import snake
 
 MAX_FILE_BYTES = 64 * 1024
 MAX_HEAD_BYTES = 16 * 1024  # of frontmatter: reading that takes most of the time
@@ -50,7 +51,6 @@ FIELDS: Mapping[str, tuple[str, Callable[[object], object]]] = {
 }
 
 _YAML = StrictYaml()
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _NAME_LINE = re.compile(
     r"^name[ \t]*:[ \t]*(?P<quote>[\"']?)(?P<name>[^\n]*?)(?P=quote)[ \t]*(?:[ \t]#.*)?$", re.MULTILINE
 )
@@ -114,7 +114,7 @@ def _values(data: Mapping[str, object]) -> dict[str, object]:
             convert = fields.agent_name if key == "name" else fields.plain_text
             values[key] = _convert(key, convert, value)
             continue
-        spelling = _HUMP.sub("_", key).replace("-", "_").lower()
+        spelling = snake(key)
         if spelling not in FIELDS:
             extra[key] = value
             continue

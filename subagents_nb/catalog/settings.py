@@ -5,7 +5,6 @@ For the time limit of tools the environment comes before the files: what a file 
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -18,6 +17,7 @@ from subagents_nb.catalog import fields
 from subagents_nb.catalog.places import Place, not_counted, project_root, settings_files
 from subagents_nb.catalog.trust import MAX_SETTINGS_BYTES
 from subagents_nb.domain.attention import Patience
+from subagents_nb.domain.faults import nearest, said_of, shown
 from subagents_nb.domain.given import parse_amount
 from subagents_nb.domain.settings import REUSE_POLICIES, Endpoint, Settings
 from subagents_nb.errors import RequestError
@@ -160,13 +160,13 @@ def _endpoint_faults(key: str, error: ValidationError) -> Iterable[str]:
         elif not part:
             yield f"{key} must be a table with base_url"
         else:
-            yield f"{key}: `{part}`: {fault['msg'].removeprefix('Value error, ')}"
+            yield f"{key}: `{part}`: {said_of(fault)}"
 
 
 def _nearest(key: str, known: Iterable[str]) -> str:
     known = list(known)
-    near = difflib.get_close_matches(key.replace("-", "_"), known, n=1, cutoff=0.5)
-    return f"; did you mean `{near[0]}`?" if near else f" (known: {', '.join(sorted(known))})"
+    near = nearest(key, known)
+    return f"; did you mean `{near}`?" if near else f" (known: {', '.join(sorted(known))})"
 
 
 def _some_text(value: object) -> str:
@@ -178,25 +178,25 @@ def _some_text(value: object) -> str:
 
 def _variables(value: object) -> tuple[str, ...]:
     if not isinstance(value, list):
-        raise fields.FieldError(f"must be a list of variable names, not {fields.shown(value)}")
+        raise fields.FieldError(f"must be a list of variable names, not {shown(value)}")
     for name in value:
         if not isinstance(name, str) or not _VARIABLE.match(name):
-            raise fields.FieldError(f"must hold names of variables, not {fields.shown(name)}")
+            raise fields.FieldError(f"must hold names of variables, not {shown(name)}")
     return tuple(value)
 
 
 def _command(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not value or not all(isinstance(word, str) and word for word in value):
-        raise fields.FieldError(f'must be a list of words, as in ["notify-send", "done"], not {fields.shown(value)}')
+        raise fields.FieldError(f'must be a list of words, as in ["notify-send", "done"], not {shown(value)}')
     return tuple(value)
 
 
 def _folders(value: object) -> tuple[str, ...]:
     if not isinstance(value, list):
-        raise fields.FieldError(f'must be a list of folders, as in ["~/work"], not {fields.shown(value)}')
+        raise fields.FieldError(f'must be a list of folders, as in ["~/work"], not {shown(value)}')
     for folder in value:
         if not isinstance(folder, str) or not (Path(folder).is_absolute() or folder == "~" or folder.startswith("~/")):
-            raise fields.FieldError(f"must hold whole paths, or such that begin with ~/, not {fields.shown(folder)}")
+            raise fields.FieldError(f"must hold whole paths, or such that begin with ~/, not {shown(folder)}")
     return tuple(value)
 
 
@@ -205,15 +205,15 @@ def _usage_budget(value: object) -> object:
         try:
             parse_amount(value)
         except ValueError as error:
-            raise fields.FieldError(f"must be an amount such as 200k or $2, not {fields.shown(value)}") from error
+            raise fields.FieldError(f"must be an amount such as 200k or $2, not {shown(value)}") from error
     elif isinstance(value, bool) or not isinstance(value, int | float | dict):
-        raise fields.FieldError(f"must be an amount such as 200k or $2, or a table, not {fields.shown(value)}")
+        raise fields.FieldError(f"must be an amount such as 200k or $2, or a table, not {shown(value)}")
     return value
 
 
 def _max_output(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, int | str | dict):
-        raise fields.FieldError(f"must be a number of characters such as 20k, or a table, not {fields.shown(value)}")
+        raise fields.FieldError(f"must be a number of characters such as 20k, or a table, not {shown(value)}")
     return value
 
 
@@ -227,11 +227,11 @@ _PATIENCE: Mapping[str, tuple[str, Callable[[object], object]]] = {
 
 def _patience(value: object) -> Patience:
     if not isinstance(value, dict):
-        raise fields.FieldError(f'must be a table: [attention] with idle = "2m", not {fields.shown(value)}')
+        raise fields.FieldError(f'must be a table: [attention] with idle = "2m", not {shown(value)}')
     found: dict[str, object] = {}
     for key, given in value.items():
         if key not in _PATIENCE:
-            raise fields.FieldError(f"has no key {fields.shown(key)}{_nearest(key, _PATIENCE)}")
+            raise fields.FieldError(f"has no key {shown(key)}{_nearest(key, _PATIENCE)}")
         name, read = _PATIENCE[key]
         try:
             found[name] = read(given)
@@ -242,7 +242,7 @@ def _patience(value: object) -> Patience:
 
 def _reuse(value: object) -> str:
     if value not in REUSE_POLICIES:
-        raise fields.FieldError(f"must be one of {', '.join(REUSE_POLICIES)}, not {fields.shown(value)}")
+        raise fields.FieldError(f"must be one of {', '.join(REUSE_POLICIES)}, not {shown(value)}")
     return str(value)
 
 

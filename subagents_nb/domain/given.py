@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator
+
+from subagents_nb.domain.faults import nearest
 
 
 def _no_flag(value: Any) -> Any:
@@ -67,12 +68,6 @@ def parse_flag(value: Any) -> bool:
     if not isinstance(found, bool):
         raise ValueError(f"{value!r} is neither true nor false")
     return found
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the name that may be meant, or nothing."""
-    near = difflib.get_close_matches(name.replace("-", "_"), list(known), n=1, cutoff=0.6)
-    return near[0] if near else ""
 
 
 def no_such_option(name: str, known: Iterable[str]) -> str:

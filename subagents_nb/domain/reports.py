@@ -6,7 +6,6 @@ one given twice or a word that means nothing makes the report unusable. A report
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from subagents_nb.domain.base import Value
+from subagents_nb.domain.faults import nearest, snake
 from subagents_nb.domain.words import one_line
 
 MAX_REPORT_CHARS = 256 * 1024
@@ -24,7 +24,6 @@ _FENCE = re.compile(r"[ ]{0,3}(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^`\r\n]*)")
 _LABEL = re.compile(r"acceptance[-_ ]?report\b", re.IGNORECASE)
 _MARKER = re.compile(r"^[ \t]*ACCEPTANCE[_-]REPORT[ \t]*:", re.MULTILINE)
 _DECODER = json.JSONDecoder()
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 # The field -> its spellings in snake_case; camelCase and kebab-case are turned into it first.
 _SPELLINGS: Mapping[str, tuple[str, ...]] = {
@@ -134,8 +133,8 @@ def parse_report(found: Found) -> Report:
     for key, value in _unwrapped(_load(found.source, open_ended=found.open_ended)).items():
         field = _FIELDS.get(_snake(key))
         if field is None:
-            near = difflib.get_close_matches(_snake(key)[:64], _FIELDS, n=1, cutoff=0.6)
-            raise ReportProblem(f"it has an unknown key {_shown(key)}" + (f"; did you mean {near[0]}?" if near else ""))
+            near = nearest(_snake(key), _FIELDS)
+            raise ReportProblem(f"it has an unknown key {_shown(key)}" + (f"; did you mean {near}?" if near else ""))
         if field in spelled:
             raise ReportProblem(f"{_shown(spelled[field])} and {_shown(key)} mean the same: one of them is enough")
         spelled[field] = key
@@ -348,7 +347,7 @@ def criterion_id(text: str) -> str:
 
 
 def _snake(key: str) -> str:
-    return _HUMP.sub("_", key[:80]).replace("-", "_").replace(" ", "_").lower()
+    return snake(key).replace(" ", "_")
 
 
 def _shown(value: Any) -> str:

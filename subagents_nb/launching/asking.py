@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from subagents_nb.domain.control import ControlAnswer, ControlRequest, Verb
+from subagents_nb.domain.faults import said_of
 from subagents_nb.domain.questions import Question, Reply
 from subagents_nb.domain.records import Verdict
 from subagents_nb.domain.snapshot import Snapshot
@@ -51,7 +52,7 @@ def request(
         asked = ControlRequest.model_validate({**common, **fields})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        raise RequestError(f"That can't be asked of a run: {first['msg'].removeprefix('Value error, ')}.") from error
+        raise RequestError(f"That can't be asked of a run: {said_of(first)}.") from error
     RunWriter(home.run(run_id)).request(asked)
     answer = answer_to(home, run_id, request_id, wait_s=wait_s, until_done=until_done)
     if answer is not None and answer.outcome == "refused":

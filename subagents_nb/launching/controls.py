@@ -7,6 +7,7 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from subagents_nb.domain.control import ControlAnswer, Retune, Verb
+from subagents_nb.domain.faults import said_of
 from subagents_nb.domain.given import parse_amount
 from subagents_nb.domain.plan import Origin
 from subagents_nb.domain.questions import Question
@@ -120,7 +121,7 @@ class Controls:
             )
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            raise RequestError(f"{first['loc'][0]}: {first['msg'].removeprefix('Value error, ')}.") from error
+            raise RequestError(f"{first['loc'][0]}: {said_of(first)}.") from error
         except (ValueError, TypeError) as error:
             raise RequestError(f"{error}.") from error
         return self._ask("retune", asked_by=asked_by, retune=change)

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from subagents_nb.domain.faults import nearest, said_of
 from subagents_nb.domain.flow import Attached, Chain, Expand, OnFailure, Parallel, Source, Step
-from subagents_nb.domain.given import nearest
 from subagents_nb.domain.plan import LaunchRequest
 from subagents_nb.domain.reasons import Reason
 from subagents_nb.domain.words import one_line
@@ -285,7 +285,7 @@ def _made(kind: type[M], what: str, fields: Mapping[str, Any]) -> M:
             if where in told:
                 continue
             told.add(where)
-            text = fault["msg"].removeprefix("Value error, ")
+            text = said_of(fault)
             if fault["type"] == "extra_forbidden":
                 near = nearest(where, (name.rstrip("_") for name in kind.model_fields))
                 text = f"there is no such option{f'; did you mean {near}?' if near else ''}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from subagents_nb.domain import faults
 from subagents_nb.domain.given import no_such_option
 from subagents_nb.domain.plan import LaunchRequest
 from subagents_nb.domain.words import one_line
@@ -20,7 +21,7 @@ def said_of(fault: Any) -> str:
     name = str(fault["loc"][0]).rstrip("_")
     if fault["type"] == "extra_forbidden":
         return no_such_option(name, OPTIONS)
-    text = fault["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    text = faults.said_of(fault).removeprefix("Input ")
     if fault["type"] == "value_error":
         return f"{name} {text}"
     return f"{name} {text[:1].lower()}{text[1:]}, not {one_line(repr(fault['input']), 60)}"

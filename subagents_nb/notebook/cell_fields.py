@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from subagents_nb.catalog.strict_yaml import Lines
+from subagents_nb.domain.faults import nearest, shown, snake
 from subagents_nb.domain.reasons import Reason
 from subagents_nb.errors import LaunchRefused, RequestError
 
@@ -39,7 +38,6 @@ _TEXTS = {
 }
 # What the origin calls it.
 _ALSO = {"output_schema": "schema", "chain": "steps", "template": "each"}
-_HUMP = re.compile(r"(?<=[a-z0-9])[A-Z]")
 
 
 class Refused(Exception):
@@ -75,7 +73,7 @@ class CellReader:
         for key, value in given.items():
             name = named(str(key))
             if name not in known:
-                self.note((*path, key), f"{what} has no key {key!r}{nearest(name, known)}")
+                self.note((*path, key), f"{what} has no key {key!r}{_meant(name, known)}")
             elif name in found.keys:
                 self.note((*path, key), f"{key!r} says the same as {found.keys[name]!r}; keep one of them")
             else:
@@ -149,17 +147,11 @@ class CellReader:
 
 def named(key: str) -> str:
     """Return our name of a key, however it is spelt."""
-    name = _HUMP.sub(lambda hump: f"_{hump[0].lower()}", key.strip()).replace("-", "_").lower()
+    name = snake(key)
     return _ALSO.get(name, name)
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
+def _meant(name: str, known: Sequence[str]) -> str:
     """Say which key may be meant, or which there are."""
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(known)}"
-
-
-def shown(value: object) -> str:
-    """Show a refused value in one short line."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:59] + "…"
+    near = nearest(name, known)
+    return f"; did you mean {near!r}?" if near else f"; it has {', '.join(known)}"

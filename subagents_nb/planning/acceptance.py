@@ -17,10 +17,11 @@ from subagents_nb.domain.acceptance import (
     Verify,
 )
 from subagents_nb.domain.agent import WRITE_TOOLS, AgentDefinition
+from subagents_nb.domain.faults import shown
 from subagents_nb.domain.flow import Step
 from subagents_nb.domain.reasons import Reasons
 from subagents_nb.domain.words import one_line
-from subagents_nb.planning.demands import Demands, shown
+from subagents_nb.planning.demands import Demands
 from subagents_nb.planning.terms import NO_TERMS, GateOn, Terms, terms_of
 
 _KEYS = ("level", "report", "criteria", "evidence", "verify", "review", "stop_rules", "reason", "gate_on",

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ValidationError
 
 from subagents_nb.domain.agent import KNOWN_TOOLS, AgentDefinition
 from subagents_nb.domain.budgets import Amount, ToolBudget, UsageBudget
-from subagents_nb.domain.given import nearest, parse_amount, parse_whole
+from subagents_nb.domain.faults import nearest, said_of
+from subagents_nb.domain.given import parse_amount, parse_whole
 from subagents_nb.domain.reasons import Reasons
 
 _SPELLINGS = {"costUsd": "cost_usd", "cost-usd": "cost_usd", "stop-running": "stop_running"}
@@ -109,7 +110,7 @@ def _faults(name: str, error: ValidationError, kind: type[BaseModel]) -> list[st
     found = []
     for fault in error.errors(include_url=False):
         where = ".".join((name, *(str(part) for part in fault["loc"])))
-        what = fault["msg"].removeprefix("Value error, ")
+        what = said_of(fault)
         if fault["type"] == "extra_forbidden":
             near = nearest(str(fault["loc"][-1]), kind.model_fields if len(fault["loc"]) == 1 else Amount.model_fields)
             what = f"unknown key{f'; did you mean {near}?' if near else ''}"

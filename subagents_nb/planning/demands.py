@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Mapping
@@ -10,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from subagents_nb.domain.acceptance import EVIDENCE, Criterion, Evidence, Review, Verify
+from subagents_nb.domain.faults import nearest, shown, snake
 from subagents_nb.domain.reasons import Reasons
 from subagents_nb.domain.reports import criterion_id
 from subagents_nb.domain.words import one_line, parse_duration
@@ -17,7 +17,6 @@ from subagents_nb.domain.words import one_line, parse_duration
 MAX_CRITERIA = 50
 MAX_COMMANDS = 20
 _MAX_CHARS = 10_000
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -141,8 +140,8 @@ class Demands:
             word = entry.strip().lower().replace("_", "-") if isinstance(entry, str) else ""
             kind = next((kind for kind in EVIDENCE if kind == word), None)
             if kind is None:
-                near = difflib.get_close_matches(word[:64], EVIDENCE, n=1, cutoff=0.5)
-                hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(EVIDENCE)}"
+                near = nearest(word, EVIDENCE)
+                hint = f"; did you mean {near}?" if near else f"; there are {', '.join(EVIDENCE)}"
                 self.refuse(path, f"there is no evidence {shown(entry)}{hint}")
             else:
                 found[kind] = None
@@ -177,10 +176,10 @@ class Demands:
         """Return a mapping by its keys in snake_case; unknown and doubled ones are faults."""
         found: dict[str, Any] = {}
         for key, value in given.items():
-            name = _HUMP.sub("_", key[:80]).replace("-", "_").lower() if isinstance(key, str) else ""
+            name = snake(key) if isinstance(key, str) else ""
             if name not in known:
-                near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-                hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(known)}"
+                near = nearest(name, known)
+                hint = f"did you mean {near}?" if near else f"the keys are {', '.join(known)}"
                 self.refuse(f"{path}.{one_line(str(key), 60)}", f"unknown key; {hint}")
             elif name in found:
                 self.refuse(f"{path}.{key}", "it is given twice")
@@ -225,8 +224,3 @@ class Demands:
     def _unique(self, path: str, ids: list[str]) -> None:
         for name in dict.fromkeys(name for name in ids if ids.count(name) > 1):
             self.refuse(path, f"the id {name!r} is there more than once")
-
-
-def shown(value: Any) -> str:
-    """Show a refused value in one short line."""
-    return one_line(repr(value), 60)

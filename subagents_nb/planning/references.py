@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from subagents_nb.domain.faults import nearest
 from subagents_nb.domain.placeholders import NAME, RESERVED, near_misses, placeholders
 from subagents_nb.domain.pointer import PointerError, parse_pointer
 from subagents_nb.domain.reasons import NO_EARLIER_OUTPUT, Reason, Reasons
@@ -135,7 +135,7 @@ def _resolved(schema: Any, root: dict[str, Any]) -> Any:
 
 
 def _nearest(name: str, names: Names) -> str:
-    near = difflib.get_close_matches(name, names.known, n=1, cutoff=0.5)
+    near = nearest(name, names.known)
     if near:
-        return f"; did you mean {near[0]!r}?"
+        return f"; did you mean {near!r}?"
     return f"; there are {', '.join(names.known)}" if names.known else "; none has a name so far"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
+from subagents_nb.domain.faults import nearest
 from subagents_nb.domain.reasons import Reasons
 from subagents_nb.domain.words import one_line, parse_duration
 from subagents_nb.domain.worktree import (
@@ -48,8 +48,8 @@ def plan_worktree(asked: Any, facts: Facts, reasons: Reasons) -> WorktreePlan | 
     before = len(reasons)
     for key in given:
         if key not in KEYS:
-            near = difflib.get_close_matches(key, KEYS, n=1, cutoff=0.5)
-            meant = f"; did you mean {near[0]}?" if near else f"; the keys are {', '.join(KEYS)}"
+            near = nearest(key, KEYS)
+            meant = f"; did you mean {near}?" if near else f"; the keys are {', '.join(KEYS)}"
             reasons.append(f"worktree: unknown key {key!r}{meant}")
     texts = {key: _text(given, key, reasons) for key in KEYS if key != "hook_timeout"}
     prefix = texts["branch_prefix"] or DEFAULT_PREFIX
