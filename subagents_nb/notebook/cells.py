@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from IPython.core.error import UsageError
 
 from subagents_nb.errors import LaunchRefused, RequestError
-from subagents_nb.notebook.options import HelpShown, MagicParser, MagicRefused, split_text
+from subagents_nb.notebook.options import HelpShown, MagicParser, split_text
 from subagents_nb.notebook.parsers import magic_parser
 from subagents_nb.notebook.verbs.call import Call
 from subagents_nb.notebook.verbs.verb import FOREVER, Verb
@@ -175,7 +175,7 @@ def _reasons(error: Exception) -> Iterable[str]:
     found = getattr(error, "reasons", None)
     if isinstance(found, tuple):
         return found
-    return [error.problem if isinstance(error, MagicRefused) else str(error).removesuffix(".")]
+    return [getattr(error, "problem", None) or str(error).removesuffix(".")]
 
 
 def patience(parser: MagicParser, wait: str | None) -> str | float | None:

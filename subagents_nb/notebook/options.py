@@ -16,14 +16,6 @@ from subagents_nb.plain_text import plain
 from subagents_nb.terminal import say
 
 
-class MagicRefused(UsageError):
-    """A line that can't be understood; `problem` says it without the magic's name and help."""
-
-    def __init__(self, prog: str, problem: str) -> None:
-        super().__init__(plain(f"{prog}: {problem}. See {prog} -h."))
-        self.problem = plain(problem)
-
-
 class HelpShown(Exception):
     """Help was asked for and printed; there is nothing more to do."""
 
@@ -76,7 +68,9 @@ class MagicParser(argparse.ArgumentParser):
     def _usage_error(self, message: str) -> UsageError:
         missing = message.removeprefix("the following arguments are required: ")
         said = message.rstrip(".") if missing == message else f"say which {missing}"
-        return MagicRefused(self.prog, said)
+        error = UsageError(plain(f"{self.prog}: {said}. See {self.prog} -h."))
+        error.problem = plain(said)  # type: ignore[attr-defined]  # no class of ours: IPython shows this very one in a line
+        return error
 
     def read(self, line: str, note: Callable[[UsageError], None] | None = None) -> argparse.Namespace:
         """Parse a magic's line.

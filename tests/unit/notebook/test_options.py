@@ -85,6 +85,7 @@ def test_all_that_is_wrong_with_a_line_is_told_at_once(line: str, said: list[str
 def test_a_line_that_can_not_be_understood_says_what_is_wrong_with_it(line: str, said: str) -> None:
     with pytest.raises(UsageError) as caught:
         subagent_parser().read(line)
+    assert type(caught.value) is UsageError  # of another class IPython would show the whole traceback
     assert said in str(caught.value)
     assert "%%subagent -h" in str(caught.value)
     assert "\n" not in str(caught.value)
