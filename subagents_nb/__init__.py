@@ -39,28 +39,15 @@ if TYPE_CHECKING:
     from subagents_nb.launching.events import on_event
 
 _HOMES = {
-    "Preflight": "subagents_nb.launching",
-    "Run": "subagents_nb.launching",
-    "Runs": "subagents_nb.launching",
-    "agents": "subagents_nb.launching",
-    "attach": "subagents_nb.launching",
-    "chain": "subagents_nb.launching",
-    "compare": "subagents_nb.experiments",
-    "diff": "subagents_nb.experiments",
-    "expand": "subagents_nb.launching",
-    "export": "subagents_nb.exporters",
-    "frame": "subagents_nb.experiments",
-    "launch": "subagents_nb.launching",
-    "on_event": "subagents_nb.launching.events",
-    "parallel": "subagents_nb.launching",
-    "preflight": "subagents_nb.launching",
-    "register_agent": "subagents_nb.catalog",
-    "retry": "subagents_nb.experiments",
-    "runs": "subagents_nb.launching",
-    "score": "subagents_nb.experiments",
-    "settings": "subagents_nb.launching",
-    "step": "subagents_nb.launching",
-    "sweep": "subagents_nb.experiments",
+    name: f"subagents_nb.{home}"
+    for home, names in {
+        "catalog": "register_agent",
+        "experiments": "compare diff frame retry score sweep",
+        "exporters": "export",
+        "launching": "Preflight Run Runs agents attach chain expand launch parallel preflight runs settings step",
+        "launching.events": "on_event",
+    }.items()
+    for name in names.split()
 }
 
 __all__ = [

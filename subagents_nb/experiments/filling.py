@@ -17,7 +17,7 @@ from subagents_nb.experiments.orders import Order, swept_options
 from subagents_nb.launching import Run
 from subagents_nb.launching.waiting import wait_all
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.store.sweeps import sweep_lock
+from subagents_nb.store.contracts import alone_with_sweep
 
 _PACED = 4  # with a budget for the whole sweep, so many at a time where nobody says
 _SLICE_S = 0.25
@@ -155,7 +155,7 @@ class Filling:
                 continue
             if not before():
                 return
-            with sweep_lock(self._home, self._order.digest):
+            with alone_with_sweep(self._home, self._order.digest):
                 self.members.look()
                 if not self._find(key, cell):
                     run_id = self._order.launch(cell).id

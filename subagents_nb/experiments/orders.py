@@ -29,14 +29,16 @@ from subagents_nb.domain.reasons import Reasons
 from subagents_nb.domain.settings import ReusePolicy
 from subagents_nb.domain.words import one_line
 from subagents_nb.errors import LaunchRefused, RequestError
+from subagents_nb.experiments.scoring import as_scorers
 from subagents_nb.launching import Preflight, Run, launch, preflight, settings
 from subagents_nb.launching.asked import somewhere
 from subagents_nb.launching.experiment import current_experiment, lineage_of
-from subagents_nb.launching.flows import as_chain, types_of
+from subagents_nb.launching.flows import FlowLike, as_chain, types_of
 from subagents_nb.launching.inputs import gather
 from subagents_nb.launching.prices import price_problems
 from subagents_nb.launching.reuse import policy_of
 from subagents_nb.launching.schemas import OutputType, output_type
+from subagents_nb.launching.scoring import Scorer
 from subagents_nb.launching.steps import Types
 from subagents_nb.launching.whence import origin_here
 from subagents_nb.planning.budgets import plan_usage_budget
@@ -137,28 +139,29 @@ def swept_options() -> frozenset[str]:
     return frozenset(inspect.signature(launch).parameters) - _OURS
 
 
-def make_order(
-    agent: Any,
-    task: str | None,
-    grid: Mapping[str, Any],
-    repeat: int,
+def plan_sweep(
+    agent: str | FlowLike | None = None,
+    task: str | None = None,
     *,
-    name: str | None,
-    experiment: str | None,
-    max_parallel: int | None,
-    budget: Any,
-    reuse: str | None,
-    scorers: tuple[Callable[[Any], Any], ...],
-    notes: str,
-    tags: Sequence[str],
-    origin: Origin | None,
-    options: Mapping[str, Any],
+    grid: Mapping[str, Any],
+    repeat: int = 1,
+    name: str | None = None,
+    experiment: str | None = None,
+    max_parallel: int | None = None,
+    usage_budget: Any = None,
+    score: Scorer | Sequence[Scorer] = (),
+    notes: str = "",
+    tags: Sequence[str] = (),
+    reuse: str | None = None,
+    origin: Origin | None = None,
+    **options: Any,
 ) -> Order:
-    """Check what was asked.
+    """Return what `sweep` with the same arguments would launch; nothing is started.
 
     Raises:
         LaunchRefused: with every reason found.
     """
+    scorers = as_scorers(score if isinstance(score, list | tuple) else [score])
     reasons = Reasons()
     what = agent if agent is None or isinstance(agent, str) else as_chain(agent, task)
     axes = axes_of(grid, reasons)
@@ -179,7 +182,7 @@ def make_order(
         reasons.append(f"{name!r} can't name a sweep: use 1 to 64 letters, digits, spaces and _ . -")
     if not all(callable(scorer) for scorer in scorers):
         reasons.append("score is a function of yours, or several")
-    spend = plan_usage_budget(budget, reasons, single=False)
+    spend = plan_usage_budget(usage_budget, reasons, single=False)
     cwd = Path(options.get("cwd") or Path.cwd()).absolute()
     policy = _policy(reuse, cwd, reasons)
     if not reasons:
@@ -205,7 +208,7 @@ def make_order(
         scorers=scorers,
         origin=where,
         lineage=lineage_of(where, cwd),
-        options=dict(options),
+        options=options,
     )
 
 

@@ -14,9 +14,8 @@ from typing import Any
 from subagents_nb.above import above
 from subagents_nb.domain.plan import Origin
 from subagents_nb.experiments.filling import Filling
-from subagents_nb.experiments.orders import Order, make_order
+from subagents_nb.experiments.orders import Order, plan_sweep
 from subagents_nb.experiments.places import DONE, Place, Reading, sweep_line, tally
-from subagents_nb.experiments.scoring import as_scorers
 from subagents_nb.experiments.swept import SweptRuns
 from subagents_nb.launching import Run, Runs
 from subagents_nb.launching.flows import FlowLike
@@ -83,46 +82,6 @@ def sweep(
     if wait:
         swept.wait()
     return swept
-
-
-def plan_sweep(
-    agent: str | FlowLike | None = None,
-    task: str | None = None,
-    *,
-    grid: Mapping[str, Any],
-    repeat: int = 1,
-    name: str | None = None,
-    experiment: str | None = None,
-    max_parallel: int | None = None,
-    usage_budget: Any = None,
-    score: Scorer | Sequence[Scorer] = (),
-    notes: str = "",
-    tags: Sequence[str] = (),
-    reuse: str | None = None,
-    origin: Origin | None = None,
-    **options: Any,
-) -> Order:
-    """Return what `sweep` with the same arguments would launch; nothing is started.
-
-    Raises:
-        LaunchRefused: the grid or an option makes no sense.
-    """
-    return make_order(
-        agent,
-        task,
-        grid,
-        repeat,
-        name=name,
-        experiment=experiment,
-        max_parallel=max_parallel,
-        budget=usage_budget,
-        reuse=reuse,
-        scorers=as_scorers(score if isinstance(score, list | tuple) else [score]),
-        notes=notes,
-        tags=tags,
-        origin=origin,
-        options=options,
-    )
 
 
 class Sweep:

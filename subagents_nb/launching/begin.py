@@ -31,7 +31,7 @@ from subagents_nb.store.lock import owner_of, probe
 from subagents_nb.store.trash import SESSION_LEASE
 from subagents_nb.store.writer import discard_run
 from subagents_nb.supervisor import takeover
-from subagents_nb.supervisor.identity import boot_id, host_id, identify, pid_namespace
+from subagents_nb.supervisor.identity import identify
 from subagents_nb.supervisor.start import Started, SupervisorGone, ask, connect_queue, start_runner
 
 _TRIES = 3
@@ -181,7 +181,9 @@ def _start(home: StoreHome, writer: RunWriter, plan: LaunchPlan, place: int, env
     started: Started | None = None
     try:
         started = start_runner(home, run_id=plan.run_id, token=plan.token, cwd=plan.cwd, environ=environ, place=place)
-        writer.status(first_status(plan, runner=_identity(started.pid, started.start_ticks, plan)), milestone=True)
+        writer.status(
+            first_status(plan, runner=identify(started.pid, plan.token, ticks=started.start_ticks)), milestone=True
+        )
         if plan.resumes is None:
             started.proceed(plan.token)
         else:
@@ -243,17 +245,6 @@ def _keeper(home: StoreHome) -> int:
         with contextlib.suppress(SupervisorGone), contextlib.closing(connect_queue(home)) as lines:
             return int(ask(lines, {"op": "ping"})["pid"])
     raise LaunchError("No supervisor stays to keep the line; try again.")
-
-
-def _identity(pid: int, ticks: int | None, plan: LaunchPlan) -> Identity:
-    return Identity(
-        pid=pid,
-        start_ticks=ticks,
-        boot_id=boot_id(),
-        pid_namespace=pid_namespace(),
-        host=host_id(),
-        token=plan.token,
-    )
 
 
 def first_status(

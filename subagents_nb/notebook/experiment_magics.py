@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 def launch_sweep(what: Any, asked: dict[str, Any], call: CellCall) -> Any:
     """Launch the sweep that a cell asks for, bind it, wait for it if asked to; return it to be shown once."""
-    from subagents_nb.experiments.orders import swept_options
-    from subagents_nb.experiments.sweeps import plan_sweep, sweep
+    from subagents_nb.experiments.orders import plan_sweep, swept_options
+    from subagents_nb.experiments.sweeps import sweep
     from subagents_nb.notebook.sweep_show import show_sweep
 
     options, variables, parser, how_long = call.options, call.variables, call.parser, call.how_long

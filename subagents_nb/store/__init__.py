@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from subagents_nb.store.layout import RunPaths, StoreHome, open_home
 from subagents_nb.store.lookup import find_run
-from subagents_nb.store.reader import FileRuns, RunReader
-from subagents_nb.store.twin import MemoryRuns
+from subagents_nb.store.reader import FileRuns
 from subagents_nb.store.writer import RunWriter, create_run
 
 __all__ = [
     "FileRuns",
-    "MemoryRuns",
     "RunPaths",
-    "RunReader",
     "RunWriter",
     "StoreHome",
     "create_run",

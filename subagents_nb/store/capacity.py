@@ -13,13 +13,13 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from subagents_nb.store import line
 from subagents_nb.store.disk import DISK, PRIVATE_DIR, PRIVATE_FILE
 from subagents_nb.store.layout import StoreHome
+from subagents_nb.store.lock import look, wait_for
 from subagents_nb.store.opener import NO_LINK
 
 try:
@@ -30,7 +30,6 @@ except ImportError:  # Windows: places are not counted there
 _PLACE = re.compile(r"place-(\d{3,9})\Z")
 _FLAGS = os.O_CREAT | os.O_RDWR | NO_LINK
 _PATIENCE_S = 1.0
-_PAUSE_S = 0.002
 
 
 def take_place(home: StoreHome, limit: int, *, waited: bool = False) -> int | None:
@@ -102,18 +101,13 @@ def _counting(home: StoreHome) -> Iterator[None]:
         _NoLocks: this file system has none.
     """
     handle = _open(home.capacity / "lock")
-    deadline = time.monotonic() + _PATIENCE_S
     try:
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    raise
-                time.sleep(_PAUSE_S)
-            except OSError as error:
-                raise _NoLocks(*error.args) from error
+        try:
+            wait_for(handle, _PATIENCE_S)
+        except BlockingIOError:
+            raise
+        except OSError as error:
+            raise _NoLocks(*error.args) from error
         try:
             yield
         finally:
@@ -159,17 +153,6 @@ def _lock(path: Path | str) -> int | None:
 
 def _is_held(path: Path) -> bool:
     """Say whether a place is taken. Without descriptors it raises, unlike `probe`: what can't be seen is not free."""
-    try:
-        handle = DISK.open(path, os.O_RDONLY)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    else:
-        return False
-    finally:
-        os.close(handle)
+    with contextlib.suppress(FileNotFoundError):
+        return look(path) == "held"
+    return False

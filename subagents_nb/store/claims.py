@@ -14,8 +14,6 @@ import contextlib
 import os
 import re
 import stat
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -28,7 +26,7 @@ from subagents_nb.store.clock import utc_now
 from subagents_nb.store.codec import encode
 from subagents_nb.store.disk import DISK, PRIVATE_DIR, Disk
 from subagents_nb.store.layout import RunPaths
-from subagents_nb.store.lock import hold_now
+from subagents_nb.store.lock import alone
 from subagents_nb.store.reader import read_document
 
 DEFAULT_LIMIT = 64
@@ -36,7 +34,6 @@ MAX_LIMIT = 100_000
 RUN_FANOUT_LIMIT = "RUN_FANOUT_LIMIT"
 _SLOT = re.compile(r"(\d{6})\.json\Z")
 _PATIENCE_S = 10.0
-_PAUSE_S = 0.005
 
 
 class BudgetExceeded(RequestError):
@@ -109,7 +106,9 @@ def admit(
         raise ValueError(f"{count} is no number of admissions")
     open_budget(paths, disk=disk)
     folder = _folder(paths)
-    with _locked(folder, patience_s):
+    what = f"The budget of run {paths.root.name}"
+    busy = f"Another process holds the budget of run {paths.root.name} for {patience_s:g} s."
+    with alone(folder / "lock", patience_s=patience_s, what=what, busy=busy):
         limit, used = _limit(paths, disk), _used(folder)
         if used + count > limit:
             raise BudgetExceeded(path=path, requested=count, used=used, limit=limit)
@@ -185,24 +184,3 @@ def _check_folder(folder: Path) -> None:
             raise StoreError(
                 f"The budget of run {folder.parent.name} is refused: {part.name} is no directory of yours."
             )
-
-
-@contextlib.contextmanager
-def _locked(folder: Path, patience_s: float) -> Iterator[None]:
-    deadline = time.monotonic() + patience_s
-    while True:
-        try:
-            handle = hold_now(folder / "lock", owner=str(os.getpid()))
-            break
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                raise StoreError(
-                    f"Another process holds the budget of run {folder.parent.name} for {patience_s:g} s."
-                ) from None
-            time.sleep(_PAUSE_S)
-        except OSError as error:
-            raise StoreError(f"The budget of run {folder.parent.name} can't be locked: {error.strerror}.") from error
-    try:
-        yield
-    finally:
-        os.close(handle)

@@ -13,8 +13,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -27,13 +27,12 @@ from subagents_nb.domain.reuse import contract_key
 from subagents_nb.errors import StoreError, Unreadable
 from subagents_nb.store.disk import DISK, PRIVATE_DIR, PRIVATE_FILE
 from subagents_nb.store.layout import StoreHome
-from subagents_nb.store.lock import hold_now
+from subagents_nb.store.lock import alone, hold
 from subagents_nb.store.opener import NO_LINK
 from subagents_nb.store.reader import FileRuns, read_document
 
 _KEY = re.compile(r"[0-9a-f]{64}\Z")
-_PATIENCE_S = 60.0
-_PAUSE_S = 0.005
+_PATIENCE_S, _SWEEP_PATIENCE_S = 60.0, 120.0
 _WHOLE = ".complete"
 _MOST_MODELS = 50
 
@@ -45,25 +44,35 @@ def alone_with(home: StoreHome, key: str, *, patience_s: float = _PATIENCE_S) ->
     Raises:
         StoreError: another one was at it all the time.
     """
-    deadline = time.monotonic() + patience_s
     handle: int | None = None
-    while handle is None:
-        try:
-            handle = hold_now(_made(home, key) / "lock", owner=str(os.getpid()))
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                raise StoreError(
-                    f"Another process has been launching the same work for {patience_s:g} s. Wait for it, or launch "
-                    "with reuse='never'."
-                ) from None
-            time.sleep(_PAUSE_S)
-        except OSError:
-            break  # a file system without locks: two launchers at once may come to two runs
+    try:
+        handle = hold(_made(home, key) / "lock", owner=str(os.getpid()), patience_s=patience_s)
+    except BlockingIOError:
+        raise StoreError(
+            f"Another process has been launching the same work for {patience_s:g} s. Wait for it, or launch "
+            "with reuse='never'."
+        ) from None
+    except OSError:
+        pass  # a file system without locks: two launchers at once may come to two runs
     try:
         yield
     finally:
         if handle is not None:
             os.close(handle)
+
+
+def alone_with_sweep(home: StoreHome, sweep: str) -> AbstractContextManager[None]:
+    """Hold a sweep while one of its runs is looked for and launched: two kernels with one grid launch each run once.
+
+    Raises:
+        StoreError: another process holds it for longer than our patience, or it can't be taken.
+    """
+    if len(sweep) < 16 or not sweep.isalnum():
+        raise StoreError(f"{sweep[:40]!r} is no digest of a sweep.")
+    with contextlib.suppress(OSError):
+        home.sweeps.mkdir(mode=PRIVATE_DIR, exist_ok=True)
+    busy = f"Another process launches runs of this sweep for {_SWEEP_PATIENCE_S:g} s already; wait for it."
+    return alone(home.sweeps / f"{sweep[:32]}.lock", patience_s=_SWEEP_PATIENCE_S, what="The sweep", busy=busy)
 
 
 def remember(home: StoreHome, plan: LaunchPlan) -> None:

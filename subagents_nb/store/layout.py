@@ -16,104 +16,46 @@ from subagents_nb.store.disk import PRIVATE_DIR
 HOME_VARIABLE = "SUBAGENTS_NB_HOME"
 
 
+class _Below:
+    """A path below the root of its owner."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    def __get__(self, owner: RunPaths | StoreHome, kind: type) -> Path:
+        return owner.root / self._place
+
+
 @dataclass(frozen=True, slots=True)
 class RunPaths:
     """The files of one run."""
 
     root: Path
 
-    @property
-    def plan(self) -> Path:
-        return self.root / "plan.json"
-
-    @property
-    def status(self) -> Path:
-        return self.root / "status.json"
-
-    @property
-    def events(self) -> Path:
-        return self.root / "events.jsonl"
-
-    @property
-    def result(self) -> Path:
-        return self.root / "result.json"
-
-    @property
-    def reads(self) -> Path:
-        """What a run at work has read so far."""
-        return self.root / "reads.json"
-
-    @property
-    def imported(self) -> Path:
-        """Says that the run came in an archive."""
-        return self.root / "imported.json"
-
-    @property
-    def process(self) -> Path:
-        return self.root / "process.json"
-
-    @property
-    def candidate(self) -> Path:
-        return self.root / "candidate.json"
-
-    @property
-    def children(self) -> Path:
-        """The processes that the runner started and has not seen end."""
-        return self.root / "children.jsonl"
-
-    @property
-    def verdict(self) -> Path:
-        return self.root / "verdict.json"
-
-    @property
-    def recovery(self) -> Path:
-        return self.root / "recovery.json"
-
-    @property
-    def appended(self) -> Path:
-        """What was appended to a chain."""
-        return self.root / "appended.json"
-
-    @property
-    def control(self) -> Path:
-        return self.root / "control"
-
-    @property
-    def answers(self) -> Path:
-        return self.root / "control" / "answers"
-
-    @property
-    def questions(self) -> Path:
-        return self.root / "questions"
-
-    @property
-    def scores(self) -> Path:
-        return self.root / "scores"
+    plan = _Below("plan.json")
+    status = _Below("status.json")
+    events = _Below("events.jsonl")
+    result = _Below("result.json")
+    reads = _Below("reads.json")  # what a run at work has read so far
+    imported = _Below("imported.json")  # says that the run came in an archive
+    process = _Below("process.json")
+    candidate = _Below("candidate.json")
+    children = _Below("children.jsonl")  # the processes that the runner started and has not seen end
+    verdict = _Below("verdict.json")
+    recovery = _Below("recovery.json")
+    appended = _Below("appended.json")  # what was appended to a chain
+    control = _Below("control")
+    answers = _Below("control/answers")
+    questions = _Below("questions")
+    scores = _Below("scores")
+    lock = _Below("lock")
+    launching = _Below(".launching")  # the launcher's lock: from before there is a plan until there is a status
+    due = _Below(".due")  # its time says when the runner should have ended, by the monotonic clock; 0: there is none
+    out = _Below("runner.out")
+    err = _Below("runner.err")
 
     def reply(self, question_id: str) -> Path:
-        return self.root / "questions" / f"{question_id}.reply.json"
-
-    @property
-    def lock(self) -> Path:
-        return self.root / "lock"
-
-    @property
-    def launching(self) -> Path:
-        """The launcher's lock: held from before there is a plan until there is a status, then removed."""
-        return self.root / ".launching"
-
-    @property
-    def due(self) -> Path:
-        """Its time is the moment by which the runner should have ended, by the monotonic clock; 0: there is none."""
-        return self.root / ".due"
-
-    @property
-    def out(self) -> Path:
-        return self.root / "runner.out"
-
-    @property
-    def err(self) -> Path:
-        return self.root / "runner.err"
+        return self.questions / f"{question_id}.reply.json"
 
     def session(self, sha256: str) -> Path:
         """The copy of a conversation of another run that a step goes on from."""
@@ -129,21 +71,10 @@ class StoreHome:
 
     root: Path
 
-    @property
-    def runs(self) -> Path:
-        return self.root / "runs"
-
-    @property
-    def capacity(self) -> Path:
-        return self.root / "capacity"
-
-    @property
-    def supervisor(self) -> Path:
-        return self.root / "supervisor"
-
-    @property
-    def sweeps(self) -> Path:
-        return self.root / "sweeps"
+    runs = _Below("runs")
+    capacity = _Below("capacity")
+    supervisor = _Below("supervisor")
+    sweeps = _Below("sweeps")
 
     def run(self, run_id: str) -> RunPaths:
         """Return the paths of a run.

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable
 from subagents_nb.domain.ids import MIN_PREFIX, is_run_id, launched_ms, names_itself
 from subagents_nb.domain.words import ago
 from subagents_nb.errors import AmbiguousRun, UnknownRun
-from subagents_nb.store.reader import RunReader
+from subagents_nb.store.reader import FileRuns
 
 # How near a run was launched to whoever names it. Of one from an archive only the archive says so: own ones come first.
 HERE, IN_PROJECT, IMPORTED, ELSEWHERE = 0, 1, 2, 3
 _LISTED = 8
 
 
-def find_run(text: str, runs: RunReader, *, name_scan: int = 2000, nearness: Callable[[str], int] | None = None) -> str:
+def find_run(text: str, runs: FileRuns, *, name_scan: int = 2000, nearness: Callable[[str], int] | None = None) -> str:
     """Return the id of the run that `text` names: an exact id, else a name, else a unique prefix of 8 or more.
 
     Names are looked for among the newest `name_scan` runs. A generated name ends in the id of its run and means that
@@ -69,13 +69,13 @@ def _meant(name: str, named: list[str], nearness: Callable[[str], int] | None) -
     return nearest[1]
 
 
-def _ambiguous(head: str, ids: list[str], runs: RunReader) -> str:
+def _ambiguous(head: str, ids: list[str], runs: FileRuns) -> str:
     listed = "\n".join(_rows(ids[:_LISTED], runs))
     more = f"\n  … and {len(ids) - _LISTED} more" if len(ids) > _LISTED else ""
     return f"{head}; name one by its id:\n{listed}{more}"
 
 
-def _rows(ids: Iterable[str], runs: RunReader) -> Iterable[str]:
+def _rows(ids: Iterable[str], runs: FileRuns) -> Iterable[str]:
     now_ms = time.time() * 1000
     for run_id in ids:
         snapshot = runs.snapshot(run_id)

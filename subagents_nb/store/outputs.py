@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -18,14 +17,13 @@ from pydantic import ValidationError
 from subagents_nb.domain.base import Value, sha256_text
 from subagents_nb.domain.ids import is_run_id
 from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.errors import LaunchRefused, StoreError, Unreadable
+from subagents_nb.errors import LaunchRefused, Unreadable
 from subagents_nb.store.disk import DISK, PRIVATE_DIR
 from subagents_nb.store.layout import StoreHome
-from subagents_nb.store.lock import hold_now
+from subagents_nb.store.lock import alone
 
 _FOLDER = "outputs"
 _PATIENCE_S = 60.0
-_PAUSE_S = 0.005
 
 
 class OutputClaim(Value):
@@ -51,7 +49,11 @@ def output_claims(
         yield lambda _run_id: None
         return
     places = _places(home, cwd, paths)
-    with _alone(home.root / _FOLDER):
+    folder = home.root / _FOLDER
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=PRIVATE_DIR)
+    busy = f"Another process has been claiming output files for {_PATIENCE_S:g} s."
+    with alone(folder / "lock", patience_s=_PATIENCE_S, what="The claims of output files", busy=busy):
         if reasons := held_outputs(home, cwd, paths, settled, own=own):
             raise LaunchRefused(reasons)
 
@@ -90,22 +92,3 @@ def _holder(home: StoreHome, place: Path) -> str | None:
         if is_run_id(run_id) and os.path.isdir(home.run_folder(run_id)):
             return run_id
     return None
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    with contextlib.suppress(FileExistsError):
-        folder.mkdir(mode=PRIVATE_DIR)
-    deadline = time.monotonic() + _PATIENCE_S
-    while True:
-        try:
-            handle = hold_now(folder / "lock", owner=str(os.getpid()))
-            break
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                raise StoreError(f"Another process has been claiming output files for {_PATIENCE_S:g} s.") from None
-            time.sleep(_PAUSE_S)
-    try:
-        yield
-    finally:
-        os.close(handle)

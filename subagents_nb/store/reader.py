@@ -8,7 +8,7 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from subagents_nb.domain.attention import UNHEARD_S
 from subagents_nb.domain.base import Document
@@ -38,18 +38,6 @@ def uncollected() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-class RunReader(Protocol):
-    """What everybody who only reads runs needs."""
-
-    def ids(self) -> list[str]:
-        """Return all run ids, newest first."""
-        ...
-
-    def snapshot(self, run_id: str, *, whole: bool = False) -> Snapshot:
-        """Read one run; with `whole`, the plan and the process record too."""
-        ...
 
 
 class FileRuns:

@@ -83,12 +83,6 @@ def is_zombie(pid: int) -> bool:
         return False
 
 
-def process_group(pid: int) -> int | None:
-    """Return the process group of a process, or None if it is gone or can't be seen."""
-    fields = _stat(pid)
-    return int(fields[2]) if fields is not None else None
-
-
 def ticks_if_seen(pid: int) -> int | None:
     """Return when a process started; None also where it can't be looked at."""
     with contextlib.suppress(PermissionError):
@@ -96,11 +90,11 @@ def ticks_if_seen(pid: int) -> int | None:
     return None
 
 
-def identify(pid: int, token: str) -> Identity:
-    """Return the identity of a living process, to be written down."""
+def identify(pid: int, token: str, *, ticks: int | None = None) -> Identity:
+    """Return the identity of a living process, to be written down; `ticks` if they were read already."""
     return Identity(
         pid=pid,
-        start_ticks=ticks_if_seen(pid),
+        start_ticks=ticks if ticks is not None else ticks_if_seen(pid),
         boot_id=boot_id(),
         pid_namespace=pid_namespace(),
         host=host_id(),

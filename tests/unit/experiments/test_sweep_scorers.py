@@ -8,8 +8,8 @@ import pydantic_evals.evaluators as evals
 import pytest
 
 from subagents_nb.errors import LaunchRefused, RequestError
+from subagents_nb.experiments.orders import plan_sweep
 from subagents_nb.experiments.scoring import as_scorer, as_scorers
-from subagents_nb.experiments.sweeps import plan_sweep
 from subagents_nb.launching.scoring import name_of
 
 
