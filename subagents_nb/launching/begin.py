@@ -32,7 +32,8 @@ from subagents_nb.store.trash import SESSION_LEASE
 from subagents_nb.store.writer import discard_run
 from subagents_nb.supervisor import takeover
 from subagents_nb.supervisor.identity import identify
-from subagents_nb.supervisor.start import Started, SupervisorGone, ask, connect_queue, start_runner
+from subagents_nb.supervisor.reaching import SupervisorGone, ask, connect_queue
+from subagents_nb.supervisor.start import Started, start_runner
 
 _TRIES = 3
 _LEAVING_S = 0.01

@@ -31,7 +31,7 @@ from subagents_nb.store.lock import probe
 from subagents_nb.store.reader import read_tail
 from subagents_nb.store.trash import Trash
 from subagents_nb.supervisor.liveness import liveness_of
-from subagents_nb.supervisor.start import SPAWN_VARIABLE, host_key, spawn_mode
+from subagents_nb.supervisor.reaching import SPAWN_VARIABLE, host_key, spawn_mode
 from subagents_nb.version import __version__
 
 _FREE_BYTES = 1_000_000_000

@@ -11,7 +11,7 @@ from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.lock import probe
 from subagents_nb.supervisor import wire
 from subagents_nb.supervisor.lines import Lines
-from subagents_nb.supervisor.start import ask
+from subagents_nb.supervisor.reaching import ask
 
 
 def dismiss(home: StoreHome, *, within_s: float = 10.0) -> bool:

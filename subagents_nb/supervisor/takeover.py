@@ -23,7 +23,7 @@ from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.reader import read_document
 from subagents_nb.supervisor.keeping import how_is
 from subagents_nb.supervisor.leftovers import mark_of
-from subagents_nb.supervisor.start import ask, await_starters, connect_queue_now, ensure_keeper
+from subagents_nb.supervisor.reaching import ask, await_starters, connect_queue_now, ensure_keeper
 
 _EACH_S = 1.0
 _own: dict[str, Mapping[str, str]] = {}  # the variables of the runs that this process put into the line

@@ -28,7 +28,8 @@ from subagents_nb.store.clock import utc_now
 from subagents_nb.supervisor import wire
 from subagents_nb.supervisor.identity import identify
 from subagents_nb.supervisor.leftovers import mark_of
-from subagents_nb.supervisor.start import connect, start_runner
+from subagents_nb.supervisor.reaching import connect
+from subagents_nb.supervisor.start import start_runner
 
 
 def planned(model: str) -> LaunchPlan:

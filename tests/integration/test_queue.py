@@ -22,7 +22,7 @@ from subagents_nb.store import FileRuns, StoreHome, create_run, line
 from subagents_nb.store.capacity import places_taken
 from subagents_nb.store.writer import discard_run
 from subagents_nb.supervisor import wire
-from subagents_nb.supervisor.start import connect_queue, host_key
+from subagents_nb.supervisor.reaching import connect_queue, host_key
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.skipif(sys.platform != "linux", reason="limits of another process")]
 

@@ -29,7 +29,7 @@ from subagents_nb.store.line import standing
 from subagents_nb.store.lock import probe
 from subagents_nb.supervisor import wire
 from subagents_nb.supervisor.identity import is_zombie
-from subagents_nb.supervisor.start import connect_queue, host_key
+from subagents_nb.supervisor.reaching import connect_queue, host_key
 
 pytestmark = pytest.mark.timeout(60)
 KEY = "test-cold"  # a cold one imports no model stack and is up at once

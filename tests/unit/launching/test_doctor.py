@@ -15,7 +15,7 @@ from subagents_nb.store import FileRuns, StoreHome, create_run
 from subagents_nb.store.capacity import take_place
 from subagents_nb.store.lock import hold_now
 from subagents_nb.supervisor.identity import identify
-from subagents_nb.supervisor.start import connect_queue, host_key
+from subagents_nb.supervisor.reaching import connect_queue, host_key
 
 pytestmark = pytest.mark.usefixtures("store_home")
 
