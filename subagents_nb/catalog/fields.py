@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 from pydantic import ValidationError
@@ -18,6 +18,7 @@ from subagents_nb.domain.budgets import ToolBudget
 from subagents_nb.domain.durations import looks_like_duration, parse_duration
 from subagents_nb.domain.faults import shown
 from subagents_nb.domain.given import parse_flag, parse_whole
+from subagents_nb.domain.options import Option
 
 AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 
@@ -232,6 +233,15 @@ def whole_number(value: object) -> int | None:
     return value
 
 
+def real_number(value: object) -> float | None:
+    """Accept a number; nothing means no answer."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise FieldError(f"must be a number, not {shown(value)}")
+    return float(value)
+
+
 def json_schema(value: object) -> dict[str, object] | None:
     """Accept a mapping; whether it is a valid JSON Schema is for planning to say."""
     if value is None or value is False:
@@ -253,3 +263,28 @@ def _relative_path(path: str) -> str:
     if any(part in {"", ".", ".."} for part in parts):
         raise FieldError(f"must hold paths below the agent file's folder, without . or .. parts, not {shown(path)}")
     return "/".join(parts)
+
+
+# How a file's value of an option is read: in its own way, else as all of its kind.
+READERS: dict[str, Callable[[object], object]] = {
+    "model": model_name,
+    "thinking": thinking_level,
+    "output": output_file,
+    "output_mode": output_mode,
+    "tool_budget": tool_budget,
+    "acceptance": acceptance,
+    "text": plain_text,
+    "words": text_list,
+    "flag": flag,
+    "duration": duration,
+    "count": whole_number,
+    "number": real_number,
+    "value": lambda value: value,
+}
+
+
+def reader_of(option: Option, key: str = "") -> Callable[[object], object]:
+    """Return how a file's value of an option is read; `key` is how it is spelled there."""
+    if key.endswith("_ms"):
+        return milliseconds
+    return READERS.get(option.name) or READERS[option.kind]

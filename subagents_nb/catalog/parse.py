@@ -12,6 +12,7 @@ from subagents_nb.catalog.strict_yaml import StrictYaml, YamlRefused
 from subagents_nb.domain.agent import READ_TOOLS, AgentDefinition, AgentProblem, AgentSource
 from subagents_nb.domain.base import sha256_text
 from subagents_nb.domain.faults import snake
+from subagents_nb.domain.options import spellings
 
 MAX_FILE_BYTES = 64 * 1024
 MAX_HEAD_BYTES = 16 * 1024  # of frontmatter: reading that takes most of the time
@@ -23,8 +24,6 @@ FIELDS: Mapping[str, tuple[str, Callable[[object], object]]] = {
     "tools": ("tools", fields.split_tools),
     "exclude_tools": ("denied", fields.denied_tools),
     "disallowed_tools": ("denied", fields.denied_tools),
-    "model": ("model", fields.model_name),
-    "thinking": ("thinking", fields.thinking_level),
     "system_prompt_mode": ("prompt_mode", fields.prompt_mode),
     "prompt_mode": ("prompt_mode", fields.prompt_mode),
     "inherit_project_context": ("inherit_project_context", fields.flag),
@@ -33,21 +32,8 @@ FIELDS: Mapping[str, tuple[str, Callable[[object], object]]] = {
     "skill_path": ("skill_paths", fields.relative_paths),
     "skill_paths": ("skill_paths", fields.relative_paths),
     "output_schema": ("output_schema", fields.json_schema),
-    "output": ("output", fields.output_file),
-    "output_mode": ("output_mode", fields.output_mode),
-    "default_reads": ("reads", fields.text_list),
-    "reads": ("reads", fields.text_list),
-    "default_progress": ("progress", fields.flag),
-    "progress": ("progress", fields.flag),
-    "tool_budget": ("tool_budget", fields.tool_budget),
-    "acceptance": ("acceptance", fields.acceptance),
     "acceptance_role": ("role", fields.acceptance_role),
-    "timeout_ms": ("timeout_s", fields.milliseconds),
-    "timeout": ("timeout_s", fields.duration),
-    "tool_timeout_ms": ("tool_timeout_s", fields.milliseconds),
-    "tool_timeout": ("tool_timeout_s", fields.duration),
-    "max_requests": ("max_requests", fields.whole_number),
-    "max_turns": ("max_requests", fields.whole_number),
+    **{key: (one.stored, fields.reader_of(one, key)) for key, one in spellings().items()},
 }
 
 _YAML = StrictYaml()

@@ -19,6 +19,7 @@ from subagents_nb.catalog.trust import MAX_SETTINGS_BYTES
 from subagents_nb.domain.attention import Patience
 from subagents_nb.domain.faults import nearest, said_of, shown
 from subagents_nb.domain.given import parse_amount
+from subagents_nb.domain.options import OPTIONS, setting_keys
 from subagents_nb.domain.settings import REUSE_POLICIES, Endpoint, Settings
 from subagents_nb.errors import RequestError
 from subagents_nb.store.opener import read_plain
@@ -93,7 +94,7 @@ class _Merge:
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             self.reasons.append(f"{place.where}: not TOML: {error}")
             return
-        for key in ("timeout", "tool_timeout", "checkpoint"):
+        for key in (one.setting for one in OPTIONS if one.setting and one.kind == "duration"):
             if key in table and f"{key}_s" in table:
                 self.reasons.append(f"{place.where}: `{key}` and `{key}_s` mean the same: keep one")
         for key, value in table.items():
@@ -246,20 +247,17 @@ def _reuse(value: object) -> str:
     return str(value)
 
 
+# Where a setting is read otherwise than the same option in an agent's file.
+_OWN: Mapping[str, Callable[[object], object]] = {
+    "model": _some_text,
+    "usage_budget": _usage_budget,
+    "max_output": _max_output,
+}
 # Key in a file -> field of Settings and how it is read.
 _READERS: Mapping[str, tuple[str, Callable[[object], object]]] = {
-    "default_model": ("default_model", _some_text),
+    **{key: (one.in_settings, _OWN.get(one.name) or fields.reader_of(one)) for key, one in setting_keys().items()},
     "default_agent": ("default_agent", fields.agent_name),
-    "default_thinking": ("default_thinking", fields.thinking_level),
-    "timeout": ("timeout_s", fields.duration),
-    "timeout_s": ("timeout_s", fields.duration),
-    "max_requests": ("max_requests", fields.whole_number),
-    "tool_timeout": ("tool_timeout_s", fields.duration),
-    "tool_timeout_s": ("tool_timeout_s", fields.duration),
-    "checkpoint": ("checkpoint_s", fields.duration),
-    "checkpoint_s": ("checkpoint_s", fields.duration),
     "max_live_runs": ("max_live_runs", fields.whole_number),
-    "max_children": ("max_children", fields.whole_number),
     "max_parallel": ("max_parallel", fields.whole_number),
     "group_concurrency": ("group_concurrency", fields.whole_number),
     "python_memory_mb": ("python_memory_mb", fields.whole_number),
@@ -267,10 +265,7 @@ _READERS: Mapping[str, tuple[str, Callable[[object], object]]] = {
     "notify_command": ("notify_command", _command),
     "tool_env": ("tool_env", _variables),
     "reuse": ("reuse", _reuse),
-    "tool_budget": ("tool_budget", fields.tool_budget),
-    "usage_budget": ("usage_budget", _usage_budget),
     "max_items": ("max_items", fields.whole_number),
-    "max_output": ("max_output", _max_output),
     "attention": ("patience", _patience),
     "trusted_folders": ("trusted_folders", _folders),
 }

@@ -95,6 +95,19 @@ def load_located(text: str, *, lines_above: int = 0) -> tuple[object, Lines]:
     return _read(text, lines_above, (yaml.MappingNode, yaml.SequenceNode), "this is neither a list nor a mapping")
 
 
+def as_value(given: str) -> object:
+    """Return a value of a line: a word, a number, a list or a mapping, as YAML has them.
+
+    Raises:
+        YamlRefused: it can't be read.
+    """
+    try:
+        items, _ = load_located(f"- {given}", lines_above=0)
+    except YamlRefused as error:
+        raise YamlRefused(error.problem) from error
+    return items[0] if isinstance(items, list) and len(items) == 1 else given
+
+
 def _load(head: str, lines_above: int) -> dict[str, object]:
     data, _ = _read(head, lines_above, (yaml.MappingNode,), "the frontmatter is not a list of `key: value` lines")
     return data if isinstance(data, dict) else {}

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import ValidationError
 
 from subagents_nb.domain.experiments import ExperimentPart
-from subagents_nb.domain.flow import Step
+from subagents_nb.domain.flow import Chain, Step
 from subagents_nb.domain.plan import LaunchRequest, Origin
 from subagents_nb.domain.words import one_line
 from subagents_nb.errors import LaunchRefused, RequestError
@@ -41,9 +41,33 @@ class Asked:
     defaults: Mapping[str, Any] = field(default_factory=dict)  # what holds where step, run and agent say nothing
 
     @classmethod
-    def of(
+    def of(cls, agent: str | FlowLike | None, task: str | None, **options: Any) -> Asked:
+        """Read the arguments of a launch.
+
+        Raises:
+            LaunchRefused: it is nothing that can be launched.
+        """
+        if agent is None or isinstance(agent, str):
+            return cls._read(None, agent, task, **options)
+        # What a step alone can say makes it a chain of one: a plain run has no such thing.
+        if isinstance(agent, Step) and agent.count == 1 and agent.cwd is None and agent.session is None:
+            return cls._alone(agent, task, **options)
+        return cls._read(as_chain(agent, task), None, task, **options)
+
+    @classmethod
+    def _alone(cls, step: Step, task: str | None, **options: Any) -> Asked:
+        """One step by itself is a plain run: what the step leaves open comes from the launch."""
+        fields = step.model_dump(exclude={"count", "output_schema", "agent", "task"}, exclude_none=True)
+        schema = step.output_type if step.output_type is not None else step.output_schema
+        given = {name: value for name, value in options.items() if value is not None}
+        asked = {"schema": schema, **given, **fields}
+        return cls._read(None, step.agent, step.task if step.task is not None else task, **asked)
+
+    @classmethod
+    def _read(
         cls,
-        agent: str | FlowLike | None,
+        flow: Chain | None,
+        agent: str | None,
         task: str | None,
         *,
         schema: Any = None,
@@ -60,30 +84,7 @@ class Asked:
         defaults: Mapping[str, Any] | None = None,
         **others: Any,
     ) -> Asked:
-        """Read the arguments of a launch.
-
-        Raises:
-            LaunchRefused: it is nothing that can be launched.
-        """
         origin = origin or origin_here()
-        flow = None
-        if agent is not None and not isinstance(agent, str):
-            # What a step alone can say makes it a chain of one: a plain run has no such thing.
-            alone = isinstance(agent, Step) and agent.count == 1 and agent.cwd is None and agent.session is None
-            if isinstance(agent, Step) and alone:
-                about: dict[str, Any] = {
-                    "experiment": experiment,
-                    "params": params,
-                    "notes": notes,
-                    "origin": origin,
-                    "tags": tags,
-                    "reads": reads,
-                    "schema_name": schema_name,
-                    "defaults": defaults,
-                }
-                about |= {"inputs": inputs, "max_input_mb": max_input_mb}
-                return cls._single(agent, task, schema=schema, cwd=cwd, **about, **others)
-            flow, agent = as_chain(agent, task), None
         faults = _Faults()
         kind = None if schema is None else faults.tried(lambda: output_type(schema, name=schema_name))
         kept = faults.tried(lambda: gather(inputs, max_input_mb)) or ()
@@ -106,14 +107,6 @@ class Asked:
         request = faults.request(fields)
         types = {} if flow is None else types_of(flow)
         return cls(request, kind, types, kept, tuple(dict.fromkeys(faults.found)), defaults or {})
-
-    @classmethod
-    def _single(cls, step: Step, task: str | None, **options: Any) -> Asked:
-        """One step by itself is a plain run: what the step leaves open comes from the launch."""
-        fields = step.model_dump(exclude={"count", "output_schema", "agent", "task"}, exclude_none=True)
-        schema = step.output_type if step.output_type is not None else step.output_schema
-        given = {name: value for name, value in options.items() if value is not None}
-        return cls.of(step.agent, step.task if step.task is not None else task, **{"schema": schema, **given, **fields})
 
 
 @dataclass(slots=True)

@@ -53,6 +53,10 @@ class Preflight:
         return self.plan is not None
 
 
+# How a launch is carried out; all else is what is asked for.
+_HOW = ("max_live", "reuse", "fresh", "queue", "wait")
+
+
 def launch(
     agent: str | FlowLike | None = None,
     task: str | None = None,
@@ -158,45 +162,8 @@ def launch(
         LaunchError: its process could not be started; nothing is left.
         StoreError: the run store can't be used.
     """
-    asked = Asked.of(
-        agent,
-        task,
-        model=model,
-        thinking=thinking,
-        temperature=temperature,
-        schema=schema,
-        schema_name=schema_name,
-        cwd=cwd,
-        name=name,
-        goal=goal,
-        description=description,
-        phase=phase,
-        timeout=timeout,
-        tool_timeout=tool_timeout,
-        checkpoint=checkpoint,
-        max_requests=max_requests,
-        max_output=max_output,
-        reads=reads,
-        output=output,
-        output_mode=output_mode,
-        progress=progress,
-        acceptance=acceptance,
-        gate=gate,
-        agent_contract=agent_contract,
-        gate_on=gate_on,
-        tool_budget=tool_budget,
-        usage_budget=usage_budget,
-        worktree=worktree,
-        max_children=max_children,
-        tags=tags,
-        experiment=experiment,
-        params=params,
-        notes=notes,
-        inputs=inputs,
-        max_input_mb=max_input_mb,
-        origin=origin,
-        defaults=defaults,
-    )
+    given = dict(locals())  # the arguments, before anything else has a name
+    asked = Asked.of(**{name: value for name, value in given.items() if name not in _HOW})
     planned, limit, policy = _looked_at(asked, max_live=max_live, reuse=reuse, fresh=fresh)
     draft = planned.draft
     if draft is None or planned.reasons:
@@ -219,13 +186,12 @@ def launch(
 
 def preflight(agent: str | FlowLike | None = None, task: str | None = None, **options: Any) -> Preflight:
     """Say what `launch` with the same arguments would do, without doing it."""
-    how = {"max_live": options.pop("max_live", None), "reuse": options.pop("reuse", None)}
-    fresh = bool(options.pop("fresh", False))
-    options.pop("wait", None)
-    queue = options.pop("queue", True)
+    how = {name: options.pop(name) for name in _HOW if name in options}
     try:
         asked = Asked.of(agent, task, **options)
-        planned, limit, policy = _looked_at(asked, fresh=fresh, **how)
+        planned, limit, policy = _looked_at(
+            asked, max_live=how.get("max_live"), reuse=how.get("reuse"), fresh=bool(how.get("fresh"))
+        )
         match = _instead(planned, policy) if planned.reasons else _found(planned, policy)
     except LaunchRefused as refused:
         return Preflight(None, refused.reasons)
@@ -233,7 +199,7 @@ def preflight(agent: str | FlowLike | None = None, task: str | None = None, **op
     contracts = tuple(draft.digest for draft in drafts)
     if match.run_id is None:
         reasons = (*planned.reasons, *_held(planned, asked))
-        if not queue and (full := why_no_place(open_home(create=False), limit)) is not None:
+        if not how.get("queue", True) and (full := why_no_place(open_home(create=False), limit)) is not None:
             reasons += (full,)
         if reasons:
             return Preflight(None, reasons, contracts=contracts)

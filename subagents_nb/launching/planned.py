@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from subagents_nb.catalog import discover, load_settings, registered_agents
 from subagents_nb.domain.agent import AgentCatalog
 from subagents_nb.domain.models import PROVIDER_NAMES, ModelChoice
+from subagents_nb.domain.options import OPTIONS, Option
 from subagents_nb.domain.plan import Draft, LaunchRequest
 from subagents_nb.domain.settings import Settings
 from subagents_nb.domain.words import parse_duration
@@ -106,8 +107,12 @@ def _models_used() -> list[ModelChoice]:
     return []
 
 
-_DEFAULTS = {"model": "default_model", "thinking": "default_thinking", "timeout": "timeout_s",
-             "tool_timeout": "tool_timeout_s"}  # fmt: skip
+def in_settings(options: Iterable[Option] = OPTIONS) -> dict[str, str]:
+    """Return by option the field of the settings that holds where neither step, run nor agent says it."""
+    return {one.name: one.in_settings for one in options}
+
+
+_TIMES = frozenset(one.name for one in OPTIONS if one.kind == "duration")
 
 
 def _with_defaults(settings: Settings, defaults: Mapping[str, Any]) -> tuple[Settings, tuple[str, ...]]:
@@ -117,9 +122,10 @@ def _with_defaults(settings: Settings, defaults: Mapping[str, Any]) -> tuple[Set
     """
     wrong: list[str] = []
     given: dict[str, Any] = {}
+    held = in_settings()
     for name, value in defaults.items():
         try:
-            given[_DEFAULTS.get(name, name)] = parse_duration(value) if name.endswith("timeout") else value
+            given[held.get(name, name)] = parse_duration(value) if name in _TIMES else value
         except ValueError as error:
             wrong.append(f"the default of {name}: {error}")
     if not given:

@@ -42,16 +42,13 @@ def resume(
     text: str,
     *,
     step: int | None = None,
-    name: str | None = None,
-    timeout: float | str | None = None,
-    max_requests: int | None = None,
-    usage_budget: Any = None,
     origin: Origin | None = None,
     limit: int,
+    **asked: Any,
 ) -> str:
     """Start a new run that goes on from an ended one; return its id.
 
-    Of a chain that is the whole of it, or with `step` the session of that one step.
+    Of a chain that is the whole of it, or with `step` the session of that one step. `asked` is what a `Revival` holds.
 
     Raises:
         LaunchRefused: with every reason found; nothing was started.
@@ -60,9 +57,8 @@ def resume(
     snapshot = FileRuns(home).snapshot(run_id, whole=True)
     plan = _plan_of(snapshot)
     appended = _appended_to(home, plan)
-    limits = {"timeout": timeout, "max_requests": max_requests, "usage_budget": usage_budget}
     try:
-        revival = Revival.model_validate({"text": text, "name": name, **limits, "origin": origin or origin_here()})
+        revival = Revival.model_validate({"text": text, **asked, "origin": origin or origin_here()})
     except ValidationError as error:
         raise LaunchRefused([said_of(fault) for fault in error.errors(include_url=False)]) from error
     if plan.is_flow and step is None:

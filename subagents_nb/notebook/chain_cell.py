@@ -14,17 +14,14 @@ from typing import Any
 from subagents_nb.catalog.strict_yaml import YamlRefused, load_located
 from subagents_nb.domain.faults import shown
 from subagents_nb.domain.flow import Attached, Chain, Expand, Parallel, Step
+from subagents_nb.domain.options import of_step
 from subagents_nb.domain.reasons import NO_EARLIER_OUTPUT, OF_THE_RUN, place_of
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.launching import Run
 from subagents_nb.launching.flows import chain, expand, parallel, step
 from subagents_nb.notebook.cell_fields import UNTOLD, CellReader, Fields, Path, Refused, named
 
-_STEP = (
-    "agent", "task", "as", "label", "model", "thinking", "temperature", "schema", "timeout", "tool_timeout",
-    "checkpoint", "max_requests", "max_output", "output", "output_mode", "reads", "progress", "acceptance", "gate",
-    "agent_contract", "gate_on", "tool_budget", "worktree", "count", "cwd", "session", "goal", "description", "phase",
-)  # fmt: skip
+_STEP = of_step()
 _TOGETHER = (
     "concurrency", "fail_fast", "on_failure", "as", "label", "phase", "worktree", "acceptance", "gate",
     "agent_contract", "gate_on",

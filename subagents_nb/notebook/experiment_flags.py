@@ -6,23 +6,18 @@ import csv
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from subagents_nb.domain.options import Option, by_name
 from subagents_nb.notebook.options import MagicParser
 
-# What a value on the line is to be for an option of launch; for any other it is a text.
-_TYPES: dict[str, Callable[[str], Any]] = {
-    "temperature": float,
-    "max_requests": int,
-    "max_children": int,
-    "timeout": str,
-    "tool_timeout": str,
-}
+# What a value on the line is to be, by the kind of the option; for any other it is a text.
+_TYPES: dict[str, Callable[[str], Any]] = {"number": float, "count": int, "duration": str}
+_KINDS = by_name()
 _YES = {"true": True, "false": False}
 
 
 def add_experiment_flags(parser: MagicParser) -> None:
     """Add them to the parser of a magic that launches."""
     add = parser.add_argument
-    add("--temperature", metavar="NUMBER", help="0 to 2, for models that take one")
     add("--experiment", metavar="NAME", help="what the run belongs to, for %%subagent_compare")
     add("--param", action="append", default=[], metavar="NAME=VALUE", help="tell the run apart by this; repeatable")
     add("--note", metavar="TEXT", help="a remark of yours, kept with the run")
@@ -49,11 +44,6 @@ def about_run(options: Any, parser: MagicParser) -> dict[str, Any]:
     from subagents_nb.domain.grid import parsed
 
     said: dict[str, Any] = {"experiment": options.experiment, "notes": options.note or ""}
-    if options.temperature is not None:
-        try:
-            said["temperature"] = float(options.temperature)
-        except ValueError:
-            parser.error(f"--temperature: {options.temperature!r} is no number")
     if options.param:
         said["params"] = {name: parsed(value) for name, value in (_pair(p, "--param", parser) for p in options.param)}
     return said
@@ -79,7 +69,13 @@ def scorers_of(options: Any, variables: Mapping[str, Any], parser: MagicParser) 
         parser.error(f"--score: {error}")
 
 
-def grid_of(options: Any, variables: Mapping[str, Any], parser: MagicParser, known: frozenset[str]) -> dict[str, Any]:
+def grid_of(
+    options: Any,
+    variables: Mapping[str, Any],
+    parser: MagicParser,
+    known: frozenset[str],
+    kinds: Mapping[str, Option] = _KINDS,
+) -> dict[str, Any]:
     """Return the grid that --sweep gives, values as the option's own type.
 
     Raises:
@@ -99,17 +95,18 @@ def grid_of(options: Any, variables: Mapping[str, Any], parser: MagicParser, kno
         if name == "schema":
             grid[name] = {word: lookup(word, variables, "--sweep") for word in words}
         else:
-            grid[name] = [_value(name, word, parser, known) for word in words]
+            grid[name] = [_value(name, word, parser, known, kinds) for word in words]
     return grid
 
 
-def _value(name: str, word: str, parser: MagicParser, known: frozenset[str]) -> Any:
+def _value(name: str, word: str, parser: MagicParser, known: frozenset[str], kinds: Mapping[str, Option]) -> Any:
     from subagents_nb.domain.grid import parsed
 
-    if name in known and name not in _TYPES:
+    kind = _TYPES.get(kinds[name].kind) if name in kinds else None
+    if name in known and kind is None:
         return _YES.get(word, word)
     try:
-        return parsed(word, _TYPES.get(name))
+        return parsed(word, kind)
     except ValueError:
         parser.error(f"--sweep: {word!r} is no value for {name}")
 

@@ -14,11 +14,11 @@ from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class
 from subagents_nb.notebook.cells import CellCall, Faults, carry_out, raise_failure
 from subagents_nb.notebook.experiment_flags import about_run, scorers_of
 from subagents_nb.notebook.experiment_magics import launch_sweep
-from subagents_nb.notebook.options import amount, number
+from subagents_nb.notebook.options import amount
 from subagents_nb.notebook.parsers import magic_parser
 from subagents_nb.notebook.verbs.table import VERBS
 from subagents_nb.notebook.verbs.verb import FOREVER, Verb
-from subagents_nb.notebook.work_flags import defaults_of, limits_of, terms_of, work_of
+from subagents_nb.notebook.work_flags import defaults_of, launch_options
 
 
 class SubagentMagics(Magics):
@@ -96,7 +96,6 @@ class SubagentMagics(Magics):
             "schema": schema,
             "schema_name": options.schema if schema is not None else None,
             **self._launching(call),
-            **work_of(options, self, parser, faults),
         }
         if options.sweep:
             faults.refuse()
@@ -113,12 +112,7 @@ class SubagentMagics(Magics):
         from subagents_nb import launching
 
         options, variables, parser, faults = call.options, call.variables, call.parser, call.faults
-        asked = {
-            **self._launching(call),
-            "max_children": faults.tried(lambda: number(parser, "--max-children", options.max_children)),
-            **terms_of(options, parser, faults),
-            **limits_of(options, parser, faults),
-        }
+        asked = self._launching(call, chain=True)
         if asked["timeout"] is None and self.timeout:
             asked["timeout"] = self.timeout  # of the chain as a whole, of which no agent says anything
         scorers = faults.tried(lambda: scorers_of(options, variables, parser), [])
@@ -136,16 +130,11 @@ class SubagentMagics(Magics):
             run = launching.launch(parsed.chain, **asked, queue=self.queue and not options.no_queue)
         return self.begun(call, run, scorers)
 
-    def _launching(self, call: CellCall) -> dict[str, Any]:
+    def _launching(self, call: CellCall, *, chain: bool = False) -> dict[str, Any]:
         """Return what both cells that launch may say, as arguments of `launch`."""
         options, parser, faults = call.options, call.parser, call.faults
         return {
-            "model": options.model,
-            "thinking": options.thinking,
-            "cwd": options.cwd or self.cwd or None,
-            "name": options.name,
-            "timeout": options.timeout,
-            "tool_timeout": options.tool_timeout,
+            **launch_options(options, parser, faults, self, chain=chain),
             **faults.tried(lambda: _inputs(call), {}),
             "tags": tuple(options.tag),
             "reuse": options.reuse or self.reuse or None,

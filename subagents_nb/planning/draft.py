@@ -8,6 +8,7 @@ from subagents_nb.domain.defaults import ASKED, LaunchDefaults
 from subagents_nb.domain.flow import Chain, Step
 from subagents_nb.domain.ids import is_run_name
 from subagents_nb.domain.models import UnknownModel, choose_model
+from subagents_nb.domain.options import OPTIONS
 from subagents_nb.domain.placeholders import NAME
 from subagents_nb.domain.plan import Draft, LaunchRequest, Mode, PlanItem, StepPlan
 from subagents_nb.domain.reasons import OF_THE_RUN, Reasons
@@ -20,7 +21,7 @@ from subagents_nb.planning.steps import Ground, asked_time, plan_step
 from subagents_nb.planning.terms import plan_max_output, terms_of, words_for_people
 
 # What belongs to one step: a chain says it at the step it is for.
-_OF_A_STEP = ("output_schema", "output", "output_mode", "reads", "progress", "acceptance", "gate")
+_OF_A_STEP = ("output_schema", *(one.name for one in OPTIONS if one.scope == "step"))
 
 
 def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, facts: Facts) -> Draft:
@@ -107,8 +108,6 @@ def _misplaced(request: LaunchRequest) -> list[str]:
     given = [name for name in _OF_A_STEP if getattr(request, name) is not None]
     if request.agent is not None:
         given.insert(0, "agent")
-    if request.worktree is not None:
-        given.append("worktree")
     if not given:
         return []
     names = ", ".join("schema" if name == "output_schema" else name for name in given)

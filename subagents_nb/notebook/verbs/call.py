@@ -7,6 +7,7 @@ import functools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from subagents_nb.domain.options import Option, of_launch
 from subagents_nb.errors import RequestError
 
 if TYPE_CHECKING:
@@ -94,7 +95,8 @@ class Call:
         from subagents_nb import launching
 
         options = self.options
-        how = {"model": options.model, "name": options.name, "timeout": options.timeout, "origin": self.origin}
+        how = {one.name: _said(one, getattr(options, one.name)) for one in of_launch(chain=True)}
+        how["origin"] = self.origin
         parsed = self.read_chain(lenient=True)
         if parsed.faults:
             parsed.refuse(lambda flow: launching.preflight(flow, **how).reasons)
@@ -119,3 +121,17 @@ class Call:
 
     def expect_end(self, run: Run) -> None:
         """Note that the end of a run is to be told here."""
+
+
+def _said(option: Option, given: Any) -> Any:
+    """Return what a flag says, as the argument of `launch`.
+
+    Raises:
+        RequestError: it can't be read.
+    """
+    from subagents_nb.catalog.strict_yaml import as_value
+
+    try:
+        return option.read(given, value=as_value)
+    except ValueError as error:
+        raise RequestError(f"{option.flag}: {error}") from error

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from subagents_nb.domain.options import of_launch
 from subagents_nb.notebook.verbs import controlling, looking, preserving, starting
 from subagents_nb.notebook.verbs.verb import FOREVER, Arg, Verb, amount_of, arg, count
 
@@ -80,11 +83,8 @@ VERBS: tuple[Verb, ...] = (
         '    - worker: {task: "Mend them: {previous}", label: mending}\n'
         "A mapping {task: ..., steps: [...], attach: RUN} says what {task} stands for, and which run it goes\n"
         "on from.",
-        args=(
-            arg("--model", help="the model of all steps that name none", not_in_cell=_AS_A_LAUNCH),
-            arg("--name", help="a name to find it by", not_in_cell=_AS_A_LAUNCH),
-            arg("--timeout", metavar="TIME", help="its deadline, such as 30m; else it has none of its own",
-                not_in_cell=_AS_A_LAUNCH),
+        args=tuple(
+            one.add_to(partial(arg, not_in_cell=_AS_A_LAUNCH), chain=True) for one in of_launch(chain=True)
         ),
     ),
     Verb(

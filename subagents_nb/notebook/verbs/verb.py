@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
+
+from subagents_nb.domain.options import read_count
 
 Read = Callable[[str], Any]  # raises ValueError with what is wrong
 FOREVER = "forever"  # how long --wait waits that stands alone
@@ -110,18 +113,7 @@ class Verb:
 def count(least: int = 1) -> Read:
     """Return what reads a whole number of so much or more."""
 
-    def read(given: str) -> int:
-        from subagents_nb.domain.given import parse_whole
-
-        try:
-            found = parse_whole(given)
-        except ValueError:
-            found = -1
-        if found < least:
-            raise ValueError(f"{given!r} is no number of {least} or more")
-        return found
-
-    return read
+    return partial(read_count, least=least)
 
 
 def amount_of(unit: str = "") -> Read:

@@ -8,17 +8,14 @@ from typing import Any
 import pytest
 from IPython.core.error import UsageError
 
+from subagents_nb.domain.options import of_launch
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.notebook.cells import Faults
 from subagents_nb.notebook.magics import SubagentMagics
 from subagents_nb.notebook.parsers import PARSERS
-from subagents_nb.notebook.work_flags import defaults_of, limits_of, work_of
+from subagents_nb.notebook.work_flags import defaults_of, launch_options
 
-NOTHING = {
-    "worktree": None, "gate": None, "acceptance": None, "output": None, "output_mode": None, "reads": None,
-    "progress": None, "agent_contract": None, "gate_on": None, "checkpoint": None, "max_output": None, "goal": None,
-    "description": None, "phase": None, "max_requests": None, "tool_budget": None, "usage_budget": None,
-}  # fmt: skip
+NOTHING = dict.fromkeys(one.name for one in of_launch(chain=False))
 
 
 def defaults(**changes: Any) -> Any:
@@ -30,7 +27,7 @@ def defaults(**changes: Any) -> Any:
 def asked(line: str, **changes: Any) -> dict[str, Any]:
     parser = PARSERS["subagent"]()
     faults = Faults()
-    said = work_of(parser.read(line), defaults(**changes), parser, faults)
+    said = launch_options(parser.read(line), parser, faults, defaults(**changes))
     faults.refuse()
     return said
 
@@ -87,7 +84,8 @@ def test_a_default_of_what_an_agent_can_say_is_handed_on_as_a_default() -> None:
 def test_the_limits_are_those_of_a_chain_too() -> None:
     parser = PARSERS["subagent_chain"]()
     options = parser.read("--max-requests 3 --usage-budget 200k --tool-budget 12")
-    assert limits_of(options, parser, Faults()) == {
+    said = launch_options(options, parser, Faults(), chain=True)
+    assert {name: value for name, value in said.items() if value is not None} == {
         "max_requests": 3, "tool_budget": 12, "usage_budget": "200k",
     }  # fmt: skip
 
@@ -108,7 +106,7 @@ def test_what_can_not_be_read_is_said_with_its_flag(line: str, fault: str) -> No
 
 def test_faults_of_the_line_are_told_together_and_with_what_else_is_wrong() -> None:
     parser, faults = PARSERS["subagent"](), Faults()
-    work_of(parser.read("--acceptance '{level: ' --max-requests ² --usage-budget '{'"), defaults(), parser, faults)
+    launch_options(parser.read("--acceptance '{level: ' --max-requests ² --usage-budget '{'"), parser, faults)
     with pytest.raises(LaunchRefused) as refused:
         faults.refuse(lambda: ["there is no agent x"])
     flags = [reason.partition(":")[0] for reason in refused.value.reasons]
