@@ -81,7 +81,7 @@ class AcceptingAll:
             tool_environ=tool_environ(os.environ, allowed=shop.plan.tool_env) | given,
             reads=reads,
         )
-        async with reads.watching(True):
+        async with reads.watch.during(True):
             return await Verifier(desk, run_dir).run_all(self._asked.verify)
 
     def _told(self, event: EngineEvent) -> None:

@@ -250,7 +250,7 @@ class StepWork:
         given = len(result.text)
         if result.state is not StepState.COMPLETE:
             return result
-        async with desk.reads.watching(step.acceptance is not None and bool(step.acceptance.verify)):
+        async with desk.reads.watch.during(step.acceptance is not None and bool(step.acceptance.verify)):
             ledger = await accepting.judge(
                 result,
                 changed_files=tuple(from_folder(path, step.cwd) for path in journal.changed_files(step.index)),
@@ -298,7 +298,7 @@ class StepWork:
                 if self._output is not None:
                     self._output.wrote(event.path)
             elif isinstance(event, ChangedMeanwhile):
-                reads.changed_meanwhile(event.path)
+                reads.changed(event.path, meanwhile=True)
                 if self._output is not None:
                     self._output.changed_meanwhile(event.path)
             shop.journal.report(step.index, seen_from_root(event, step.cwd))
@@ -354,7 +354,8 @@ class StepWork:
             desk.reads.own(step.output.path)
         for name in step.reads:
             if not (desk.cwd / name).is_file():
-                desk.reads.file(name)
+                with desk.reads.reading(name):
+                    pass
 
     def _keep_text(self, text: str) -> Path:
         path = self._shop.writer.paths.step(self.step.index) / "output.txt"

@@ -69,7 +69,7 @@ class Place:
                 return await body(tool)
             finally:
                 await tool.close()
-                self.reads.close()
+                self.reads.watch.close()
 
         return asyncio.run(main())
 

@@ -59,7 +59,8 @@ def _note_script(name: str, desk: Desk) -> None:
             desk.reads.untracked("its script lies outside of its folder")
         return
     for place in script_paths(name):
-        desk.reads.file(place)
+        with desk.reads.reading(place):
+            pass
 
 
 def _save(desk: Desk, transcript: Transcript) -> None:

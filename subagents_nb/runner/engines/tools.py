@@ -219,7 +219,7 @@ async def _bash(ctx: RunContext[Bench], command: str, timeout_seconds: float | N
         # A limit that was given for all tools stands in for ours.
         timeout_seconds = COMMAND_SECONDS if desk.limits.tool_timeout_s is None else _LONGEST_COMMAND_S
     seconds = min(max(0.1, timeout_seconds), _LONGEST_COMMAND_S)
-    async with desk.reads.watching() as changed:
+    async with desk.reads.watch.during() as changed:
         end = await run_command(command, cwd=desk.cwd, environ=desk.tool_environ, seconds=seconds, limit=OUTPUT_CHARS)
     for path in changed:
         desk.report(ChangedMeanwhile(path))  # the shell's doing or another's: nobody says

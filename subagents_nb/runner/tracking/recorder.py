@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import threading
-from collections import Counter
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from subagents_nb.domain.guarded import is_secret
 from subagents_nb.domain.reads import FileRead, NamesRead, ReadLog
-from subagents_nb.runner.tracking.inotify import CannotWatch, Watch
-from subagents_nb.runner.tracking.moments import Moment, Since
+from subagents_nb.runner.tracking.watching import WorkspaceWatch
 from subagents_nb.store.fingerprints import Unsettled, file_sha256, names_below, names_sha256, own_names
 from subagents_nb.store.globbing import Allowance
 from subagents_nb.store.left import LeftFiles
@@ -42,9 +39,7 @@ class ReadRecorder:
         self._root = root
         self._above = above  # the way to it from the run's directory, from which names are hashed
         self._store = left  # remembers for later runs what this one leaves
-        self._skip = frozenset(skip)  # not watched: what others keep writing there
         self._guard = threading.RLock()
-        self._settling = asyncio.Lock()
         self._files: dict[str, str | None] = {}
         self._names: dict[_Seen, tuple[str, ...]] = {}
         self._untracked: dict[str, None] = {}
@@ -54,10 +49,7 @@ class ReadRecorder:
         self._own: set[str] = set()
         self._left: dict[str, str | None] = {}
         self._bytes = 0
-        self._watch: Watch | None = None
-        self._watched = 0  # calls that are at work under watch, and
-        self._idle = 0  # of these, programs that are merely there
-        self._blind = False
+        self.watch = WorkspaceWatch(self, root, skip)
 
     # --- the file tools ---
 
@@ -104,11 +96,23 @@ class ReadRecorder:
                 self._compare(one, before[one])
             self._compare_names((name, "**/*", include or ""), names)
 
-    def file(self, path: str) -> None:
-        """Note a file as it is now."""
-        name = self._inside(path)
-        if name:
-            self._note(name, self._hash(name))
+    def seen(self, *, changed: Iterable[str] = (), idle: bool = False) -> None:
+        """Note what changed under watch, by whomever; `idle` if no program of the run was at work."""
+        with self._guard:
+            (self._beside if idle else self._meanwhile).update(dict.fromkeys(changed))
+
+    def opened(self, paths: Collection[str], listed: Iterable[str]) -> None:
+        """Note the files that were opened under watch, and the directories that were listed, as they are now."""
+        if len(paths) > MAX_FILES:
+            self.untracked(f"it opened more than {MAX_FILES:,} files")
+            return
+        for path in paths:
+            if is_secret(path):
+                self.untracked(f"{path} was read, and no hash of a secret is kept")
+            else:
+                self._note(path, self._hash(path))
+        for folder in listed:
+            self._note_names((folder, "*", ""), self._list(folder, "*"))
 
     # --- what it writes ---
 
@@ -127,19 +131,15 @@ class ReadRecorder:
             if self._store is not None:
                 self._store.note(name, sha256)
 
-    def changed(self, path: str) -> None:
-        """Note a file of the workspace that the run is known to have changed; from here on it is no input."""
-        name = self._inside(path) or path
-        if self._root is not None:
-            with self._guard:
-                self._changed[name] = None
+    def changed(self, path: str, *, meanwhile: bool = False) -> None:
+        """Note a file of the workspace that the run is known to have changed; from here on it is no input.
 
-    def changed_meanwhile(self, path: str) -> None:
-        """Note a file that changed while a program of the run was at work; whose doing it was, nobody knows."""
+        With `meanwhile`, it changed while a program of the run was at work: whose doing it was, nobody knows.
+        """
         name = self._inside(path) or path
         if self._root is not None:
             with self._guard:
-                self._meanwhile[name] = None
+                (self._meanwhile if meanwhile else self._changed)[name] = None
 
     def left_here(self) -> frozenset[str]:
         """Return the files that lie in the workspace as earlier runs left them. They are read for that."""
@@ -151,157 +151,9 @@ class ReadRecorder:
             with self._guard:
                 self._untracked[why] = None
 
-    # --- other programs ---
-
-    @contextlib.asynccontextmanager
-    async def watching(self, really: bool = True, *, idle: bool = False) -> AsyncIterator[list[str]]:
-        """Watch the workspace while another program works in it. The list holds what changed, once it is over.
-
-        Several may watch at once: each gets what changed in its own time. Whether that was the program or somebody
-        else, another run or the person, the system doesn't say: who knows more says so by `changed`. With `idle` a
-        program is merely there.
-        """
-        changed: list[str] = []
-        if not really or self._root is None or not await self._under_watch():
-            yield changed
-            return
-        self._watched += 1
-        self._idle += idle
-        self._drain()
-        began = self._watch.count if self._watch is not None else 0
-        try:
-            yield changed
-        finally:
-            self._watched -= 1
-            self._idle -= idle
-            try:
-                await self._settle(changed, began, idle=idle)
-            except asyncio.CancelledError:
-                self.untracked("a command was cut off")
-                raise
-
-    @contextlib.contextmanager
-    def looking_around(self) -> Iterator[None]:
-        """Mark a look at the workspace of our own: those who merely stand by listed no directory and read no file.
-
-        On the event loop. Where a call is at work meanwhile, nobody can tell, and it counts as the call's.
-        """
-        self._drain()
-        watch = self._watch
-        seen = (watch.listed, watch.opened, watch.read_first) if watch is not None else ()
-        before = [set(one) for one in seen]
-        try:
-            yield
-        finally:
-            self._drain()
-            if self._watch is watch and self._watched == self._idle:
-                for one, was in zip(seen, before, strict=True):
-                    one.intersection_update(was)
-
-    @property
-    def watches(self) -> bool:
-        """Whether the workspace is under watch now, for somebody who is at work."""
-        return self._watch is not None and self._watched > 0
-
-    @property
-    def folders(self) -> tuple[str, ...]:
-        """Return the directories under watch, the workspace itself as an empty text."""
-        return self._watch.places if self._watch is not None else ()
-
     def was_read(self, path: str) -> bool:
         """Say whether the run has read this file."""
         return self._files.get(path) is not None
-
-    def moment(self) -> Moment | None:
-        """Return the present moment for those under watch; None: nothing is watched. On the event loop."""
-        self._drain()
-        return None if self._watch is None else Moment(self._watch.count, Counter(self._watch.writes))
-
-    def since(self, moment: Moment | None) -> Since | None:
-        """Return what was seen since a moment of the same watch; None if it did not see all. On the event loop."""
-        now = self.moment()
-        if moment is None or now is None or self._watch is None or self._watch.overflowed:
-            return None
-        watch = self._watch
-        return Since(
-            until=now,
-            changed=watch.changed_since(moment.count),
-            writes=now.writes - moment.writes,
-            unfinished=frozenset(watch.unfinished),
-            read_first=frozenset(watch.read_first),
-        )
-
-    async def _under_watch(self) -> bool:
-        async with self._settling:
-            try:
-                if self._watch is None and self._root is not None and not self._blind:
-                    self._watch = await asyncio.to_thread(Watch, self._root, skip=self._skip)
-                    asyncio.get_running_loop().add_reader(self._watch.handle, self._drain)
-                    if (link := self._watch.leads_out) is not None:
-                        self.untracked(f"the link {link} leads out of the workspace")
-                if self._watch is not None and self._watched == 0:
-                    self._watch.forget()
-            except CannotWatch as error:
-                self._give_up(str(error))
-            return self._watch is not None
-
-    async def _settle(self, changes: list[str], began: int, *, idle: bool) -> None:
-        async with self._settling:
-            if (watch := self._watch) is None:
-                return
-            self._drain()
-            opened, listed, changed = set(watch.opened), set(watch.listed), watch.changed
-            for cache in sorted(watch.answered):
-                self.untracked(f"a tool answered from its cache {cache}, so nobody knows which files that stood for")
-            for seen in (watch.opened, watch.listed, watch.answered):
-                seen.clear()
-            with self._guard:
-                (self._beside if idle else self._meanwhile).update(dict.fromkeys(sorted(watch.changed_since(began))))
-            paths = sorted((opened | {alias for path in opened for alias in watch.aliases(path)}) - changed)
-            await asyncio.to_thread(self._take_all, paths, sorted(listed))
-            self._drain()
-            # What we opened ourselves is no news; what changed meanwhile may have been hashed too late.
-            watch.opened -= opened
-            watch.listed -= listed
-            for path in sorted(watch.changed - changed):
-                if path in paths:
-                    self.untracked(f"{path} changed while the run was at work")
-                else:
-                    self._beside[path] = None
-            if watch.overflowed:
-                self._give_up("too much happened in the workspace to be watched")
-            changes += sorted(changed & watch.changed_since(began).keys())
-
-    def _take_all(self, paths: list[str], listed: list[str]) -> None:
-        if len(paths) > MAX_FILES:
-            self.untracked(f"it opened more than {MAX_FILES:,} files")
-            return
-        for path in paths:
-            if is_secret(path):
-                self.untracked(f"{path} was read, and no hash of a secret is kept")
-            else:
-                self._note(path, self._hash(path))
-        for folder in listed:
-            self._note_names((folder, "*", ""), self._list(folder, "*"))
-
-    def _drain(self) -> None:
-        if self._watch is not None:
-            try:
-                self._watch.drain()
-            except (CannotWatch, OSError) as error:
-                self._give_up(str(error))
-
-    def _give_up(self, why: str) -> None:
-        self._blind = True
-        self.untracked(why)
-        self.close()
-
-    def close(self) -> None:
-        """Watch no longer. On the event loop."""
-        watch, self._watch = self._watch, None
-        if watch is not None:
-            asyncio.get_running_loop().remove_reader(watch.handle)
-            watch.close()
 
     # --- the account ---
 

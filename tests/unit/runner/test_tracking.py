@@ -48,10 +48,10 @@ def shell(recorder: ReadRecorder, work: Path, *commands: str) -> list[str]:
     async def carry_out() -> list[str]:
         changed: list[str] = []
         for command in commands:
-            async with recorder.watching() as seen:
+            async with recorder.watch.during() as seen:
                 await asyncio.to_thread(subprocess.run, command, shell=True, cwd=work, check=True)
             changed += seen
-        recorder.close()
+        recorder.watch.close()
         return changed
 
     return asyncio.run(carry_out())
@@ -203,12 +203,12 @@ def test_a_new_directory_is_watched_too(work: Path) -> None:
 def test_what_happens_between_two_calls_is_not_the_runs_doing(work: Path) -> None:
     async def carry_out() -> list[str]:
         recorder = ReadRecorder(work)
-        async with recorder.watching():
+        async with recorder.watch.during():
             pass
         (work / "notes.md").write_text("by somebody else")
-        async with recorder.watching() as changed:
+        async with recorder.watch.during() as changed:
             pass
-        recorder.close()
+        recorder.watch.close()
         return changed
 
     assert asyncio.run(carry_out()) == []
@@ -218,11 +218,11 @@ def test_what_happens_between_two_calls_is_not_the_runs_doing(work: Path) -> Non
 def test_while_a_program_stands_by_what_it_reads_between_two_calls_is_seen(work: Path) -> None:
     async def carry_out() -> ReadRecorder:
         recorder = ReadRecorder(work)
-        async with recorder.watching(idle=True):
-            async with recorder.watching():
+        async with recorder.watch.during(idle=True):
+            async with recorder.watch.during():
                 pass
             (work / "notes.md").read_text()
-        recorder.close()
+        recorder.watch.close()
         return recorder
 
     recorder = asyncio.run(carry_out())
@@ -235,15 +235,15 @@ def test_what_changes_is_nobodys_unless_somebody_is_known_to_have_done_it(work: 
     async def carry_out() -> ReadLog:
         recorder = ReadRecorder(work)
         recorder.own("mine.md")
-        async with recorder.watching(idle=True):
+        async with recorder.watch.during(idle=True):
             (work / "notes.md").write_text("by the program or by somebody else")
             (work / "mine.md").write_text("the answer")
-            async with recorder.watching() as changed:
+            async with recorder.watch.during() as changed:
                 (work / "new.txt").write_text("by the call")
                 (work / "other.txt").write_text("by the call or by somebody else")
             assert list(changed) == ["new.txt", "other.txt"]
             recorder.changed("new.txt")
-        recorder.close()
+        recorder.watch.close()
         return log_of(recorder)
 
     log = asyncio.run(carry_out())
@@ -257,24 +257,24 @@ def test_calls_at_the_same_time_are_each_told_what_changed_in_theirs_and_a_momen
 ) -> None:
     async def carry_out() -> None:
         recorder = ReadRecorder(work)
-        async with recorder.watching() as whole:
+        async with recorder.watch.during() as whole:
             (work / "new.txt").write_text("x")
-            async with recorder.watching() as part:
-                moment = recorder.moment()
+            async with recorder.watch.during() as part:
+                moment = recorder.watch.moment()
                 (work / "notes.md").write_text("y")
                 (work / "made").mkdir()
                 (work / "made/z.txt").write_text("z")
                 (work / "data/a.csv").rename(work / "data/c.csv")
                 (work / "gone.tmp").write_text("t")
                 (work / "gone.tmp").unlink()
-                since = recorder.since(moment)
-        recorder.close()
+                since = recorder.watch.since(moment)
+        recorder.watch.close()
         assert list(part) == ["data/a.csv", "data/c.csv", "made/z.txt", "notes.md"]
         assert list(whole) == sorted({"new.txt", *part})
         assert since is not None
         assert since.changed == {"data/a.csv": False, "data/c.csv": True, "made/z.txt": True, "notes.md": False}
         assert since.writes == {"notes.md": 1, "data/c.csv": 1, "gone.tmp": 1}, "a new folder is watched a little later"
-        assert recorder.since(moment) is None, "nothing is watched any more"
+        assert recorder.watch.since(moment) is None, "nothing is watched any more"
 
     asyncio.run(carry_out())
 
@@ -283,11 +283,11 @@ def test_calls_at_the_same_time_are_each_told_what_changed_in_theirs_and_a_momen
 def test_a_look_of_our_own_is_nobodys_interest_unless_a_call_is_at_work(work: Path) -> None:
     async def carry_out(*, call: bool) -> list[str]:
         recorder = ReadRecorder(work)
-        async with recorder.watching(idle=not call):
+        async with recorder.watch.during(idle=not call):
             os.listdir(work / "data")
-            with recorder.looking_around():
+            with recorder.watch.looking_around():
                 os.listdir(work)
-        recorder.close()
+        recorder.watch.close()
         return [one.path for one in log_of(recorder).names]
 
     assert asyncio.run(carry_out(call=False)) == ["data"]
@@ -400,7 +400,7 @@ def test_more_events_than_the_system_keeps_make_what_was_read_unknown(work: Path
 
     async def carry_out() -> ReadLog:
         recorder = ReadRecorder(work)
-        async with recorder.watching():
+        async with recorder.watch.during():
             for number in range(limit + 10):  # without ever giving the event loop a turn
                 (work / ("a" if number % 2 else "b")).write_bytes(b"")
         return log_of(recorder)

@@ -58,7 +58,7 @@ class MadeFiles:
         """Keep the workspace under watch from here on."""
         if not self._holds:
             self._holds = True
-            await self._watch.enter_async_context(self._reads.watching(idle=True))
+            await self._watch.enter_async_context(self._reads.watch.during(idle=True))
 
     async def let_go(self) -> None:
         """Watch no longer, when what came after the last cell is judged as well."""
@@ -72,19 +72,19 @@ class MadeFiles:
     @contextlib.asynccontextmanager
     async def during(self, cell: Cell) -> AsyncIterator[None]:
         """Note what the cell makes and changes that is carried out inside."""
-        anew = not (self._holds and self._reads.watches)
+        anew = not (self._holds and self._reads.watch.at_work)
         if anew:
             self._known = await self._look()
-            with self._reads.looking_around():
+            with self._reads.watch.looking_around():
                 self._left = await aside(self._reads.left_here)
             self._moment = None
             self._written.take()
             self._written.end(None)
         else:
             await self._judge(None)
-        async with self._reads.watching():
+        async with self._reads.watch.during():
             if anew:
-                self._moment = self._reads.moment()
+                self._moment = self._reads.watch.moment()
             yield
         await self._judge(cell)
 
@@ -109,16 +109,16 @@ class MadeFiles:
         self._written.end(since)
         if before is not None:
             self._known = after
-        self._moment = since.until if since is not None else self._reads.moment()
+        self._moment = since.until if since is not None else self._reads.watch.moment()
 
     async def _now(self, cell: Cell | None) -> tuple[dict[str, Stamp], Since | None]:
         """Return the files as they are now, and what the watch saw up to after that."""
-        since = self._reads.since(self._moment)
+        since = self._reads.watch.since(self._moment)
         if since is not None:
             changed = since.changed
             new = {path for path in changed if changed[path] or self._keeper.has(self._cwd, path)}
             paths = {*self._known, *changed} if self._known is not None else new
-            return await aside(lambda: stamps(self._cwd, paths)), self._reads.since(self._moment)
+            return await aside(lambda: stamps(self._cwd, paths)), self._reads.watch.since(self._moment)
         after = await self._look() if self._known is not None else None
         if after is None and cell is not None:
             self._say_not_kept(cell)
@@ -133,12 +133,12 @@ class MadeFiles:
         return path in self._left and not was_read
 
     async def _look(self) -> dict[str, Stamp] | None:
-        with self._reads.looking_around():
+        with self._reads.watch.looking_around():
             return await aside(lambda: look(self._cwd))
 
     async def _keep(self, paths: list[str], stamped: Mapping[str, Stamp]) -> None:
         if paths:
-            with self._reads.looking_around():
+            with self._reads.watch.looking_around():
                 await aside(lambda: self._keep_all(paths, stamped))
 
     def _keep_all(self, paths: list[str], stamped: Mapping[str, Stamp]) -> None:

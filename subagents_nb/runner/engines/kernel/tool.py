@@ -128,7 +128,7 @@ class PythonTool:
         inputs = around.inputs
         records = [one.model_dump(include={"name", "kind", "type", "file", "sha256"}) for one in _records(inputs)]
         given = str(inputs.root) if inputs is not None else ""
-        where = (str(folder / LOG), str(around.cwd), json.dumps(self._reads.folders))
+        where = (str(folder / LOG), str(around.cwd), json.dumps(self._reads.watch.folders))
         told = (given, json.dumps(records), str(tables), *where)
         prepare = (
             "__import__('subagents_nb.runner.engines.kernel.preload', fromlist=['prepare'])"
