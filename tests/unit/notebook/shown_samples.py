@@ -148,7 +148,8 @@ def cards() -> Iterator[tuple[str, Any, Beside]]:
     yield "stopped", ended("stopped", reason="stopped", actor="person"), none
     yield "paused", ended("paused", reason="interrupted", actor="person", error="Interrupted on request."), none
     yield "refused", refused(*((f"tool{n}", "no") for n in range(6))), none
-    yield "lost", lost(), Beside(changed_files=("pkg/io.py",), trees=2, binding="work")
+    said = "Its process went away without a result. Nothing restarts by itself."
+    yield "lost", lost(message=said), Beside(changed_files=("pkg/io.py",), trees=2, binding="work")
     yield "unreadable", unreadable(), none
     yield "running", running(), Beside(as_of="2026-05-03 14:03:00 UTC")
     seen = Attention(kind="idle", text="Nothing was heard for 3 min.", since_s=10.0)
