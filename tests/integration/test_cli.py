@@ -139,3 +139,4 @@ def test_again_and_drain_are_verbs_of_a_terminal_too(capsys: Said) -> None:
     assert run.wait(10)
     assert main(["again", run.id]) == 0
     assert "works in a process of its own" in capsys.readouterr().out
+    assert main(["stop", "--all"]) == 0
