@@ -1,4 +1,7 @@
-"""Read one run until it has ended, as fast as can be: reader.py RUN_ID. Prints how often, and how it ended."""
+"""Read one run until it has ended, as fast as can be: reader.py RUN_ID.
+
+Prints `reading` when it has begun, then how the run ended and how often it was read.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ def main(run_id: str) -> None:
     while True:
         snapshot = runs.snapshot(run_id)
         reads += 1
+        if reads == 1:
+            print("reading", flush=True)
         assert not snapshot.damage, snapshot.damage
         if snapshot.status is not None:
             assert snapshot.status.seq >= last, f"went back from {last} to {snapshot.status.seq}"

@@ -29,6 +29,7 @@ A_SECOND = 833  # 50,000 reads in a minute
 def test_two_readers_beside_one_writer(store_home: StoreHome, case: Case) -> None:
     plan = a_plan(1)
     writes_seen, writes_said = os.pipe()
+    may_begin, begin = os.pipe()
 
     def write() -> int:
         os.close(writes_seen)
@@ -38,6 +39,7 @@ def test_two_readers_beside_one_writer(store_home: StoreHome, case: Case) -> Non
         first = {"run_id": plan.run_id, "name": plan.name, "started_at": plan.created_at, "updated_at": utc_now()}
         status = RunStatus.model_validate({**first, "state": RunState.RUNNING, "steps": (step,)})
         os.write(writes_said, b"go\n")
+        os.read(may_begin, 1)
         seq, end = 0, time.monotonic() + SECONDS
         while time.monotonic() < end:
             seq += 1
@@ -54,11 +56,13 @@ def test_two_readers_beside_one_writer(store_home: StoreHome, case: Case) -> Non
         assert said.readline() == "go\n"
         command = [sys.executable, str(CHILDREN / "reader.py"), plan.run_id]
         readers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+        assert [reader.stdout.readline() for reader in readers if reader.stdout] == ["reading\n"] * 2
+        os.write(begin, b"!")
         writes = int(said.readline())
     assert exit_code(pid) == 0
     ends = [reader.communicate(timeout=30)[0].split() for reader in readers]
     print(f"{writes} writes, {[int(reads) for _, reads in ends]} reads in {SECONDS:g} s")
     for state, reads in ends:
         assert state == "complete"
-        assert int(reads) > A_SECOND * (SECONDS - 2) / 2
+        assert int(reads) > A_SECOND * SECONDS / times(8, 2)  # a busy machine reads less; it is to be many
         case()
