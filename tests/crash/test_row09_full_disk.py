@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import signal
 import subprocess
 import threading
 import time
@@ -202,6 +203,7 @@ def test_a_stop_that_a_full_disk_lets_nobody_answer_ends_what_was_meant_and_no_m
     assert process.pid is not None
     paths = home.run(run.id)
     until(lambda: (paths.root / ".reserve").exists(), 5, what="the reserve")
+    os.kill(process.pid, signal.SIGSTOP)  # it must not take the room that is there for a moment
     ballast = fill(small_disk)
     with ballast.open("r+b") as file:
         file.truncate(ballast.stat().st_size - 4096)  # room for the request, and for nothing else
@@ -211,6 +213,7 @@ def test_a_stop_that_a_full_disk_lets_nobody_answer_ends_what_was_meant_and_no_m
     else:
         run.steps[0].stop()
     ballast = fill(small_disk)
+    os.kill(process.pid, signal.SIGCONT)
     began = time.monotonic()
     # Who does not hear a stop is ended from outside after three seconds; this one heard it and can't say so.
     until(lambda: time.monotonic() - began > 6, 10)

@@ -50,12 +50,13 @@ def test_a_run_is_live_on_the_page_and_can_be_stopped_there(lab: Lab) -> None:
         assert tail.evaluate("(node) => Math.abs(node.scrollTop)") < 2  # laid out from the bottom
 
     # It goes on while a cell keeps the kernel busy.
+    busy = "() => window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.status === 'busy'"
     book.begin(2)
+    lab.page.wait_for_function(busy, timeout=20_000)  # the page hears of it a moment later
     length = len(tail.inner_text())
     lab.page.wait_for_function(
         "([node, length]) => node.innerText.length > length + 60", arg=[tail.element_handle(), length], timeout=20_000
     )
-    busy = "() => window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.status === 'busy'"
     assert lab.page.evaluate(busy), "the cell ended before anything moved"
     (lab.work / "moved").touch()
 
