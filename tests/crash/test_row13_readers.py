@@ -64,5 +64,5 @@ def test_two_readers_beside_one_writer(store_home: StoreHome, case: Case) -> Non
     print(f"{writes} writes, {[int(reads) for _, reads in ends]} reads in {SECONDS:g} s")
     for state, reads in ends:
         assert state == "complete"
-        assert int(reads) > A_SECOND * SECONDS / times(8, 2)  # a busy machine reads less; it is to be many
+        assert int(reads) > A_SECOND * (SECONDS - 2) / 2
         case()

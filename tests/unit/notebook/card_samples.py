@@ -20,6 +20,7 @@ from subagents_nb.domain.records import (
 )
 from subagents_nb.domain.snapshot import Damage, Snapshot
 from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.domain.worktree import Change, WorktreeRecord
 
 RUN_ID = "r-06f3k2m9"
 AT = "2026-05-03T14:02:11Z"
@@ -163,3 +164,12 @@ def planned(snapshot: Snapshot, **changes: Any) -> Snapshot:
     """The same reading with its plan beside it."""
     plan: LaunchPlan = draft(**changes).to_plan(run_id=snapshot.run_id, token="t" * 8, created_at=AT)
     return snapshot.model_copy(update={"plan": plan})
+
+
+def tree(step: int = 0, **changes: Any) -> WorktreeRecord:
+    known: dict[str, Any] = {
+        "step": step, "path": "/x", "branch": f"subagents/ab/s{step}", "base_commit": "0" * 40, "repo_root": "/y",
+        "state": "removed", "patch": f"steps/{step}/changes.patch", "patch_bytes": 100, "applies": True,
+        "changes": (Change(path="app.py", added=1, removed=1),),
+    }  # fmt: skip
+    return WorktreeRecord(**{**known, **changes})

@@ -44,6 +44,7 @@ from card_samples import (
     queued,
     refused,
     running,
+    tree,
     unreadable,
 )
 from chain_samples import C, F, P, R, live, over
@@ -56,7 +57,6 @@ from subagents_nb.domain.control import Retuned
 from subagents_nb.domain.plan import AttachedItem, Draft, FanOutItem, GroupItem, StepItem
 from subagents_nb.domain.records import SavedOutput, ToolRow
 from subagents_nb.domain.states import RunState
-from subagents_nb.domain.worktree import Change, WorktreeRecord
 from subagents_nb.experiments.comparing import Comparison, compare_rows
 from subagents_nb.experiments.places import Place, Reading
 from subagents_nb.experiments.rows import RunRow
@@ -107,15 +107,6 @@ MANY = Ledger(
     level="checked", explicit=False, status="rejected", reason=EVIL,
     checks=tuple(Finding(id=f"c{n}", ok=n % 2 == 0, text=EVIL) for n in range(20)),
 )  # fmt: skip
-
-
-def tree(step: int = 0, **changes: Any) -> WorktreeRecord:
-    known: dict[str, Any] = {
-        "step": step, "path": "/x", "branch": f"subagents/ab/s{step}", "base_commit": "0" * 40, "repo_root": "/y",
-        "state": "removed", "patch": f"steps/{step}/changes.patch", "patch_bytes": 100, "applies": True,
-        "changes": (Change(path="app.py", added=1, removed=1),),
-    }  # fmt: skip
-    return WorktreeRecord(**{**known, **changes})
 
 
 def with_steps(snapshot: Any, **changes: Any) -> Any:

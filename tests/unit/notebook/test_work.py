@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from card_page import Page, card_html, card_text
 from card_payloads import PAYLOADS
-from card_samples import ended, lost
+from card_samples import ended, lost, tree
 from chain_samples import over
 
 from subagents_nb.domain.acceptance import Finding, Ledger, VerifyRun
 from subagents_nb.domain.records import SavedOutput
 from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.domain.worktree import Change, WorktreeRecord
+from subagents_nb.domain.worktree import Change
 from subagents_nb.notebook.card import MAX_CARD_BYTES, Beside
 from subagents_nb.notebook.graph_feed import detail
 
@@ -31,15 +31,6 @@ VERIFIED = Ledger(
 )  # fmt: skip
 REJECTED = VERIFIED.model_copy(update={"status": "rejected", "reason": "gate: exit code 1"})
 INFERRED = Ledger(level="checked", explicit=False, status="checked", checks=(Finding(id="no-staged-files", ok=True),))
-
-
-def tree(step: int = 0, **changes: Any) -> WorktreeRecord:
-    known: dict[str, Any] = {
-        "step": step, "path": "/x", "branch": f"subagents/ab/s{step}", "base_commit": "0" * 40, "repo_root": "/y",
-        "state": "removed", "patch": f"steps/{step}/changes.patch", "patch_bytes": 100, "applies": True,
-        "changes": (Change(path="app.py", added=1, removed=1),),
-    }  # fmt: skip
-    return WorktreeRecord(**{**known, **changes})
 
 
 def worked(state: str = "complete", **step: Any) -> Snapshot:
