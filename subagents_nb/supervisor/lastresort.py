@@ -22,7 +22,7 @@ from subagents_nb.store.requests import is_heard, stops_of
 
 UNHEARD_S = 3.0
 STUCK_S = 30.0  # for one that still writes its status: it should have heard long ago
-LOOK_S = 1.0
+LOOK_S = 0.5
 OVERDUE_S = 10.0  # a runner ends its work at the deadline, and itself by force three seconds later
 _ENDED_NS = 1
 _NO_MOMENT_NS = 10**18  # later than any uptime: a file as it was made, to whose time nothing was set
@@ -37,7 +37,7 @@ class LastResort:
         self._looked = 0.0
 
     def due(self, runs: dict[str, RunPaths]) -> list[str]:
-        """Return the ids of those runs that are to be ended now. Looks once a second at most."""
+        """Return the ids of those runs that are to be ended now. Looks twice a second at most."""
         now = time.monotonic()
         if now - self._looked < LOOK_S:
             return []

@@ -151,6 +151,9 @@ class Notebook:
     def output(self, index: int) -> Locator:
         return self.lab.page.locator(".jp-Notebook .jp-CodeCell").nth(index).locator(".jp-Cell-outputArea")
 
+    def prompt(self, index: int) -> Locator:
+        return self.lab.page.locator(".jp-Notebook .jp-CodeCell").nth(index).locator(".jp-InputPrompt")
+
     def do(self, command: str) -> None:
         """Carry out one of Lab's commands."""
         self.lab.page.evaluate("(command) => window.jupyterapp.commands.execute(command)", command)
