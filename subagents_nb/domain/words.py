@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from subagents_nb.domain.durations import MAX_TIMEOUT_S, parse_duration
-from subagents_nb.domain.records import Usage
+from subagents_nb.domain.usage import Usage
 from subagents_nb.plain_text import one_line, plain
 
 __all__ = [
