@@ -16,19 +16,19 @@ PAGE, BEGIN, END = Path("CONTRIBUTING.md"), "<!-- map: written by .ci/map.py -->
 
 # Who hands a launch to whom. Each name is looked up in the code; the supervisor and the runner are other processes.
 LAUNCH = (
-    ("notebook/magics.py", "SubagentMagics.launch", "the cell"),
+    ("notebook/magics/magics.py", "SubagentMagics.launch", "the cell"),
     ("launching/front.py", "launch", "the call that cells, commands and sweeps come down to"),
-    ("launching/planned.py", "plan_launch", "gathers agents, settings and facts"),
+    ("launching/composing/planned.py", "plan_launch", "gathers agents, settings and facts"),
     ("planning/draft.py", "draft", "decides: a plan, or every reason against it"),
-    ("launching/begin.py", "begin", "writes the run directory and has it started"),
+    ("launching/starting/start_run.py", "begin", "writes the run directory and has it started"),
     ("supervisor/start.py", "start_runner", "asks the warm supervisor, or starts a runner itself"),
-    ("supervisor/nursery.py", "Nursery.start", "forks the runner, and will see it end"),
+    ("supervisor/warm/process_table.py", "Nursery.start", "forks the runner, and will see it end"),
     ("runner/main.py", "run", "waits at its barrier until the launcher lets it begin"),
-    ("runner/flow.py", "Flow.carry_out", "the steps, their order and their places"),
-    ("runner/engines/native.py", "NativeEngine.run", "one step, by pydantic-ai"),
-    ("runner/journal.py", "Journal.finish", "the result, written last"),
-    ("launching/watch.py", "Watcher", "reads the files again and wakes who waits"),
-    ("notebook/live.py", "LiveView", "tells the page"),
+    ("runner/chains/chain_run.py", "Flow.carry_out", "the steps, their order and their places"),
+    ("runner/engines/native/native.py", "NativeEngine.run", "one step, by pydantic-ai"),
+    ("runner/journal/journal.py", "Journal.finish", "the result, written last"),
+    ("launching/following/watch.py", "Watcher", "reads the files again and wakes who waits"),
+    ("notebook/views/live.py", "LiveView", "tells the page"),
 )
 
 

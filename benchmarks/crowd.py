@@ -15,9 +15,9 @@ from typing import Any
 import subagents_nb
 from benchmarks.figures import Figure
 from benchmarks.places import Model
-from subagents_nb.launching.waiting import wait_all
+from subagents_nb.launching.following.waiting import wait_all
 from subagents_nb.store import FileRuns, open_home
-from subagents_nb.supervisor.reaching import ask, connect_queue
+from subagents_nb.supervisor.protocol.reaching import ask, connect_queue
 
 _TASK = "hold=1.0"  # long enough that the cap is reached and the queue is used
 _LOOK_S = 0.02

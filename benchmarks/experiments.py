@@ -26,7 +26,7 @@ def sweep_of(number: int, goal: float) -> Figure:
 def frame_of(store: Path, number: int, goal: float) -> Figure:
     """Make a table of finished runs with scores, copied from one real run."""
     from subagents_nb import frame, launch
-    from subagents_nb.domain.ids import make_run_id
+    from subagents_nb.domain.values.ids import make_run_id
     from subagents_nb.store import open_home
 
     run = launch("scout", "count", model="scripted:echo", experiment="bench", params={"n": 1}, fresh=True, wait=True)

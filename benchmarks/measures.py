@@ -114,7 +114,7 @@ def groups(number: int, concurrency: int, times: int) -> Figure:
 
 def listing(store: Path, number: int, goal: float) -> list[Figure]:
     """List a store of finished runs, copied from one real run; then what a person sees first, its newest twenty."""
-    from subagents_nb.domain.ids import make_run_id
+    from subagents_nb.domain.values.ids import make_run_id
     from subagents_nb.store import FileRuns, StoreHome, open_home
 
     source = Path(os.environ["SUBAGENTS_NB_HOME"]) / "runs"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from subagents_nb.store import StoreHome
-from subagents_nb.supervisor.dismissal import dismiss
+from subagents_nb.supervisor.protocol.dismissal import dismiss
 
 # The default of the settings; some figures are about another number.
 USUAL_LIMIT = 16

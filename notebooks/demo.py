@@ -137,7 +137,7 @@ def tidy(home: Path) -> None:
     from subagents_nb import local_model
     from subagents_nb.errors import SubagentsError
     from subagents_nb.store import StoreHome
-    from subagents_nb.supervisor.dismissal import dismiss
+    from subagents_nb.supervisor.protocol.dismissal import dismiss
 
     for run in subagents_nb.runs(state="live"):
         with contextlib.suppress(SubagentsError):

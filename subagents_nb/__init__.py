@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         settings,
         step,
     )
-    from subagents_nb.launching.events import on_event
+    from subagents_nb.launching.event_hook import on_event
 
 _HOMES = {
     name: f"subagents_nb.{home}"
@@ -45,7 +45,7 @@ _HOMES = {
         "experiments": "compare diff frame retry score sweep",
         "exporters": "export",
         "launching": "Preflight Run Runs agents attach chain expand launch parallel preflight runs settings step",
-        "launching.events": "on_event",
+        "launching.event_hook": "on_event",
     }.items()
     for name in names.split()
 }
@@ -81,15 +81,15 @@ __all__ = [
 # What a layer calls of one above it, by `above`; the rest of it is in the table before.
 _ABOVE = {
     "OtelExporter": "subagents_nb.exporters.otel",
-    "comparison_html": "subagents_nb.notebook.compare_view",
-    "diff_html": "subagents_nb.notebook.compare_view",
+    "comparison_html": "subagents_nb.notebook.comparing.compare_view",
+    "diff_html": "subagents_nb.notebook.comparing.compare_view",
     "gather": "subagents_nb.exporters.gather",
     "inject": "subagents_nb.notebook.injecting",
-    "show_comparison": "subagents_nb.notebook.compare_show",
+    "show_comparison": "subagents_nb.notebook.comparing.compare_show",
     "show_figures": "subagents_nb.notebook.injecting",
-    "show_run": "subagents_nb.notebook.show",
-    "show_sweep": "subagents_nb.notebook.sweep_show",
-    "sweep_html": "subagents_nb.notebook.compare_view",
+    "show_run": "subagents_nb.notebook.views.show",
+    "show_sweep": "subagents_nb.notebook.comparing.sweep_show",
+    "sweep_html": "subagents_nb.notebook.comparing.compare_view",
 }
 
 

@@ -1,7 +1,7 @@
 """What is shown of a subject, described once: a tree of few kinds, which the page's writer and the text's writer print.
 
 A part of the tree is data and nothing else; texts in it are untrusted, and it is the writers who make them harmless.
-The writer for pages is notebook/html.py. The one for text is here: terminals need it without a notebook.
+The writer for pages is notebook/page/html.py. The one for text is here: terminals need it without a notebook.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from support import SECRET_PREFIXES, ask_host, processes_of, until
 from xdist.scheduler import LoadScopeScheduling
 
 from subagents_nb.store import StoreHome, open_home
-from subagents_nb.store.lock import probe
+from subagents_nb.store.files.lock import probe
 
 # A busy machine is no fault of what is tested; no test here is a timed one.
 settings.register_profile("ours", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from subagents_nb.domain.candidates import Candidate, ChildEnd
-from subagents_nb.domain.control import ControlAnswer, ControlRequest
-from subagents_nb.domain.environment import RUN_MARK
-from subagents_nb.domain.ids import make_run_id
-from subagents_nb.domain.models import parse_model
-from subagents_nb.domain.plan import LaunchPlan, StepPlan
-from subagents_nb.domain.records import (
+from subagents_nb.domain.agents.environment import RUN_MARK
+from subagents_nb.domain.agents.models import parse_model
+from subagents_nb.domain.plans.plan import LaunchPlan, StepPlan
+from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest
+from subagents_nb.domain.runs.exit_report import Candidate, ChildEnd
+from subagents_nb.domain.runs.records import (
     Identity,
     ProcessRecord,
     RecoveryRecord,
@@ -27,12 +26,13 @@ from subagents_nb.domain.records import (
     ToolRow,
     Verdict,
 )
-from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.domain.runs.states import RunState, StepState
+from subagents_nb.domain.values.ids import make_run_id
 from subagents_nb.errors import Unreadable
 from subagents_nb.store import StoreHome
-from subagents_nb.store.reader import read_document
-from subagents_nb.supervisor import wire
-from subagents_nb.supervisor.identity import is_zombie, start_ticks
+from subagents_nb.store.runs.reader import read_document
+from subagents_nb.supervisor.processes.identity import is_zombie, start_ticks
+from subagents_nb.supervisor.protocol import wire
 
 T = TypeVar("T")
 CHILDREN = Path(__file__).parent / "children"

@@ -2,7 +2,7 @@
 /**
  * The pieces a view is made of: text made harmless, figures, icons, the streamed text, meters, rows of tools.
  *
- * Joined with the other modules into one text, which is what a host loads; see notebook/assets.py. All text is untrusted
+ * Joined with the other modules into one text, which is what a host loads; see notebook/page/assets.py. All text is untrusted
  * and reaches the page as text nodes only, through `clean`.
  *
  * @typedef {{name: string, args: string, state: string, seconds: number | null}} Tool

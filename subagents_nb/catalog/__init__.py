@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from subagents_nb.catalog.discover import discover
 from subagents_nb.catalog.parse import parse_agent
-from subagents_nb.catalog.places import project_root
 from subagents_nb.catalog.project_context import project_context
 from subagents_nb.catalog.registry import register_agent, registered_agents, unregister_agent
 from subagents_nb.catalog.resolve import AmbiguousAgent, BrokenAgent, UnknownAgent, resolve
-from subagents_nb.catalog.settings import SettingsProblem, load_settings
+from subagents_nb.catalog.search_paths import project_root
+from subagents_nb.catalog.settings_files import SettingsProblem, load_settings
 
 __all__ = [
     "AmbiguousAgent",

@@ -7,8 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from subagents_nb.catalog.files import Room, builtin_agents, read_agent
-from subagents_nb.catalog.places import (
+from subagents_nb.catalog.agent_files import Room, builtin_agents, read_agent
+from subagents_nb.catalog.scan import scan_place
+from subagents_nb.catalog.search_paths import (
     Project,
     agent_places,
     find_project,
@@ -16,9 +17,8 @@ from subagents_nb.catalog.places import (
     settings_files,
     shown_folder,
 )
-from subagents_nb.catalog.scan import scan_place
 from subagents_nb.catalog.trust import how_to_allow, is_trusted
-from subagents_nb.domain.agent import AgentCatalog, AgentDefinition, AgentProblem, AgentSource, SearchedPlace
+from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition, AgentProblem, AgentSource, SearchedPlace
 
 _Entry = AgentDefinition | AgentProblem
 # An entry with the number of its place; a higher number has priority.

@@ -13,12 +13,12 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from subagents_nb.domain.agent import KNOWN_TOOLS, THINKING_LEVELS, Thinking
-from subagents_nb.domain.budgets import ToolBudget
-from subagents_nb.domain.durations import looks_like_duration, parse_duration
-from subagents_nb.domain.faults import shown
-from subagents_nb.domain.given import parse_flag, parse_whole
-from subagents_nb.domain.options import Option
+from subagents_nb.domain.agents.agent import KNOWN_TOOLS, THINKING_LEVELS, Thinking
+from subagents_nb.domain.plans.budgets import ToolBudget
+from subagents_nb.domain.plans.options import Option
+from subagents_nb.domain.values.durations import looks_like_duration, parse_duration
+from subagents_nb.domain.values.faults import shown
+from subagents_nb.domain.values.given import parse_flag, parse_whole
 
 AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 

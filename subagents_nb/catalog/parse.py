@@ -9,10 +9,10 @@ from pydantic import ValidationError
 
 from subagents_nb.catalog import fields
 from subagents_nb.catalog.strict_yaml import StrictYaml, YamlRefused
-from subagents_nb.domain.agent import READ_TOOLS, AgentDefinition, AgentProblem, AgentSource
-from subagents_nb.domain.base import sha256_text
-from subagents_nb.domain.faults import snake
-from subagents_nb.domain.options import spellings
+from subagents_nb.domain.agents.agent import READ_TOOLS, AgentDefinition, AgentProblem, AgentSource
+from subagents_nb.domain.plans.options import spellings
+from subagents_nb.domain.values.base import sha256_text
+from subagents_nb.domain.values.faults import snake
 
 MAX_FILE_BYTES = 64 * 1024
 MAX_HEAD_BYTES = 16 * 1024  # of frontmatter: reading that takes most of the time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from subagents_nb.store.opener import read_plain
+from subagents_nb.store.files.opener import read_plain
 
 MAX_BYTES = 32 * 1024
 _NAMES = ("AGENTS.md", "CLAUDE.md")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from subagents_nb.catalog.discover import as_registered
 from subagents_nb.catalog.fields import AGENT_NAME
-from subagents_nb.domain.agent import KNOWN_TOOLS, AgentDefinition
-from subagents_nb.domain.base import sha256_text
-from subagents_nb.domain.faults import shown
+from subagents_nb.domain.agents.agent import KNOWN_TOOLS, AgentDefinition
+from subagents_nb.domain.values.base import sha256_text
+from subagents_nb.domain.values.faults import shown
 from subagents_nb.errors import RequestError
 
 MAX_REGISTERED = 200

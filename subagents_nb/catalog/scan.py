@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from subagents_nb.catalog.places import Place, printable, shown_folder
+from subagents_nb.catalog.search_paths import Place, printable, shown_folder
 from subagents_nb.catalog.trust import how_to_allow, who_else_writes
-from subagents_nb.domain.agent import AgentProblem, SearchedPlace
+from subagents_nb.domain.agents.agent import AgentProblem, SearchedPlace
 
 MAX_FILES = 2000
 # Entries of any kind: a link to a huge tree without agents must not hold up a launch.

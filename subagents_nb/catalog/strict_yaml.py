@@ -13,7 +13,7 @@ from typing import TypeAlias
 import yaml
 from frontmatter.default_handlers import SafeLoader, YAMLHandler
 
-from subagents_nb.domain.base import stable_json
+from subagents_nb.domain.values.base import stable_json
 
 MAX_DEPTH = 32
 

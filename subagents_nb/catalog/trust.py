@@ -13,7 +13,7 @@ import tomllib
 from functools import lru_cache
 from pathlib import Path
 
-from subagents_nb.store.opener import read_plain
+from subagents_nb.store.files.opener import read_plain
 
 MAX_SETTINGS_BYTES = 64 * 1024
 _KEY = "trusted_folders"

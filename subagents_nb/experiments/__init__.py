@@ -7,13 +7,13 @@ Never: starts a run but by `launching`.
 
 from __future__ import annotations
 
-from subagents_nb.experiments.comparing import Comparison, compare
-from subagents_nb.experiments.diffs import Diff, diff
+from subagents_nb.experiments.comparing.comparison import Comparison, compare
+from subagents_nb.experiments.comparing.run_diffs import Diff, diff
 from subagents_nb.experiments.frames import Frame, frame
-from subagents_nb.experiments.retrying import retry
-from subagents_nb.experiments.scoring import score
-from subagents_nb.experiments.sweeps import Sweep, sweep
-from subagents_nb.launching.experiment import current_experiment, set_experiment
+from subagents_nb.experiments.rescoring import score
+from subagents_nb.experiments.sweeps.retrying import retry
+from subagents_nb.experiments.sweeps.sweep import Sweep, sweep
+from subagents_nb.launching.gathering.experiment import current_experiment, set_experiment
 
 __all__ = [
     "Comparison",

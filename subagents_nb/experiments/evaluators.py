@@ -16,8 +16,8 @@ from typing import Any
 
 from subagents_nb.above import above
 from subagents_nb.launching import Run
-from subagents_nb.launching.scorers import OURS
-from subagents_nb.launching.scoring import Judged
+from subagents_nb.launching.judging.scorer_identity import OURS
+from subagents_nb.launching.judging.scoring import Judged
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FAILED = 2  # the code of a span that failed

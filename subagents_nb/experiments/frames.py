@@ -15,11 +15,11 @@ from datetime import datetime
 from typing import Any
 
 from subagents_nb.errors import RequestError
+from subagents_nb.experiments.rescoring import settle
 from subagents_nb.experiments.rows import RunRow, moment, read_rows
-from subagents_nb.experiments.scoring import settle
 from subagents_nb.launching import Run
-from subagents_nb.launching.selecting import ids_of
-from subagents_nb.store.skim import skim_messages
+from subagents_nb.launching.stored.selecting import ids_of
+from subagents_nb.store.runs.raw_reader import skim_messages
 
 LEVELS = ("runs", "steps", "messages", "events")
 _FIRST = ("run_id", "experiment", "name", "status", "reason", "start_time", "end_time")

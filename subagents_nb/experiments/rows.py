@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from subagents_nb.domain.base import sha256_text
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.store import StoreHome
-from subagents_nb.store.reader import uncollected
-from subagents_nb.store.skim import skim
+from subagents_nb.store.runs.raw_reader import skim
+from subagents_nb.store.runs.reader import uncollected
 
 _DOCUMENTS = ("result.json", "plan.json", "scores")
 _LATER = ("verdict.json", "status.json")

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from subagents_nb.domain.experiments import ExperimentPart, latest
-from subagents_nb.domain.messages import Session
-from subagents_nb.domain.records import StepResult, StepStatus
-from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.domain.plans.experiments import ExperimentPart, latest
+from subagents_nb.domain.runs.messages import Session
+from subagents_nb.domain.runs.records import StepResult, StepStatus
+from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.errors import RequestError
-from subagents_nb.exporters.record import Note, RunRecord, Span, StepRecord, moment
+from subagents_nb.exporters.run_record import Note, RunRecord, Span, StepRecord, moment
+from subagents_nb.launching.controlling.step_handles import whole_text
 from subagents_nb.launching.handle import Run
-from subagents_nb.launching.steps import whole_text
-from subagents_nb.launching.transcript import read_session
+from subagents_nb.launching.results.transcript_notebook import read_session
 from subagents_nb.store import FileRuns
-from subagents_nb.store.scores import read_scores
+from subagents_nb.store.runs.score_files import read_scores
 
 _NOTED = frozenset(
     ("notice", "steering", "retuned", "budget", "stop-requested", "step-stop-requested", "drain-requested")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from subagents_nb.domain.messages import Turn
+from subagents_nb.domain.runs.messages import Turn
 from subagents_nb.exporters.inspect_forms import (
     Said,
     Texts,
@@ -23,7 +23,7 @@ from subagents_nb.exporters.inspect_forms import (
     usage_form,
     with_texts,
 )
-from subagents_nb.exporters.record import RunRecord, Span, StepRecord, moment
+from subagents_nb.exporters.run_record import RunRecord, Span, StepRecord, moment
 
 _STOPPED = {"length": "max_tokens", "content_filter": "content_filter", "error": "unknown"}
 # Not every version that reads these logs knows `max`, and one that does not refuses the whole log.

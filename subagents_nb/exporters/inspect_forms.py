@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from subagents_nb.domain.base import sha256_text
-from subagents_nb.domain.messages import Message, Session
-from subagents_nb.domain.records import Usage
+from subagents_nb.domain.runs.messages import Message, Session
+from subagents_nb.domain.runs.records import Usage
+from subagents_nb.domain.values.base import sha256_text
 
 Said = tuple[int, dict[str, Any]]  # the turn it belongs to, and the message
 

@@ -16,15 +16,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from subagents_nb.domain.messages import Message, Session, Turn
-from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.domain.runs.messages import Message, Session, Turn
+from subagents_nb.domain.runs.states import RunState, StepState
 from subagents_nb.errors import ExportError
 from subagents_nb.exporters.inspect_events import events_of
 from subagents_nb.exporters.inspect_forms import Texts, error_form, own_id, plain, said_in, usage_form, with_texts
 from subagents_nb.exporters.protocol import Link
-from subagents_nb.exporters.record import RunRecord, StepRecord
-from subagents_nb.launching.scoring import Scores
-from subagents_nb.store.disk import DISK
+from subagents_nb.exporters.run_record import RunRecord, StepRecord
+from subagents_nb.launching.judging.scoring import Scores
+from subagents_nb.store.files.disk import DISK
 from subagents_nb.version import __version__
 
 _WORD = re.compile(r"[^\w-]+", re.ASCII)

@@ -7,14 +7,14 @@ import os
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from subagents_nb.domain.base import Document, Value, sha256_text, stable_json
+from subagents_nb.domain.values.base import Document, Value, sha256_text, stable_json
 from subagents_nb.errors import ExportError, Unreadable
 from subagents_nb.exporters.protocol import Link
 from subagents_nb.store.clock import utc_now
-from subagents_nb.store.codec import decode, encode
-from subagents_nb.store.disk import DISK
-from subagents_nb.store.layout import RunPaths
-from subagents_nb.store.lock import hold
+from subagents_nb.store.files.codec import decode, encode
+from subagents_nb.store.files.disk import DISK
+from subagents_nb.store.files.lock import hold
+from subagents_nb.store.runs.layout import RunPaths
 
 _KEPT = 50  # targets
 

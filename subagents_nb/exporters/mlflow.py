@@ -14,12 +14,12 @@ from datetime import datetime
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import ExportError, Unreadable
-from subagents_nb.exporters.files import Attachment, attachments, read_attachment
-from subagents_nb.exporters.http import Server, without_credentials
+from subagents_nb.exporters.http_client import Server, without_credentials
 from subagents_nb.exporters.protocol import Link
-from subagents_nb.exporters.record import RunRecord
+from subagents_nb.exporters.run_record import RunRecord
+from subagents_nb.exporters.sent_files import Attachment, attachments, read_attachment
 
 DEFAULT_EXPERIMENT = "subagents"
 ID_TAG = "subagents_nb.run_id"

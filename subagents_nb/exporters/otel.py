@@ -16,11 +16,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 from urllib.parse import unquote
 
-from subagents_nb.domain.messages import Message, Turn
-from subagents_nb.domain.states import StepState
-from subagents_nb.exporters.http import Server, without_credentials
+from subagents_nb.domain.runs.messages import Message, Turn
+from subagents_nb.domain.runs.states import StepState
+from subagents_nb.exporters.http_client import Server, without_credentials
 from subagents_nb.exporters.protocol import Link
-from subagents_nb.exporters.record import RunRecord, Span, StepRecord
+from subagents_nb.exporters.run_record import RunRecord, Span, StepRecord
 from subagents_nb.version import __version__
 
 _INTERNAL, _CLIENT = 1, 3

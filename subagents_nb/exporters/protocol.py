@@ -5,10 +5,10 @@ from __future__ import annotations
 from importlib import metadata
 from typing import Any, Protocol
 
-from subagents_nb.domain.base import Value
-from subagents_nb.domain.words import one_line
+from subagents_nb.domain.values.base import Value
+from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import RequestError
-from subagents_nb.exporters.record import RunRecord
+from subagents_nb.exporters.run_record import RunRecord
 
 GROUP = "subagents_nb.exporters"
 

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, overload
 
-from subagents_nb.domain.redaction import Redactor
-from subagents_nb.domain.words import one_line
+from subagents_nb.domain.texts.redaction import Redactor
+from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import ExportError, RequestError, SubagentsError
 from subagents_nb.exporters.gather import gather
 from subagents_nb.exporters.ledger import digest_of, keep, ledger_of
 from subagents_nb.exporters.protocol import Exporter, Link, exporter
 from subagents_nb.launching import Run, attach
-from subagents_nb.launching.selecting import runs_or_words
+from subagents_nb.launching.stored.selecting import runs_or_words
 from subagents_nb.plain_text import plain
 
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from subagents_nb.domain.words import one_line
+from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import ExportError, Unreadable
-from subagents_nb.exporters.files import Attachment, attachments, read_attachment
 from subagents_nb.exporters.protocol import Link
-from subagents_nb.exporters.record import RunRecord
+from subagents_nb.exporters.run_record import RunRecord
+from subagents_nb.exporters.sent_files import Attachment, attachments, read_attachment
 
 DEFAULT_PROJECT = "subagents"
 _WRITER = Path(__file__).with_name("trackio_writer.py")

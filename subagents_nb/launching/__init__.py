@@ -7,11 +7,11 @@ Never: carries out work, prints, or knows IPython.
 
 from __future__ import annotations
 
-from subagents_nb.launching.flows import chain, expand, parallel, step
+from subagents_nb.launching.composing.flows import chain, expand, parallel, step
 from subagents_nb.launching.front import Preflight, agents, attach, launch, preflight, runs, settings
 from subagents_nb.launching.handle import Run
 from subagents_nb.launching.listing import Runs
-from subagents_nb.launching.together import wait_for
+from subagents_nb.launching.wait_all import wait_for
 
 __all__ = [
     "Preflight",

@@ -10,23 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from subagents_nb.catalog import discover, load_settings, registered_agents, resolve
-from subagents_nb.domain.agent import AgentCatalog
-from subagents_nb.domain.experiments import ExperimentPart
-from subagents_nb.domain.models import PROVIDER_NAMES
-from subagents_nb.domain.plan import Draft, Origin, agents_of
-from subagents_nb.domain.settings import ReusePolicy, Settings
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.agents.agent import AgentCatalog
+from subagents_nb.domain.agents.models import PROVIDER_NAMES
+from subagents_nb.domain.agents.settings import ReusePolicy, Settings
+from subagents_nb.domain.plans.experiments import ExperimentPart
+from subagents_nb.domain.plans.plan import Draft, Origin, agents_of
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError
-from subagents_nb.launching.asked import Asked
-from subagents_nb.launching.begin import begin, why_no_place
-from subagents_nb.launching.flows import FlowLike
+from subagents_nb.launching.composing.flows import FlowLike
+from subagents_nb.launching.composing.held_outputs import held_now
+from subagents_nb.launching.composing.parsed_launch import Asked
+from subagents_nb.launching.composing.planned import Planned, plan_launch
+from subagents_nb.launching.gathering.lineage import meant_run
+from subagents_nb.launching.gathering.output_types import output_type
 from subagents_nb.launching.handle import Run
-from subagents_nb.launching.held import held_now
 from subagents_nb.launching.listing import Runs, about, list_runs
-from subagents_nb.launching.planned import Planned, plan_launch
-from subagents_nb.launching.reuse import NO_MATCH, Match, find_any, matching, policy_of
-from subagents_nb.launching.schemas import output_type
-from subagents_nb.launching.whence import meant_run
+from subagents_nb.launching.starting.reuse_search import NO_MATCH, Match, find_any, matching, policy_of
+from subagents_nb.launching.starting.start_run import begin, why_no_place
 from subagents_nb.store import open_home
 
 

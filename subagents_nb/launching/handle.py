@@ -12,31 +12,32 @@ from typing import IO, Any
 from pydantic_core import from_json
 
 from subagents_nb.above import above
-from subagents_nb.domain.control import ControlAnswer
-from subagents_nb.domain.plan import LaunchPlan
-from subagents_nb.domain.records import NamedOutput, Refusal, StepResult, Usage
-from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.plans.plan import LaunchPlan
+from subagents_nb.domain.runs.control import ControlAnswer
+from subagents_nb.domain.runs.records import NamedOutput, Refusal, StepResult, Usage
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import (
     RequestError,
     StoreError,
     Unreadable,
     WaitTimedOut,
 )
-from subagents_nb.launching import appending, scoring
-from subagents_nb.launching.flows import FlowLike, chain, types_of
-from subagents_nb.launching.outcome import failure
-from subagents_nb.launching.reuse import NO_MATCH, Match
-from subagents_nb.launching.schemas import OutputType
-from subagents_nb.launching.showing import Showing
-from subagents_nb.launching.steps import NamedOutputs, RunSteps, Types, whole_step, whole_text
-from subagents_nb.launching.transcript import write_transcript
-from subagents_nb.launching.waiting import WaitInterrupted, cancelled, goes_on, until_ended, wait_all
+from subagents_nb.launching.composing import appending
+from subagents_nb.launching.composing.flows import FlowLike, chain, types_of
+from subagents_nb.launching.controlling.step_handles import NamedOutputs, RunSteps, Types, whole_step, whole_text
+from subagents_nb.launching.following.waiting import WaitInterrupted, cancelled, goes_on, until_ended, wait_all
+from subagents_nb.launching.gathering.output_types import OutputType
+from subagents_nb.launching.judging import scoring
+from subagents_nb.launching.results.outcome import failure
+from subagents_nb.launching.results.showing import Showing
+from subagents_nb.launching.results.transcript_notebook import write_transcript
+from subagents_nb.launching.starting.reuse_search import NO_MATCH, Match
 from subagents_nb.plain_text import plain
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.store.disk import DISK, MAX_DOCUMENT_BYTES
-from subagents_nb.store.usage import disk_use
-from subagents_nb.supervisor.sweeping import sweep
+from subagents_nb.store.files.disk import DISK, MAX_DOCUMENT_BYTES
+from subagents_nb.store.runs.disk_usage import disk_use
+from subagents_nb.supervisor.warm.reconcile import sweep
 
 
 class Run(Showing):

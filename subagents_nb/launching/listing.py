@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
 from subagents_nb.above import above
-from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.launching.handle import Run
 from subagents_nb.plain_text import plain
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.store.reader import uncollected
-from subagents_nb.store.skim import skim
-from subagents_nb.supervisor.sweeping import sweep
+from subagents_nb.store.runs.raw_reader import skim
+from subagents_nb.store.runs.reader import uncollected
+from subagents_nb.supervisor.warm.reconcile import sweep
 
 
 class Runs(Sequence[Run]):

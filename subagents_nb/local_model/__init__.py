@@ -18,11 +18,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from subagents_nb.local_model.errors import LocalModelError
+from subagents_nb.local_model.model_errors import LocalModelError
 
 if TYPE_CHECKING:
-    from subagents_nb.local_model.record import Endpoint
     from subagents_nb.local_model.server import available, ensure, stop
+    from subagents_nb.local_model.server_record import Endpoint
     from subagents_nb.local_model.weights import install, uninstall, weights_path
 
 _MODULES = {

@@ -20,7 +20,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from subagents_nb.local_model.record import (
+from subagents_nb.local_model.server_record import (
     HOST,
     MODEL_ALIAS,
     Places,

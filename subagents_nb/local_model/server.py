@@ -18,9 +18,9 @@ from typing import IO
 
 from filelock import FileLock, Timeout
 
-from subagents_nb.domain.environment import NO_RUN, RUN_MARK, exec_environ, runner_environ
-from subagents_nb.local_model.errors import LocalModelError
-from subagents_nb.local_model.record import (
+from subagents_nb.domain.agents.environment import NO_RUN, RUN_MARK, exec_environ, runner_environ
+from subagents_nb.local_model.model_errors import LocalModelError
+from subagents_nb.local_model.server_record import (
     HOST,
     MODEL_ALIAS,
     Endpoint,

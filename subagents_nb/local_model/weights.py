@@ -19,8 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from subagents_nb.domain.environment import absolute_places
-from subagents_nb.local_model.errors import LocalModelError
+from subagents_nb.domain.agents.environment import absolute_places
+from subagents_nb.local_model.model_errors import LocalModelError
 
 MODELS_VARIABLE = "SUBAGENTS_NB_MODELS"
 INSTALL_COMMAND = "subagents-nb local-model install"

@@ -18,9 +18,9 @@ _MAGICS = "SubagentMagics"
 
 def load(shell: Any, verbs: Sequence[Verb] = VERBS) -> None:
     """Register magics, completion, notices and the formatters of our lists; doing it twice changes nothing."""
-    from subagents_nb.notebook.magics import magics_of
-    from subagents_nb.notebook.old_views import OldViews
-    from subagents_nb.notebook.telling import Telling
+    from subagents_nb.notebook.magics.magics import magics_of
+    from subagents_nb.notebook.views.notifications import Telling
+    from subagents_nb.notebook.views.old_views import OldViews
 
     if id(shell) in _LOADED:
         return
@@ -51,14 +51,14 @@ def unload(shell: Any) -> None:
     ours = manager.registry.pop(_MAGICS, None)
     if ours in shell.configurables:
         shell.configurables.remove(ours)  # or %config would go on setting the defaults of the one that was left
-    for name in ("show", "compare_show", "sweep_show"):
+    for name in ("views.show", "comparing.compare_show", "comparing.sweep_show"):
         shown = sys.modules.get(f"subagents_nb.notebook.{name}")
         if shown is not None:
             shown.leave_all()
 
 
 def _add_matcher(shell: Any, verbs: Sequence[Verb]) -> Callable[[], None]:
-    from subagents_nb.notebook.completion import make_matcher
+    from subagents_nb.notebook.magics.completion import make_matcher
 
     completer = getattr(shell, "Completer", None)
     if completer is None:
@@ -69,7 +69,7 @@ def _add_matcher(shell: Any, verbs: Sequence[Verb]) -> Callable[[], None]:
 
 
 def _keep_question_marks(shell: Any) -> Callable[[], None]:
-    from subagents_nb.notebook.question_marks import TRANSFORMERS
+    from subagents_nb.notebook.magics.question_marks import TRANSFORMERS
 
     transformers = shell.input_transformer_manager.token_transformers
     transformers.extend(TRANSFORMERS)
@@ -99,7 +99,7 @@ def _help_alone(shell: Any) -> Callable[[], None]:
 # By name, so that nothing heavy is imported before the first object of its kind exists.
 _FORMATTED = (
     ("subagents_nb.launching.listing", "Runs"),
-    ("subagents_nb.domain.agent", "AgentCatalog"),
+    ("subagents_nb.domain.agents.agent", "AgentCatalog"),
     ("subagents_nb.launching.front", "Preflight"),
 )
 
@@ -115,14 +115,14 @@ def _formatters(shell: Any, *, add: bool) -> None:
 
 
 def _as_page(value: Any) -> str:
-    from subagents_nb.notebook.html import to_page
-    from subagents_nb.notebook.lists import described
+    from subagents_nb.notebook.page.html import to_page
+    from subagents_nb.notebook.plans.lists import described
 
     return to_page(described(value))
 
 
 def _as_text(value: Any, printer: Any, _cycle: bool) -> None:
     from subagents_nb.blocks import to_text
-    from subagents_nb.notebook.lists import described
+    from subagents_nb.notebook.plans.lists import described
 
     printer.text(to_text(described(value)))

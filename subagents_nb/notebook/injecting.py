@@ -10,7 +10,7 @@ from typing import Any
 
 from subagents_nb.errors import RequestError
 from subagents_nb.launching import Run
-from subagents_nb.launching.artifacts import RunArtifact, RunArtifacts
+from subagents_nb.launching.results.artifacts import RunArtifact, RunArtifacts
 
 _SHELL_OWN = frozenset({"In", "Out", "exit", "quit", "open", "get_ipython", "display"})
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from subagents_nb.domain.agent import AgentCatalog
-from subagents_nb.domain.base import Value
-from subagents_nb.domain.defaults import ASKED, LaunchDefaults
-from subagents_nb.domain.flow import Chain, Step
-from subagents_nb.domain.ids import is_run_name
-from subagents_nb.domain.models import UnknownModel, choose_model
-from subagents_nb.domain.options import OPTIONS
-from subagents_nb.domain.placeholders import NAME
-from subagents_nb.domain.plan import Draft, LaunchRequest, Mode, PlanItem, StepPlan
-from subagents_nb.domain.reasons import OF_THE_RUN, Reasons
-from subagents_nb.domain.settings import Settings
+from subagents_nb.domain.agents.agent import AgentCatalog
+from subagents_nb.domain.agents.models import UnknownModel, choose_model
+from subagents_nb.domain.agents.settings import Settings
+from subagents_nb.domain.plans.defaults import ASKED, LaunchDefaults
+from subagents_nb.domain.plans.flow import Chain, Step
+from subagents_nb.domain.plans.options import OPTIONS
+from subagents_nb.domain.plans.placeholders import NAME
+from subagents_nb.domain.plans.plan import Draft, LaunchRequest, Mode, PlanItem, StepPlan
+from subagents_nb.domain.values.base import Value
+from subagents_nb.domain.values.ids import is_run_name
+from subagents_nb.domain.values.reasons import OF_THE_RUN, Reasons
 from subagents_nb.errors import LaunchRefused
-from subagents_nb.planning.budgets import plan_usage_budget
+from subagents_nb.planning.acceptance.terms import plan_max_output, terms_of, words_for_people
+from subagents_nb.planning.budget_parser import plan_usage_budget
+from subagents_nb.planning.chain_plan import plan_flow
 from subagents_nb.planning.facts import Facts
-from subagents_nb.planning.flow import plan_flow
-from subagents_nb.planning.steps import Ground, asked_time, plan_step
-from subagents_nb.planning.terms import plan_max_output, terms_of, words_for_people
+from subagents_nb.planning.steps.step_plan import Ground, asked_time, plan_step
 
 # What belongs to one step: a chain says it at the step it is for.
 _OF_A_STEP = ("output_schema", *(one.name for one in OPTIONS if one.scope == "step"))

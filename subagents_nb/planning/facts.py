@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from subagents_nb.domain.base import Value
+from subagents_nb.domain.values.base import Value
 
 
 class GitPlace(Value):

@@ -11,41 +11,41 @@ import sys
 import traceback
 from pathlib import Path
 
-from subagents_nb.domain.environment import tool_environ
-from subagents_nb.domain.judge import UNSTORED
-from subagents_nb.domain.plan import LaunchPlan
-from subagents_nb.domain.records import RunStatus
-from subagents_nb.domain.states import RunEvent
-from subagents_nb.runner.artifacts import ArtifactKeeper
-from subagents_nb.runner.before import Before
-from subagents_nb.runner.causes import FROM_WITHIN, Cause, signalled
-from subagents_nb.runner.children import CHILDREN
-from subagents_nb.runner.clock import WorkClock
-from subagents_nb.runner.control import Control, Levers
-from subagents_nb.runner.crew import Crew
+from subagents_nb.domain.agents.environment import tool_environ
+from subagents_nb.domain.plans.plan import LaunchPlan
+from subagents_nb.domain.runs.postmortem import UNSTORED
+from subagents_nb.domain.runs.records import RunStatus
+from subagents_nb.domain.runs.states import RunEvent
+from subagents_nb.runner.chains.before import Before
+from subagents_nb.runner.chains.chain_run import Flow, FlowEnd
+from subagents_nb.runner.chains.step_registry import Crew
 from subagents_nb.runner.due import Due
-from subagents_nb.runner.endings import ended_for
-from subagents_nb.runner.flow import Flow, FlowEnd
-from subagents_nb.runner.journal import Journal
-from subagents_nb.runner.limits import LiveLimits
-from subagents_nb.runner.notify import notify
-from subagents_nb.runner.questions import Questions
-from subagents_nb.runner.redacting import Clean
+from subagents_nb.runner.journal.event_redaction import Clean
+from subagents_nb.runner.journal.journal import Journal
+from subagents_nb.runner.journal.work_clock import WorkClock
+from subagents_nb.runner.processes.children import CHILDREN
+from subagents_nb.runner.processes.notify import notify
+from subagents_nb.runner.processes.stdio import forgive
+from subagents_nb.runner.run_control import Control, Levers
 from subagents_nb.runner.startup import Channel, may_begin
-from subagents_nb.runner.stdio import forgive
+from subagents_nb.runner.steps.causes import FROM_WITHIN, Cause, signalled
+from subagents_nb.runner.steps.limits_in_force import LiveLimits
+from subagents_nb.runner.steps.open_questions import Questions
+from subagents_nb.runner.steps.step_result import ended_for
+from subagents_nb.runner.steps.step_run import Workshop
 from subagents_nb.runner.tracking import KeptReads, ReadRecorder
-from subagents_nb.runner.tracking.folders import FolderReads
-from subagents_nb.runner.work import Workshop
-from subagents_nb.runner.worktrees import Worktrees
-from subagents_nb.store.childlog import ChildLog
-from subagents_nb.store.disk import DISK, Disk
-from subagents_nb.store.handon import hand_on
-from subagents_nb.store.layout import RunPaths, StoreHome
-from subagents_nb.store.left import LeftFiles
-from subagents_nb.store.lock import hold
-from subagents_nb.store.outliving import outlives
-from subagents_nb.store.reader import read_document
-from subagents_nb.store.writer import RunWriter
+from subagents_nb.runner.tracking.folder_accounts import FolderReads
+from subagents_nb.runner.workspace.artifact_files import ArtifactKeeper
+from subagents_nb.runner.workspace.worktrees import Worktrees
+from subagents_nb.store.files.disk import DISK, Disk
+from subagents_nb.store.files.lock import hold
+from subagents_nb.store.processes.childlog import ChildLog
+from subagents_nb.store.processes.outliving import outlives
+from subagents_nb.store.runs.layout import RunPaths, StoreHome
+from subagents_nb.store.runs.left import LeftFiles
+from subagents_nb.store.runs.reader import read_document
+from subagents_nb.store.runs.writer import RunWriter
+from subagents_nb.store.waiting.hand_on import hand_on
 
 NOT_STARTED = 75
 

@@ -9,13 +9,13 @@ import sys
 import time
 from pathlib import Path
 
-from subagents_nb.domain.plan import LaunchPlan
-from subagents_nb.domain.records import ProcessRecord
+from subagents_nb.domain.plans.plan import LaunchPlan
+from subagents_nb.domain.runs.records import ProcessRecord
 from subagents_nb.errors import Unreadable
-from subagents_nb.store.layout import RunPaths
-from subagents_nb.store.lock import hold_now, owner_of
-from subagents_nb.store.reader import read_document
-from subagents_nb.store.trash import SESSION_LEASE
+from subagents_nb.store.files.lock import hold_now, owner_of
+from subagents_nb.store.kept.trash import SESSION_LEASE
+from subagents_nb.store.runs.layout import RunPaths
+from subagents_nb.store.runs.reader import read_document
 
 BARRIER_S = 30.0
 STAGE_S = 10.0

@@ -6,7 +6,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from subagents_nb.domain.retention import Reading
+from subagents_nb.domain.kept.retention import Reading
 
 
 def utc_now() -> str:

@@ -12,8 +12,8 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from subagents_nb.domain.records import ProcessRecord
-    from subagents_nb.store.layout import RunPaths, StoreHome
+    from subagents_nb.domain.runs.records import ProcessRecord
+    from subagents_nb.store.runs.layout import RunPaths, StoreHome
 
 POSIX = os.name == "posix"
 PLACE_VARIABLE = "SUBAGENTS_NB_PLACE"
@@ -61,14 +61,14 @@ def _watch(home_text: str, run_id: str, token: str, process: subprocess.Popen[by
     import contextlib
     from pathlib import Path
 
-    from subagents_nb.domain.records import ProcessRecord
+    from subagents_nb.domain.runs.records import ProcessRecord
     from subagents_nb.prctl import adopt_orphans
-    from subagents_nb.store.handon import hand_on
-    from subagents_nb.store.layout import StoreHome
-    from subagents_nb.store.writer import RunWriter
-    from subagents_nb.supervisor import lastresort, patience  # noqa: F401
-    from subagents_nb.supervisor.ending import record_pending
-    from subagents_nb.supervisor.identity import ticks_if_seen
+    from subagents_nb.store.runs.layout import StoreHome
+    from subagents_nb.store.runs.writer import RunWriter
+    from subagents_nb.store.waiting.hand_on import hand_on
+    from subagents_nb.supervisor.ends.termination import record_pending
+    from subagents_nb.supervisor.processes import backoff as patience  # noqa: F401
+    from subagents_nb.supervisor.processes.identity import ticks_if_seen
 
     adopt_orphans()
     home = StoreHome(Path(home_text))
@@ -94,11 +94,11 @@ def _record(home: StoreHome, started: ProcessRecord, *, exit_code: int | None, s
     """Write down how the unreaped runner ended, as soon as the disk takes it; after ten minutes others have to."""
     import time
 
-    from subagents_nb.store.notice import without_notices
-    from subagents_nb.store.processes import own_children
-    from subagents_nb.supervisor.ending import clear_up, judge_at_once, record_end
-    from subagents_nb.supervisor.leftovers import Leftovers
-    from subagents_nb.supervisor.patience import Patience
+    from subagents_nb.store.processes.notice import without_notices
+    from subagents_nb.store.processes.process_list import own_children
+    from subagents_nb.supervisor.ends.termination import clear_up, judge_at_once, record_end
+    from subagents_nb.supervisor.processes.backoff import Patience
+    from subagents_nb.supervisor.processes.orphans import Leftovers
 
     patience, pid, run_id = Patience(), started.pid, started.run_id
     left: Leftovers | None = None if POSIX else Leftovers()
@@ -133,7 +133,7 @@ def _await_end(paths: RunPaths, run_id: str, pid: int) -> None:
     import select
 
     from subagents_nb.signals import KILL, signal_child
-    from subagents_nb.supervisor.lastresort import LOOK_S, LastResort
+    from subagents_nb.supervisor.ends.kill_escalation import LOOK_S, LastResort
 
     last_resort = LastResort()
     try:

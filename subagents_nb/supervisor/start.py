@@ -13,12 +13,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from subagents_nb.domain.environment import RUN_MARK
+from subagents_nb.domain.agents.environment import RUN_MARK
 from subagents_nb.errors import LaunchError
 from subagents_nb.signals import KILL, signal_child
-from subagents_nb.store.layout import RunPaths, StoreHome
-from subagents_nb.supervisor import wire
-from subagents_nb.supervisor.exchange import (
+from subagents_nb.store.runs.layout import RunPaths, StoreHome
+from subagents_nb.supervisor.processes.fresh import secrets_for
+from subagents_nb.supervisor.processes.identity import ticks_if_seen
+from subagents_nb.supervisor.processes.orphans import mark_of
+from subagents_nb.supervisor.protocol import wire
+from subagents_nb.supervisor.protocol.handshake import (
     STAGE_S,
     RunnerSilent,
     await_death,
@@ -28,11 +31,16 @@ from subagents_nb.supervisor.exchange import (
     own_up,
     stage,
 )
-from subagents_nb.supervisor.fresh import secrets_for
-from subagents_nb.supervisor.identity import ticks_if_seen
-from subagents_nb.supervisor.leftovers import mark_of
-from subagents_nb.supervisor.lines import Lines
-from subagents_nb.supervisor.reaching import ACK_S, SupervisorGone, SupervisorSilent, ask, connect, popen, spawn_mode
+from subagents_nb.supervisor.protocol.reaching import (
+    ACK_S,
+    SupervisorGone,
+    SupervisorSilent,
+    ask,
+    connect,
+    popen,
+    spawn_mode,
+)
+from subagents_nb.supervisor.protocol.socket_lines import Lines
 
 _WARM_ACK_S = 4.0  # a cold start instead takes a second: no need to wait for long
 _ABANDON_S = 0.5

@@ -8,7 +8,7 @@ import sys
 from subagents_nb.errors import SubagentsError
 from subagents_nb.launching import Run
 from subagents_nb.store import open_home
-from subagents_nb.supervisor.sweeping import sweep
+from subagents_nb.supervisor.warm.reconcile import sweep
 
 
 def main(what: str) -> None:

@@ -15,20 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from subagents_nb.catalog import discover, load_settings, resolve
-from subagents_nb.domain.environment import RUN_MARK, runner_environ
-from subagents_nb.domain.ids import make_run_id
-from subagents_nb.domain.plan import LaunchPlan, LaunchRequest
-from subagents_nb.domain.records import RecoveryRecord
-from subagents_nb.launching.begin import first_status
-from subagents_nb.launching.facts import gather_facts
+from subagents_nb.domain.agents.environment import RUN_MARK, runner_environ
+from subagents_nb.domain.plans.plan import LaunchPlan, LaunchRequest
+from subagents_nb.domain.runs.records import RecoveryRecord
+from subagents_nb.domain.values.ids import make_run_id
+from subagents_nb.launching.gathering.lookups import gather_facts
+from subagents_nb.launching.starting.start_run import first_status
 from subagents_nb.planning import draft
 from subagents_nb.store import StoreHome, create_run, open_home
-from subagents_nb.store.capacity import take_place
 from subagents_nb.store.clock import utc_now
-from subagents_nb.supervisor import wire
-from subagents_nb.supervisor.identity import identify
-from subagents_nb.supervisor.leftovers import mark_of
-from subagents_nb.supervisor.reaching import connect
+from subagents_nb.store.waiting.capacity import take_place
+from subagents_nb.supervisor.processes.identity import identify
+from subagents_nb.supervisor.processes.orphans import mark_of
+from subagents_nb.supervisor.protocol import wire
+from subagents_nb.supervisor.protocol.reaching import connect
 from subagents_nb.supervisor.start import start_runner
 
 

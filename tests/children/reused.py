@@ -15,14 +15,14 @@ from typing import Any
 from support import alive, make_plan, make_recovery, make_request, make_status, run_id, until
 
 from subagents_nb import Run
-from subagents_nb.domain.records import ProcessRecord
+from subagents_nb.domain.runs.records import ProcessRecord
 from subagents_nb.errors import RequestError
 from subagents_nb.store import StoreHome, create_run, open_home
-from subagents_nb.store.lock import hold
-from subagents_nb.supervisor.adoption import Adopted
-from subagents_nb.supervisor.exchange import end_process
-from subagents_nb.supervisor.identity import identify, start_ticks
-from subagents_nb.supervisor.leftovers import end_leftovers, mark_of
+from subagents_nb.store.files.lock import hold
+from subagents_nb.supervisor.processes.identity import identify, start_ticks
+from subagents_nb.supervisor.processes.orphans import end_leftovers, mark_of
+from subagents_nb.supervisor.protocol.handshake import end_process
+from subagents_nb.supervisor.warm.adoption import Adopted
 
 LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
 STOPS = 50

@@ -35,7 +35,7 @@ from crash.lives import a_plan, exit_code, fork, live, script  # noqa: E402
 
 from subagents_nb.store import open_home  # noqa: E402
 from subagents_nb.store.clock import utc_now  # noqa: E402
-from subagents_nb.supervisor.sweeping import sweep  # noqa: E402
+from subagents_nb.supervisor.warm.reconcile import sweep  # noqa: E402
 
 
 def go_by(zone: str) -> None:

@@ -21,9 +21,10 @@ from typing import Any
 from crash.lives import event_lines, settings
 
 from subagents_nb.errors import Unreadable
-from subagents_nb.store import FileRuns, StoreHome, line, open_home
-from subagents_nb.supervisor.dismissal import dismiss
-from subagents_nb.supervisor.sweeping import sweep
+from subagents_nb.store import FileRuns, StoreHome, open_home
+from subagents_nb.store.waiting import line
+from subagents_nb.supervisor.protocol.dismissal import dismiss
+from subagents_nb.supervisor.warm.reconcile import sweep
 
 LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
 CHILDREN = Path(__file__).parent
@@ -120,7 +121,7 @@ class Storm:
                 said = path.read_bytes()
                 if b"subagents_nb.runner" in said or (path.parent / "comm").read_bytes() == b"subagents-run\n":
                     words["runner"].append(int(path.parent.name))
-                elif b"subagents_nb.supervisor.host" in said:
+                elif b"subagents_nb.supervisor.warm.host" in said:
                     words["supervisor"].append(int(path.parent.name))
         what = self.rng.choice(["supervisor", "runner", "runner", "launcher"])
         if words[what]:

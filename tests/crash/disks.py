@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from subagents_nb.store.disk import Disk
+from subagents_nb.store.files.disk import Disk
 
 Due = Callable[[int, str], bool]
 

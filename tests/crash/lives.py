@@ -12,14 +12,14 @@ from typing import Any
 
 from support import make_recovery, make_step
 
-from subagents_nb.domain.ids import make_run_id
-from subagents_nb.domain.plan import LaunchPlan
-from subagents_nb.launching.begin import first_status
+from subagents_nb.domain.plans.plan import LaunchPlan
+from subagents_nb.domain.values.ids import make_run_id
+from subagents_nb.launching.starting.start_run import first_status
 from subagents_nb.runner.main import run
 from subagents_nb.store import RunWriter, StoreHome, create_run
-from subagents_nb.store.disk import DISK, Disk
-from subagents_nb.supervisor.ending import record_pending
-from subagents_nb.supervisor.identity import identify, start_ticks
+from subagents_nb.store.files.disk import DISK, Disk
+from subagents_nb.supervisor.ends.termination import record_pending
+from subagents_nb.supervisor.processes.identity import identify, start_ticks
 
 TOKEN = "f" * 32
 LONG_AGO = "2026-01-01T00:00:00.000Z"  # no launcher can be at work on such a plan any more

@@ -10,9 +10,9 @@ import pytest
 from crash.disks import FaultyDisk, dying
 from crash.lives import a_plan, event_lines, exit_code, fork, live, script, temps
 
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.supervisor.sweeping import sweep
+from subagents_nb.supervisor.warm.reconcile import sweep
 
 MANY = 250
 

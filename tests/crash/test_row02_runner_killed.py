@@ -15,10 +15,10 @@ from crash.lives import event_lines
 from support import alive, marked_processes, until
 
 from subagents_nb import Run, launch, runs
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.store.lock import probe
-from subagents_nb.supervisor.sweeping import sweep
+from subagents_nb.store.files.lock import probe
+from subagents_nb.supervisor.warm.reconcile import sweep
 
 Case = Callable[..., None]
 SEED = 20260301

@@ -13,9 +13,9 @@ from crash.lives import LONG_AGO, event_lines
 from support import CHILDREN, processes_of, until
 
 from subagents_nb import Run, launch, runs
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.store.capacity import places_taken
+from subagents_nb.store.waiting.capacity import places_taken
 
 Case = Callable[..., None]
 WARM, COLD = times(5, 25), times(1, 3)

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "notebook"))
 
 from kernels import Kernel, dismiss_supervisors, end_runs
 
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import FileRuns
 
 Case = Callable[..., None]

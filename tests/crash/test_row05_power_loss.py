@@ -26,15 +26,15 @@ from support import (
     run_id,
 )
 
-from subagents_nb.domain.questions import Question
-from subagents_nb.domain.records import ProcessRecord
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.questions import Question
+from subagents_nb.domain.runs.records import ProcessRecord
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.launching.listing import list_runs
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, open_home
-from subagents_nb.store.lock import hold
-from subagents_nb.store.reader import read_document
-from subagents_nb.supervisor.identity import host_id
-from subagents_nb.supervisor.sweeping import sweep
+from subagents_nb.store.files.lock import hold
+from subagents_nb.store.runs.reader import read_document
+from subagents_nb.supervisor.processes.identity import host_id
+from subagents_nb.supervisor.warm.reconcile import sweep
 
 Case = Callable[..., None]
 # Written without a sync while a run works, and what a power cut may leave of each.

@@ -19,11 +19,11 @@ from crash.lives import a_plan, event_lines, exit_code, fork, live, made, script
 from support import alive, until
 
 from subagents_nb import launch, parallel, step
-from subagents_nb.domain.plan import LaunchPlan
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.plans.plan import LaunchPlan
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import StoreError
 from subagents_nb.store import FileRuns, StoreHome, open_home
-from subagents_nb.store.disk import DISK
+from subagents_nb.store.files.disk import DISK
 
 Case = Callable[..., None]
 ERRORS = [errno.ENOSPC, errno.EACCES, errno.EMFILE, errno.EIO]

@@ -15,9 +15,9 @@ from crash.lives import settings
 from support import CHILDREN, until
 
 from subagents_nb import launch, runs
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import StoreHome
-from subagents_nb.store.capacity import places_taken
+from subagents_nb.store.waiting.capacity import places_taken
 
 CAP, EACH = 8, times(20, 100)
 

@@ -13,11 +13,11 @@ from crash.counting import times
 from crash.lives import a_plan, exit_code, fork, store
 from support import CHILDREN, make_result
 
-from subagents_nb.domain.records import RunStatus, StepStatus
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.records import RunStatus, StepStatus
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import StoreHome
 from subagents_nb.store.clock import utc_now
-from subagents_nb.store.lock import hold
+from subagents_nb.store.files.lock import hold
 
 Case = Callable[..., None]
 SECONDS = times(4, 60)

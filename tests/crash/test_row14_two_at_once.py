@@ -14,11 +14,11 @@ from crash.lives import a_plan, made, settings
 from support import CHILDREN, until
 
 from subagents_nb import Run, launch
-from subagents_nb.domain.records import Identity
-from subagents_nb.domain.states import RunState
-from subagents_nb.launching.begin import first_status
+from subagents_nb.domain.runs.records import Identity
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.launching.starting.start_run import first_status
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.supervisor.identity import identify
+from subagents_nb.supervisor.processes.identity import identify
 
 Case = Callable[..., None]
 SWEEPS = times(34, 400)

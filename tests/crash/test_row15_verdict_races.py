@@ -16,14 +16,14 @@ from crash.lives import a_plan, exit_code, fork, made, script, settings
 from support import make_result, until
 
 from subagents_nb import launch
-from subagents_nb.domain.records import RunStatus
-from subagents_nb.domain.states import RunState
-from subagents_nb.launching.begin import first_status
+from subagents_nb.domain.runs.records import RunStatus
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.launching.starting.start_run import first_status
 from subagents_nb.store import FileRuns, RunWriter, StoreHome
 from subagents_nb.store.clock import utc_now
-from subagents_nb.store.lock import hold
-from subagents_nb.supervisor.identity import identify
-from subagents_nb.supervisor.sweeping import sweep
+from subagents_nb.store.files.lock import hold
+from subagents_nb.supervisor.processes.identity import identify
+from subagents_nb.supervisor.warm.reconcile import sweep
 
 Case = Callable[..., None]
 SEED = 20260315

@@ -12,8 +12,8 @@ from crash.lives import event_lines
 from support import CHILDREN
 
 from subagents_nb import runs
-from subagents_nb.domain.states import RunState
-from subagents_nb.runner.clock import WorkClock
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.runner.journal.work_clock import WorkClock
 from subagents_nb.store import FileRuns, StoreHome
 
 TIMES = times(4, 20)

@@ -15,8 +15,8 @@ from crash.lives import settings
 from support import CHILDREN, marked_processes, until
 
 from subagents_nb import Run, launch
-from subagents_nb.domain.records import ProcessRecord
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.records import ProcessRecord
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import FileRuns, StoreHome
 
 Case = Callable[..., None]

@@ -15,12 +15,12 @@ from crash.lives import a_plan, exit_code, fork, live, script
 from support import until
 
 from subagents_nb import Run, launch
-from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.domain.states import RunState
-from subagents_nb.launching.watch import Watcher
-from subagents_nb.runner.stdio import CAP_BYTES, HEAD_BYTES
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.launching.following.watch import Watcher
+from subagents_nb.runner.processes.stdio import CAP_BYTES, HEAD_BYTES
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.store.usage import disk_use
+from subagents_nb.store.runs.disk_usage import disk_use
 
 Case = Callable[..., None]
 MEGABYTES = times(20, 1000)

@@ -11,7 +11,7 @@ from crash.counting import times
 from support import alive, ask_host, until
 
 from subagents_nb import Run, launch, runs
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import FileRuns, StoreHome, open_home
 
 Case = Callable[..., None]

@@ -13,10 +13,10 @@ from crash.counting import times
 from crash.lives import a_plan, made
 from support import make_result, make_status, until
 
-from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.launching.watch import Watcher
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.launching.following.watch import Watcher
 from subagents_nb.store import StoreHome
-from subagents_nb.store.lock import hold
+from subagents_nb.store.files.lock import hold
 
 MANY, LATE_S = times(5, 20), 2.5
 SEED = 20260322

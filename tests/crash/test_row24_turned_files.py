@@ -20,16 +20,16 @@ from crash.lives import a_plan, exit_code, fork, made
 from support import alive, make_answer, make_request, make_result, make_status, until
 
 from subagents_nb import Run, launch, runs
-from subagents_nb.domain.environment import runner_environ
-from subagents_nb.domain.records import RunResult
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.agents.environment import runner_environ
+from subagents_nb.domain.runs.records import RunResult
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import SubagentsError
-from subagents_nb.launching.asking import open_questions
+from subagents_nb.launching.controlling.asking import open_questions
 from subagents_nb.store import FileRuns, RunPaths, RunWriter, StoreHome
-from subagents_nb.store.lock import hold, hold_now, probe
-from subagents_nb.store.reader import read_tail
-from subagents_nb.store.usage import disk_use
-from subagents_nb.supervisor.ending import stop_request_of
+from subagents_nb.store.files.lock import hold, hold_now, probe
+from subagents_nb.store.runs.disk_usage import disk_use
+from subagents_nb.store.runs.reader import read_tail
+from subagents_nb.supervisor.ends.termination import stop_request_of
 from subagents_nb.supervisor.start import start_runner
 
 Case = Callable[..., None]

@@ -16,7 +16,7 @@ from crash.lives import script, settings
 from support import processes_of, until
 
 from subagents_nb import Run, launch
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import StoreHome
 
 Case = Callable[..., None]

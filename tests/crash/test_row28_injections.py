@@ -15,8 +15,8 @@ import pytest
 from crash.lives import script
 
 from subagents_nb import Run, agents, launch, runs
-from subagents_nb.domain.states import RunState
-from subagents_nb.notebook.card import card_page
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.notebook.cards.card import card_page
 from subagents_nb.store import StoreHome
 
 Case = Callable[..., None]

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from subagents_nb import attach, runs
-from subagents_nb.domain.base import SCHEMA_VERSION
+from subagents_nb.domain.values.base import SCHEMA_VERSION
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.supervisor.sweeping import sweep
+from subagents_nb.supervisor.warm.reconcile import sweep
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 STORES = sorted(path.name for path in FIXTURES.glob("store-v*"))

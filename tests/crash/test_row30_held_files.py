@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from subagents_nb.store.disk import Disk
+from subagents_nb.store.files.disk import Disk
 
 Case = Callable[..., None]
 

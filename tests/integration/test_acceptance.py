@@ -11,9 +11,9 @@ import pytest
 from support import alive, until
 
 from subagents_nb import Run, chain, launch, parallel, step
-from subagents_nb.domain.acceptance import Ledger
-from subagents_nb.domain.records import StepResult
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.plans.acceptance import Ledger
+from subagents_nb.domain.runs.records import StepResult
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import StoreHome
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.usefixtures("shared_home")]

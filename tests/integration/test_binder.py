@@ -126,7 +126,7 @@ def test_the_build_step_leaves_a_session_in_which_runs_work(built: tuple[Path, d
 def test_the_build_step_installs_the_widget_and_the_labs_settings(built: tuple[Path, dict[str, str]]) -> None:
     repo, environ = built
     code = (
-        "import sys, pathlib, subagents_nb; from subagents_nb.notebook.assets import asset; "
+        "import sys, pathlib, subagents_nb; from subagents_nb.notebook.page.assets import asset; "
         "assert pathlib.Path(sys.prefix) in pathlib.Path(subagents_nb.__file__).parents; asset('run.js'); "
         "print(pathlib.Path(sys.prefix, 'share/jupyter/lab/settings/overrides.json').read_text())"
     )

@@ -11,7 +11,7 @@ from support import until
 from subagents_nb import Run, attach, chain, expand, launch, parallel, step
 from subagents_nb.cli import main
 from subagents_nb.errors import RequestError
-from subagents_nb.launching.appending import AppendRefused
+from subagents_nb.launching.composing.appending import AppendRefused
 
 pytestmark = [pytest.mark.timeout(90), pytest.mark.usefixtures("shared_home")]
 

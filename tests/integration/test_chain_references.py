@@ -11,7 +11,7 @@ from support import until
 
 from subagents_nb import chain, expand, launch, parallel, preflight, step
 from subagents_nb.errors import LaunchRefused
-from subagents_nb.notebook.chain_cell import parse
+from subagents_nb.notebook.bodies.chain_cell import parse
 from subagents_nb.store import StoreHome
 
 pytestmark = pytest.mark.timeout(90)

@@ -13,7 +13,7 @@ import pytest
 from support import until
 
 from subagents_nb import Run, attach, chain, expand, launch, parallel, preflight, step
-from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.domain.runs.states import RunState, StepState
 from subagents_nb.errors import LaunchRefused, RequestError, RunFailed
 from subagents_nb.store import StoreHome
 

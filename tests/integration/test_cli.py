@@ -12,7 +12,7 @@ from support import until
 
 from subagents_nb import Run, attach, launch
 from subagents_nb.cli import main
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import StoreHome
 
 pytestmark = [pytest.mark.timeout(90), pytest.mark.usefixtures("store_home")]

@@ -10,7 +10,7 @@ import pytest
 from support import until
 
 from subagents_nb import launch, on_event
-from subagents_nb.launching.events import Event
+from subagents_nb.launching.event_hook import Event
 
 pytestmark = [pytest.mark.timeout(90), pytest.mark.usefixtures("shared_home")]
 _ELSEWHERE = (

@@ -14,13 +14,13 @@ import pytest
 from support import alive, until
 
 from subagents_nb import Run, attach, launch
-from subagents_nb.domain.retention import Keep
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.kept.retention import Keep
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import LaunchError, LaunchRefused, StoreError, UnknownRun
-from subagents_nb.launching.retention import gc, restore
+from subagents_nb.launching.stored.cleaning import gc, restore
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.store.claims import BudgetExceeded, admit
-from subagents_nb.store.lock import probe
+from subagents_nb.store.files.lock import probe
+from subagents_nb.store.waiting.admissions import BudgetExceeded, admit
 
 pytestmark = pytest.mark.timeout(90)
 

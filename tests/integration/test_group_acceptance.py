@@ -10,8 +10,8 @@ import pytest
 
 from subagents_nb import chain, launch, parallel, runs, step
 from subagents_nb.blocks import to_text
-from subagents_nb.domain.states import RunState
-from subagents_nb.notebook.card import card, card_page
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.notebook.cards.card import card, card_page
 from subagents_nb.store import StoreHome
 
 pytestmark = pytest.mark.timeout(90)

@@ -21,12 +21,12 @@ import pytest
 from support import CHILDREN, alive, make_recovery, processes_of, until
 
 from subagents_nb import Run, attach, launch, runs
-from subagents_nb.domain.environment import runner_environ
-from subagents_nb.domain.ids import make_run_id
-from subagents_nb.domain.plan import LaunchPlan
-from subagents_nb.domain.records import ProcessRecord
-from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.agents.environment import runner_environ
+from subagents_nb.domain.plans.plan import LaunchPlan
+from subagents_nb.domain.runs.records import ProcessRecord
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.domain.values.ids import make_run_id
 from subagents_nb.errors import (
     LaunchError,
     RunFailed,
@@ -35,10 +35,10 @@ from subagents_nb.errors import (
     RunTimedOut,
     WaitTimedOut,
 )
-from subagents_nb.launching.waiting import WaitInterrupted
+from subagents_nb.launching.following.waiting import WaitInterrupted
 from subagents_nb.store import FileRuns, StoreHome, create_run
-from subagents_nb.store.lock import probe
-from subagents_nb.store.writer import discard_run
+from subagents_nb.store.files.lock import probe
+from subagents_nb.store.runs.writer import discard_run
 from subagents_nb.supervisor.start import start_runner
 
 pytestmark = pytest.mark.timeout(40)

@@ -18,7 +18,7 @@ import jsonschema_rs
 import pytest
 
 from subagents_nb.local_model import Endpoint, available, ensure, install, stop, weights_path
-from subagents_nb.local_model.record import Places, is_running, read_record, read_start_ticks, write_record
+from subagents_nb.local_model.server_record import Places, is_running, read_record, read_start_ticks, write_record
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="watches processes in /proc")
 

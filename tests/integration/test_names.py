@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from subagents_nb import attach, launch, retry, runs
-from subagents_nb.domain.ids import short_id
-from subagents_nb.domain.plan import Origin
+from subagents_nb.domain.plans.plan import Origin
+from subagents_nb.domain.values.ids import short_id
 from subagents_nb.errors import AmbiguousRun
-from subagents_nb.launching.whence import left_by_the_kernel_before
-from subagents_nb.notebook.telling import before_the_restart
+from subagents_nb.launching.gathering.lineage import left_by_the_kernel_before
+from subagents_nb.notebook.views.notifications import before_the_restart
 from subagents_nb.store import StoreHome
 
 pytestmark = [pytest.mark.timeout(90), pytest.mark.usefixtures("shared_home")]

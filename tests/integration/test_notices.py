@@ -12,9 +12,9 @@ import pytest
 from support import until
 
 from subagents_nb import Run, launch
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.supervisor.proof import is_proved
+from subagents_nb.supervisor.ends.proof import is_proved
 
 pytestmark = pytest.mark.timeout(60)
 

@@ -10,8 +10,8 @@ import pytest
 from support import until
 
 from subagents_nb import Run, chain, expand, launch, parallel, preflight, step, sweep
-from subagents_nb.domain.records import StepResult
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.records import StepResult
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import LaunchRefused, RunFailed
 from subagents_nb.store import StoreHome
 

@@ -23,19 +23,19 @@ import pytest
 from support import alive, marked_processes, until
 
 from subagents_nb import Run, launch
-from subagents_nb.domain.events import ArtifactMade, ChangedMeanwhile, EngineEvent, FileChanged, Noticed
-from subagents_nb.domain.ids import make_run_id
-from subagents_nb.domain.reads import FileRead, ReadLog
+from subagents_nb.domain.runs.events import ArtifactMade, ChangedMeanwhile, EngineEvent, FileChanged, Noticed
+from subagents_nb.domain.runs.reads import FileRead, ReadLog
+from subagents_nb.domain.values.ids import make_run_id
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError
-from subagents_nb.launching.inputs import gather
-from subagents_nb.runner.artifacts import ArtifactKeeper
-from subagents_nb.runner.engines.base import InputFiles, PythonEnd
-from subagents_nb.runner.engines.kernel import files
+from subagents_nb.launching.inputs.input_values import gather
+from subagents_nb.runner.engines.engine import InputFiles, PythonEnd
+from subagents_nb.runner.engines.kernel import new_files as files
 from subagents_nb.runner.engines.kernel.tool import PythonTool, Surroundings
 from subagents_nb.runner.tracking import ReadRecorder
+from subagents_nb.runner.workspace.artifact_files import ArtifactKeeper
 from subagents_nb.store import StoreHome
-from subagents_nb.store.disk import DISK
-from subagents_nb.store.left import LeftFiles
+from subagents_nb.store.files.disk import DISK
+from subagents_nb.store.runs.left import LeftFiles
 
 pytestmark = pytest.mark.timeout(150)
 linux = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")

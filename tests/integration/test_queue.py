@@ -16,13 +16,14 @@ import pytest
 from support import ask_host, make_plan, make_recovery, run_id, until
 
 from subagents_nb import Run, chain, launch, step
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import LaunchRefused, RequestError
-from subagents_nb.store import FileRuns, StoreHome, create_run, line
-from subagents_nb.store.capacity import places_taken
-from subagents_nb.store.writer import discard_run
-from subagents_nb.supervisor import wire
-from subagents_nb.supervisor.reaching import connect_queue, host_key
+from subagents_nb.store import FileRuns, StoreHome, create_run
+from subagents_nb.store.runs.writer import discard_run
+from subagents_nb.store.waiting import line
+from subagents_nb.store.waiting.capacity import places_taken
+from subagents_nb.supervisor.protocol import wire
+from subagents_nb.supervisor.protocol.reaching import connect_queue, host_key
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.skipif(sys.platform != "linux", reason="limits of another process")]
 
@@ -172,7 +173,7 @@ FAILING = """
 import sys
 from pathlib import Path
 from subagents_nb.store import open_home
-from subagents_nb.supervisor.host import Host
+from subagents_nb.supervisor.warm.host import Host
 
 def warm_up():
     until = Path(sys.argv[2])

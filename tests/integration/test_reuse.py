@@ -16,8 +16,8 @@ import pytest
 from support import until
 
 from subagents_nb import Run, attach, chain, launch, parallel, preflight, runs, step
-from subagents_nb.domain.plan import Draft
-from subagents_nb.domain.reads import FileRead, ReadLog
+from subagents_nb.domain.plans.plan import Draft
+from subagents_nb.domain.runs.reads import FileRead, ReadLog
 from subagents_nb.launching.handle import Run as Handle
 from subagents_nb.store import StoreHome
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from subagents_nb import chain, launch, preflight, step
-from subagents_nb.notebook.chain_cell import parse
+from subagents_nb.notebook.bodies.chain_cell import parse
 from subagents_nb.store import StoreHome
 
 pytestmark = pytest.mark.timeout(90)

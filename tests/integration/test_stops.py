@@ -12,13 +12,13 @@ import pytest
 from support import until
 
 from subagents_nb import Run, launch, parallel, runs, step
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import LaunchError, LaunchRefused, RequestError, RunStopped
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.store.lock import probe
-from subagents_nb.store.retention import collect
-from subagents_nb.supervisor.lastresort import OVERDUE_S
-from subagents_nb.supervisor.sweeping import sweep
+from subagents_nb.store.files.lock import probe
+from subagents_nb.store.kept.collector import collect
+from subagents_nb.supervisor.ends.kill_escalation import OVERDUE_S
+from subagents_nb.supervisor.warm.reconcile import sweep
 
 pytestmark = pytest.mark.timeout(60)
 

@@ -15,7 +15,7 @@ import pytest
 from support import until
 
 from subagents_nb import launch, runs
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import FileRuns, StoreHome
 
 pytestmark = pytest.mark.timeout(60)
@@ -53,7 +53,7 @@ def test_two_readers_beside_a_writing_runner_see_nothing_torn_and_nothing_older(
 SWEEPER = """
 import sys, subagents_nb
 from subagents_nb.store import open_home
-from subagents_nb.supervisor.sweeping import sweep
+from subagents_nb.supervisor.warm.reconcile import sweep
 home = open_home()
 sys.stdin.readline()
 print(sum(len(sweep(home, [run_id])) for run_id in sys.argv[1:]))
@@ -90,7 +90,7 @@ def test_a_list_of_many_runs_costs_little_more_than_its_files_and_holds_the_unre
     """By the processor's time, beside plain reading and parsing: a busy or slow machine is no fault of the list."""
     from support import make_result, run_id
 
-    from subagents_nb.store.codec import encode
+    from subagents_nb.store.files.codec import encode
 
     for number in range(1, many + 1):
         root = store_home.runs / run_id(number)

@@ -19,24 +19,24 @@ import pytest
 from support import CHILDREN, alive, ask_host, until
 
 from subagents_nb import Run, launch, runs
-from subagents_nb.domain.control import ControlRequest
-from subagents_nb.domain.records import ProcessRecord
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.control import ControlRequest
+from subagents_nb.domain.runs.records import ProcessRecord
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import LaunchError, LaunchRefused
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, open_home
 from subagents_nb.store.clock import utc_now
-from subagents_nb.store.line import standing
-from subagents_nb.store.lock import probe
-from subagents_nb.supervisor import wire
-from subagents_nb.supervisor.identity import is_zombie
-from subagents_nb.supervisor.reaching import connect_queue, host_key
+from subagents_nb.store.files.lock import probe
+from subagents_nb.store.waiting.line import standing
+from subagents_nb.supervisor.processes.identity import is_zombie
+from subagents_nb.supervisor.protocol import wire
+from subagents_nb.supervisor.protocol.reaching import connect_queue, host_key
 
 pytestmark = pytest.mark.timeout(60)
 KEY = "test-cold"  # a cold one imports no model stack and is up at once
 
 
 def start_host(home: StoreHome, key: str = KEY, **variables: str) -> Path:
-    command = [sys.executable, "-P", "-m", "subagents_nb.supervisor.host", str(home.root), key, "cold"]
+    command = [sys.executable, "-P", "-m", "subagents_nb.supervisor.warm.host", str(home.root), key, "cold"]
     log = (home.supervisor / "test.log").open("ab")
     with log:
         subprocess.run(command, env={**os.environ, **variables}, stdout=log, stderr=log, timeout=30, check=True)
@@ -127,7 +127,7 @@ def hosts_of(home: StoreHome) -> list[int]:
             words = path.read_bytes().split(b"\0")
         except OSError:
             continue
-        if b"subagents_nb.supervisor.host" in words and wanted in words and alive(int(path.parent.name)):
+        if b"subagents_nb.supervisor.warm.host" in words and wanted in words and alive(int(path.parent.name)):
             found.append(int(path.parent.name))
     return found
 
@@ -384,8 +384,8 @@ import os, sys, threading
 from pathlib import Path
 from support import ask_host, make_plan
 from subagents_nb.store import open_home
-from subagents_nb.supervisor.host import Host
-from subagents_nb.supervisor.wire import queue_path
+from subagents_nb.supervisor.warm.host import Host
+from subagents_nb.supervisor.protocol.wire import queue_path
 
 home = open_home(Path(sys.argv[1]))
 host, answers = Host(home, "k-warm"), []
@@ -435,6 +435,6 @@ def test_a_launcher_starts_one_supervisor_and_no_rival_waits_to_take_over(store_
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             words = path.read_bytes().split(b"\0")
-            if b"subagents_nb.supervisor.host" in words and os.fsencode(store_home.root) in words:
+            if b"subagents_nb.supervisor.warm.host" in words and os.fsencode(store_home.root) in words:
                 up.add(int(path.parent.name))
     assert up == {pid}

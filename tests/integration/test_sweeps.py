@@ -20,11 +20,11 @@ from pydantic import BaseModel
 from support import until
 
 from subagents_nb import Run, chain, compare, diff, frame, launch, parallel, retry, runs, score, step, sweep
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import LaunchRefused, RequestError
-from subagents_nb.experiments.orders import plan_sweep
-from subagents_nb.experiments.scoring import ScoringFailed
-from subagents_nb.experiments.sweeps import Sweep
+from subagents_nb.experiments.rescoring import ScoringFailed
+from subagents_nb.experiments.sweeps.sweep import Sweep
+from subagents_nb.experiments.sweeps.sweep_spec import plan_sweep
 from subagents_nb.store import FileRuns, StoreHome
 
 pytestmark = pytest.mark.timeout(120)

@@ -8,14 +8,14 @@ import pytest
 from crash.lives import a_plan, exit_code, fork, live, script
 from support import until
 
-from subagents_nb.domain.judge import UNSTORED
-from subagents_nb.domain.records import ProcessRecord
-from subagents_nb.domain.states import RunState
-from subagents_nb.launching.outcome import failure
+from subagents_nb.domain.runs.postmortem import UNSTORED
+from subagents_nb.domain.runs.records import ProcessRecord
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.launching.results.outcome import failure
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.store.reader import read_document
-from subagents_nb.supervisor.ending import record_end
-from subagents_nb.supervisor.leftovers import Leftovers
+from subagents_nb.store.runs.reader import read_document
+from subagents_nb.supervisor.ends.termination import record_end
+from subagents_nb.supervisor.processes.orphans import Leftovers
 
 pytestmark = pytest.mark.timeout(60)
 

@@ -12,8 +12,8 @@ from support import CHILDREN, until
 
 from subagents_nb import Run, launch, parallel, step
 from subagents_nb.cli import main
-from subagents_nb.domain.states import RunState
-from subagents_nb.launching import handoff
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.launching.results import worktree_handoff as handoff
 from subagents_nb.store import StoreHome
 
 pytestmark = [pytest.mark.timeout(90), pytest.mark.usefixtures("store_home")]

@@ -19,15 +19,15 @@ import pytest
 from support import CHILDREN, make_plan, make_recovery, make_result, make_step, make_verdict, until
 
 from subagents_nb import chain, launch, parallel, step
-from subagents_nb.domain.events import StepFailed
-from subagents_nb.domain.states import RunState
-from subagents_nb.domain.worktree import Change, WorktreePlan, WorktreeRecord
+from subagents_nb.domain.plans.worktree import Change, WorktreePlan, WorktreeRecord
+from subagents_nb.domain.runs.events import StepFailed
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError
-from subagents_nb.launching import handoff
-from subagents_nb.runner.worktrees import Worktrees
+from subagents_nb.launching.results import worktree_handoff as handoff
+from subagents_nb.runner.workspace.worktrees import Worktrees
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run
-from subagents_nb.store.disk import Disk
-from subagents_nb.store.handoff import HandoffFile, read_handoff
+from subagents_nb.store.files.disk import Disk
+from subagents_nb.store.runs.handoff import HandoffFile, read_handoff
 
 pytestmark = pytest.mark.timeout(60)
 

@@ -27,7 +27,7 @@ def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
 def kernel(_shared: Kernel) -> Iterator[Kernel]:
     """A kernel with the extension loaded and no variables; what it showed and had to tell is forgotten."""
     _shared.ok("%reset -f")
-    _shared.ok("from subagents_nb.notebook.notices import NOTICES\nNOTICES.close()\ndel NOTICES")
+    _shared.ok("from subagents_nb.notebook.views.notices import NOTICES\nNOTICES.close()\ndel NOTICES")
     _shared.log.clear()
     yield _shared
     end_runs(_shared.home)

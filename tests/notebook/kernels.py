@@ -20,7 +20,7 @@ from support import SECRET_PREFIXES, alive, processes_of, until
 from subagents_nb.errors import RequestError
 from subagents_nb.launching import Run
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.store.lookup import find_run
+from subagents_nb.store.runs.lookup import find_run
 
 Message = dict[str, Any]
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -299,7 +299,7 @@ def dismiss_supervisors(home: StoreHome) -> None:
             words = path.read_bytes().split(b"\0")
         except OSError:
             continue
-        if root in words and b"subagents_nb.supervisor.host" in words:
+        if root in words and b"subagents_nb.supervisor.warm.host" in words:
             pid = int(path.parent.name)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)

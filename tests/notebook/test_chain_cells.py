@@ -7,7 +7,7 @@ import json
 from kernels import Kernel
 from support import until
 
-from subagents_nb.domain.scripts import SCRIPT_FOLDER
+from subagents_nb.domain.agents.scripts import SCRIPT_FOLDER
 from subagents_nb.store import FileRuns
 
 FOUND = [{"value": {"files": [{"path": "a.py"}, {"path": "b.py"}, {"path": "c.py"}]}}]

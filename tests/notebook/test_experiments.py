@@ -7,7 +7,7 @@ import json
 import pytest
 from kernels import Kernel
 
-from subagents_nb.domain.scripts import SCRIPT_FOLDER
+from subagents_nb.domain.agents.scripts import SCRIPT_FOLDER
 from subagents_nb.store import FileRuns
 
 pytestmark = pytest.mark.timeout(180)
@@ -16,7 +16,7 @@ SWEEP = (
     "--sweep 'word=one,<img onerror>' --sweep temperature=0,1 --repeat 2 "
 )
 EVIL = "<img onerror>"
-LEAVE = "from subagents_nb.notebook.compare_show import leave_all\nleave_all()"
+LEAVE = "from subagents_nb.notebook.comparing.compare_show import leave_all\nleave_all()"
 TASK = "\nSay {{word}} to $HOME and {{other}}"
 
 

@@ -12,13 +12,13 @@ from kernels import Kernel, display_id_of
 from support import until
 
 from subagents_nb import Run, sweep
-from subagents_nb.domain.scripts import SCRIPT_FOLDER
-from subagents_nb.domain.states import RunState
-from subagents_nb.notebook.sweep_show import EVERY_S, SweepView, bundle_of
+from subagents_nb.domain.agents.scripts import SCRIPT_FOLDER
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.notebook.comparing.sweep_show import EVERY_S, SweepView, bundle_of
 from subagents_nb.store import FileRuns, StoreHome
 
 pytestmark = pytest.mark.timeout(180)
-VIEWS = "__import__('subagents_nb.notebook.sweep_show', fromlist=['_live'])._live"
+VIEWS = "__import__('subagents_nb.notebook.comparing.sweep_show', fromlist=['_live'])._live"
 EVIL = "<img onerror>"
 SOON_S = 60.0
 

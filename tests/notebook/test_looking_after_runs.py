@@ -8,7 +8,7 @@ import pytest
 from kernels import Kernel, display_id_of
 from support import until
 
-from subagents_nb.notebook.parsers import PARSERS
+from subagents_nb.notebook.magics.parsers import PARSERS
 
 
 def slow(kernel: Kernel, name: str, *, bind: str = "work") -> None:

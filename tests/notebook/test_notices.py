@@ -10,7 +10,7 @@ from support import until
 
 from subagents_nb.store import FileRuns
 
-WHY = "__import__('subagents_nb.notebook.notices', fromlist=['x']).NOTICES.suppressed"
+WHY = "__import__('subagents_nb.notebook.views.notices', fromlist=['x']).NOTICES.suppressed"
 
 
 def launch(kernel: Kernel, script: str, name: str, *flags: str) -> None:

@@ -107,7 +107,7 @@ def test_the_widgets_of_the_last_runs_stay_for_a_page_loaded_anew_and_are_freed_
     kernel = new_kernel()
     kernel.ok(
         "import weakref, gc\n"
-        "from subagents_nb.notebook.widget import RunWidget\n"
+        "from subagents_nb.notebook.views.widget import RunWidget\n"
         "held, init = [], RunWidget.__init__\n"
         "def watched(self, *args, **more):\n"
         "    held.append(weakref.ref(self)); init(self, *args, **more)\n"
@@ -171,7 +171,7 @@ def test_an_end_between_two_cells_is_not_lost_to_a_program(kernel: Kernel) -> No
 def test_a_failing_view_leaves_the_others_and_the_users_cells_alone(kernel: Kernel) -> None:
     kernel.ok("%%subagent --model scripted:slow -q --name unlucky -o work\nx")
     kernel.ok(
-        "from subagents_nb.launching.watch import WATCHER\n"
+        "from subagents_nb.launching.following.watch import WATCHER\n"
         "def broken(snapshot): raise RuntimeError('this listener is broken')\n"
         "stop_broken = WATCHER.follow(work.home, work.id, broken, tick=lambda: 1 / 0)"
     )

@@ -11,7 +11,7 @@ import pytest
 from kernels import Kernel
 from support import CHILDREN, until
 
-from subagents_nb.launching.handoff import leftovers
+from subagents_nb.launching.results.worktree_handoff import leftovers
 
 
 @pytest.fixture

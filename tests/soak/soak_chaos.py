@@ -22,12 +22,12 @@ from crash.lives import script, settings
 from support import CHILDREN, alive, processes_of, until
 
 from subagents_nb import Run, launch, runs
-from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import SubagentsError
 from subagents_nb.store import FileRuns, StoreHome, open_home
-from subagents_nb.supervisor.dismissal import dismiss
-from subagents_nb.supervisor.sweeping import sweep
+from subagents_nb.supervisor.protocol.dismissal import dismiss
+from subagents_nb.supervisor.warm.reconcile import sweep
 
 SECONDS = float(os.environ.get("SOAK_SECONDS", "600"))
 SEED = int(os.environ.get("SOAK_SEED", str(time.time_ns() % 10**8)))

@@ -20,11 +20,21 @@ FAULTS = {
     ),
     "a circle of rooms": (
         {"a/x.py": "import subagents_nb.b.y", "a/z.py": "", "b/w.py": "import subagents_nb.a.z", "b/y.py": ""},
-        "These rooms import each other in a circle:",
+        "These parts of subagents_nb import each other in a circle:",
     ),
     "a long module": ({"a/one.py": "pass\n" * 401}, "one.py: 401 lines; a module has 400 at most"),
     "a large class": ({"a/one.py": f"class Desk:\n{METHODS}"}, "Desk: 13 public methods; 12 are the end"),
-    "names": ({f"{room}/n{i}.py": "" for room in "ab" for i in range(50)}, "50 file names stand in more than one room"),
+    "a circle of packages in a room": (
+        {
+            "a/b/x.py": "import subagents_nb.a.c.y",
+            "a/b/z.py": "",
+            "a/c/w.py": "import subagents_nb.a.b.z",
+            "a/c/y.py": "",
+        },
+        "These parts of subagents_nb.a import each other in a circle:",
+    ),
+    "a name": ({"a/one.py": "", "b/one.py": ""}, "one.py stands in a, b: a file is known by its name"),
+    "a crowd": ({f"a/n{i}.py": "" for i in range(16)}, "subagents_nb/a: 16 names side by side; 15 are the end"),
 }
 FINE = {
     "__init__.py": 'importlib.import_module("subagents_nb.a.one")',

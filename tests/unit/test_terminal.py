@@ -12,7 +12,7 @@ import pytest
 import subagents_nb
 from subagents_nb.cli import main
 from subagents_nb.errors import LaunchRefused, RequestError
-from subagents_nb.store.notice import send_notice
+from subagents_nb.store.processes.notice import send_notice
 from subagents_nb.terminal import complain, hand_over, say
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x1b[8mna\u202eme\x9b31m\r\x08\x00\u2066!"

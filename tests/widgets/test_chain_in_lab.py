@@ -11,7 +11,7 @@ import nbformat
 from jupyterlab_page import Lab, can_be_read
 from playwright.sync_api import expect
 
-from subagents_nb.domain.scripts import SCRIPT_FOLDER
+from subagents_nb.domain.agents.scripts import SCRIPT_FOLDER
 
 FOUND = [{"value": {"files": [{"path": f"pkg/module_{n}.py"} for n in range(64)]}}]
 ITEM = [{"text": "Looking at it. "}, {"sleep": 0.4}, {"text": "The <b>retry</b> loop is fine."}]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from subagents_nb.notebook.compare_show import CompareWidget
-from subagents_nb.notebook.widget import ChainWidget, FinderWidget, RunWidget, SheetWidget
+from subagents_nb.notebook.comparing.compare_show import CompareWidget
+from subagents_nb.notebook.views.widget import ChainWidget, FinderWidget, RunWidget, SheetWidget
 
 
 @pytest.mark.parametrize(

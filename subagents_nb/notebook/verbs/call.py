@@ -7,13 +7,13 @@ import functools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from subagents_nb.domain.options import Option, of_launch
+from subagents_nb.domain.plans.options import Option, of_launch
 from subagents_nb.errors import RequestError
 
 if TYPE_CHECKING:
-    from subagents_nb.domain.plan import Origin
+    from subagents_nb.domain.plans.plan import Origin
     from subagents_nb.launching import Run
-    from subagents_nb.notebook.chain_cell import Parsed
+    from subagents_nb.notebook.bodies.chain_cell import Parsed
 
 
 class Call:
@@ -76,7 +76,7 @@ class Call:
     @property
     def origin(self) -> Origin:
         """Where a launch is asked for."""
-        from subagents_nb.domain.plan import Origin
+        from subagents_nb.domain.plans.plan import Origin
 
         return Origin(surface="cli")
 
@@ -86,7 +86,7 @@ class Call:
 
     def read_chain(self, *, lenient: bool = False) -> Parsed:
         """Read the body as a chain."""
-        from subagents_nb.notebook.chain_cell import parse
+        from subagents_nb.notebook.bodies.chain_cell import parse
 
         return parse(self.text, {}, lines_above=0, lenient=lenient)
 

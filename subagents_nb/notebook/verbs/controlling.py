@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from subagents_nb.terminal import say
 
 if TYPE_CHECKING:
-    from subagents_nb.domain.control import ControlAnswer
+    from subagents_nb.domain.runs.control import ControlAnswer
     from subagents_nb.launching import Run
     from subagents_nb.notebook.verbs.call import Call
 
@@ -21,7 +21,7 @@ _STEERED = {
 def stop(call: Call) -> tuple[list[Run], list[Run]]:
     """Stop runs, or one step; return which were meant and which had not ended yet."""
     from subagents_nb import launching
-    from subagents_nb.launching.selecting import runs_of
+    from subagents_nb.launching.stored.selecting import runs_of
 
     options = call.options
     if bool(options.run) == options.all:
@@ -38,7 +38,7 @@ def stop(call: Call) -> tuple[list[Run], list[Run]]:
 def show_stopped(call: Call, stopped: tuple[list[Run], list[Run]]) -> Any:
     """Return the one run as it stands now, or a list of several."""
     from subagents_nb import launching
-    from subagents_nb.notebook.receipts import Said
+    from subagents_nb.notebook.cards.receipts import Said
 
     meant, asked = stopped
     if call.options.step is not None:
@@ -67,7 +67,7 @@ def interrupt(call: Call) -> Run:
 
 def print_settled(_: Call, run: Run) -> int:
     """Print how a run stands; the code says whether it has ended."""
-    from subagents_nb.notebook.view import text_line
+    from subagents_nb.notebook.cards.view import text_line
 
     say(text_line(run.status))
     return 0 if run.status.ended else 1
@@ -81,7 +81,7 @@ def steer(call: Call) -> ControlAnswer | None:
 
 def show_steered(call: Call, receipt: ControlAnswer | None) -> Any:
     """Say what became of it."""
-    from subagents_nb.notebook.receipts import steered
+    from subagents_nb.notebook.cards.receipts import steered
 
     return steered(call.run.status, receipt, follow_up=call.options.follow_up)
 
@@ -95,7 +95,7 @@ def print_steered(call: Call, receipt: ControlAnswer | None) -> int:
 
 def answer(call: Call) -> Any:
     """Answer a question; return the line that says which."""
-    from subagents_nb.notebook.receipts import Said
+    from subagents_nb.notebook.cards.receipts import Said
 
     question = call.run.answer(call.text, question=call.options.question, asked_by=call.asked_by)
     return Said.about(call.run.name, "answered", question.text)
@@ -104,8 +104,8 @@ def answer(call: Call) -> Any:
 def append(call: Call) -> Any:
     """Append items to a live chain; return the line that says what became of them."""
     from subagents_nb.errors import LaunchRefused
-    from subagents_nb.launching.appending import AppendRefused
-    from subagents_nb.notebook.receipts import Said
+    from subagents_nb.launching.composing.appending import AppendRefused
+    from subagents_nb.notebook.cards.receipts import Said
 
     run = call.run
     try:
@@ -124,7 +124,7 @@ def append(call: Call) -> Any:
 
 def retune(call: Call) -> Any:
     """Change the limits of a live run; return the line that says what became of it."""
-    from subagents_nb.notebook.receipts import retuned
+    from subagents_nb.notebook.cards.receipts import retuned
 
     options = call.options
     limits = {
@@ -148,7 +148,7 @@ def _plain(value: Any) -> str:
 
 def drain(call: Call) -> Any:
     """Let a run start nothing new; return the line that says so."""
-    from subagents_nb.notebook.receipts import drained
+    from subagents_nb.notebook.cards.receipts import drained
 
     run = call.run
     return drained(run.name, run.drain(asked_by=call.asked_by), began=not run.status.ended_in_queue)

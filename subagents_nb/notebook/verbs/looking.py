@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from subagents_nb.terminal import say
 
 if TYPE_CHECKING:
-    from subagents_nb.domain.agent import AgentCatalog
+    from subagents_nb.domain.agents.agent import AgentCatalog
     from subagents_nb.experiments import Comparison
     from subagents_nb.launching import Run, Runs
-    from subagents_nb.launching.doctor import Checkup
+    from subagents_nb.launching.stored.doctor import Checkup
     from subagents_nb.notebook.verbs.call import Call
 
 
@@ -22,7 +22,7 @@ def status(call: Call) -> Run | Runs:
 def list_runs(call: Call) -> Runs:
     """Return the runs that fit."""
     from subagents_nb import launching
-    from subagents_nb.launching.whence import notebook_here
+    from subagents_nb.launching.gathering.lineage import notebook_here
 
     options = call.options
     here, notebook = getattr(options, "here", False), options.notebook
@@ -35,10 +35,10 @@ def list_runs(call: Call) -> Runs:
 def print_status(call: Call, found: Any) -> int:
     """Print a run in full, or the list."""
     from subagents_nb.blocks import to_text
-    from subagents_nb.domain.retention import size
-    from subagents_nb.notebook.card import card
-    from subagents_nb.notebook.view import attention_line
-    from subagents_nb.store.usage import DISK_CAP_BYTES, disk_use
+    from subagents_nb.domain.kept.retention import size
+    from subagents_nb.notebook.cards.card import card
+    from subagents_nb.notebook.cards.view import attention_line
+    from subagents_nb.store.runs.disk_usage import DISK_CAP_BYTES, disk_use
 
     if call.options.run is None:
         say(text_of(found))
@@ -56,9 +56,9 @@ def print_status(call: Call, found: Any) -> int:
 def text_of(value: Any) -> str:
     """Return what a terminal shows of what a verb returned: of a list the text that a notebook has for it."""
     from subagents_nb.blocks import to_text
-    from subagents_nb.domain.agent import AgentCatalog
+    from subagents_nb.domain.agents.agent import AgentCatalog
     from subagents_nb.launching import Runs
-    from subagents_nb.notebook.lists import described
+    from subagents_nb.notebook.plans.lists import described
 
     return to_text(described(value)) if isinstance(value, Runs | AgentCatalog) else str(value)
 
@@ -66,7 +66,7 @@ def text_of(value: Any) -> str:
 def attach(call: Call) -> Run:
     """Return the handle of a run with the user's types, bound if asked for."""
     from subagents_nb import launching
-    from subagents_nb.notebook.namespace import lookup
+    from subagents_nb.notebook.bodies.namespace import lookup
 
     options = call.options
     if options.schema:
@@ -124,8 +124,8 @@ def chosen(call: Call, experiment: str | None) -> Any:
 
 def experiment(call: Call) -> Any:
     """Set or tell the experiment of later launches."""
-    from subagents_nb.launching.experiment import current_experiment, set_experiment
-    from subagents_nb.notebook.receipts import Said
+    from subagents_nb.launching.gathering.experiment import current_experiment, set_experiment
+    from subagents_nb.notebook.cards.receipts import Said
 
     options = call.options
     if options.off:
@@ -148,6 +148,6 @@ def agents(_: Call) -> AgentCatalog:
 
 def doctor(_: Call) -> Checkup:
     """Check the store, the supervisor, models and keys."""
-    from subagents_nb.launching.doctor import examine
+    from subagents_nb.launching.stored.doctor import examine
 
     return examine()

@@ -10,7 +10,7 @@ from subagents_nb.terminal import complain, hand_over, say
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from subagents_nb.domain.retention import Collection
+    from subagents_nb.domain.kept.retention import Collection
     from subagents_nb.exporters.sending import Export
     from subagents_nb.notebook.verbs.call import Call
 
@@ -24,7 +24,7 @@ def diff(call: Call) -> str:
 
 def show_diff(call: Call, patch: str) -> Any:
     """Show a patch by its files."""
-    from subagents_nb.notebook.diffs import ShownDiff
+    from subagents_nb.notebook.cards.diffs import ShownDiff
 
     return ShownDiff(call.run.name, patch, call.options.step, call.run.id)
 
@@ -43,7 +43,7 @@ def apply(call: Call) -> list[str]:
 
 def show_applied(call: Call, paths: list[str]) -> Any:
     """Say which files were changed."""
-    from subagents_nb.notebook.receipts import Said
+    from subagents_nb.notebook.cards.receipts import Said
 
     shown = ", ".join(paths[:5])
     files = f"{shown} and {len(paths) - 5} more" if len(paths) > 5 else shown
@@ -52,7 +52,7 @@ def show_applied(call: Call, paths: list[str]) -> Any:
 
 def print_applied(call: Call, paths: list[str]) -> None:
     """Print which files were changed."""
-    from subagents_nb.domain.words import one_line
+    from subagents_nb.domain.values.words import one_line
 
     files = f"{len(paths)} file{'' if len(paths) == 1 else 's'}"
     done = "can be" if call.options.check else "were" if len(paths) != 1 else "was"
@@ -66,7 +66,7 @@ def discard(call: Call) -> list[str]:
 
 def show_discarded(call: Call, removed: list[str]) -> Any:
     """Say how many there were."""
-    from subagents_nb.notebook.receipts import Said
+    from subagents_nb.notebook.cards.receipts import Said
 
     count = len(removed)
     what = "the worktree and its branch" if count == 1 else f"{count} worktrees and their branches"
@@ -105,14 +105,14 @@ def transcript(call: Call) -> Path:
 
 def show_written(call: Call, path: Path) -> Any:
     """Say where it is."""
-    from subagents_nb.notebook.receipts import Said
+    from subagents_nb.notebook.cards.receipts import Said
 
     return Said.about(call.run.name, "written", call.options.output or path.name)
 
 
 def archive(call: Call) -> str:
     """Write runs into a zip file."""
-    from subagents_nb.launching.archive import export_runs
+    from subagents_nb.launching.stored.archiving import export_runs
 
     options = call.options
     written = export_runs(options.run, options.output, project=options.project)
@@ -121,7 +121,7 @@ def archive(call: Call) -> str:
 
 def take_in(call: Call) -> str:
     """Take the runs of such a file in."""
-    from subagents_nb.launching.archive import import_runs
+    from subagents_nb.launching.stored.archiving import import_runs
 
     taken, known = import_runs(call.options.file, project=call.options.project)
     lines = [*(f"taken in: {run_id}" for run_id in taken), *(f"here already: {run_id}" for run_id in known)]
@@ -130,7 +130,7 @@ def take_in(call: Call) -> str:
 
 def gc(call: Call) -> Collection:
     """Delete old runs."""
-    from subagents_nb.launching import retention
+    from subagents_nb.launching.stored import cleaning as retention
 
     options = call.options
     return retention.gc(dry_run=options.dry_run, days=options.days, now=options.now)
@@ -138,7 +138,7 @@ def gc(call: Call) -> Collection:
 
 def restore(call: Call) -> str:
     """Bring a run back from the trash."""
-    from subagents_nb.launching import retention
+    from subagents_nb.launching.stored import cleaning as retention
 
     run = retention.restore(call.options.run)
     return f"{run.name} is back: {run.id}"

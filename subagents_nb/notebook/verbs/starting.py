@@ -9,7 +9,7 @@ from subagents_nb.terminal import say
 
 if TYPE_CHECKING:
     from subagents_nb.launching import Run, Runs
-    from subagents_nb.notebook.cells import CellCall
+    from subagents_nb.notebook.magics.cells import CellCall
     from subagents_nb.notebook.verbs.call import Call
 
 _DEMO_TASK = "Say in one short sentence why a program should write down what it is doing."

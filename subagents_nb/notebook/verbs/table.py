@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from subagents_nb.domain.options import of_launch
+from subagents_nb.domain.plans.options import of_launch
 from subagents_nb.notebook.verbs import controlling, looking, preserving, starting
 from subagents_nb.notebook.verbs.verb import FOREVER, Arg, Verb, amount_of, arg, count
 

@@ -8,7 +8,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
-from subagents_nb.domain.options import read_count
+from subagents_nb.domain.plans.options import read_count
 
 Read = Callable[[str], Any]  # raises ValueError with what is wrong
 FOREVER = "forever"  # how long --wait waits that stands alone
@@ -120,7 +120,7 @@ def amount_of(unit: str = "") -> Read:
     """Return what reads an amount, as 200000, 200k or 1.5M, of `tokens` or `usd`, as $2; without a unit, if none is."""
 
     def read(given: str) -> float:
-        from subagents_nb.domain.given import parse_amount
+        from subagents_nb.domain.values.given import parse_amount
 
         found, named = parse_amount(given)
         if named not in ("", unit):

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import gc
 
-from subagents_nb.domain.plan import StepPlan
-from subagents_nb.runner.engines.base import Engine
+from subagents_nb.domain.plans.plan import StepPlan
+from subagents_nb.runner.engines.engine import Engine
 
 
 def engine_for(step: StepPlan) -> Engine:
     """Return the engine that carries the step out. A scripted step never imports pydantic-ai."""
     if step.model.kind == "scripted":
-        from subagents_nb.runner.engines.scripted import ScriptedEngine
+        from subagents_nb.runner.engines.scripted.scripted import ScriptedEngine
 
         return ScriptedEngine()
-    from subagents_nb.runner.engines.native import NativeEngine
+    from subagents_nb.runner.engines.native.native import NativeEngine
 
     return NativeEngine()
 
@@ -28,7 +28,7 @@ def warm_up() -> None:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        from subagents_nb.runner.engines.rehearsal import rehearse
+        from subagents_nb.runner.engines.native.prewarm import rehearse
 
         rehearse()
     finally:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from subagents_nb.domain.agent import KNOWN_TOOLS
-from subagents_nb.domain.budgets import ToolBudget
-from subagents_nb.domain.events import EngineEvent, Noticed
+from subagents_nb.domain.agents.agent import KNOWN_TOOLS
+from subagents_nb.domain.plans.budgets import ToolBudget
+from subagents_nb.domain.runs.events import EngineEvent, Noticed
 
 
 class ToolMeter:

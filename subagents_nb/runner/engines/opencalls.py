@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from subagents_nb.runner.engines.base import CancelTool
+from subagents_nb.runner.engines.engine import CancelTool
 
 CANCELLED = "The person cancelled this call."
 

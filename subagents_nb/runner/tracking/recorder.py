@@ -8,12 +8,12 @@ import threading
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from subagents_nb.domain.guarded import is_secret
-from subagents_nb.domain.reads import FileRead, NamesRead, ReadLog
+from subagents_nb.domain.agents.guarded import is_secret
+from subagents_nb.domain.runs.reads import FileRead, NamesRead, ReadLog
 from subagents_nb.runner.tracking.watching import WorkspaceWatch
-from subagents_nb.store.fingerprints import Unsettled, file_sha256, names_below, names_sha256, own_names
-from subagents_nb.store.globbing import Allowance
-from subagents_nb.store.left import LeftFiles
+from subagents_nb.store.files.fingerprints import Unsettled, file_sha256, names_below, names_sha256, own_names
+from subagents_nb.store.files.globbing import Allowance
+from subagents_nb.store.runs.left import LeftFiles
 
 MAX_FILES = 2000
 MAX_BYTES = 2 * 1024**3

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
-from subagents_nb.domain.reads import ReadLog, ReadsSoFar
-from subagents_nb.store.writer import RunWriter
+from subagents_nb.domain.runs.reads import ReadLog, ReadsSoFar
+from subagents_nb.store.runs.writer import RunWriter
 
 
 class KeptReads:

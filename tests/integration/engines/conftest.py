@@ -20,11 +20,11 @@ from typing import Any
 
 import pytest
 
-from subagents_nb.domain.events import EngineEvent, StepFailed, StepOutcome, TextStreamed
-from subagents_nb.domain.models import parse_model
-from subagents_nb.domain.plan import StepPlan
-from subagents_nb.domain.settings import Endpoint
-from subagents_nb.runner.engines.base import Desk, Engine, FixedLimits
+from subagents_nb.domain.agents.models import parse_model
+from subagents_nb.domain.agents.settings import Endpoint
+from subagents_nb.domain.plans.plan import StepPlan
+from subagents_nb.domain.runs.events import EngineEvent, StepFailed, StepOutcome, TextStreamed
+from subagents_nb.runner.engines.engine import Desk, Engine, FixedLimits
 
 # How a wire of a provider's own is named here, and the model that speaks it; the other two are OpenAI's.
 PROVIDERS = {"messages": "anthropic:claude-haiku-5-5", "gemini": "google:gemini-2.5-flash"}

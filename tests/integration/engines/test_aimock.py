@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from subagents_nb.domain.events import ModelNamed, TextStreamed, ThoughtStreamed, ToolEnded, ToolStarted
+from subagents_nb.domain.runs.events import ModelNamed, TextStreamed, ThoughtStreamed, ToolEnded, ToolStarted
 from subagents_nb.runner.engines import engine_for
-from subagents_nb.runner.engines.native import NativeEngine
-from subagents_nb.runner.engines.patience import NO_PATIENCE
+from subagents_nb.runner.engines.native.native import NativeEngine
+from subagents_nb.runner.engines.native.request_retries import NO_PATIENCE
 
 SCHEMA = {
     "type": "object",

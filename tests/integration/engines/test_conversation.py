@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from subagents_nb.domain.events import ModelAsked, ToolStarted
-from subagents_nb.runner.engines.native import NativeEngine
+from subagents_nb.domain.runs.events import ModelAsked, ToolStarted
+from subagents_nb.runner.engines.native.native import NativeEngine
 
 all_wires = pytest.mark.parametrize("api", ["chat", "responses", "messages", "gemini"])
 # aimock ends a turn of calls with a word that Gemini has not, and its SDK wonders about it.

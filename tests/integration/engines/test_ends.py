@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from subagents_nb.domain.events import ModelAsked, Noticed, ToolEnded
-from subagents_nb.runner.engines.native import NativeEngine
-from subagents_nb.runner.engines.patience import NO_PATIENCE
+from subagents_nb.domain.runs.events import ModelAsked, Noticed, ToolEnded
+from subagents_nb.runner.engines.native.native import NativeEngine
+from subagents_nb.runner.engines.native.request_retries import NO_PATIENCE
 
 SCHEMA = {"type": "object", "properties": {"rows": {"type": "integer"}}, "required": ["rows"]}
 ENGINE = NativeEngine(patience=NO_PATIENCE)

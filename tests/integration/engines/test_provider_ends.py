@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from subagents_nb.domain.events import ThoughtStreamed, ToolEnded, ToolStarted
-from subagents_nb.runner.engines.native import NativeEngine
-from subagents_nb.runner.engines.patience import NO_PATIENCE
+from subagents_nb.domain.runs.events import ThoughtStreamed, ToolEnded, ToolStarted
+from subagents_nb.runner.engines.native.native import NativeEngine
+from subagents_nb.runner.engines.native.request_retries import NO_PATIENCE
 
 ENGINE = NativeEngine(patience=NO_PATIENCE)
 SIGNATURE = "c2lnbmVk"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from subagents_nb.catalog.parse import parse_agent
-from subagents_nb.domain.agent import AgentDefinition, AgentProblem
+from subagents_nb.domain.agents.agent import AgentDefinition, AgentProblem
 
 
 def parsed(*lines: str) -> AgentDefinition | AgentProblem | None:

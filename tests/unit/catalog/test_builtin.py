@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from subagents_nb.catalog.files import builtin_agents
-from subagents_nb.domain.agent import READ_TOOLS, WRITE_TOOLS, AgentDefinition
+from subagents_nb.catalog.agent_files import builtin_agents
+from subagents_nb.domain.agents.agent import READ_TOOLS, WRITE_TOOLS, AgentDefinition
 
 AGENTS = {agent.name: agent for agent in builtin_agents() if isinstance(agent, AgentDefinition)}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from subagents_nb.catalog import discover
-from subagents_nb.domain.agent import AgentCatalog, AgentDefinition
+from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition
 
 Write = Callable[..., Path]
 

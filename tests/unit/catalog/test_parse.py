@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from subagents_nb.catalog import parse_agent
 from subagents_nb.catalog.fields import TOOL_SPELLINGS
 from subagents_nb.catalog.parse import FIELDS, MAX_FILE_BYTES
-from subagents_nb.domain.agent import KNOWN_TOOLS, READ_TOOLS, THINKING_LEVELS, AgentDefinition, AgentProblem
+from subagents_nb.domain.agents.agent import KNOWN_TOOLS, READ_TOOLS, THINKING_LEVELS, AgentDefinition, AgentProblem
 
 
 def agent_text(*lines: str, body: str = "Do it.") -> str:

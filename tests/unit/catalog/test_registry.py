@@ -7,7 +7,7 @@ import pytest
 
 from subagents_nb.catalog import discover, register_agent, registered_agents, resolve, unregister_agent
 from subagents_nb.catalog.registry import MAX_REGISTERED
-from subagents_nb.domain.agent import AgentDefinition
+from subagents_nb.domain.agents.agent import AgentDefinition
 from subagents_nb.errors import RequestError
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from subagents_nb.catalog import AmbiguousAgent, BrokenAgent, UnknownAgent, discover, resolve
 from subagents_nb.catalog.resolve import near_names
-from subagents_nb.domain.agent import AgentCatalog, AgentDefinition, AgentProblem, SearchedPlace
+from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition, AgentProblem, SearchedPlace
 from subagents_nb.errors import RequestError
 
 Write = Callable[..., Path]

@@ -5,8 +5,8 @@ import tempfile
 from pathlib import Path
 
 from subagents_nb.catalog import scan
-from subagents_nb.catalog.places import Place
 from subagents_nb.catalog.scan import Scan, scan_place
+from subagents_nb.catalog.search_paths import Place
 
 
 def look(folder: Path) -> Scan:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from subagents_nb.catalog import discover, files, load_settings, project_root
-from subagents_nb.domain.agent import AgentCatalog
+from subagents_nb.catalog import agent_files as files
+from subagents_nb.catalog import discover, load_settings, project_root
+from subagents_nb.domain.agents.agent import AgentCatalog
 
 Write = Callable[..., Path]
 NOBODY = 65534

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from subagents_nb.domain.attention import Attention, Patience, Pulse, Thresholds, attention, attention_of_run
+from subagents_nb.domain.agents.attention import Attention, Patience, Pulse, Thresholds, attention, attention_of_run
 
 THRESHOLDS = Thresholds()
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from subagents_nb.domain.budgets import DEFAULT_BLOCKED, Amount, ToolBudget, UsageBudget
-from subagents_nb.domain.control import Retune
-from subagents_nb.domain.usage import Usage
+from subagents_nb.domain.plans.budgets import DEFAULT_BLOCKED, Amount, ToolBudget, UsageBudget
+from subagents_nb.domain.runs.control import Retune
+from subagents_nb.domain.values.usage import Usage
 
 
 def used(tokens: int = 0, cost: float | None = None) -> Usage:

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from subagents_nb.domain.characters import sayable, sayable_data
+from subagents_nb.domain.values.characters import sayable, sayable_data
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from subagents_nb.domain.environment import runner_environ, tool_environ
-from subagents_nb.domain.models import PROVIDERS
+from subagents_nb.domain.agents.environment import runner_environ, tool_environ
+from subagents_nb.domain.agents.models import PROVIDERS
 
 KERNEL = """
 JPY_PARENT_PID JPY_SESSION_NAME JPY_API_TOKEN JUPYTER_TOKEN JUPYTER_SERVER_URL IPYTHONDIR MPLBACKEND

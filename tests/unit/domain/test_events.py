@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subagents_nb.domain.events import (
+from subagents_nb.domain.runs.events import (
     EngineEvent,
     ModelAsked,
     ModelNamed,
@@ -17,7 +17,7 @@ from subagents_nb.domain.events import (
     UsageChanged,
     fold,
 )
-from subagents_nb.domain.records import RECENT_TOOLS, TAIL_CHARS, StepStatus, Usage
+from subagents_nb.domain.runs.records import RECENT_TOOLS, TAIL_CHARS, StepStatus, Usage
 
 CALLS = st.sampled_from([f"c{n}" for n in range(8)])
 EVENTS: st.SearchStrategy[EngineEvent] = st.one_of(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subagents_nb.domain.fanout import FanOutProblem, items_of, slug
+from subagents_nb.domain.plans.fanout import FanOutProblem, items_of, slug
 
 
 def keys(value: Any, key: str | None = None, *, path: str = "", most: int = 10) -> list[str]:

@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import subagents_nb
-from subagents_nb.domain.faults import nearest, shown, snake
+from subagents_nb.domain.values.faults import nearest, shown, snake
 
 
 def test_a_name_is_known_however_it_is_spelt_and_a_near_one_keeps_its_spelling() -> None:

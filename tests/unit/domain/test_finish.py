@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 from pydantic_ai.messages import FinishReason
 
-from subagents_nb.domain.finish import Calls, Finish, finish_of, judge_end
+from subagents_nb.domain.runs.finish import Calls, Finish, finish_of, judge_end
 
 WELL = {"stop", "tool_call"}
 

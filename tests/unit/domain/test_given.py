@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from subagents_nb.catalog import fields, load_settings
-from subagents_nb.domain.durations import MAX_TIMEOUT_S, looks_like_duration, parse_duration
-from subagents_nb.domain.flow import Parallel, Step
-from subagents_nb.domain.given import no_such_option, parse_amount, parse_flag, parse_whole
-from subagents_nb.domain.plan import LaunchRequest
-from subagents_nb.notebook.options import split_text
-from subagents_nb.notebook.parsers import PARSERS
-from subagents_nb.planning.steps import asked_time
+from subagents_nb.domain.plans.flow import Parallel, Step
+from subagents_nb.domain.plans.plan import LaunchRequest
+from subagents_nb.domain.values.durations import MAX_TIMEOUT_S, looks_like_duration, parse_duration
+from subagents_nb.domain.values.given import no_such_option, parse_amount, parse_flag, parse_whole
+from subagents_nb.notebook.magics.line_parser import split_text
+from subagents_nb.notebook.magics.parsers import PARSERS
+from subagents_nb.planning.steps.step_plan import asked_time
 
 DURATIONS = ["30min", "30m", "90 s", "1.5h", "500ms", "2d", "45", "45sec", "0s", "400h", "soon", "٣0s", "", "1w", "-5s"]
 

@@ -6,8 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subagents_nb.domain.flow import Chain, Expand, Parallel, Source, Step
-from subagents_nb.domain.grid import axes_of, combinations, fields_of, filled, filled_text, key_of, parsed, sweep_digest
+from subagents_nb.domain.plans.flow import Chain, Expand, Parallel, Source, Step
+from subagents_nb.domain.plans.grid import (
+    axes_of,
+    combinations,
+    fields_of,
+    filled,
+    filled_text,
+    key_of,
+    parsed,
+    sweep_digest,
+)
 
 
 def cells(grid: object, repeat: int = 1) -> list[tuple[object, ...]]:

@@ -6,7 +6,7 @@ import fnmatch
 
 import pytest
 
-from subagents_nb.domain.guarded import NEVER_READ, NEVER_WRITTEN, below, is_protected, is_secret
+from subagents_nb.domain.agents.guarded import NEVER_READ, NEVER_WRITTEN, below, is_protected, is_secret
 
 SECRETS = (
     ".env", "prod.env", ".env.local", "id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "a.pem",

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subagents_nb.domain.ids import is_run_id, is_run_name, make_run_id, short_id
+from subagents_nb.domain.values.ids import is_run_id, is_run_name, make_run_id, short_id
 from subagents_nb.errors import UnknownRun
 from subagents_nb.store import StoreHome
 

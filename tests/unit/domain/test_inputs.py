@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from subagents_nb.domain.inputs import InputRecord, describe_text, inputs_section, one_line
+from subagents_nb.domain.plans.inputs import InputRecord, describe_text, inputs_section, one_line
 
 
 def record(name: str = "df", **more: object) -> InputRecord:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from subagents_nb.domain.acceptance import Acceptance, Criterion
-from subagents_nb.domain.joining import Told, joined
-from subagents_nb.domain.judging import Evaluation, evaluate
-from subagents_nb.domain.reports import CriterionReport, Report
+from subagents_nb.domain.acceptance.joining import Told, joined
+from subagents_nb.domain.acceptance.reports import CriterionReport, Report
+from subagents_nb.domain.acceptance.verdict import Evaluation, evaluate
+from subagents_nb.domain.plans.acceptance import Acceptance, Criterion
 
 ASKED = Acceptance(
     level="checked",

@@ -18,7 +18,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
-from subagents_nb.domain.messages import Session, parse_session
+from subagents_nb.domain.runs.messages import Session, parse_session
 
 
 def session(*messages: Any) -> Session:

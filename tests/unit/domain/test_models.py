@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from subagents_nb.domain.models import PROVIDERS, UnknownModel, choose_model, extra_for, parse_model
-from subagents_nb.domain.settings import Endpoint, Settings
+from subagents_nb.domain.agents.models import PROVIDERS, UnknownModel, choose_model, extra_for, parse_model
+from subagents_nb.domain.agents.settings import Endpoint, Settings
 
 LAB = {"lab": Endpoint(base_url="http://lab:8000/v1", key_env="LAB_KEY"), "bare": Endpoint(base_url="http://b/v1")}
 NONE: frozenset[str] = frozenset()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subagents_nb.domain.placeholders import MissingField, as_text, fill, near_misses, placeholders
+from subagents_nb.domain.plans.placeholders import MissingField, as_text, fill, near_misses, placeholders
 
 
 def filled(template: str, **more: Any) -> str:

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import make_step
 
-from subagents_nb.domain.agent import AgentDefinition
-from subagents_nb.domain.base import stable_json
-from subagents_nb.domain.plan import Draft, Origin, label_of
+from subagents_nb.domain.agents.agent import AgentDefinition
+from subagents_nb.domain.plans.plan import Draft, Origin, label_of
+from subagents_nb.domain.values.base import stable_json
 
 TEXT = st.text(max_size=20)
 JSON = st.recursive(

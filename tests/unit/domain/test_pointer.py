@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subagents_nb.domain.pointer import PointerError, parse_pointer, resolve_pointer
+from subagents_nb.domain.values.pointer import PointerError, parse_pointer, resolve_pointer
 
 # Section 5 of the RFC.
 DOCUMENT = {"foo": ["bar", "baz"], "": 0, "a/b": 1, "c%d": 2, "e^f": 3, "g|h": 4, "i\\j": 5, 'k"l': 6, " ": 7, "m~n": 8}

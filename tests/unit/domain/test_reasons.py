@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from subagents_nb.domain.reasons import NO_EARLIER_OUTPUT, Reason, Reasons, place_of
+from subagents_nb.domain.values.reasons import NO_EARLIER_OUTPUT, Reason, Reasons, place_of
 
 
 def test_a_reason_reads_as_its_text_and_keeps_what_it_is_about() -> None:

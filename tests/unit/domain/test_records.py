@@ -9,8 +9,7 @@ import pytest
 from pydantic import BaseModel
 from support import make_result, make_status
 
-from subagents_nb.domain.base import Document, Value
-from subagents_nb.domain.records import (
+from subagents_nb.domain.runs.records import (
     RunHead,
     RunResult,
     RunStatus,
@@ -20,8 +19,9 @@ from subagents_nb.domain.records import (
     StepStatus,
     Verdict,
 )
-from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.store.codec import decode, encode
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.values.base import Document, Value
+from subagents_nb.store.files.codec import decode, encode
 
 STORE = Path(__file__).parents[2] / "fixtures" / "store-v1" / "runs"
 ORDERS = {

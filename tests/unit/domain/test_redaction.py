@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subagents_nb.domain.redaction import RedactedStream, Redactor
+from subagents_nb.domain.texts.redaction import RedactedStream, Redactor
 
 SHAPES = [
     "sk-proj-" + "a1B2" * 6,

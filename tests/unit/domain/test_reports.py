@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from subagents_nb.domain.reports import MAX_ENTRIES, Report, ReportProblem, find_report, parse_report
+from subagents_nb.domain.acceptance.reports import MAX_ENTRIES, Report, ReportProblem, find_report, parse_report
 
 PLAIN = '{"residualRisks": ["none"]}'
 CRITERIA = {"criteriaSatisfied": [{"id": "a", "status": "satisfied", "evidence": "e"}]}

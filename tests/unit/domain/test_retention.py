@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import make_identity, make_plan, make_process, make_result, make_status, make_verdict, run_id
 
-from subagents_nb.domain.retention import (
+from subagents_nb.domain.kept.retention import (
     DAY_S,
     SAID,
     Collection,
@@ -21,8 +21,8 @@ from subagents_nb.domain.retention import (
     reason_to_keep,
     size,
 )
-from subagents_nb.domain.snapshot import Damage, Snapshot
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.snapshot import Damage, Snapshot
+from subagents_nb.domain.runs.states import RunState
 
 KEEP_S = 30 * DAY_S
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from support import make_plan, make_result
 
-from subagents_nb.domain.experiments import ExperimentPart
-from subagents_nb.domain.reads import ReadLog
-from subagents_nb.domain.reuse import contract_key, why_not
-from subagents_nb.domain.settings import ReusePolicy
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.agents.settings import ReusePolicy
+from subagents_nb.domain.plans.experiments import ExperimentPart
+from subagents_nb.domain.runs.reads import ReadLog
+from subagents_nb.domain.runs.reuse import contract_key, why_not
+from subagents_nb.domain.runs.states import RunState
 
 UNSEEN = ReadLog(untracked=("too large", "other"))
 

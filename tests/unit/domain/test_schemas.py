@@ -9,8 +9,8 @@ import jsonschema_rs
 import pytest
 from pydantic_ai import Agent
 
-from subagents_nb.domain.schemas import SchemaProblem, inlined, validator_of
-from subagents_nb.runner.engines.output import output_spec
+from subagents_nb.domain.values.schemas import SchemaProblem, inlined, validator_of
+from subagents_nb.runner.engines.native.output import output_spec
 
 X = {"type": "object", "properties": {"n": {"type": "integer"}}}
 

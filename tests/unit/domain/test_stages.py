@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import make_step
 
-from subagents_nb.domain.plan import AttachedItem, FanOutItem, GroupItem, StepItem
-from subagents_nb.domain.stages import Stage, stage_of, state_of
-from subagents_nb.domain.states import StepState
+from subagents_nb.domain.plans.plan import AttachedItem, FanOutItem, GroupItem, StepItem
+from subagents_nb.domain.runs.stages import Stage, stage_of, state_of
+from subagents_nb.domain.runs.states import StepState
 
 S = StepState
 STEPS = (

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from support import make_result, make_status
 
 import subagents_nb
-from subagents_nb.domain.records import StepStatus, Verdict
-from subagents_nb.domain.states import (
+from subagents_nb.domain.runs.records import StepStatus, Verdict
+from subagents_nb.domain.runs.states import (
     RUN,
     STEP,
     IllegalTransition,

@@ -7,8 +7,8 @@ from typing import Any
 
 import nbformat
 
-from subagents_nb.domain.messages import Message, Session
-from subagents_nb.domain.transcript import heading, notebook, step_cells
+from subagents_nb.domain.runs.messages import Message, Session
+from subagents_nb.domain.texts.transcript import heading, notebook, step_cells
 
 PNG = "iVBORw0KGgoAAAANSUhEUg=="
 

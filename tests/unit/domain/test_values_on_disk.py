@@ -12,8 +12,8 @@ from pydantic import BaseModel
 
 import subagents_nb.domain
 
-for module in pkgutil.iter_modules(subagents_nb.domain.__path__):
-    importlib.import_module(f"subagents_nb.domain.{module.name}")
+for module in pkgutil.walk_packages(subagents_nb.domain.__path__, "subagents_nb.domain."):
+    importlib.import_module(module.name)
 
 
 def models(kind: type[BaseModel]) -> list[type[BaseModel]]:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subagents_nb.domain.records import Usage
-from subagents_nb.domain.words import cost, count, duration, elapsed, one_line, parse_duration, plain, tokens
+from subagents_nb.domain.runs.records import Usage
+from subagents_nb.domain.values.words import cost, count, duration, elapsed, one_line, parse_duration, plain, tokens
 
 
 @pytest.mark.parametrize(

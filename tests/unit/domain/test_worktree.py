@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support import run_id
 
-from subagents_nb.domain.worktree import (
+from subagents_nb.domain.plans.worktree import (
     Change,
     Handoff,
     WorktreePlan,

@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import make_plan, make_recovery, make_result, make_verdict, run_id
 
-from subagents_nb.domain.experiments import Cell, ExperimentPart, Lineage, Score, latest, split_number
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.plans.experiments import Cell, ExperimentPart, Lineage, Score, latest, split_number
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import RequestError
 from subagents_nb.experiments.frames import Frame, frame, run_record
 from subagents_nb.experiments.rows import read_row
 from subagents_nb.launching import runs
 from subagents_nb.store import StoreHome, create_run, open_home
-from subagents_nb.store.codec import encode
-from subagents_nb.store.scores import read_scores, write_score
+from subagents_nb.store.files.codec import encode
+from subagents_nb.store.runs.score_files import read_scores, write_score
 
 EVIL = "<img src=x onerror=alert(1)>"
 

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from support import make_result, make_status
 
-from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.domain.states import RunState
-from subagents_nb.experiments.places import Place, Reading, first_to_see, reading_of, sweep_line, tally, whence_text
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.experiments.sweeps.sweep_cells import (
+    Place,
+    Reading,
+    first_to_see,
+    reading_of,
+    sweep_line,
+    tally,
+    whence_text,
+)
 
 
 def place(number: int, state: RunState | None, *, asks: bool = False) -> Place:

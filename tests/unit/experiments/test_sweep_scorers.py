@@ -8,9 +8,9 @@ import pydantic_evals.evaluators as evals
 import pytest
 
 from subagents_nb.errors import LaunchRefused, RequestError
-from subagents_nb.experiments.orders import plan_sweep
-from subagents_nb.experiments.scoring import as_scorer, as_scorers
-from subagents_nb.launching.scoring import name_of
+from subagents_nb.experiments.rescoring import as_scorer, as_scorers
+from subagents_nb.experiments.sweeps.sweep_spec import plan_sweep
+from subagents_nb.launching.judging.scoring import name_of
 
 
 def test_evaluators_of_one_kind_get_names_of_their_own_and_functions_keep_theirs() -> None:

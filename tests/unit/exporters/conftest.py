@@ -14,10 +14,10 @@ import pytest
 from support import make_plan, make_recovery, make_result, make_status, make_step
 
 from subagents_nb import Run
-from subagents_nb.domain.records import Artifact
-from subagents_nb.domain.usage import Usage
+from subagents_nb.domain.runs.records import Artifact
+from subagents_nb.domain.values.usage import Usage
 from subagents_nb.store import StoreHome
-from subagents_nb.store.writer import create_run
+from subagents_nb.store.runs.writer import create_run
 
 SESSION: list[Any] = [
     {

@@ -9,13 +9,13 @@ import pytest
 from support import make_verdict, run_id
 
 from subagents_nb import Run
-from subagents_nb.domain.records import Artifact
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.records import Artifact
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import RequestError, Unreadable
-from subagents_nb.exporters.files import attachments, read_attachment
 from subagents_nb.exporters.gather import gather
-from subagents_nb.store.lock import hold
-from subagents_nb.store.writer import RunWriter
+from subagents_nb.exporters.sent_files import attachments, read_attachment
+from subagents_nb.store.files.lock import hold
+from subagents_nb.store.runs.writer import RunWriter
 
 Record = Callable[..., Run]
 

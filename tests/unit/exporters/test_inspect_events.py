@@ -12,8 +12,8 @@ import pytest
 from support import make_step
 
 from subagents_nb import Run, export
-from subagents_nb.domain.records import StepResult
-from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.domain.runs.records import StepResult
+from subagents_nb.domain.runs.states import RunState, StepState
 
 Record = Callable[..., Run]
 REFUSED = "'bash' is not one of this step's tools."

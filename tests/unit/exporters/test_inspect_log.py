@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from subagents_nb import Run, export
-from subagents_nb.domain.records import StepResult
-from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.domain.runs.records import StepResult
+from subagents_nb.domain.runs.states import RunState, StepState
 from subagents_nb.errors import ExportError
 
 Record = Callable[..., Run]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from subagents_nb import Run, export
-from subagents_nb.domain.records import StepResult
-from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.domain.runs.records import StepResult
+from subagents_nb.domain.runs.states import RunState, StepState
 from subagents_nb.errors import RequestError
 from subagents_nb.exporters.gather import gather
 from subagents_nb.exporters.otel import OtelExporter

@@ -14,8 +14,8 @@ import pytest
 from subagents_nb import Run, compare, export, runs
 from subagents_nb.errors import ExportError, RequestError
 from subagents_nb.exporters import Link, exporters, protocol
-from subagents_nb.exporters.record import RunRecord
-from subagents_nb.store.lock import hold
+from subagents_nb.exporters.run_record import RunRecord
+from subagents_nb.store.files.lock import hold
 
 Record = Callable[..., Run]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from support import make_plan, make_status
 
-from subagents_nb.domain.budgets import UsageBudget
-from subagents_nb.domain.plan import StepItem
-from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.launching.appending import AppendRefused, plan_appendix
-from subagents_nb.launching.flows import chain, step
+from subagents_nb.domain.plans.budgets import UsageBudget
+from subagents_nb.domain.plans.plan import StepItem
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.launching.composing.appending import AppendRefused, plan_appendix
+from subagents_nb.launching.composing.flows import chain, step
 from subagents_nb.store import StoreHome
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from support import make_plan, make_recovery, make_result, make_status, run_id
 
-from subagents_nb.launching.doctor import Check, Checkup, examine
-from subagents_nb.launching.probing import lock_fault, ping
+from subagents_nb.launching.stored.doctor import Check, Checkup, examine
+from subagents_nb.launching.stored.probing import lock_fault, ping
 from subagents_nb.store import FileRuns, StoreHome, create_run
-from subagents_nb.store.capacity import take_place
-from subagents_nb.store.lock import hold_now
-from subagents_nb.supervisor.identity import identify
-from subagents_nb.supervisor.reaching import connect_queue, host_key
+from subagents_nb.store.files.lock import hold_now
+from subagents_nb.store.waiting.capacity import take_place
+from subagents_nb.supervisor.processes.identity import identify
+from subagents_nb.supervisor.protocol.reaching import connect_queue, host_key
 
 pytestmark = pytest.mark.usefixtures("store_home")
 

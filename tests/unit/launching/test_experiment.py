@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from subagents_nb.domain.experiments import Cell, ExperimentPart
-from subagents_nb.domain.plan import Origin
+from subagents_nb.domain.plans.experiments import Cell, ExperimentPart
+from subagents_nb.domain.plans.plan import Origin
 from subagents_nb.errors import LaunchRefused
-from subagents_nb.launching.experiment import current_experiment, experiment_part, lineage_of, set_experiment
+from subagents_nb.launching.gathering.experiment import current_experiment, experiment_part, lineage_of, set_experiment
 
 ORIGIN = Origin(notebook="a.ipynb", cell_id="c", source_sha256="s")
 

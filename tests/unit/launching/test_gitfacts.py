@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from subagents_nb import chain, expand, parallel, step
-from subagents_nb.domain.plan import LaunchRequest
-from subagents_nb.launching.facts import gather_facts
-from subagents_nb.launching.flows import as_chain
-from subagents_nb.launching.gitfacts import gather_git_facts, worktrees_of
+from subagents_nb.domain.plans.plan import LaunchRequest
+from subagents_nb.launching.composing.flows import as_chain
+from subagents_nb.launching.gathering.gitfacts import gather_git_facts, worktrees_of
+from subagents_nb.launching.gathering.lookups import gather_facts
 
 
 def git(*args: str, cwd: Path) -> str:

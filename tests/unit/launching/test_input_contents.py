@@ -13,9 +13,9 @@ import polars
 import pyarrow
 import pytest
 
-from subagents_nb.domain.inputs import InputRecord
-from subagents_nb.launching.inputkinds.content import content_sha256
-from subagents_nb.launching.inputs import gather
+from subagents_nb.domain.plans.inputs import InputRecord
+from subagents_nb.launching.inputs.content import content_sha256
+from subagents_nb.launching.inputs.input_values import gather
 
 
 def content(value: Any) -> str:

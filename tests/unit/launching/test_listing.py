@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from support import make_plan, make_recovery, make_result, make_status, make_verdict, run_id
 
-from subagents_nb.domain.plan import GroupItem
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.plans.plan import GroupItem
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.launching.listing import Runs, about, list_runs
 from subagents_nb.store import FileRuns, StoreHome, create_run, open_home
-from subagents_nb.supervisor.identity import identify
+from subagents_nb.supervisor.processes.identity import identify
 
 
 @pytest.fixture

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 from support import make_plan, make_recovery, make_result, make_status, run_id, until
 
-from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.launching.following.waiting import wait_all
+from subagents_nb.launching.following.watch import Watcher
 from subagents_nb.launching.handle import Run
-from subagents_nb.launching.waiting import wait_all
-from subagents_nb.launching.watch import Watcher
 from subagents_nb.store import RunWriter, StoreHome, create_run, open_home
-from subagents_nb.store.lock import hold
+from subagents_nb.store.files.lock import hold
 
 
 @pytest.fixture

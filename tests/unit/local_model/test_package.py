@@ -36,4 +36,4 @@ def test_importing_the_package_loads_no_engine_and_nothing_heavy() -> None:
         "print(json.dumps(sorted(set(sys.modules) - before)))"
     )
     finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert json.loads(finished.stdout) == ["subagents_nb.local_model", "subagents_nb.local_model.errors"]
+    assert json.loads(finished.stdout) == ["subagents_nb.local_model", "subagents_nb.local_model.model_errors"]

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from subagents_nb.domain.environment import NO_RUN, RUN_MARK
+from subagents_nb.domain.agents.environment import NO_RUN, RUN_MARK
 from subagents_nb.local_model import LocalModelError, ensure, stop
-from subagents_nb.local_model.record import Places, ServerRecord, read_start_ticks, write_record
 from subagents_nb.local_model.server import _scrubbed
+from subagents_nb.local_model.server_record import Places, ServerRecord, read_start_ticks, write_record
 from subagents_nb.local_model.weights import SMOLLM2, _sealed
 
 

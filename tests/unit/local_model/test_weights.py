@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import subagents_nb
-from subagents_nb.local_model.errors import LocalModelError
+from subagents_nb.local_model.model_errors import LocalModelError
 from subagents_nb.local_model.weights import Weights, install, models_directory, uninstall, weights_path
 
 MODEL = b"GGUF" + b"\x07" * 5000

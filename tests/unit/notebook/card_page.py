@@ -7,13 +7,13 @@ from html.parser import HTMLParser
 from typing import Any
 
 from subagents_nb.blocks import to_text
-from subagents_nb.notebook.card import card, card_page
-from subagents_nb.notebook.diffs import changes
-from subagents_nb.notebook.html import to_page
-from subagents_nb.notebook.ledgers import acceptance
-from subagents_nb.notebook.lists import described
-from subagents_nb.notebook.plan_card import plan
-from subagents_nb.notebook.tables import agents_table, runs_table
+from subagents_nb.notebook.cards.card import card, card_page
+from subagents_nb.notebook.cards.diffs import changes
+from subagents_nb.notebook.cards.ledgers import acceptance
+from subagents_nb.notebook.cards.tables import agents_table, runs_table
+from subagents_nb.notebook.page.html import to_page
+from subagents_nb.notebook.plans.lists import described
+from subagents_nb.notebook.plans.plan_card import plan
 
 TAGS = frozenset({
     "section", "header", "footer", "div", "p", "span", "strong", "em", "code", "pre", "ul", "ol", "li", "table",

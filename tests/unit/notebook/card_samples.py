@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from subagents_nb.domain.models import ModelChoice
-from subagents_nb.domain.plan import Draft, LaunchPlan, StepPlan
-from subagents_nb.domain.questions import OpenQuestion
-from subagents_nb.domain.records import (
+from subagents_nb.domain.agents.models import ModelChoice
+from subagents_nb.domain.plans.plan import Draft, LaunchPlan, StepPlan
+from subagents_nb.domain.plans.worktree import Change, WorktreeRecord
+from subagents_nb.domain.runs.questions import OpenQuestion
+from subagents_nb.domain.runs.records import (
     Identity,
     Refusal,
     RunResult,
@@ -18,9 +19,8 @@ from subagents_nb.domain.records import (
     Usage,
     Verdict,
 )
-from subagents_nb.domain.snapshot import Damage, Snapshot
-from subagents_nb.domain.states import RunState, StepState
-from subagents_nb.domain.worktree import Change, WorktreeRecord
+from subagents_nb.domain.runs.snapshot import Damage, Snapshot
+from subagents_nb.domain.runs.states import RunState, StepState
 
 RUN_ID = "r-06f3k2m9"
 AT = "2026-05-03T14:02:11Z"

@@ -6,10 +6,10 @@ from typing import Any
 
 from card_samples import AT, RUN_ID, USAGE
 
-from subagents_nb.domain.records import NamedOutput, RunResult, RunStatus, StepResult, StepStatus, ToolRow, Usage
-from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.domain.stages import Stage, state_of
-from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.domain.runs.records import NamedOutput, RunResult, RunStatus, StepResult, StepStatus, ToolRow, Usage
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.runs.stages import Stage, state_of
+from subagents_nb.domain.runs.states import RunState, StepState
 
 P, R, C, F = StepState.PENDING, StepState.RUNNING, StepState.COMPLETE, StepState.FAILED
 

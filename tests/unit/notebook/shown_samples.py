@@ -49,22 +49,22 @@ from card_samples import (
 )
 from chain_samples import C, F, P, R, live, over
 
-from subagents_nb.domain.acceptance import Finding, Ledger, VerifyRun
-from subagents_nb.domain.agent import AgentCatalog, AgentDefinition, AgentProblem, SearchedPlace
-from subagents_nb.domain.attention import Attention
-from subagents_nb.domain.budgets import Amount, UsageBudget
-from subagents_nb.domain.control import Retuned
-from subagents_nb.domain.plan import AttachedItem, Draft, FanOutItem, GroupItem, StepItem
-from subagents_nb.domain.records import SavedOutput, ToolRow
-from subagents_nb.domain.states import RunState
-from subagents_nb.experiments.comparing import Comparison, compare_rows
-from subagents_nb.experiments.places import Place, Reading
+from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition, AgentProblem, SearchedPlace
+from subagents_nb.domain.agents.attention import Attention
+from subagents_nb.domain.plans.acceptance import Finding, Ledger, VerifyRun
+from subagents_nb.domain.plans.budgets import Amount, UsageBudget
+from subagents_nb.domain.plans.plan import AttachedItem, Draft, FanOutItem, GroupItem, StepItem
+from subagents_nb.domain.runs.control import Retuned
+from subagents_nb.domain.runs.records import SavedOutput, ToolRow
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.experiments.comparing.comparison import Comparison, compare_rows
 from subagents_nb.experiments.rows import RunRow
+from subagents_nb.experiments.sweeps.sweep_cells import Place, Reading
 from subagents_nb.launching import Preflight
-from subagents_nb.notebook.card import Beside
-from subagents_nb.notebook.compare_view import comparison_html, diff_html, sweep_html
-from subagents_nb.notebook.diffs import ShownDiff
-from subagents_nb.notebook.telling import bundle_of
+from subagents_nb.notebook.cards.card import Beside
+from subagents_nb.notebook.cards.diffs import ShownDiff
+from subagents_nb.notebook.comparing.compare_view import comparison_html, diff_html, sweep_html
+from subagents_nb.notebook.views.notifications import bundle_of
 
 STORED = Path(__file__).with_name("shown.json.gz")
 LONG = "x" * 2_000

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from subagents_nb.notebook.assets import asset, joined
+from subagents_nb.notebook.page.assets import asset, joined
 
 ROOT = Path(__file__).parents[3]
 

@@ -25,12 +25,12 @@ from card_samples import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from subagents_nb.domain.attention import Attention
-from subagents_nb.domain.control import Retuned
-from subagents_nb.domain.records import ToolRow, Verdict
-from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.domain.states import RunState
-from subagents_nb.notebook.card import MAX_CARD_BYTES, Beside
+from subagents_nb.domain.agents.attention import Attention
+from subagents_nb.domain.runs.control import Retuned
+from subagents_nb.domain.runs.records import ToolRow, Verdict
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.notebook.cards.card import MAX_CARD_BYTES, Beside
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from subagents_nb.domain.flow import Chain
-from subagents_nb.domain.reasons import Reason, place_of
+from subagents_nb.domain.plans.flow import Chain
+from subagents_nb.domain.values.reasons import Reason, place_of
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.launching import chain, expand, parallel, preflight, step
-from subagents_nb.notebook.chain_cell import parse
-from subagents_nb.notebook.namespace import fill_template
-from subagents_nb.notebook.parsers import PARSERS
+from subagents_nb.notebook.bodies.chain_cell import parse
+from subagents_nb.notebook.bodies.namespace import fill_template
+from subagents_nb.notebook.magics.parsers import PARSERS
 from subagents_nb.store import StoreHome
 
 

@@ -14,11 +14,11 @@ import IPython.core.getipython
 import ipywidgets
 import pytest
 
-from subagents_nb.experiments.comparing import Comparison, compare_rows
+from subagents_nb.experiments.comparing.comparison import Comparison, compare_rows
 from subagents_nb.experiments.rows import RunRow
-from subagents_nb.notebook.compare_show import MOST_LIVE, CompareWidget, bundle_of, leave_all, show_comparison
-from subagents_nb.notebook.compare_view import comparison_html, comparison_state, diff_html
-from subagents_nb.notebook.show import set_display_mode
+from subagents_nb.notebook.comparing.compare_show import MOST_LIVE, CompareWidget, bundle_of, leave_all, show_comparison
+from subagents_nb.notebook.comparing.compare_view import comparison_html, comparison_state, diff_html
+from subagents_nb.notebook.views.show import set_display_mode
 
 EVIL = "<img src=x onerror=alert(1)>"
 

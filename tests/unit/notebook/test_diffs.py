@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from card_page import patch_html, patch_text
 
-from subagents_nb.notebook.diffs import parse_patch
+from subagents_nb.notebook.cards.diffs import parse_patch
 
 PATCH = """diff --git a/a.txt b/a.txt
 index 1111111..2222222 100644

@@ -6,12 +6,12 @@ from card_page import card_html
 from card_samples import AT, RUN_ID
 from chain_samples import C, F, P, R, live, over
 
-from subagents_nb.domain.acceptance import Finding, Ledger
-from subagents_nb.domain.records import SavedOutput, StepResult, Verdict
-from subagents_nb.domain.states import StepState
-from subagents_nb.domain.worktree import WorktreeRecord
-from subagents_nb.notebook.graph import chosen, remarks, so_far, stage_rows, stages_text, step_rows
-from subagents_nb.notebook.view import now, text_line
+from subagents_nb.domain.plans.acceptance import Finding, Ledger
+from subagents_nb.domain.plans.worktree import WorktreeRecord
+from subagents_nb.domain.runs.records import SavedOutput, StepResult, Verdict
+from subagents_nb.domain.runs.states import StepState
+from subagents_nb.notebook.cards.graph import chosen, remarks, so_far, stage_rows, stages_text, step_rows
+from subagents_nb.notebook.cards.view import now, text_line
 
 FAULT = Finding(id="a", ok=False)
 

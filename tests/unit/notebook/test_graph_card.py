@@ -5,8 +5,8 @@ from __future__ import annotations
 from card_page import Page, card_html, card_text
 from chain_samples import C, F, P, R, live, over
 
-from subagents_nb.domain.states import RunState
-from subagents_nb.notebook.card import MAX_CARD_BYTES
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.notebook.cards.card import MAX_CARD_BYTES
 
 
 def test_the_stages_stand_between_the_head_and_the_answer() -> None:

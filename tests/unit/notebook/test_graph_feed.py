@@ -8,10 +8,10 @@ import pytest
 from card_samples import running
 from chain_samples import C, F, P, R, live, over
 
-from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.domain.states import StepState
-from subagents_nb.notebook.graph_feed import MAX_OUTPUT_CHARS, WHOLE_S, GraphFeed, detail, drawn
-from subagents_nb.notebook.live import LiveView
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.runs.states import StepState
+from subagents_nb.notebook.cards.graph_feed import MAX_OUTPUT_CHARS, WHOLE_S, GraphFeed, detail, drawn
+from subagents_nb.notebook.views.live import LiveView
 
 
 class Page:

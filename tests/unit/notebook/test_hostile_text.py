@@ -19,16 +19,16 @@ from card_page import (
 from card_payloads import PAYLOADS
 from card_samples import asking, draft, ended, gave, lost, planned, refused, running, unreadable
 
-from subagents_nb.domain.agent import AgentCatalog, AgentDefinition, AgentProblem, SearchedPlace
-from subagents_nb.domain.attention import Attention
-from subagents_nb.domain.control import Retuned
-from subagents_nb.domain.records import Refusal, StepStatus, ToolRow
-from subagents_nb.domain.settings import Endpoint
-from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.domain.states import StepState
-from subagents_nb.notebook.card import MAX_CARD_BYTES, Beside
-from subagents_nb.notebook.markdown import safe_markdown
-from subagents_nb.notebook.view import text_line, widget_state
+from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition, AgentProblem, SearchedPlace
+from subagents_nb.domain.agents.attention import Attention
+from subagents_nb.domain.agents.settings import Endpoint
+from subagents_nb.domain.runs.control import Retuned
+from subagents_nb.domain.runs.records import Refusal, StepStatus, ToolRow
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.runs.states import StepState
+from subagents_nb.notebook.cards.card import MAX_CARD_BYTES, Beside
+from subagents_nb.notebook.cards.view import text_line, widget_state
+from subagents_nb.notebook.page.markdown import safe_markdown
 
 UNSEEN = ("\x1b", "\x07", "\x00", "\u202e", "\u200b", "\x9b")
 

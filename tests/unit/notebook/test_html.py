@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subagents_nb.blocks import Column, Html, Table, clean
-from subagents_nb.notebook.html import colour, element, pre, safe, to_page
-from subagents_nb.notebook.lines import cut, scalar
+from subagents_nb.notebook.page.html import colour, element, pre, safe, to_page
+from subagents_nb.notebook.page.lines import cut, scalar
 
 
 def test_text_is_escaped_and_markup_is_not() -> None:

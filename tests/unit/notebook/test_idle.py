@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import subagents_nb
-from subagents_nb.notebook.idle import when_idle
+from subagents_nb.notebook.page.idle import when_idle
 
 CELL: contextvars.ContextVar[str] = contextvars.ContextVar("cell", default="none")
 

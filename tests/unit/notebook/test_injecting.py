@@ -12,8 +12,8 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from support import make_plan, make_recovery, make_result, make_status, run_id
 
-from subagents_nb.domain.records import Artifact
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.records import Artifact
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import RequestError, StoreError
 from subagents_nb.launching import Run
 from subagents_nb.store import StoreHome, create_run

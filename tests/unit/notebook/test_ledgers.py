@@ -7,8 +7,8 @@ from typing import Any, get_args
 import pytest
 from card_page import ledger_html, ledger_text
 
-from subagents_nb.domain.acceptance import Finding, Ledger, Status, VerifyRun
-from subagents_nb.notebook.ledgers import MAX_ROWS
+from subagents_nb.domain.plans.acceptance import Finding, Ledger, Status, VerifyRun
+from subagents_nb.notebook.cards.ledgers import MAX_ROWS
 
 EVIL = "<img src=x onerror=alert(1)>\u202e\x1b[31m"
 

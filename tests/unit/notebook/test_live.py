@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from card_samples import asking, ended, running
 
-from subagents_nb.domain.records import StepStatus
-from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.domain.states import StepState
-from subagents_nb.notebook.live import CardView, LiveView
+from subagents_nb.domain.runs.records import StepStatus
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.runs.states import StepState
+from subagents_nb.notebook.views.live import CardView, LiveView
 
 
 class Page:

@@ -9,7 +9,7 @@ from card_page import Page
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from subagents_nb.notebook.markdown import MAX_CHARS, safe_markdown
+from subagents_nb.notebook.page.markdown import MAX_CHARS, safe_markdown
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from IPython.core.error import UsageError
 
-from subagents_nb.notebook.namespace import check_bindable, fill_template, lookup
+from subagents_nb.notebook.bodies.namespace import check_bindable, fill_template, lookup
 
 
 @pytest.mark.parametrize("name", ["found", "_found", "größe", "run2"])

@@ -10,10 +10,10 @@ import pytest
 from card_samples import RUN_ID, asking, ended, lost, running
 from support import until
 
-from subagents_nb.domain.attention import Attention
-from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.domain.agents.attention import Attention
+from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.launching import Run
-from subagents_nb.notebook.notices import Notices, is_ripe
+from subagents_nb.notebook.views.notices import Notices, is_ripe
 from subagents_nb.store import StoreHome
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from card_samples import RUN_ID
 
-from subagents_nb.notebook.old_views import found
+from subagents_nb.notebook.views.old_views import found
 
 TOKEN = "0123456789abcdef" * 2
 

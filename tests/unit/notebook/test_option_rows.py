@@ -9,19 +9,29 @@ from typing import Any
 
 import pytest
 
-from subagents_nb.catalog import fields, parse, settings
+from subagents_nb.catalog import fields, parse
+from subagents_nb.catalog import settings_files as settings
 from subagents_nb.cli import main
-from subagents_nb.domain.flow import Step, StepOptions
-from subagents_nb.domain.options import OPTIONS, Option, by_name, of_launch, of_step, reference, setting_keys, spellings
-from subagents_nb.domain.request import LaunchRequest
-from subagents_nb.domain.settings import Settings
+from subagents_nb.domain.agents.settings import Settings
+from subagents_nb.domain.plans.flow import Step, StepOptions
+from subagents_nb.domain.plans.options import (
+    OPTIONS,
+    Option,
+    by_name,
+    of_launch,
+    of_step,
+    reference,
+    setting_keys,
+    spellings,
+)
+from subagents_nb.domain.plans.request import LaunchRequest
 from subagents_nb.launching import launch
-from subagents_nb.launching.planned import in_settings
-from subagents_nb.notebook.cells import Faults
-from subagents_nb.notebook.experiment_flags import grid_of
-from subagents_nb.notebook.parsers import magic_parser
+from subagents_nb.launching.composing.planned import in_settings
+from subagents_nb.notebook.magics.cells import Faults
+from subagents_nb.notebook.magics.experiment_flags import grid_of
+from subagents_nb.notebook.magics.parsers import magic_parser
+from subagents_nb.notebook.magics.work_flags import launch_options
 from subagents_nb.notebook.verbs.table import VERBS
-from subagents_nb.notebook.work_flags import launch_options
 
 # The three places: a row, a field that steps and requests inherit, and the parameter of `launch`.
 MADE_UP = Option(

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from subagents_nb.domain.base import sha256_text
-from subagents_nb.launching.whence import origin_here
-from subagents_nb.notebook.cells import origin
+from subagents_nb.domain.values.base import sha256_text
+from subagents_nb.launching.gathering.lineage import origin_here
+from subagents_nb.notebook.magics.cells import origin
 
 
 @pytest.fixture(autouse=True)

@@ -12,10 +12,10 @@ from card_samples import running
 from chain_samples import live, over
 from support import until
 
-from subagents_nb.domain.control import ControlAnswer
-from subagents_nb.domain.snapshot import Snapshot
+from subagents_nb.domain.runs.control import ControlAnswer
+from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.errors import RequestError
-from subagents_nb.notebook.page_requests import MAX_CHARS, PageRequest, PageRequests, understood
+from subagents_nb.notebook.views.page_requests import MAX_CHARS, PageRequest, PageRequests, understood
 
 Told = queue.SimpleQueue[dict[str, Any]]
 

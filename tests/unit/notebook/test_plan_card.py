@@ -8,11 +8,11 @@ import pytest
 from card_page import Page, plan_html, plan_text
 from card_samples import draft
 
-from subagents_nb.domain.models import EMBEDDED, parse_model
-from subagents_nb.domain.plan import Draft
-from subagents_nb.domain.settings import Endpoint
+from subagents_nb.domain.agents.models import EMBEDDED, parse_model
+from subagents_nb.domain.agents.settings import Endpoint
+from subagents_nb.domain.plans.plan import Draft
 from subagents_nb.launching import chain, expand, parallel, preflight, step
-from subagents_nb.notebook.plan_card import MAX_PROMPT_CHARS
+from subagents_nb.notebook.plans.plan_card import MAX_PROMPT_CHARS
 
 FILES = {"type": "object", "properties": {"files": {"type": "array"}}, "required": ["files"]}
 

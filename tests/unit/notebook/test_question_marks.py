@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
-from subagents_nb.notebook.question_marks import TRANSFORMERS
+from subagents_nb.notebook.magics.question_marks import TRANSFORMERS
 
 
 @pytest.fixture(scope="module")

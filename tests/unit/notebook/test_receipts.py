@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from card_samples import queued, running
 
-from subagents_nb.domain.control import ControlAnswer
-from subagents_nb.notebook.receipts import Said, drained, retuned, steered
+from subagents_nb.domain.runs.control import ControlAnswer
+from subagents_nb.notebook.cards.receipts import Said, drained, retuned, steered
 
 
 def answer(outcome: str | None) -> ControlAnswer | None:

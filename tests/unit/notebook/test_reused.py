@@ -8,9 +8,9 @@ import pytest
 from card_page import Page, card_html, card_text
 from support import make_result, make_status, run_id
 
-from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.notebook.card import Beside
-from subagents_nb.notebook.reused import ago, reused_line, would_find
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.notebook.cards.card import Beside
+from subagents_nb.notebook.cards.reused import ago, reused_line, would_find
 
 ENDED = Snapshot(run_id=run_id(), result=make_result())
 

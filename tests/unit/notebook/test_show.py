@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from support import make_plan, make_recovery, make_result, make_status
 
-from subagents_nb.domain.records import Artifact
+from subagents_nb.domain.runs.records import Artifact
 from subagents_nb.launching import Run
-from subagents_nb.notebook.show import show_run
+from subagents_nb.notebook.views.show import show_run
 from subagents_nb.store import StoreHome, create_run
 
 FIGURE = Artifact(path="artifacts/fig1.png", size=1, sha256="0", name="fig1", kind="figure")

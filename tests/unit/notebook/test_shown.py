@@ -10,7 +10,7 @@ from shown_samples import dom, shown, stored
 
 import subagents_nb
 from subagents_nb.blocks import Column, Facts, Table, to_text
-from subagents_nb.notebook.html import element, note, to_page
+from subagents_nb.notebook.page.html import element, note, to_page
 
 SHOWN = {name: (page, text) for name, page, text in shown()}
 STORED = stored()
@@ -34,7 +34,9 @@ def test_nothing_is_described_twice() -> None:
     twins = [name for name in defined if name.endswith("_html") and f"{name.removesuffix('_html')}_text" in defined]
     assert not twins, "describe it once, and let the two writers print it"
     escaping = {name for name, tree in trees.items() for node in ast.walk(tree) if _imports_html(node)}
-    assert escaping == {"notebook/html.py", "notebook/markdown.py"}, "only these write HTML and escape texts for it"
+    assert escaping == {"notebook/page/html.py", "notebook/page/markdown.py"}, (
+        "only these write HTML and escape texts for it"
+    )
 
 
 def _imports_html(node: ast.AST) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from card_page import Page, agents_table_html, agents_table_text, runs_table_html, runs_table_text
 from card_samples import FINDINGS, answered, asking, ended, gave, lost, queued, refused, running, unreadable
 
-from subagents_nb.domain.agent import AgentCatalog, AgentDefinition, AgentProblem, SearchedPlace
-from subagents_nb.domain.attention import Attention
-from subagents_nb.domain.records import Usage
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition, AgentProblem, SearchedPlace
+from subagents_nb.domain.agents.attention import Attention
+from subagents_nb.domain.runs.records import Usage
+from subagents_nb.domain.runs.states import RunState
 
 RUNS = [
     running(),

@@ -9,16 +9,16 @@ from card_page import card_html, runs_table_text
 from card_samples import RUN_ID, answered, asking, ended, gave, lost, planned, queued, refused, running, unreadable
 from chain_samples import live
 
-from subagents_nb.domain.attention import Attention
-from subagents_nb.domain.budgets import UsageBudget
-from subagents_nb.domain.events import ASKS_MODEL, LOADS_MODEL
-from subagents_nb.domain.questions import OpenQuestion
-from subagents_nb.domain.records import StepStatus, ToolRow
-from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.domain.stages import Stage
-from subagents_nb.domain.states import RunState, StepState
-from subagents_nb.notebook.endings import ending
-from subagents_nb.notebook.view import live_text, now, text_line, widget_state
+from subagents_nb.domain.agents.attention import Attention
+from subagents_nb.domain.plans.budgets import UsageBudget
+from subagents_nb.domain.runs.events import ASKS_MODEL, LOADS_MODEL
+from subagents_nb.domain.runs.questions import OpenQuestion
+from subagents_nb.domain.runs.records import StepStatus, ToolRow
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.runs.stages import Stage
+from subagents_nb.domain.runs.states import RunState, StepState
+from subagents_nb.notebook.cards.end_notes import ending
+from subagents_nb.notebook.cards.view import live_text, now, text_line, widget_state
 
 TRAITS = {
     "run_id", "name", "state", "agent", "model", "elapsed_s", "deadline_s", "tokens_in", "tokens_out", "cost",

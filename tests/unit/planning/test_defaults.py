@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from support import make_plan, make_status, make_step
 
-from subagents_nb.domain.defaults import LaunchDefaults
-from subagents_nb.domain.plan import AttachedItem, Draft, LaunchPlan, StepItem
-from subagents_nb.domain.settings import Settings
-from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.launching.appending import plan_appendix
-from subagents_nb.launching.asked import Asked
-from subagents_nb.launching.flows import chain, step
-from subagents_nb.launching.planned import plan_launch
+from subagents_nb.domain.agents.settings import Settings
+from subagents_nb.domain.plans.defaults import LaunchDefaults
+from subagents_nb.domain.plans.plan import AttachedItem, Draft, LaunchPlan, StepItem
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.launching.composing.appending import plan_appendix
+from subagents_nb.launching.composing.flows import chain, step
+from subagents_nb.launching.composing.parsed_launch import Asked
+from subagents_nb.launching.composing.planned import plan_launch
 
 pytestmark = pytest.mark.usefixtures("store_home")
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from subagents_nb.catalog import discover
-from subagents_nb.domain.agent import KNOWN_TOOLS, AgentCatalog, AgentDefinition
-from subagents_nb.domain.plan import Draft, FanOutItem, LaunchRequest
-from subagents_nb.domain.settings import Endpoint, Settings
+from subagents_nb.domain.agents.agent import KNOWN_TOOLS, AgentCatalog, AgentDefinition
+from subagents_nb.domain.agents.settings import Endpoint, Settings
+from subagents_nb.domain.plans.plan import Draft, FanOutItem, LaunchRequest
 from subagents_nb.errors import LaunchRefused
-from subagents_nb.launching.flows import chain, expand, step
+from subagents_nb.launching.composing.flows import chain, expand, step
 from subagents_nb.planning import Facts, draft
 
 

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from support import WHEN, make_plan, make_result, make_step
 
-from subagents_nb.domain.budgets import Amount, UsageBudget
-from subagents_nb.domain.control import Retuned
-from subagents_nb.domain.plan import Draft, LaunchPlan, StepItem
-from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.domain.states import RunState
-from subagents_nb.domain.usage import Usage
+from subagents_nb.domain.plans.budgets import Amount, UsageBudget
+from subagents_nb.domain.plans.plan import Draft, LaunchPlan, StepItem
+from subagents_nb.domain.runs.control import Retuned
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.domain.values.usage import Usage
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.planning import Facts
-from subagents_nb.planning.revival import Revival, draft_revival
+from subagents_nb.planning.resuming.revival import Revival, draft_revival
 
 USED = Usage(requests=3, input_tokens=1000, output_tokens=200, cost_usd=0.25)
 BUDGET = UsageBudget(tokens=Amount(hard=5000, soft=1000), stop_running=True)

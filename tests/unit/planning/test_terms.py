@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from subagents_nb import chain, expand, parallel, preflight, step
-from subagents_nb.domain.bounds import OutputBound
-from subagents_nb.domain.plan import Draft, FanOutItem, GroupItem
-from subagents_nb.launching.asked import Asked
-from subagents_nb.launching.planned import plan_launch
-from subagents_nb.planning.terms import plan_max_output
+from subagents_nb.domain.plans.bounds import OutputBound
+from subagents_nb.domain.plans.plan import Draft, FanOutItem, GroupItem
+from subagents_nb.launching.composing.parsed_launch import Asked
+from subagents_nb.launching.composing.planned import plan_launch
+from subagents_nb.planning.acceptance.terms import plan_max_output
 
 pytestmark = pytest.mark.usefixtures("store_home")
 ECHO: dict[str, Any] = {"model": "scripted:echo"}

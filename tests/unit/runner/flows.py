@@ -16,19 +16,19 @@ from support import make_recovery
 
 from subagents_nb import chain
 from subagents_nb.catalog import discover
-from subagents_nb.domain.control import ControlRequest
-from subagents_nb.domain.flow import Chain
-from subagents_nb.domain.ids import make_run_id
-from subagents_nb.domain.plan import LaunchPlan, LaunchRequest
-from subagents_nb.domain.records import RunResult, StepResult
-from subagents_nb.domain.settings import Settings
-from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.launching.begin import first_status
+from subagents_nb.domain.agents.settings import Settings
+from subagents_nb.domain.plans.flow import Chain
+from subagents_nb.domain.plans.plan import LaunchPlan, LaunchRequest
+from subagents_nb.domain.runs.control import ControlRequest
+from subagents_nb.domain.runs.records import RunResult, StepResult
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.values.ids import make_run_id
+from subagents_nb.launching.starting.start_run import first_status
 from subagents_nb.planning import Facts, draft
 from subagents_nb.runner.main import Runner
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run
-from subagents_nb.store.disk import DISK, Disk
-from subagents_nb.store.lock import hold
+from subagents_nb.store.files.disk import DISK, Disk
+from subagents_nb.store.files.lock import hold
 
 BUILTIN = frozenset({"echo", "slow", "fail", "hang", "steerable"})
 _NUMBERS = itertools.count(1)

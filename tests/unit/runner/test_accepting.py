@@ -11,13 +11,13 @@ from typing import Any
 
 from support import make_step
 
-from subagents_nb.domain.acceptance import Acceptance, Criterion, Judgement, Ledger, Review, Verify
-from subagents_nb.domain.events import StepOutcome
-from subagents_nb.domain.records import StepResult
-from subagents_nb.domain.states import StepState
-from subagents_nb.runner.accepting import Accepting, instructions
-from subagents_nb.runner.engines.base import Desk
-from subagents_nb.runner.reviewing import review_task
+from subagents_nb.domain.plans.acceptance import Acceptance, Criterion, Judgement, Ledger, Review, Verify
+from subagents_nb.domain.runs.events import StepOutcome
+from subagents_nb.domain.runs.records import StepResult
+from subagents_nb.domain.runs.states import StepState
+from subagents_nb.runner.engines.engine import Desk
+from subagents_nb.runner.steps.accepting import Accepting, instructions
+from subagents_nb.runner.steps.reviewing import review_task
 
 PATH = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
 

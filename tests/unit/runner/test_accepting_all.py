@@ -10,8 +10,8 @@ import pytest
 from unit.runner.flows import run_flow, write_script
 
 from subagents_nb import expand, parallel, step
-from subagents_nb.domain.resuming import whole_can_go_on
-from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.domain.runs.resuming import whole_can_go_on
+from subagents_nb.domain.runs.states import RunState, StepState
 from subagents_nb.store import StoreHome, open_home
 
 LIST = {"type": "object", "properties": {"files": {"type": "array"}}}

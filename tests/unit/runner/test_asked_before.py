@@ -8,8 +8,8 @@ import pytest
 from unit.runner.flows import Carried, plan_flow, texts
 
 from subagents_nb import chain, step
-from subagents_nb.domain.control import Retune
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.control import Retune
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import StoreHome, open_home
 
 

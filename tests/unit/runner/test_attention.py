@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 from support import WHEN, make_plan, make_recovery, make_status, make_step, run_id, until
 
-from subagents_nb.domain.attention import Attention, Thresholds
-from subagents_nb.domain.events import TextStreamed, ToolEnded, ToolStarted
-from subagents_nb.domain.plan import GroupItem
-from subagents_nb.domain.questions import Reply
-from subagents_nb.domain.records import first_step
-from subagents_nb.domain.states import RunState
-from subagents_nb.runner.clock import WorkClock
-from subagents_nb.runner.journal import Journal
-from subagents_nb.runner.questions import Questions
+from subagents_nb.domain.agents.attention import Attention, Thresholds
+from subagents_nb.domain.plans.plan import GroupItem
+from subagents_nb.domain.runs.events import TextStreamed, ToolEnded, ToolStarted
+from subagents_nb.domain.runs.questions import Reply
+from subagents_nb.domain.runs.records import first_step
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.runner.journal.journal import Journal
+from subagents_nb.runner.journal.work_clock import WorkClock
+from subagents_nb.runner.steps.open_questions import Questions
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, open_home
-from subagents_nb.store.disk import Disk
+from subagents_nb.store.files.disk import Disk
 
 THRESHOLDS = Thresholds(tool_s=100.0)
 

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from support import until
 
-from subagents_nb.domain.environment import RUN_MARK
-from subagents_nb.runner import children, notify
-from subagents_nb.runner.children import KEPT, Children
-from subagents_nb.runner.engines import group, shell
+from subagents_nb.domain.agents.environment import RUN_MARK
+from subagents_nb.runner.engines.tools import shell
+from subagents_nb.runner.processes import children, notify
+from subagents_nb.runner.processes import process_group as group
+from subagents_nb.runner.processes.children import KEPT, Children
 
 
 @pytest.fixture
@@ -76,7 +77,8 @@ def test_many_children_that_ended_are_only_counted(account: Children) -> None:
 
 def test_whether_a_process_is_the_last_of_its_group_is_seen() -> None:
     script = (
-        "import os, subprocess; os.setsid(); from subagents_nb.runner.children import _is_alone as a; print(a());"
+        "import os, subprocess; from subagents_nb.runner.processes.children import _is_alone as a\n"
+        "os.setsid(); print(a());"
         "c = subprocess.Popen(['sleep', '300']); print(a()); c.kill(); c.wait(); print(a())"
     )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
@@ -88,8 +90,8 @@ import asyncio, os, sys
 from pathlib import Path
 from support import alive, until
 from subagents_nb.runner.engines import group, shell
-from subagents_nb.store.childlog import ChildLog, read_children
-from subagents_nb.store.processes import mark_in
+from subagents_nb.store.processes.childlog import ChildLog, read_children
+from subagents_nb.store.processes.process_list import mark_in
 
 os.setsid()
 path, environ = Path(sys.argv[1]), dict(os.environ)
@@ -135,8 +137,8 @@ HOPPING = """
 import os, signal, subprocess, sys, time
 from pathlib import Path
 from support import until
-from subagents_nb.runner.children import Children
-from subagents_nb.store.childlog import ChildLog
+from subagents_nb.runner.processes.children import Children
+from subagents_nb.store.processes.childlog import ChildLog
 
 os.setsid()
 beat = Path(sys.argv[1]) / "beat"

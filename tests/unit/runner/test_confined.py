@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from subagents_nb.runner.confined import create, look, replace
-from subagents_nb.store.opener import NotPlain, open_below
+from subagents_nb.runner.workspace.confined import create, look, replace
+from subagents_nb.store.files.opener import NotPlain, open_below
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from unit.runner.flows import Carried, overlap, plan_flow, write_script
 
 from subagents_nb import chain, expand, parallel, step
-from subagents_nb.domain.flow import Chain
-from subagents_nb.domain.records import RunResult, StepResult
-from subagents_nb.domain.states import RunState, StepState
+from subagents_nb.domain.plans.flow import Chain
+from subagents_nb.domain.runs.records import RunResult, StepResult
+from subagents_nb.domain.runs.states import RunState, StepState
 from subagents_nb.store import FileRuns, open_home
-from subagents_nb.store.claims import budget_used
+from subagents_nb.store.waiting.admissions import budget_used
 
 ARRAY = {"type": "object", "properties": {"a": {"type": "array"}}, "required": ["a"]}
 LIMIT = 12

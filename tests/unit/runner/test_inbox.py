@@ -7,13 +7,13 @@ from pathlib import Path
 
 from support import make_plan, make_recovery, make_status, run_id
 
-from subagents_nb.domain.control import ControlAnswer, ControlRequest
-from subagents_nb.domain.states import RunState
-from subagents_nb.runner.clock import WorkClock
-from subagents_nb.runner.inbox import RunInbox
-from subagents_nb.runner.journal import Journal
+from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.runner.journal.journal import Journal
+from subagents_nb.runner.journal.work_clock import WorkClock
+from subagents_nb.runner.steps.inbox import RunInbox
 from subagents_nb.store import RunWriter, create_run, open_home
-from subagents_nb.store.reader import read_document
+from subagents_nb.store.runs.reader import read_document
 
 
 class SlowToQueue(RunWriter):

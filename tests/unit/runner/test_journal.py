@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from support import make_plan, make_recovery, make_status, make_step, run_id
 
-from subagents_nb.domain.events import (
+from subagents_nb.domain.runs.events import (
     ChangedMeanwhile,
     EngineEvent,
     FileChanged,
@@ -26,12 +26,12 @@ from subagents_nb.domain.events import (
     ToolEnded,
     ToolStarted,
 )
-from subagents_nb.domain.records import StepResult, first_step
-from subagents_nb.domain.states import RunEvent, RunState, StepEvent, StepState
-from subagents_nb.runner.clock import WorkClock
-from subagents_nb.runner.journal import Journal
+from subagents_nb.domain.runs.records import StepResult, first_step
+from subagents_nb.domain.runs.states import RunEvent, RunState, StepEvent, StepState
+from subagents_nb.runner.journal.journal import Journal
+from subagents_nb.runner.journal.work_clock import WorkClock
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, open_home
-from subagents_nb.store.disk import Disk
+from subagents_nb.store.files.disk import Disk
 
 
 class Refusing(Disk):

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from support import make_plan, make_recovery, run_id
 
-from subagents_nb.domain.reads import FileRead, ReadLog, ReadsSoFar
+from subagents_nb.domain.runs.reads import FileRead, ReadLog, ReadsSoFar
 from subagents_nb.runner.tracking import KeptReads
 from subagents_nb.store import create_run, open_home
-from subagents_nb.store.reader import read_document
-from subagents_nb.store.writer import MAX_READS_BYTES, RunWriter
+from subagents_nb.store.runs.reader import read_document
+from subagents_nb.store.runs.writer import MAX_READS_BYTES, RunWriter
 
 
 @pytest.fixture

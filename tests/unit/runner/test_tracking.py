@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from subagents_nb.domain.reads import ReadLog
+from subagents_nb.domain.runs.reads import ReadLog
 from subagents_nb.runner.tracking import ReadRecorder
 from subagents_nb.runner.tracking.inotify import CannotWatch, Watch
 

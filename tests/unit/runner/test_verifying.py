@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from support import alive, until
 
-from subagents_nb.domain.acceptance import Verify, VerifyRun
-from subagents_nb.domain.events import EngineEvent, ToolEnded, ToolStarted
-from subagents_nb.runner.engines.base import Desk
-from subagents_nb.runner.gitstate import GitState
-from subagents_nb.runner.verifying import OUTPUT_CHARS, Verifier
+from subagents_nb.domain.plans.acceptance import Verify, VerifyRun
+from subagents_nb.domain.runs.events import EngineEvent, ToolEnded, ToolStarted
+from subagents_nb.runner.engines.engine import Desk
+from subagents_nb.runner.steps.verifying import OUTPUT_CHARS, Verifier
+from subagents_nb.runner.workspace.gitstate import GitState
 
 pytestmark = pytest.mark.timeout(60)
 PATH = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from subagents_nb.store import StoreHome, open_home
-from subagents_nb.store.disk import Disk
+from subagents_nb.store.files.disk import Disk
 
 
 class FaultyDisk(Disk):

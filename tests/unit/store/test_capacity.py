@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from support import run_id, until
 
-from subagents_nb.store import StoreHome, line, open_home
-from subagents_nb.store.capacity import places_taken, take_place
+from subagents_nb.store import StoreHome, open_home
+from subagents_nb.store.waiting import line
+from subagents_nb.store.waiting.capacity import places_taken, take_place
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from subagents_nb.domain.candidates import ChildEnd
+from subagents_nb.domain.runs.exit_report import ChildEnd
 from subagents_nb.errors import Unreadable
-from subagents_nb.store import childlog
-from subagents_nb.store.childlog import ChildLog, read_children
-from subagents_nb.store.disk import Disk
+from subagents_nb.store.files.disk import Disk
+from subagents_nb.store.processes import childlog
+from subagents_nb.store.processes.childlog import ChildLog, read_children
 
 
 def row(pid: int, *, what: str = "tool") -> ChildEnd:

@@ -23,14 +23,14 @@ from support import (
     run_id,
 )
 
-from subagents_nb.domain.base import Document
-from subagents_nb.domain.records import StepStatus
+from subagents_nb.domain.runs.records import StepStatus
+from subagents_nb.domain.values.base import Document
 from subagents_nb.errors import Unreadable
 from subagents_nb.launching.listing import list_runs
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.store.codec import decode, encode
-from subagents_nb.store.disk import MAX_DOCUMENT_BYTES
-from subagents_nb.store.layout import RunPaths
+from subagents_nb.store.files.codec import decode, encode
+from subagents_nb.store.files.disk import MAX_DOCUMENT_BYTES
+from subagents_nb.store.runs.layout import RunPaths
 
 Case = Callable[..., None]
 MAKERS: list[Callable[[], Document]] = [

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from support import make_plan, make_recovery, make_step, run_id
 
-from subagents_nb.domain.experiments import Cell, ExperimentPart
-from subagents_nb.domain.models import ModelOrigin, parse_model
-from subagents_nb.domain.plan import LaunchPlan, Resumes
-from subagents_nb.domain.reuse import contract_key
-from subagents_nb.domain.settings import Endpoint
+from subagents_nb.domain.agents.models import ModelOrigin, parse_model
+from subagents_nb.domain.agents.settings import Endpoint
+from subagents_nb.domain.plans.experiments import Cell, ExperimentPart
+from subagents_nb.domain.plans.plan import LaunchPlan, Resumes
+from subagents_nb.domain.runs.reuse import contract_key
 from subagents_nb.errors import StoreError
 from subagents_nb.store import StoreHome, create_run, open_home
-from subagents_nb.store.contracts import alone_with, models_of, remember, runs_of
+from subagents_nb.store.runs.contracts import alone_with, models_of, remember, runs_of
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from subagents_nb.errors import Unreadable
-from subagents_nb.store.disk import MAX_DOCUMENT_BYTES, Disk
+from subagents_nb.store.files.disk import MAX_DOCUMENT_BYTES, Disk
 
 Fork = Callable[[Callable[[], int]], int]
 

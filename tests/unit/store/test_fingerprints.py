@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from support import until
 
-from subagents_nb.store import fingerprints
-from subagents_nb.store.fingerprints import TooLong, Unsettled, file_sha256, names_below, names_sha256, own_names
-from subagents_nb.store.globbing import Allowance
+from subagents_nb.store.files import fingerprints
+from subagents_nb.store.files.fingerprints import TooLong, Unsettled, file_sha256, names_below, names_sha256, own_names
+from subagents_nb.store.files.globbing import Allowance
 
 
 def test_a_hash_is_of_the_whole_content(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import subagents_nb
-from subagents_nb.store.git import Git, GitProblem, git_environ
+from subagents_nb.store.git.git import Git, GitProblem, git_environ
 
 
 def test_git_sees_no_routing_and_no_secret() -> None:
@@ -150,4 +150,4 @@ def test_no_other_module_calls_git() -> None:
         for path in package.rglob("*.py")
         if starts.search(text := path.read_text("utf-8")) and names.search(text)
     ]
-    assert both == ["store/git.py"]
+    assert both == ["store/git/git.py"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from subagents_nb.store.globbing import Allowance, TooMuch, walk
+from subagents_nb.store.files.globbing import Allowance, TooMuch, walk
 
 PATTERNS = """
 * *.py **/* **/*.py sub/*.py sub/** */c.py **/sub/* sub/**/c.py **/**/*.py [ab].py ?.md ./*.py sub//c.py **/deep/**/d.py

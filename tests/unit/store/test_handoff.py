@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from support import run_id
 
-from subagents_nb.domain.worktree import WorktreeRecord
+from subagents_nb.domain.plans.worktree import WorktreeRecord
 from subagents_nb.errors import Unreadable
 from subagents_nb.store import RunPaths, StoreHome
-from subagents_nb.store.disk import Disk
-from subagents_nb.store.handoff import HandoffFile, read_handoff
+from subagents_nb.store.files.disk import Disk
+from subagents_nb.store.runs.handoff import HandoffFile, read_handoff
 
 
 @pytest.fixture

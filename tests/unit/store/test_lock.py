@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from subagents_nb.store.clock import age_s, utc_now
-from subagents_nb.store.lock import hold, probe
+from subagents_nb.store.files.lock import hold, probe
 
 
 def test_a_lock_is_held_while_its_holder_lives_and_free_at_once_after_a_kill(

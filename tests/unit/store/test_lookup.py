@@ -8,13 +8,13 @@ from collections.abc import Callable
 import pytest
 from support import make_result, run_id
 
-from subagents_nb.domain.ids import make_run_id, short_id
-from subagents_nb.domain.records import RunResult
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.records import RunResult
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.domain.values.ids import make_run_id, short_id
 from subagents_nb.errors import AmbiguousRun, UnknownRun
 from subagents_nb.store import FileRuns, StoreHome, find_run
-from subagents_nb.store.codec import encode
-from subagents_nb.store.lookup import ELSEWHERE, HERE, IMPORTED, IN_PROJECT
+from subagents_nb.store.files.codec import encode
+from subagents_nb.store.runs.lookup import ELSEWHERE, HERE, IMPORTED, IN_PROJECT
 
 
 @pytest.fixture

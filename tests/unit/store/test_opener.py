@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from subagents_nb.store.opener import NotPlain, open_below, read_plain
+from subagents_nb.store.files.opener import NotPlain, open_below, read_plain
 
 
 def test_at_most_one_byte_more_than_asked_for_is_read(tmp_path: Path) -> None:

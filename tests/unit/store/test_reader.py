@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from support import make_plan, make_process, make_result, make_status, make_verdict, run_id
 
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import UnknownRun
 from subagents_nb.launching.handle import Run
 from subagents_nb.launching.listing import list_runs
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.store.codec import encode
-from subagents_nb.store.reader import read_tail
+from subagents_nb.store.files.codec import encode
+from subagents_nb.store.runs.reader import read_tail
 
 
 def store(home: StoreHome, number: int, **documents: bytes) -> Path:

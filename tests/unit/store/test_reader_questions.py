@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from support import WHEN, make_plan, make_recovery, make_result, make_status, run_id
 
-from subagents_nb.domain.questions import OpenQuestion, Question, Reply
-from subagents_nb.launching.asking import open_questions
+from subagents_nb.domain.runs.questions import OpenQuestion, Question, Reply
+from subagents_nb.launching.controlling.asking import open_questions
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, open_home
 
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from support import WHEN, make_answer, make_plan, make_recovery, make_request, run_id
 
-from subagents_nb.domain.control import ControlRequest
+from subagents_nb.domain.runs.control import ControlRequest
 from subagents_nb.errors import Unreadable
 from subagents_nb.store import RunWriter, StoreHome, create_run
-from subagents_nb.store.codec import encode
-from subagents_nb.store.disk import Disk
-from subagents_nb.store.requests import is_heard, read_request, stops_of
+from subagents_nb.store.files.codec import encode
+from subagents_nb.store.files.disk import Disk
+from subagents_nb.store.runs.requests import is_heard, read_request, stops_of
 
 
 @pytest.fixture

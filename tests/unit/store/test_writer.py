@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from support import make_answer, make_plan, make_recovery, make_request, make_result, make_status, run_id
 
-from subagents_nb.domain.control import ControlRequest
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.runs.control import ControlRequest
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import StoreError, Unreadable
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run
-from subagents_nb.store.disk import Disk
+from subagents_nb.store.files.disk import Disk
 
 ERRORS = [errno.ENOSPC, errno.EACCES, errno.EIO]
 MANY = 60

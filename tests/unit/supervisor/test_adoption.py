@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 from support import make_plan, make_recovery, make_result, make_status, run_id, until
 
-from subagents_nb.domain.records import Identity, ProcessRecord
+from subagents_nb.domain.runs.records import Identity, ProcessRecord
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, open_home
-from subagents_nb.store.disk import Disk
-from subagents_nb.store.lock import hold
-from subagents_nb.supervisor import adoption
-from subagents_nb.supervisor.adoption import Adopted
-from subagents_nb.supervisor.ending import watcher
-from subagents_nb.supervisor.identity import identify, is_zombie
-from subagents_nb.supervisor.sweeping import sweep
+from subagents_nb.store.files.disk import Disk
+from subagents_nb.store.files.lock import hold
+from subagents_nb.supervisor.ends.termination import watcher
+from subagents_nb.supervisor.processes.identity import identify, is_zombie
+from subagents_nb.supervisor.warm import adoption
+from subagents_nb.supervisor.warm.adoption import Adopted
+from subagents_nb.supervisor.warm.reconcile import sweep
 
 TOKEN = "f" * 32
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from support import CHILDREN, until
 
-from subagents_nb.domain.judge import Liveness
-from subagents_nb.store.layout import RunPaths
-from subagents_nb.supervisor.identity import identify, is_zombie, start_ticks
-from subagents_nb.supervisor.liveness import liveness_of
+from subagents_nb.domain.runs.postmortem import Liveness
+from subagents_nb.store.runs.layout import RunPaths
+from subagents_nb.supervisor.processes.identity import identify, is_zombie, start_ticks
+from subagents_nb.supervisor.processes.liveness import liveness_of
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from support import make_plan, make_process, make_recovery, make_result, make_status
 
-from subagents_nb.domain.candidates import Candidate, ChildEnd
-from subagents_nb.domain.records import ProcessRecord
+from subagents_nb.domain.runs.exit_report import Candidate, ChildEnd
+from subagents_nb.domain.runs.records import ProcessRecord
 from subagents_nb.store import StoreHome, create_run, open_home
-from subagents_nb.store.reader import read_document
-from subagents_nb.supervisor.ending import record_end
-from subagents_nb.supervisor.leftovers import Leftovers
-from subagents_nb.supervisor.proof import prove
+from subagents_nb.store.runs.reader import read_document
+from subagents_nb.supervisor.ends.proof import prove
+from subagents_nb.supervisor.ends.termination import record_end
+from subagents_nb.supervisor.processes.orphans import Leftovers
 
 STARTED = make_process().model_copy(update={"state": "pending", "exit_code": None})
 SHELL = ChildEnd(pid=70, group=70, how="exited", code=0, seen_by="runner", group_empty=True)

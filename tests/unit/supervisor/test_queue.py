@@ -14,16 +14,17 @@ from typing import Any
 import pytest
 from support import WHEN, make_identity, make_plan, make_recovery, make_status, make_step, make_verdict, run_id, until
 
-from subagents_nb.domain.control import ControlAnswer, ControlRequest, Verb
-from subagents_nb.domain.plan import StepItem
-from subagents_nb.domain.snapshot import Snapshot
-from subagents_nb.domain.states import RunState
+from subagents_nb.domain.plans.plan import StepItem
+from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest, Verb
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import Unreadable
-from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, line, open_home
-from subagents_nb.store.capacity import take_place
-from subagents_nb.store.reader import read_document
-from subagents_nb.supervisor.nursery import Birth, Nursery
-from subagents_nb.supervisor.queue import Queue, Waiting
+from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, open_home
+from subagents_nb.store.runs.reader import read_document
+from subagents_nb.store.waiting import line
+from subagents_nb.store.waiting.capacity import take_place
+from subagents_nb.supervisor.warm.process_table import Birth, Nursery
+from subagents_nb.supervisor.warm.queue import Queue, Waiting
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from subagents_nb.supervisor.reaching import _fresh_log
+from subagents_nb.supervisor.protocol.reaching import _fresh_log
 
 
 def test_the_last_words_of_a_supervisor_outlive_the_start_of_the_next_two(tmp_path: Path) -> None:

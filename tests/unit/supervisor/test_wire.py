@@ -13,13 +13,13 @@ import pytest
 
 import subagents_nb
 from subagents_nb.errors import LaunchError
-from subagents_nb.supervisor import wire
+from subagents_nb.supervisor.protocol import wire
 
 PACKAGE = Path(subagents_nb.__file__).parent
 
 
 def key_of(package_parent: Path) -> str:
-    code = "from subagents_nb.supervisor.wire import supervisor_key; print(supervisor_key())"
+    code = "from subagents_nb.supervisor.protocol.wire import supervisor_key; print(supervisor_key())"
     environ = {**os.environ, "PYTHONPATH": str(package_parent), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
         [sys.executable, "-P", "-c", code], env=environ, capture_output=True, text=True, timeout=60, check=True

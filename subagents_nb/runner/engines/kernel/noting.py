@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from subagents_nb.runner.engines.kernel.events import OwnEvents
+from subagents_nb.runner.engines.kernel.fanotify import OwnEvents
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _FAR = 300  # far from the numbers that a program counts on, or closes

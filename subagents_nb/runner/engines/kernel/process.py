@@ -16,11 +16,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from subagents_nb.runner.engines.group import Group
-from subagents_nb.runner.engines.shell import Keeper
-from subagents_nb.store.opener import FOLDER
+from subagents_nb.runner.engines.tools.shell import Keeper
+from subagents_nb.runner.processes.process_group import Group
+from subagents_nb.store.files.opener import FOLDER
 
-_MODULE = "subagents_nb.runner.engines.kernel.child"
+_MODULE = "subagents_nb.runner.engines.kernel.kernel_child"
 _SAID_BYTES = 4000
 
 

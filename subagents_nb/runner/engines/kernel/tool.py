@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from subagents_nb.domain.events import ArtifactMade, EngineEvent
-from subagents_nb.domain.inputs import InputRecord
-from subagents_nb.domain.records import Artifact
-from subagents_nb.runner.artifacts import ArtifactKeeper
-from subagents_nb.runner.engines.base import InputFiles, PythonEnd
-from subagents_nb.runner.engines.kernel.cells import Cell
-from subagents_nb.runner.engines.kernel.made import MadeFiles
-from subagents_nb.runner.engines.kernel.record import NOTEBOOK, Record
+from subagents_nb.domain.plans.inputs import InputRecord
+from subagents_nb.domain.runs.events import ArtifactMade, EngineEvent
+from subagents_nb.domain.runs.records import Artifact
+from subagents_nb.runner.engines.engine import InputFiles, PythonEnd
+from subagents_nb.runner.engines.kernel.cell_files import MadeFiles
+from subagents_nb.runner.engines.kernel.cell_notebook import NOTEBOOK, Record
+from subagents_nb.runner.engines.kernel.cell_output import Cell
 from subagents_nb.runner.engines.kernel.written import LOG, Written
-from subagents_nb.runner.engines.limits import CELL_SECONDS
+from subagents_nb.runner.engines.step_limits import CELL_SECONDS
 from subagents_nb.runner.tracking import ReadRecorder
-from subagents_nb.store.disk import Disk
+from subagents_nb.runner.workspace.artifact_files import ArtifactKeeper
+from subagents_nb.store.files.disk import Disk
 
 if TYPE_CHECKING:
-    from subagents_nb.runner.engines.kernel.session import CellEnd, Session
+    from subagents_nb.runner.engines.kernel.kernel_session import CellEnd, Session
 
 _PREPARE_S = 120.0
 _LOST = "all variables are gone, but for the inputs"
@@ -100,7 +100,7 @@ class PythonTool:
                     shutil.rmtree(self._around.step_dir / "kernel", ignore_errors=True)
 
     async def _ready(self, cell: Cell) -> Session | None:
-        from subagents_nb.runner.engines.kernel.session import KernelProblem
+        from subagents_nb.runner.engines.kernel.kernel_session import KernelProblem
 
         if self._session is not None and not await self._session.settle():
             await self._drop()
@@ -117,7 +117,7 @@ class PythonTool:
         return self._session
 
     async def _start(self, cell: Cell) -> Session:
-        from subagents_nb.runner.engines.kernel.session import KernelProblem, Session
+        from subagents_nb.runner.engines.kernel.kernel_session import KernelProblem, Session
 
         around = self._around
         folder = around.step_dir / "kernel"

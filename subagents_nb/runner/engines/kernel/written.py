@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from subagents_nb.runner.tracking import Since
-from subagents_nb.store.opener import open_below
+from subagents_nb.store.files.opener import open_below
 
 Whose = Literal["own", "shared", "unknown"]
 LOG = "written"  # in the kernel's private directory

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from subagents_nb.domain.events import EngineEvent, StepFailed, StepOutcome, TextStreamed
-from subagents_nb.domain.models import parse_model
-from subagents_nb.domain.plan import StepPlan
-from subagents_nb.runner.engines.base import Desk, Engine, FixedLimits
+from subagents_nb.domain.agents.models import parse_model
+from subagents_nb.domain.plans.plan import StepPlan
+from subagents_nb.domain.runs.events import EngineEvent, StepFailed, StepOutcome, TextStreamed
+from subagents_nb.runner.engines.engine import Desk, Engine, FixedLimits
 
 
 @dataclass

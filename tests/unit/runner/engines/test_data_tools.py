@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from subagents_nb.domain.events import ToolEnded
-from subagents_nb.domain.inputs import InputRecord
-from subagents_nb.runner.engines.base import InputFiles, PythonEnd
-from subagents_nb.runner.engines.limits import cell_seconds, limit_of
-from subagents_nb.runner.engines.native import NativeEngine
-from subagents_nb.runner.engines.scripted import ScriptedEngine
+from subagents_nb.domain.plans.inputs import InputRecord
+from subagents_nb.domain.runs.events import ToolEnded
+from subagents_nb.runner.engines.engine import InputFiles, PythonEnd
+from subagents_nb.runner.engines.native.native import NativeEngine
+from subagents_nb.runner.engines.scripted.scripted import ScriptedEngine
+from subagents_nb.runner.engines.step_limits import cell_seconds, limit_of
 
 ALL = ("read", "list", "find", "grep", "write", "edit", "bash", "python")
 

@@ -8,10 +8,10 @@ import pytest
 from pydantic_ai import exceptions as pai
 from pydantic_ai.messages import ModelResponse, TextPart
 
-from subagents_nb.domain.finish import Finish
-from subagents_nb.runner.engines.failures import failure_of
-from subagents_nb.runner.engines.mending import end_of
-from subagents_nb.runner.engines.redaction import Redactor, one_line
+from subagents_nb.domain.runs.finish import Finish
+from subagents_nb.runner.engines.clean_text import Redactor, one_line
+from subagents_nb.runner.engines.native.failures import failure_of
+from subagents_nb.runner.engines.native.mending import end_of
 
 WHERE = "api.example.org:443"
 

@@ -13,7 +13,7 @@ import pytest
 from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai_harness.filesystem import FileSystemToolset
 
-from subagents_nb.runner.engines.files import Files
+from subagents_nb.runner.engines.tools.file_tools import Files
 
 ENVIRON = {"PATH": "/usr/bin:/bin"}
 

@@ -10,8 +10,8 @@ import pytest
 from pydantic_ai.messages import ModelRequest, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from subagents_nb.domain.events import ModelAsked, StepFailed, ToolStarted
-from subagents_nb.runner.engines.native import NativeEngine
+from subagents_nb.domain.runs.events import ModelAsked, StepFailed, ToolStarted
+from subagents_nb.runner.engines.native.native import NativeEngine
 
 
 def contents(messages: Any) -> list[str]:
@@ -122,7 +122,7 @@ def test_a_session_that_cannot_be_read_is_a_matter_of_setup(
 
 
 def test_a_model_can_go_on_from_a_scripted_run(workshop: Any, plan: Any, plays: Any) -> None:
-    from subagents_nb.runner.engines.scripted import ScriptedEngine
+    from subagents_nb.runner.engines.scripted.scripted import ScriptedEngine
 
     workshop.run(ScriptedEngine(), plan("scripted:echo", task="hello"))
     earlier(workshop)

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from subagents_nb.domain.events import StepFailed
-from subagents_nb.runner.engines.http import LastLine, open_client
+from subagents_nb.domain.runs.events import StepFailed
+from subagents_nb.runner.engines.native.provider_http import LastLine, open_client
 
 MEGABYTE = 1024 * 1024
 EVENTS = {"content-type": "text/event-stream; charset=utf-8"}

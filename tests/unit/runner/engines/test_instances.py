@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subagents_nb.runner.engines.instances import minimal_instance
+from subagents_nb.runner.engines.scripted.instances import minimal_instance
 
 FINDINGS = {
     "$defs": {"Finding": {"type": "object", "properties": {"column": {"type": "string"}}, "required": ["column"]}},

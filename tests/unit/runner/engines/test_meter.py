@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from pydantic_ai.messages import ToolReturnPart, UserPromptPart
 
-from subagents_nb.domain.budgets import ToolBudget
-from subagents_nb.domain.events import Noticed, ToolEnded, ToolStarted
+from subagents_nb.domain.plans.budgets import ToolBudget
+from subagents_nb.domain.runs.events import Noticed, ToolEnded, ToolStarted
 from subagents_nb.runner.engines.meter import ToolMeter
-from subagents_nb.runner.engines.native import NativeEngine
-from subagents_nb.runner.engines.scripted import ScriptedEngine
+from subagents_nb.runner.engines.native.native import NativeEngine
+from subagents_nb.runner.engines.scripted.scripted import ScriptedEngine
 
 LIST = ("list", {})
 READ = ("read", {"path": "a.txt"})

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 
-from subagents_nb.domain.events import StepFailed
-from subagents_nb.domain.models import parse_model
-from subagents_nb.domain.settings import Endpoint
-from subagents_nb.runner.engines.models import address, open_model
-from subagents_nb.runner.engines.tools import args_preview
+from subagents_nb.domain.agents.models import parse_model
+from subagents_nb.domain.agents.settings import Endpoint
+from subagents_nb.domain.runs.events import StepFailed
+from subagents_nb.runner.engines.native.providers import address, open_model
+from subagents_nb.runner.engines.tools.tools import args_preview
 
 
 def opened(workshop: Any, text: str, **endpoints: Endpoint) -> Any:

@@ -13,7 +13,7 @@ from pydantic_ai.messages import ModelRequest, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, DeltaThinkingPart, DeltaToolCall, FunctionModel
 from pydantic_ai.models.test import TestModel
 
-from subagents_nb.domain.events import (
+from subagents_nb.domain.runs.events import (
     ModelAsked,
     ModelNamed,
     Noticed,
@@ -24,7 +24,7 @@ from subagents_nb.domain.events import (
     ToolStarted,
     UsageChanged,
 )
-from subagents_nb.runner.engines.native import NativeEngine
+from subagents_nb.runner.engines.native.native import NativeEngine
 
 SCHEMA = {
     "type": "object",

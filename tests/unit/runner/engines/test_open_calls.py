@@ -10,11 +10,11 @@ import pytest
 from pydantic_ai.messages import ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from subagents_nb.domain.events import FileChanged, ToolEnded, ToolStarted
-from subagents_nb.runner.engines.base import FixedLimits
-from subagents_nb.runner.engines.limits import FILE_SECONDS, limit_of
-from subagents_nb.runner.engines.native import NativeEngine
+from subagents_nb.domain.runs.events import FileChanged, ToolEnded, ToolStarted
+from subagents_nb.runner.engines.engine import FixedLimits
+from subagents_nb.runner.engines.native.native import NativeEngine
 from subagents_nb.runner.engines.opencalls import CallCancelled, CallTimedOut, OpenCalls
+from subagents_nb.runner.engines.step_limits import FILE_SECONDS, limit_of
 
 SLEEP = "echo $$ > pid; sleep 300"
 

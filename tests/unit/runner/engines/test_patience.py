@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from pydantic_ai import exceptions as pai
 
-from subagents_nb.domain.events import ModelAsked, Noticed
-from subagents_nb.runner.engines.native import NativeEngine
-from subagents_nb.runner.engines.patience import NO_PATIENCE, Patience, pause_after
+from subagents_nb.domain.runs.events import ModelAsked, Noticed
+from subagents_nb.runner.engines.native.native import NativeEngine
+from subagents_nb.runner.engines.native.request_retries import NO_PATIENCE, Patience, pause_after
 
 QUICK = Patience(first_s=0.001, longest_s=0.002)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from subagents_nb.domain.events import ChangedMeanwhile, FileChanged
-from subagents_nb.domain.reads import ReadLog
-from subagents_nb.runner.engines.native import NativeEngine
+from subagents_nb.domain.runs.events import ChangedMeanwhile, FileChanged
+from subagents_nb.domain.runs.reads import ReadLog
+from subagents_nb.runner.engines.native.native import NativeEngine
 from subagents_nb.runner.tracking import ReadRecorder
 
 ALL = ("read", "list", "find", "grep", "write", "edit", "bash")

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
-from subagents_nb.domain.events import (
+from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS, script_paths
+from subagents_nb.domain.runs.events import (
     ModelAsked,
     StepFailed,
     TextStreamed,
@@ -22,10 +23,9 @@ from subagents_nb.domain.events import (
     ToolStarted,
     UsageChanged,
 )
-from subagents_nb.domain.messages import parse_session
-from subagents_nb.domain.records import Usage
-from subagents_nb.domain.scripts import BUILTIN_SCRIPTS, script_paths
-from subagents_nb.runner.engines.scripted import _BUILTIN, ScriptedEngine
+from subagents_nb.domain.runs.messages import parse_session
+from subagents_nb.domain.runs.records import Usage
+from subagents_nb.runner.engines.scripted.scripted import _BUILTIN, ScriptedEngine
 
 ENGINE = ScriptedEngine()
 
@@ -111,10 +111,10 @@ def test_an_endless_script_stops_when_it_is_told_to(workshop: Any, plan: Any, na
 PROGRAM = """
 import asyncio, os, sys
 from pathlib import Path
-from subagents_nb.domain.models import parse_model
-from subagents_nb.domain.plan import StepPlan
+from subagents_nb.domain.agents.models import parse_model
+from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.runner.engines import engine_for
-from subagents_nb.runner.engines.base import Desk
+from subagents_nb.runner.engines.engine import Desk
 
 place, name = Path(sys.argv[1]), sys.argv[2]
 step = StepPlan(agent="a", agent_source="builtin", agent_digest="", task="t",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from subagents_nb.domain.events import (
+from subagents_nb.domain.runs.events import (
     FileChanged,
     ModelAsked,
     Noticed,
@@ -18,8 +18,8 @@ from subagents_nb.domain.events import (
     ToolStarted,
     UsageChanged,
 )
-from subagents_nb.runner.engines.base import FixedLimits
-from subagents_nb.runner.engines.scripted import ScriptedEngine
+from subagents_nb.runner.engines.engine import FixedLimits
+from subagents_nb.runner.engines.scripted.scripted import ScriptedEngine
 
 ENGINE = ScriptedEngine()
 
@@ -142,7 +142,7 @@ def test_echo_says_how_many_messages_came_before(workshop: Any, plan: Any) -> No
 
 
 def test_the_twin_goes_on_from_a_models_session_too(workshop: Any, plan: Any, plays: Any) -> None:
-    from subagents_nb.runner.engines.native import NativeEngine
+    from subagents_nb.runner.engines.native.native import NativeEngine
 
     workshop.run(NativeEngine(plays([("list", {})], ["empty"])), plan(tools=("list",)))
     go_on(workshop)
@@ -154,7 +154,7 @@ def test_the_twin_goes_on_from_a_models_session_too(workshop: Any, plan: Any, pl
 def test_a_model_goes_on_from_the_twins_session_with_its_calls(
     workshop: Any, plan: Any, plays: Any, script: Any
 ) -> None:
-    from subagents_nb.runner.engines.native import NativeEngine
+    from subagents_nb.runner.engines.native.native import NativeEngine
 
     calls = ({"think": "hm"}, {"tool": "list", "result": "a"}, {"tool": "bash", "refused": "no"}, {"text": "one"})
     workshop.run(ENGINE, script(*calls))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from subagents_nb.runner.engines.group import Group
-from subagents_nb.runner.engines.shell import CommandEnd, Keeper, run_command
+from subagents_nb.runner.engines.tools.shell import CommandEnd, Keeper, run_command
+from subagents_nb.runner.processes.process_group import Group
 from subagents_nb.signals import is_unreaped
 
 ENVIRON = {"PATH": "/usr/bin:/bin", "MARK": "seen"}

@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic_ai.messages import ToolReturnPart, UserPromptPart
 
-from subagents_nb.domain.events import ModelAsked, ToolEnded, ToolStarted
-from subagents_nb.runner.engines.base import FixedLimits
-from subagents_nb.runner.engines.native import NativeEngine
+from subagents_nb.domain.runs.events import ModelAsked, ToolEnded, ToolStarted
+from subagents_nb.runner.engines.engine import FixedLimits
+from subagents_nb.runner.engines.native.native import NativeEngine
 
 LIST = [("list", {})]
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from subagents_nb.domain.events import ModelAsked, ToolEnded
-from subagents_nb.runner.engines.base import FixedLimits
-from subagents_nb.runner.engines.native import NativeEngine
-from subagents_nb.runner.engines.scripted import ScriptedEngine
+from subagents_nb.domain.runs.events import ModelAsked, ToolEnded
+from subagents_nb.runner.engines.engine import FixedLimits
+from subagents_nb.runner.engines.native.native import NativeEngine
+from subagents_nb.runner.engines.scripted.scripted import ScriptedEngine
 
 TOLD = "The usage budget is used up: 120 of 100 tokens. Give it more with --usage-budget."
 

@@ -9,12 +9,12 @@ from typing import Any
 import nbformat
 import pytest
 
-from subagents_nb.runner.engines.kernel import record as record_module
-from subagents_nb.runner.engines.kernel.cells import Cell
-from subagents_nb.runner.engines.kernel.files import look, stamps
+from subagents_nb.runner.engines.kernel import cell_notebook as record_module
+from subagents_nb.runner.engines.kernel.cell_notebook import Record
+from subagents_nb.runner.engines.kernel.cell_output import Cell
+from subagents_nb.runner.engines.kernel.new_files import look, stamps
 from subagents_nb.runner.engines.kernel.preload import TABLE_MIME
-from subagents_nb.runner.engines.kernel.record import Record
-from subagents_nb.store.disk import DISK
+from subagents_nb.store.files.disk import DISK
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\nrest").decode()
 

@@ -1,0 +1,1 @@
+"""Whether a step is accepted: the report in its answer read, the verdict on it decided."""

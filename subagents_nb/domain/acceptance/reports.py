@@ -1,0 +1,354 @@
+"""The acceptance report in an agent's answer: found, cut out, read.
+
+Forgiving about spelling, strict about meaning: other names for a key or a word are understood, but a key nobody knows,
+one given twice or a word that means nothing makes the report unusable. A report is what the agent says of itself.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from subagents_nb.domain.values.base import Value
+from subagents_nb.domain.values.faults import nearest, snake
+from subagents_nb.domain.values.words import one_line
+
+MAX_REPORT_CHARS = 256 * 1024
+MAX_ENTRIES = 200
+MAX_TEXT_CHARS = 2000
+
+_FENCE = re.compile(r"[ ]{0,3}(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^`\r\n]*)")
+_LABEL = re.compile(r"acceptance[-_ ]?report\b", re.IGNORECASE)
+_MARKER = re.compile(r"^[ \t]*ACCEPTANCE[_-]REPORT[ \t]*:", re.MULTILINE)
+_DECODER = json.JSONDecoder()
+
+# The field -> its spellings in snake_case; camelCase and kebab-case are turned into it first.
+_SPELLINGS: Mapping[str, tuple[str, ...]] = {
+    "criteria": ("criteria", "criteria_satisfied", "criteria_results", "criterion_results"),
+    "changed_files": ("changed_files", "files_changed", "changed"),
+    "tests_added": ("tests_added", "tests_added_or_updated", "tests"),
+    "commands_run": ("commands_run", "commands"),
+    "validation_output": ("validation_output", "validation"),
+    "residual_risks": ("residual_risks", "risks"),
+    "no_staged_files": ("no_staged_files",),
+    "diff_summary": ("diff_summary", "summary"),
+    "review_findings": ("review_findings", "findings"),
+    "manual_notes": ("manual_notes",),
+    "notes": ("notes",),
+}
+_FIELDS = {spelling: field for field, spellings in _SPELLINGS.items() for spelling in spellings}
+_WRAPPERS = frozenset({"acceptance_report", "report"})
+_CRITERION = {
+    "id": "id", "criterion": "id", "criterion_id": "id", "must": "must", "status": "status", "result": "status",
+    "satisfied": "status", "evidence": "evidence", "proof": "evidence", "notes": "evidence",
+}  # fmt: skip
+_COMMAND = {"command": "command", "cmd": "command", "result": "result", "status": "result", "exit_code": "result",
+            "summary": "summary", "output": "summary"}  # fmt: skip
+_STATUS = {
+    "satisfied": ("satisfied", "pass", "passed", "ok", "met", "done", "yes", "true", "complete", "completed"),
+    "not-satisfied": ("not-satisfied", "unsatisfied", "fail", "failed", "no", "false", "unmet", "not-met", "partial",
+                      "partially-satisfied", "blocked"),
+    "not-applicable": ("not-applicable", "n/a", "na", "skipped"),
+}  # fmt: skip
+_RESULT = {
+    "passed": ("passed", "pass", "ok", "success", "succeeded", "true", "0"),
+    "failed": ("failed", "fail", "error", "failure", "false"),
+    "not-run": ("not-run", "notrun", "skipped", "n/a"),
+}
+
+
+class CriterionReport(Value):
+    """What the agent says of one criterion."""
+
+    id: str
+    status: Literal["satisfied", "not-satisfied", "not-applicable"]
+    evidence: str = ""
+
+
+class CommandReport(Value):
+    """A command the agent says it ran."""
+
+    command: str
+    result: Literal["passed", "failed", "not-run"]
+    summary: str = ""
+
+
+class Report(Value):
+    """A report that could be read. A list is None when it was not given, empty when it was given as empty."""
+
+    criteria: tuple[CriterionReport, ...] = ()
+    changed_files: tuple[str, ...] | None = None
+    tests_added: tuple[str, ...] | None = None
+    commands_run: tuple[CommandReport, ...] | None = None
+    validation_output: tuple[str, ...] | None = None
+    residual_risks: tuple[str, ...] | None = None
+    no_staged_files: bool | None = None
+    diff_summary: str = ""
+    review_findings: tuple[str, ...] | None = None
+    manual_notes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The source of a report in an answer, and the answer without it."""
+
+    source: str
+    answer: str
+    open_ended: bool = False  # nothing marks its end: what follows the object is no part of it
+
+
+class ReportProblem(ValueError):
+    """The report can't be used; the message says why."""
+
+
+def find_report(text: str) -> Found | None:
+    """Return the report in an answer: a fence that says so, else a JSON fence that looks like one, else a marker.
+
+    Of several fences the last counts. One inside a longer fence is a quotation and does not count.
+    """
+    blocks = list(_blocks(text))
+    for block in reversed(blocks):
+        if _LABEL.match(block.info):
+            return _cut_out(text, block)
+    for block in reversed(blocks):
+        if block.info.lower() == "json" and _looks_like_one(text[block.body : block.end]):
+            return _cut_out(text, block)
+    marker = next(reversed(list(_MARKER.finditer(text))), None)
+    if marker is None or any(block.start <= marker.start() < block.after for block in blocks):
+        return None
+    return _cut_out(text, _Block(marker.start(), marker.end(), len(text), len(text), False, ""))
+
+
+def parse_report(found: Found) -> Report:
+    """Read a report.
+
+    Raises:
+        ReportProblem: it is no JSON object of the known keys and words.
+    """
+    fields: dict[str, Any] = {}
+    spelled: dict[str, str] = {}
+    for key, value in _unwrapped(_load(found.source, open_ended=found.open_ended)).items():
+        field = _FIELDS.get(_snake(key))
+        if field is None:
+            near = nearest(_snake(key), _FIELDS)
+            raise ReportProblem(f"it has an unknown key {_shown(key)}" + (f"; did you mean {near}?" if near else ""))
+        if field in spelled:
+            raise ReportProblem(f"{_shown(spelled[field])} and {_shown(key)} mean the same: one of them is enough")
+        spelled[field] = key
+        if value is not None:
+            fields[field] = _READERS[field](key, value)
+    notes = fields.pop("notes", "")
+    fields["manual_notes"] = fields.get("manual_notes") or notes
+    return Report(**fields)
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A fence: where it begins, where its body begins and ends, where the text goes on; whether it is closed."""
+
+    start: int
+    body: int
+    end: int
+    after: int
+    closed: bool
+    info: str
+
+
+def _blocks(text: str) -> Iterator[_Block]:
+    opened: tuple[int, int, str, str] | None = None
+    at = 0
+    while at < len(text):
+        after = text.find("\n", at) + 1 or len(text)
+        match = _FENCE.match(text, at, after)
+        if match is not None:
+            mark, info = match["mark"], match["info"].strip()
+            if opened is not None and mark[0] == opened[2][0] and len(mark) >= len(opened[2]):
+                # A fence that forgot its end does not swallow the report behind it.
+                ends, begins = not info, bool(_LABEL.match(info))
+                if ends or begins:
+                    yield _Block(opened[0], opened[1], at, after if ends else at, ends, opened[3])
+                    opened = (at, after, mark, info) if begins else None
+            elif opened is None:
+                opened = (at, after, mark, info)
+        at = after
+    if opened is not None:
+        yield _Block(opened[0], opened[1], len(text), len(text), False, opened[3])
+
+
+def _cut_out(text: str, block: _Block) -> Found:
+    source, after = text[block.body : block.end], block.after
+    if not block.closed:
+        begins = block.body + len(source) - len(source.lstrip())
+        try:
+            _, end = _DECODER.raw_decode(text, begins)
+            source, after = text[begins:end], end
+        except (ValueError, RecursionError):
+            pass  # it breaks off: reading it will say so
+    parts = (text[: block.start].rstrip(), text[after:].strip())
+    return Found(source, "\n\n".join(part for part in parts if part), not block.closed)
+
+
+def _looks_like_one(source: str) -> bool:
+    try:
+        data = json.loads(source) if len(source) <= MAX_REPORT_CHARS else None
+    except (ValueError, RecursionError):
+        return False
+    keys = {_snake(key) for key in data} if isinstance(data, dict) else set()
+    return bool(keys & {"criteria_satisfied", "acceptance_report"}) or len(keys & _FIELDS.keys()) >= 3
+
+
+def _load(source: str, *, open_ended: bool) -> dict[str, Any]:
+    if len(source) > MAX_REPORT_CHARS:
+        raise ReportProblem(f"it has more than {MAX_REPORT_CHARS // 1024} KiB")
+    try:
+        data = json.loads(source, object_pairs_hook=_once, parse_constant=_no_constant)
+    except ReportProblem:
+        raise
+    except RecursionError:
+        raise ReportProblem("it is nested too deeply") from None
+    except ValueError as error:
+        what = "it breaks off" if open_ended else "it is no JSON"
+        raise ReportProblem(f"{what}: {one_line(str(error), 120)}") from None
+    if not isinstance(data, dict):
+        raise ReportProblem("it is no JSON object")
+    return data
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ReportProblem(f"the key {_shown(twice)} is given twice")
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ReportProblem(f"it holds {name}, which is no JSON")
+
+
+def _unwrapped(data: dict[str, Any]) -> dict[str, Any]:
+    for _ in range(2):
+        if len(data) != 1:
+            break
+        key, inner = next(iter(data.items()))
+        if _snake(key) not in _WRAPPERS or not isinstance(inner, dict):
+            break
+        data = inner
+    return data
+
+
+def _texts(key: str, value: Any) -> tuple[str, ...]:
+    return tuple(text for entry in _entries(key, value) if (text := _text(key, entry)))
+
+
+def _entries(key: str, value: Any) -> list[Any]:
+    entries = value if isinstance(value, list) else [value]
+    if len(entries) > MAX_ENTRIES:
+        raise ReportProblem(f"{_shown(key)} has more than {MAX_ENTRIES} entries")
+    return entries
+
+
+def _text(key: str, value: Any) -> str:
+    if isinstance(value, bool | int | float):
+        value = json.dumps(value)
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        value = "; ".join(value)
+    if not isinstance(value, str):
+        raise ReportProblem(f"{_shown(key)} must hold texts, not {type(value).__name__}")
+    text = value.encode("utf-8", "replace").decode("utf-8").strip()
+    return text if len(text) <= MAX_TEXT_CHARS else text[: MAX_TEXT_CHARS - 1] + "…"
+
+
+def _flag(key: str, value: Any) -> bool:
+    word = value.strip().lower() if isinstance(value, str) else value
+    if word in (True, "true", "yes"):
+        return True
+    if word in (False, "false", "no"):
+        return False
+    raise ReportProblem(f"{_shown(key)} is true or false, not {_shown(value)}")
+
+
+def _criteria(key: str, value: Any) -> tuple[CriterionReport, ...]:
+    if isinstance(value, dict) and "id" not in value:
+        value = [{"id": name, **(said if isinstance(said, dict) else {"status": said})} for name, said in value.items()]
+    made = [_object(key, entry, _CRITERION) for entry in _entries(key, value)]
+    found = [
+        CriterionReport(
+            id=criterion_id(_text(key, part.get("id", ""))),
+            status=_word(key, part.get("status"), _STATUS),
+            evidence=_text(key, part.get("evidence") or ""),
+        )
+        for part in made
+    ]
+    ids = [one.id for one in found]
+    if twice := next((name for name in ids if ids.count(name) > 1), None):
+        raise ReportProblem(f"the criterion {_shown(twice)} is given twice")
+    return tuple(found)
+
+
+def _commands(key: str, value: Any) -> tuple[CommandReport, ...]:
+    found = []
+    for entry in _entries(key, value):
+        part = {"command": entry, "result": "not-run"} if isinstance(entry, str) else _object(key, entry, _COMMAND)
+        command = _text(key, part.get("command") or "")
+        if command:
+            result, summary = _word(key, part.get("result"), _RESULT), _text(key, part.get("summary") or "")
+            found.append(CommandReport(command=command, result=result, summary=summary))
+    return tuple(found)
+
+
+def _object(where: str, entry: Any, spellings: Mapping[str, str]) -> dict[str, Any]:
+    if not isinstance(entry, dict):
+        raise ReportProblem(f"{_shown(where)} must hold objects, not {type(entry).__name__}")
+    found: dict[str, Any] = {}
+    for key, value in entry.items():
+        field = spellings.get(_snake(key))
+        if field is None:
+            raise ReportProblem(f"an entry of {_shown(where)} has an unknown key {_shown(key)}")
+        if field in found:
+            raise ReportProblem(f"an entry of {_shown(where)} says its {field} twice")
+        found[field] = value
+    return found
+
+
+def _word(where: str, value: Any, synonyms: Mapping[str, tuple[str, ...]]) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool) and "passed" in synonyms:
+        return "passed" if value == 0 else "failed"  # an exit code
+    text = json.dumps(value) if isinstance(value, bool) else value if isinstance(value, str) else ""
+    word = re.sub(r"[\s_]+", "-", text.strip().lower())
+    for meaning, spellings in synonyms.items():
+        if word in spellings:
+            return meaning
+    raise ReportProblem(f"{_shown(where)} says {_shown(value)}, which is none of {', '.join(synonyms)}")
+
+
+_READERS: Mapping[str, Callable[[str, Any], Any]] = {
+    "criteria": _criteria,
+    "changed_files": _texts,
+    "tests_added": _texts,
+    "commands_run": _commands,
+    "validation_output": _texts,
+    "residual_risks": _texts,
+    "no_staged_files": _flag,
+    "diff_summary": _text,
+    "review_findings": _texts,
+    "manual_notes": _text,
+    "notes": _text,
+}
+
+
+def criterion_id(text: str) -> str:
+    """Return an id as it is compared: small letters and digits, anything else one dash."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:64]
+
+
+def _snake(key: str) -> str:
+    return snake(key).replace(" ", "_")
+
+
+def _shown(value: Any) -> str:
+    return repr(one_line(value if isinstance(value, str) else repr(value)[:200], 60))

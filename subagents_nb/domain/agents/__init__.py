@@ -1,0 +1,1 @@
+"""Agents, models and settings, once they were read; which variables and files an agent may see."""

@@ -1,0 +1,100 @@
+"""What an agent file defines, once parsed."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from subagents_nb.domain.values.base import Value, sha256_text, stable_json
+
+AgentSource = Literal["builtin", "user", "project", "registered"]
+Thinking = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
+THINKING_LEVELS: tuple[Thinking, ...] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
+
+READ_TOOLS = ("read", "list", "find", "grep")
+WRITE_TOOLS = ("write", "edit", "bash", "python")
+ASK_TOOLS = ("ask",)  # a question to the person
+KNOWN_TOOLS = READ_TOOLS + WRITE_TOOLS + ASK_TOOLS
+
+
+class AgentDefinition(Value):
+    """One agent: who it is, what it may use. Frozen; the text it came from is bound by `content_sha256`."""
+
+    name: str
+    description: str
+    prompt: str = ""
+    aliases: tuple[str, ...] = ()
+    source: AgentSource = "registered"
+    # Where it was read, as shown to people: relative to the project or to the home folder, never absolute.
+    where: str = ""
+    content_sha256: str = ""
+    model: str | None = None  # None or "inherit": the default of the launch
+    thinking: Thinking | None = None
+    tools: tuple[str, ...] | None = None  # None: the read-only tools; empty: none
+    prompt_mode: Literal["replace", "append"] = "replace"
+    inherit_project_context: bool = False
+    skills: tuple[str, ...] = ()
+    skill_paths: tuple[str, ...] = ()
+    output_schema: dict[str, object] | None = None
+    timeout_s: float | None = Field(default=None, gt=0)
+    tool_timeout_s: float | None = Field(default=None, gt=0)
+    max_requests: int | None = Field(default=None, gt=0)
+    # What the origin's files call output, defaultReads, defaultProgress, toolBudget, acceptanceRole and acceptance.
+    output: str | None = None
+    output_mode: Literal["inline", "file-only"] | None = None
+    reads: tuple[str, ...] | None = None
+    progress: bool | None = None
+    tool_budget: dict[str, object] | int | None = None
+    role: Literal["reader", "writer"] | None = None
+    acceptance: dict[str, object] | str | bool | None = None
+    extra: dict[str, object] = Field(default_factory=dict)  # unknown keys, kept for the round trip
+
+    @property
+    def effective_tools(self) -> tuple[str, ...]:
+        """Return the tools this agent has: its own list, else the read-only ones."""
+        return READ_TOOLS if self.tools is None else self.tools
+
+    @property
+    def acts_by(self) -> tuple[str, ...]:
+        """Return what lets this agent act with the rights of the person, beside writing into the workspace."""
+        tools = [tool for tool in self.effective_tools if tool in ("bash", "python")]
+        if "verify" in str(self.acceptance).lower():
+            tools.append("verify")
+        return tuple(tools)
+
+    def digest(self) -> str:
+        """Return the SHA-256 over what changes the agent's behaviour; description and aliases do not."""
+        # Without what is not set, so that a field added later leaves the digests of older agents as they are.
+        bound = self.model_dump(mode="json", exclude={"description", "aliases", "where", "source"}, exclude_none=True)
+        return sha256_text(stable_json(bound))
+
+
+class AgentProblem(Value):
+    """An agent file that could not be used, and why."""
+
+    where: str
+    source: AgentSource
+    error: str
+    name: str | None = None
+    withheld: str | None = None  # the name of an agent that it would stand in for, had the person allowed it
+
+
+class SearchedPlace(Value):
+    """One directory that discovery looked into and what it found there."""
+
+    where: str
+    source: AgentSource
+    state: Literal["absent", "empty", "not a directory", "unreadable", "read"]
+    candidates: int = 0
+
+
+class AgentCatalog(Value):
+    """Everything discovery found. Precedence is already applied: one definition a name."""
+
+    agents: tuple[AgentDefinition, ...] = ()
+    problems: tuple[AgentProblem, ...] = ()
+    places: tuple[SearchedPlace, ...] = ()
+    # Pairs (winner, shadowed) for the listing: "project:scout shadows builtin:scout".
+    shadowed: tuple[tuple[str, str], ...] = ()
+    cwd: str = ""  # as shown in diagnostics

@@ -1,0 +1,44 @@
+"""What a person asks for at a launch, before anything was looked up."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from subagents_nb.domain.plans.experiments import ExperimentPart
+from subagents_nb.domain.plans.flow import Chain, Step, StepOptions
+from subagents_nb.domain.plans.inputs import InputRecord
+from subagents_nb.domain.values.base import Value
+from subagents_nb.domain.values.given import Whole
+
+# What the run itself is given when a launch says it; a step of a chain may say it of its own work.
+OF_THE_RUN = frozenset({"cwd", "timeout", "checkpoint"})
+
+
+class Origin(Value):
+    """Where a launch was asked for; nothing here is a secret, an absolute path or a host name."""
+
+    surface: Literal["magic", "python", "cli", "test"] = "python"
+    session: str = ""  # one kernel, one value: who is told when the run ends
+    notebook: str | None = None  # relative to the project
+    cell_id: str | None = None
+    source_sha256: str | None = None  # of the cell
+
+
+class LaunchRequest(StepOptions):
+    """What a person asks for, before anything was looked up. Texts are verbatim."""
+
+    task: str
+    as_: str | None = None  # how a single step calls its output
+    name: str | None = None
+    usage_budget: Any = None
+    max_children: Whole | None = None  # the fan-out budget of the run
+    inputs: tuple[InputRecord, ...] = ()  # values of the notebook, made into files already
+    experiment: ExperimentPart = ExperimentPart()
+    flow: Chain | None = None  # then `task` and the options of a step are what its steps leave open
+    tags: tuple[str, ...] = ()
+    origin: Origin = Origin()
+
+    def alone(self) -> Step:
+        """Return the one step of a launch that is no chain; its deadline, checkpoint and directory are the run's."""
+        options = {name: getattr(self, name) for name in StepOptions.model_fields.keys() - OF_THE_RUN}
+        return Step(task=self.task, as_=self.as_, **options)

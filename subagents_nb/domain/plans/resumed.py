@@ -1,0 +1,36 @@
+"""What a chain that goes on takes over from the run before: by the places of its items, what became of each step."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from subagents_nb.domain.values.base import Value
+
+# stands: what it came to is taken over; goes-on: from its session, with what the person says; anew: as if never begun.
+How = Literal["stands", "goes-on", "anew"]
+
+
+class Taken(Value):
+    """One step of the run before, by its number there."""
+
+    step: int
+    how: How
+    # What is left of its own limits to a step that goes on; None: what its plan says.
+    max_requests: int | None = None
+    timeout_s: float | None = None
+
+
+class SessionPlan(Value):
+    """A conversation of another run that a step goes on from; its copy lies with the run, named by its hash."""
+
+    run_id: str
+    step: int
+    sha256: str
+
+
+class GoingOn(Value):
+    """A chain that goes on as a whole. Items behind the last of `stages` begin as planned."""
+
+    text: str  # what the steps that go on are told
+    stages: tuple[tuple[Taken, ...], ...] = ()
+    admitted: int = 0  # steps that the run before had claimed of its fan-out budget; a claim is never given back

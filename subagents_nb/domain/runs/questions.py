@@ -1,0 +1,51 @@
+"""Questions of a run to the person. Each is a file, so it outlives kernel and page; it is answered once."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from subagents_nb.domain.values.base import Document, Value
+
+
+class Question(Document):
+    """Written by the runner, once, under `questions/ID.json`."""
+
+    kind: Literal["question"] = "question"
+    question_id: str = Field(pattern=r"^[a-z0-9-]{1,80}$")
+    step: int = 0  # which one asks
+    call_id: str = ""
+    text: str
+    choices: tuple[str, ...] = ()
+    asked_at: str
+
+
+class Reply(Document):
+    """Written by the first who answers, under `questions/ID.reply.json`; by the runner when nobody waits any more."""
+
+    kind: Literal["reply"] = "reply"
+    question_id: str
+    text: str
+    answered_at: str
+    answered_by: str  # the widget, Python, a terminal: a surface, never a user or host name
+    closed: bool = False  # no answer: whoever asked was ended
+
+
+class OpenQuestion(Value):
+    """A question that waits, as the status shows it."""
+
+    question_id: str
+    step: int = 0
+    text: str
+    choices: tuple[str, ...] = ()
+    asked_at: str
+
+
+class Answered(Value):
+    """What became of a question, as the status shows it."""
+
+    question_id: str
+    step: int = 0
+    by: str = ""  # the surface; empty: nobody, and whoever asked was ended
+    at: str

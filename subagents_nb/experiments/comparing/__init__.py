@@ -1,0 +1,1 @@
+"""Runs beside one another: groups, means with intervals, differences, charts."""

@@ -1,0 +1,292 @@
+"""Compare runs: the parameters in which they differ, what was judged, and the paired difference to a baseline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from subagents_nb.above import above
+from subagents_nb.blocks import to_text
+from subagents_nb.errors import RequestError
+from subagents_nb.experiments.comparing.estimates import Estimate, estimate, is_share
+from subagents_nb.experiments.comparing.grouping import (
+    BY_NAME,
+    DONE,
+    FIGURES,
+    LIVE,
+    Group,
+    differing,
+    fits,
+    group,
+    params_of,
+    same,
+)
+from subagents_nb.experiments.frames import Frame
+from subagents_nb.experiments.rescoring import settle
+from subagents_nb.experiments.rows import RunRow, read_rows
+from subagents_nb.launching import Run, Runs
+from subagents_nb.launching.stored.selecting import ids_of
+from subagents_nb.plain_text import plain
+from subagents_nb.store import FileRuns, StoreHome, open_home
+
+
+class Case(NamedTuple):
+    """One judgement, with what the baseline got for the same."""
+
+    metric: str
+    unit: str
+    group: Group
+    value: float
+    baseline: float | None
+    loss: float  # how much worse than the baseline, or than the best; NaN is the worst
+
+
+class Comparison(Sequence[Group]):
+    """Groups of runs, one for each combination of the parameters in which they differ."""
+
+    def __init__(
+        self,
+        groups: Sequence[Group],
+        *,
+        by: Sequence[str],
+        metrics: Sequence[str],
+        lower: Sequence[str] = (),
+        baseline: Group | None = None,
+        same: Mapping[str, Any] | None = None,
+        home: StoreHome | None = None,
+    ) -> None:
+        self.groups = tuple(groups)
+        self.by = tuple(by)
+        self.metrics = tuple(metrics)
+        self.lower = frozenset(lower) | frozenset(FIGURES)
+        self.baseline = baseline
+        self.same = dict(same or {})
+        self._home = home
+        self._shares: dict[str, bool] = {}  # by metric
+
+    def __getitem__(self, index: Any) -> Any:
+        """Return one group, or some."""
+        return self.groups[index]
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    @property
+    def runs(self) -> Runs:
+        """Return the runs that are compared, group by group."""
+        home = self._home if self._home is not None else open_home(create=False)
+        reader = FileRuns(home)
+        return Runs(home, [reader.snapshot(row.run_id) for one in self.groups for row in one.rows])
+
+    def units(self, metric: str) -> list[str]:
+        """Return everything that was judged under a metric in any group."""
+        return list(dict.fromkeys(unit for one in self.groups for unit in one.units.get(metric, {})))
+
+    def estimate(self, one: Group, metric: str) -> Estimate:
+        """Return what a group came to."""
+        return estimate(list(one.units.get(metric, {}).values()), share=self.is_share(metric))
+
+    def is_share(self, metric: str) -> bool:
+        """Say whether a metric is a share in all groups: one that is only counted or measured is none in any."""
+        if metric not in self._shares:
+            every = (value for one in self.groups for value in one.units.get(metric, {}).values())
+            self._shares[metric] = metric not in FIGURES and is_share(every)
+        return self._shares[metric]
+
+    def missing(self, one: Group, metric: str) -> int:
+        """Return how many judgements other groups have and this one lacks. They are no zeros."""
+        if metric in FIGURES:
+            return 0
+        return len(self.units(metric)) - len(one.units.get(metric, {}))
+
+    def difference(self, one: Group, metric: str) -> Estimate | None:
+        """Return the paired difference to the baseline over what both have; None without one, and for itself."""
+        if self.baseline is None or one is self.baseline:
+            return None
+        mine, theirs = one.units.get(metric, {}), self.baseline.units.get(metric, {})
+        return estimate([mine[unit] - theirs[unit] for unit in mine if unit in theirs], paired=True)
+
+    def compares(self, metric: str) -> bool:
+        """Say whether differences to a baseline are shown: of scores. Those of time and money are in the records."""
+        return self.baseline is not None and metric not in FIGURES
+
+    def verdict(self, one: Group, metric: str) -> str:
+        """Say how the difference to the baseline stands: better, worse, or unclear where it may be none."""
+        found = self.difference(one, metric)
+        if found is None or found.mean is None:
+            return ""
+        if not found.excludes_zero:
+            return "unclear"
+        return "better" if (found.mean < 0) == (metric in self.lower) else "worse"
+
+    def best(self, metric: str) -> list[Group]:
+        """Return the groups with the best mean; none where all are equal or only one was judged.
+
+        A group of which every run failed is not the best by failing fast.
+        """
+        able = [one for one in self.groups if metric not in FIGURES or one.count(DONE)]
+        means = [(self.estimate(one, metric).mean, one) for one in able]
+        known = [mean for mean, _ in means if mean is not None]
+        if len(known) < 2 or min(known) == max(known):
+            return []
+        top = min(known) if metric in self.lower else max(known)
+        return [one for mean, one in means if mean == top]
+
+    def worst(self, metric: str | None = None, number: int = 10) -> list[Case]:
+        """Return single judgements, the worst first: against the baseline, else by their values."""
+        judged = [metric] if metric is not None else [name for name in self.metrics if name not in FIGURES]
+        cases = [case for name in judged for case in self._cases(name)]
+        cases.sort(key=lambda case: (not math.isnan(case.loss), -case.loss if not math.isnan(case.loss) else 0.0))
+        return cases[:number]
+
+    def _cases(self, metric: str) -> Iterator[Case]:
+        sign = 1 if metric in self.lower else -1
+        reached = [value for one in self.groups for value in one.units.get(metric, {}).values() if math.isfinite(value)]
+        top = (min(reached) if metric in self.lower else max(reached)) if reached else math.nan
+        base = self.baseline.units.get(metric, {}) if self.baseline is not None else {}
+        for one in self.groups:
+            if self.baseline is not None and one is self.baseline:
+                continue
+            for unit, value in one.units.get(metric, {}).items():
+                before = base.get(unit)
+                if self.baseline is not None and before is None:
+                    continue
+                loss = sign * (value - (top if before is None else before))
+                if loss > 0 or math.isnan(loss):
+                    yield Case(metric, unit, one, value, before, loss)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one row for each group, with mean, spread, number, interval and difference of each metric."""
+        return [dict(self._record(one)) for one in self.groups]
+
+    def _record(self, one: Group) -> Iterator[tuple[str, Any]]:
+        for name, value in one.params.items():
+            yield f"params.{name}", value
+        yield "runs", len(one.rows)
+        yield "failed", len(one.rows) - one.count(DONE) - one.count(LIVE)
+        for metric in self.metrics:
+            found, apart = self.estimate(one, metric), self.difference(one, metric)
+            head = f"metrics.{metric}"
+            yield head, found.mean
+            for name in ("sd", "n", "low", "high", "method", "nonfinite"):
+                yield f"{head}.{name}", getattr(found, name)
+            yield f"{head}.missing", self.missing(one, metric)
+            yield f"{head}.best", one in self.best(metric)
+            if self.baseline is not None:
+                for name in ("mean", "low", "high", "n", "method"):
+                    yield f"{head}.difference.{name}", getattr(apart, name, None)
+
+    def to_pandas(self) -> Any:
+        """Return a pandas.DataFrame with a row for each group. Raises RequestError without pandas."""
+        return Frame("groups", self.records()).to_pandas()
+
+    @property
+    def text(self) -> str:
+        """Return the comparison as a table of text."""
+        from subagents_nb.experiments.comparing.comparison_words import groups_table, remarks, worst_table
+
+        below = "\n".join(remarks(self))
+        return to_text(groups_table(self), worst_table(self), f"\n{below}" if below else None)
+
+    def chart(self, metric: str | None = None) -> Any:
+        """Return an Altair chart of a score against the cost.
+
+        Raises:
+            RequestError: Altair is not installed, or nothing was judged.
+        """
+        from subagents_nb.experiments.comparing.charts import score_against_cost
+
+        return score_against_cost(self, metric)
+
+    def __repr__(self) -> str:
+        return plain(self.text)
+
+    def _ipython_display_(self) -> None:
+        above("show_comparison")(self)
+
+    def _repr_html_(self) -> str:
+        return str(above("comparison_html")(self))
+
+
+def compare(
+    runs: Any,
+    *,
+    baseline: Any = None,
+    metrics: Sequence[str] | None = None,
+    by: Sequence[str] | str | None = None,
+    lower: Sequence[str] | str = (),
+) -> Comparison:
+    """Compare runs by the parameters in which they differ.
+
+    Args:
+        runs: a sweep, what `runs()` gives, several runs, or their ids.
+        baseline: what the others are held against: parameters such as {"model": "a"}, `model=a`, or one of the runs.
+        metrics: the scores and figures to show; all scores, and cost, tokens and seconds, if None.
+        by: the parameters that make the groups. Those that differ besides tell the cases apart.
+        lower: the scores of which less is better. Of cost, tokens and seconds it is.
+
+    Raises:
+        RequestError: there are no runs, or no such baseline, parameter or metric.
+    """
+    home, ids = ids_of(runs)
+    settle(home, ids)
+    rows = read_rows(home, ids)
+    if not rows:
+        raise RequestError("There is nothing to compare: no run was given.")
+    return compare_rows(
+        rows,
+        baseline={"run": baseline.id} if isinstance(baseline, Run) else baseline,
+        metrics=metrics,
+        by=[by] if isinstance(by, str) else by,
+        lower=[lower] if isinstance(lower, str) else lower,
+        home=home,
+    )
+
+
+def compare_rows(
+    rows: Sequence[RunRow],
+    *,
+    baseline: Any = None,
+    metrics: Sequence[str] | None = None,
+    by: Sequence[str] | None = None,
+    lower: Sequence[str] = (),
+    home: StoreHome | None = None,
+) -> Comparison:
+    """Do the same with rows that were read; pure."""
+    apart = differing(rows)
+    known = {name for row in rows for name in params_of(row)}
+    if unknown := [name for name in by or () if name not in known]:
+        raise RequestError(f"No run has a parameter {unknown[0]!r}; they have {', '.join(sorted(known))}.")
+    chosen = tuple(by) if by else apart or BY_NAME
+    groups = group(rows, chosen, [name for name in apart if name not in chosen])
+    scores = list(dict.fromkeys(name for row in rows for name, _ in row.scores))
+    every = [*(name for name in scores if name not in FIGURES), *FIGURES]
+    if unknown := [name for name in metrics or () if name not in every]:
+        raise RequestError(f"Nothing was judged as {unknown[0]!r}; there are {', '.join(every)}.")
+    base = None if baseline is None else _baseline(groups, baseline)
+    return Comparison(
+        groups,
+        by=chosen,
+        metrics=metrics or every,
+        lower=lower,
+        baseline=base,
+        same=same(rows, chosen),
+        home=home,
+    )
+
+
+def _baseline(groups: Sequence[Group], wanted: Any) -> Group:
+    if isinstance(wanted, str):
+        wanted = dict(part.split("=", 1) for part in wanted.split(",") if "=" in part)
+    if not isinstance(wanted, Mapping) or not wanted:
+        raise RequestError('The baseline is named by parameters, as in {"model": "a"}, or it is one of the runs.')
+    if set(wanted) == {"run"} and not any("run" in one.params for one in groups):
+        found = [one for one in groups if any(row.run_id == wanted["run"] for row in one.rows)]
+    else:
+        found = [one for one in groups if fits(one, {str(k).strip(): v for k, v in wanted.items()})]
+    if len(found) == 1:
+        return found[0]
+    listed = "; ".join(one.label for one in groups[:8])
+    what = "No group is" if not found else f"{len(found)} groups are"
+    raise RequestError(f"{what} the baseline {dict(wanted)}; there are: {listed}.")

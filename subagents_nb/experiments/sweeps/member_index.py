@@ -1,0 +1,93 @@
+"""Which run is which cell of a sweep. The plans on disk are the truth; what is kept here may be thrown away."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from subagents_nb.domain.agents.settings import ReusePolicy
+from subagents_nb.domain.plans.grid import key_of
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.experiments.sweeps.sweep_cells import DONE, Reading, reading_of
+from subagents_nb.launching import Run
+from subagents_nb.launching.starting.reuse_search import settled, why_not_again
+from subagents_nb.store import FileRuns, StoreHome
+from subagents_nb.store.runs.raw_reader import skim, skim_ids
+
+
+class Member(NamedTuple):
+    """A run of the sweep: its id and its launch contract."""
+
+    run_id: str
+    contract: str
+
+
+class Members:
+    """The runs of one sweep by their cells, newest last."""
+
+    def __init__(self, home: StoreHome, sweeps: Collection[str], cwd: str | None) -> None:
+        self._home = home
+        self._sweeps = sweeps  # its digests
+        self._cwd = cwd
+        self._seen: set[str] = set()
+        self._earlier: frozenset[str] = frozenset()
+        self._found: dict[str, list[Member]] = {}
+        self._over: dict[str, Reading] = {}
+
+    def look(self) -> None:
+        """Take in the runs that have come since the last look."""
+        for run_id in sorted(set(skim_ids(self._home)) - self._seen):
+            plan = skim(self._home, run_id, ("plan.json",))["plan.json"]
+            if plan is None:
+                continue  # being made just now, perhaps
+            self._seen.add(run_id)
+            part = plan.get("experiment")
+            cell = part.get("cell") if isinstance(part, dict) else None
+            if not isinstance(part, dict) or not isinstance(cell, dict) or cell.get("sweep") not in self._sweeps:
+                continue
+            if self._cwd is not None and plan.get("cwd") != self._cwd:
+                continue  # the same sweep, at work in another place
+            params, repeat = part.get("params") or {}, cell.get("repeat", 0)
+            if isinstance(params, dict) and isinstance(repeat, int):
+                self._found.setdefault(key_of(params, repeat), []).append(Member(run_id, str(plan.get("digest"))))
+
+    def begin(self, *, forget: bool) -> None:
+        """Take what there is as earlier runs, of which only those that may be reused stand in; or forget them."""
+        self.look()
+        self._earlier = frozenset(self._seen)
+        if forget:
+            self._found.clear()
+
+    def of(self, key: str) -> list[Member]:
+        """Return the runs of a cell that were seen, oldest first."""
+        return self._found.get(key, [])
+
+    def read(self, run_id: str) -> Reading:
+        """Return how a run stands; one that can't change any more is not read again."""
+        if run_id not in self._over:
+            reading = reading_of(Run(self._home, run_id).status)
+            if reading.state is None or not reading.state.terminal:
+                return reading
+            self._over[run_id] = reading
+        return self._over[run_id]
+
+    def state(self, run_id: str) -> RunState | None:
+        """Return a run's state; None if nothing of it can be read."""
+        return self.read(run_id).state
+
+    def holds(self, run_id: str) -> bool:
+        """Say whether a run stands for its cell: it is at work, waits, is paused, or ended with something to show."""
+        state = self.state(run_id)
+        if state is RunState.QUEUED:
+            # Perhaps a launcher was killed in the middle of it.
+            state = settled(self._home, FileRuns(self._home), run_id, alone=True).state
+        return state is not None and (state.live or state is RunState.PAUSED or state in DONE)
+
+    def why_not(self, run_id: str, policy: ReusePolicy) -> str | None:
+        """Return why a run that holds may not be taken for its cell; None if it may.
+
+        One that was launched since the beginning, by this sweep or by one beside it, is as it should be.
+        """
+        if run_id not in self._earlier or self.state(run_id) is RunState.PAUSED:
+            return None
+        return why_not_again(self._home, run_id, policy, good=DONE)

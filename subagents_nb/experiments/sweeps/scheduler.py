@@ -1,0 +1,237 @@
+"""Find or launch the run of each cell of a sweep: all at once, or as others end, from a thread of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import logging
+import threading
+from collections.abc import Callable
+
+from subagents_nb.domain.plans.grid import Combination
+from subagents_nb.domain.values.usage import Usage
+from subagents_nb.domain.values.words import one_line
+from subagents_nb.errors import LaunchRefused
+from subagents_nb.experiments.sweeps.member_index import Members
+from subagents_nb.experiments.sweeps.sweep_spec import Order, swept_options
+from subagents_nb.launching import Run
+from subagents_nb.launching.following.waiting import wait_all
+from subagents_nb.store import FileRuns, StoreHome
+from subagents_nb.store.runs.contracts import alone_with_sweep
+
+_PACED = 4  # with a budget for the whole sweep, so many at a time where nobody says
+_SLICE_S = 0.25
+_log = logging.getLogger(__name__)
+
+
+class Filling:
+    """Which run stands for which cell. `cells` has each with its key, in the order of the grid."""
+
+    def __init__(self, home: StoreHome, order: Order, *, fresh: bool = False) -> None:
+        self._home = home
+        self._order = order
+        self.cells = [(cell.key, cell) for cell in order.cells]
+        self.members = Members(home, (order.digest, order.earlier_digest), order.cwd)
+        self._fresh = fresh or order.reuse == "never"
+        self._begun = False
+        self.note = ""  # why fewer runs were launched than there are cells
+        self._refused: dict[str, str] = {}  # by cell: why a run that it had did not stand for it
+        self.launched: set[str] = set()
+        self.standing: set[str] = set()  # the runs that need not be looked at again, unless they failed
+        self._runs: dict[str, str] = {}  # by cell
+        self._cells: dict[str, Combination] = {}  # by run
+        self._contracts: dict[int, tuple[str, ...]] = {}
+        self._launcher: threading.Thread | None = None
+        self._at_work = False
+        self._fault: BaseException | None = None
+        self._listeners: list[Callable[[], None]] = []
+
+    @property
+    def ids(self) -> list[str]:
+        """Return the ids of the runs, in the order of their cells."""
+        return [run_id for key, _ in self.cells if (run_id := self._runs.get(key)) is not None]
+
+    @property
+    def at_work(self) -> bool:
+        """Whether further runs are being launched: now, or as others end."""
+        return self._at_work
+
+    def launched_anew(self) -> list[str]:
+        """Return why cells that had a run were launched anew."""
+        return [why for key, why in list(self._refused.items()) if self._runs.get(key) in self.launched]
+
+    def run_of(self, key: str) -> str | None:
+        """Return the id of the run that stands for a cell."""
+        return self._runs.get(key)
+
+    def handle(self, run_id: str) -> Run:
+        """Return the handle of one of the runs; what it came to is of the type that was asked for in its cell."""
+        kind, kinds = self._order.types(self._cells[run_id])
+        return Run(self._home, run_id, output_type=kind, output_types=kinds)
+
+    def observe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` when another run stands for a cell, and when nothing more is launched; return how to stop it.
+
+        It is called on the thread that launches and must not block.
+        """
+        self._listeners.append(listener)
+
+        def stop() -> None:
+            with contextlib.suppress(ValueError):
+                self._listeners.remove(listener)
+
+        return stop
+
+    def go_on(self) -> None:
+        """Launch what is missing or failed: all at once, or with a budget as others end, from a thread of its own."""
+        if self._at_work:
+            return
+        self.note = ""
+        self._look()
+        self._check()
+        self._at_work = True
+        if self._order.budget is None:
+            try:
+                self._launch_all(lambda: True)
+            finally:
+                self._rest()
+            return
+        # An empty context: a thread that inherits a cell's context prints into that cell for ever.
+        self._launcher = threading.Thread(
+            target=contextvars.Context().run, args=(self._launch_slowly,), name="subagents-nb-sweep", daemon=True
+        )
+        self._launcher.start()
+
+    def foresee(self) -> int:
+        """Return for how many cells `go_on` would find a run, without launching or taking any.
+
+        Raises:
+            LaunchRefused: a cell with runs can't be planned.
+        """
+        self._look()
+        return sum(self._choose(key, cell)[1] for key, cell in self.cells)
+
+    def join(self, timeout: float | None) -> bool:
+        """Wait until nothing more is launched, at most so long; say whether that is so."""
+        if self._launcher is not None:
+            self._launcher.join(timeout)
+        return not self._at_work
+
+    def raise_fault(self) -> None:
+        """Raise what ended the launching early, once."""
+        if self._fault is not None:
+            fault, self._fault = self._fault, None
+            raise fault
+
+    def _look(self) -> None:
+        if self._begun:
+            self.members.look()
+        else:
+            self.members.begin(forget=self._fresh)
+            self._begun = True
+
+    def _check(self) -> None:
+        """Plan what differs in more than words once, so that a grid with a hole in it launches nothing.
+
+        A cell that could not be launched now, for want of a key, needs a run that stands for it already.
+        """
+        known = swept_options()
+        problems: dict[str, tuple[str, ...]] = {}
+        for key, cell in self.cells:
+            kind = repr([(name, word) for name, word in cell.params.items() if name in known])
+            if kind not in problems:
+                self._contracts[cell.place], problems[kind] = self._order.contracts(cell)
+            if problems[kind] and not self._find(key, cell):
+                raise LaunchRefused(problems[kind])
+
+    def _contracts_of(self, cell: Combination) -> tuple[str, ...]:
+        if cell.place not in self._contracts:
+            self._contracts[cell.place], _ = self._order.contracts(cell)
+        return self._contracts[cell.place]
+
+    def _launch_all(self, before: Callable[[], bool]) -> None:
+        for key, cell in self.cells:
+            if self._find(key, cell):
+                continue
+            if not before():
+                return
+            with alone_with_sweep(self._home, self._order.digest):
+                self.members.look()
+                if not self._find(key, cell):
+                    run_id = self._order.launch(cell).id
+                    self.launched.add(run_id)
+                    self._take(key, cell, run_id, stands=True)
+
+    def _find(self, key: str, cell: Combination) -> bool:
+        """Say whether a run stands for the cell; of several the newest, and one that failed if there is no other."""
+        run_id, stands = self._choose(key, cell)
+        if run_id is not None:
+            self._take(key, cell, run_id, stands=stands)
+        return stands
+
+    def _choose(self, key: str, cell: Combination) -> tuple[str | None, bool]:
+        taken = self._runs.get(key)
+        if taken in self.standing and self.members.holds(taken):
+            return taken, True
+        members = self.members.of(key)
+        if not members:
+            return None, False
+        contracts = self._contracts_of(cell)
+        ours = [member.run_id for member in members if member.contract in contracts]
+        for run_id in reversed(ours):
+            if self.members.holds(run_id):
+                why = self.members.why_not(run_id, self._order.reuse)
+                if why is None:
+                    self._refused.pop(key, None)
+                    return run_id, True
+                self._refused.setdefault(key, why)
+        return (ours[-1] if ours else None), False
+
+    def _take(self, key: str, cell: Combination, run_id: str, *, stands: bool) -> None:
+        self._cells[run_id] = cell
+        if stands and run_id not in self.standing:
+            self.standing.add(run_id)
+            if self._order.scorers:
+                self.handle(run_id).judge_with(self._order.scorers)
+        if self._runs.get(key) != run_id:
+            self._runs[key] = run_id
+            self._tell()
+
+    def _launch_slowly(self) -> None:
+        try:
+            self._launch_all(self._may_go_on)
+        except BaseException as fault:  # noqa: BLE001 - told by whoever waits
+            self._fault = fault
+            self.note = one_line(f"it broke off: {fault}", 300)
+        finally:
+            self._rest()
+
+    def _rest(self) -> None:
+        self._at_work = False
+        self._tell()
+
+    def _may_go_on(self) -> bool:
+        """Wait for a place, and say whether the budget leaves room for one more run."""
+        limit = self._order.max_parallel or _PACED
+        while True:
+            live = [run_id for run_id in self.ids if self.members.read(run_id).live]
+            if self._order.budget is not None and self._order.budget.judge(self._used()) == "hard-reached":
+                left = len(self.cells) - len(self.ids)
+                self.note = f"its usage budget is used up, so that {left} of {len(self.cells)} runs were not launched"
+                return False
+            if len(live) < limit:
+                return True
+            wait_all(self._home, live[:1], _SLICE_S)
+
+    def _used(self) -> Usage:
+        used = Usage()
+        for run_id in self.ids:
+            used = used.plus(FileRuns(self._home).snapshot(run_id).usage)
+        return used
+
+    def _tell(self) -> None:
+        for listener in list(self._listeners):
+            try:
+                listener()
+            except Exception:  # noqa: BLE001 - a view's fault must not keep runs from being launched
+                _log.exception("a view of a sweep failed")

@@ -1,0 +1,137 @@
+"""Plan a launch from where it is asked for, and as it may have been planned where its run was made."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from subagents_nb.catalog import discover, load_settings, registered_agents
+from subagents_nb.domain.agents.agent import AgentCatalog
+from subagents_nb.domain.agents.models import PROVIDER_NAMES, ModelChoice
+from subagents_nb.domain.agents.settings import Settings
+from subagents_nb.domain.plans.options import OPTIONS, Option
+from subagents_nb.domain.plans.plan import Draft, LaunchRequest
+from subagents_nb.domain.values.words import parse_duration
+from subagents_nb.errors import LaunchRefused, RequestError, StoreError
+from subagents_nb.launching.composing.flows import folders_of, models_of
+from subagents_nb.launching.composing.parsed_launch import Asked, somewhere
+from subagents_nb.launching.composing.run_references import looked_up
+from subagents_nb.launching.gathering.gitfacts import worktrees_of
+from subagents_nb.launching.gathering.lookups import gather_facts
+from subagents_nb.launching.gathering.prices import price_problems
+from subagents_nb.planning import Facts
+from subagents_nb.planning import draft as plan_draft
+from subagents_nb.planning.alternatives import comes_to_embedded, settings_elsewhere, without_a_model
+from subagents_nb.store import open_home
+from subagents_nb.store.runs.contracts import models_of as models_of_store
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A launch, planned; `draft` is None if it can't be planned here.
+
+    `reasons` say why no run of it can begin; a run that is there already may stand in all the same: one of `draft`, or
+    one of `others`, the plans it may have had elsewhere, by another version or with another default model.
+    """
+
+    draft: Draft | None
+    others: tuple[Draft, ...]
+    reasons: tuple[str, ...]
+    catalog: AgentCatalog
+    settings: Settings
+    senseless: bool = False  # what was asked for can't be asked anywhere, so nothing can stand in
+
+
+def plan_launch(asked: Asked) -> Planned:
+    """Return the plan of a launch.
+
+    Raises:
+        LaunchRefused: its settings can't be used.
+    """
+    request, referred = looked_up(asked.request)
+    facts = gather_facts(
+        request.cwd,
+        environ=os.environ,
+        models=models_of(request),
+        worktrees=worktrees_of(request),
+        folders=folders_of(request),
+    )
+    facts = facts.model_copy(update=referred)
+    base = Path(facts.cwd) if facts.cwd_problem is None else somewhere()
+    try:
+        settings = load_settings(base, environ=os.environ, reserved=PROVIDER_NAMES)
+    except RequestError as error:
+        raise LaunchRefused([*asked.reasons, *getattr(error, "reasons", (str(error),))]) from error
+    settings, wrong = _with_defaults(settings, asked.defaults)
+    catalog = discover(base, registered=registered_agents())
+    draft: Draft | None = None
+    try:
+        draft = plan_draft(request, catalog=catalog, settings=settings, facts=facts)
+        reasons = (*draft.start_problems, *price_problems(draft, draft.usage_budget))
+    except LaunchRefused as refused:
+        reasons = refused.reasons
+    if asked.reasons or facts.attached_problem is not None or wrong:
+        return Planned(None, (), (*asked.reasons, *wrong, *reasons), catalog, settings, senseless=True)
+    others = tuple(_others(draft, request, catalog, settings, facts))
+    return Planned(draft, others, tuple(reasons), catalog, settings)
+
+
+def _others(
+    own: Draft | None, request: LaunchRequest, catalog: AgentCatalog, settings: Settings, facts: Facts
+) -> Iterator[Draft]:
+    seen = {own.digest} if own is not None else set()
+    drafts = [own] if own is not None else []
+    if own is None or without_a_model(own):
+        unnamed = comes_to_embedded(settings, facts)
+        for elsewhere in settings_elsewhere(settings, _models_used(), unnamed=unnamed):
+            try:
+                drafts.append(plan_draft(request, catalog=catalog, settings=elsewhere, facts=facts))
+            except LaunchRefused:
+                continue  # the reasons that count are those against the plan of its own
+    for draft in drafts:
+        for one in (draft, draft.model_copy(update={"inputs": tuple(kept.by_file() for kept in draft.inputs)})):
+            if one.digest not in seen:
+                seen.add(one.digest)
+                yield one
+
+
+def _models_used() -> list[ModelChoice]:
+    with contextlib.suppress(StoreError):  # said by whoever launches, or looks for a run
+        return models_of_store(open_home(create=False))
+    return []
+
+
+def in_settings(options: Iterable[Option] = OPTIONS) -> dict[str, str]:
+    """Return by option the field of the settings that holds where neither step, run nor agent says it."""
+    return {one.name: one.in_settings for one in options}
+
+
+_TIMES = frozenset(one.name for one in OPTIONS if one.kind == "duration")
+
+
+def _with_defaults(settings: Settings, defaults: Mapping[str, Any]) -> tuple[Settings, tuple[str, ...]]:
+    """Return the settings with a kernel's own, which come before those of files and behind step, run and agent.
+
+    And what is wrong with them.
+    """
+    wrong: list[str] = []
+    given: dict[str, Any] = {}
+    held = in_settings()
+    for name, value in defaults.items():
+        try:
+            given[held.get(name, name)] = parse_duration(value) if name in _TIMES else value
+        except ValueError as error:
+            wrong.append(f"the default of {name}: {error}")
+    if not given:
+        return settings, tuple(wrong)
+    try:
+        return Settings.model_validate({**settings.model_dump(), **given}), tuple(wrong)
+    except ValidationError as error:
+        faults = error.errors(include_url=False)
+        return settings, (*wrong, *(f"the default of {fault['loc'][0]}: {fault['msg']}" for fault in faults))

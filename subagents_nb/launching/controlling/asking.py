@@ -1,0 +1,177 @@
+"""Ask something of a live run through files, from any process of its user, and hear its answer."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import time
+from typing import Any
+
+from pydantic import ValidationError
+
+from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest, Verb
+from subagents_nb.domain.runs.questions import Question, Reply
+from subagents_nb.domain.runs.records import Verdict
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.runs.states import RunEvent, RunState
+from subagents_nb.domain.values.faults import said_of
+from subagents_nb.domain.values.words import one_line
+from subagents_nb.errors import RequestError, StoreError, Unreadable
+from subagents_nb.store import FileRuns, RunWriter, StoreHome
+from subagents_nb.store.clock import utc_now
+from subagents_nb.store.runs.reader import read_document
+
+RECEIPT_S = 3.0
+_POLL_S = 0.02
+
+
+def request(
+    home: StoreHome,
+    run_id: str,
+    verb: Verb,
+    *,
+    asked_by: str,
+    wait_s: float = RECEIPT_S,
+    until_done: bool = True,
+    **fields: Any,
+) -> ControlAnswer | None:
+    """Put one request to a live run and return its answer, or None if it gave none within `wait_s` seconds.
+
+    The request stays in place: a run that is busy carries it out later. Without `until_done`, the answer that it is
+    queued is enough.
+
+    Raises:
+        RequestError: the request makes no sense, or the run refused it.
+    """
+    now = utc_now()
+    request_id = f"{now.translate(_PLAIN)}-{secrets.token_hex(4)}"
+    common = {"run_id": run_id, "request_id": request_id, "asked_at": now, "asked_by": asked_by, "verb": verb}
+    if "reason" in fields:
+        fields["reason"] = one_line(fields["reason"])
+    try:
+        asked = ControlRequest.model_validate({**common, **fields})
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise RequestError(f"That can't be asked of a run: {said_of(first)}.") from error
+    RunWriter(home.run(run_id)).request(asked)
+    answer = answer_to(home, run_id, request_id, wait_s=wait_s, until_done=until_done)
+    if answer is not None and answer.outcome == "refused":
+        raise RequestError(f"The run refused: {answer.text}.")
+    return answer
+
+
+def too_late(snapshot: Snapshot, verb: str) -> str:
+    """Say why nothing can be asked of a run that has ended, and of a paused one what to do first."""
+    said = f"Run {snapshot.name} is {snapshot.state} already; there is nothing to {verb}."
+    if snapshot.state is not RunState.PAUSED:
+        return said
+    return f"{said} Resume it first: run.resume(text) returns the run that goes on."
+
+
+def stop_paused(home: StoreHome, snapshot: Snapshot, *, reason: str, asked_by: str) -> None:
+    """Say that a paused run is over for good: nobody carries it out, so this is written down here and now.
+
+    Raises:
+        RequestError: somebody stopped it a moment ago.
+        StoreError: it can't be written.
+    """
+    said = f": {one_line(reason)}" if reason else ""
+    verdict = {
+        "run_id": snapshot.run_id,
+        "reason": "stopped",
+        "actor": "person",
+        "message": f"Stopped on request from {asked_by} while it was paused{said}.",
+        "tail": snapshot.tail,
+        "judged_at": utc_now(),
+        "judged_by": "launcher",
+        "elapsed_s": snapshot.elapsed_s,
+    }
+    try:
+        first = RunWriter(home.run(snapshot.run_id)).verdict(Verdict.over(RunState.PAUSED, RunEvent.STOP, **verdict))
+    except OSError as error:
+        raise StoreError(f"Run {snapshot.name} could not be stopped: {error.strerror}.") from error
+    if not first:
+        raise RequestError(f"Somebody stopped run {snapshot.name} a moment ago.")
+
+
+_PLAIN = str.maketrans("", "", ":.-")
+
+
+def answer_to(
+    home: StoreHome, run_id: str, request_id: str, *, wait_s: float, until_done: bool = True
+) -> ControlAnswer | None:
+    """Return what a run answered to one request; with `until_done`, a queued one is waited for until more is known."""
+    path = home.run(run_id).answers / f"{request_id}.json"
+    deadline = time.monotonic() + wait_s
+    found: ControlAnswer | None = None
+    while True:
+        with contextlib.suppress(Unreadable):
+            found = read_document(path, ControlAnswer, run_id)
+            if found.outcome != "queued" or not until_done:
+                return found
+        if time.monotonic() >= deadline:
+            return found
+        time.sleep(_POLL_S)
+
+
+def open_questions(home: StoreHome, run_id: str) -> list[Question]:
+    """Return the questions of a live run that nobody has answered yet, oldest first."""
+    return [] if FileRuns(home).snapshot(run_id).ended else _waiting(home, run_id)
+
+
+def _waiting(home: StoreHome, run_id: str) -> list[Question]:
+    paths = home.run(run_id)
+    found = []
+    with contextlib.suppress(OSError):
+        for path in paths.questions.glob("q*.json"):
+            if path.name.endswith(".reply.json") or path.with_suffix(".reply.json").exists():
+                continue
+            with contextlib.suppress(Unreadable):
+                found.append(read_document(path, Question, run_id))
+    return sorted(found, key=lambda question: question.asked_at)
+
+
+def reply(home: StoreHome, run_id: str, text: str, *, question: str | None, answered_by: str) -> Question:
+    """Answer one question of a run; the only open one if none is named.
+
+    Raises:
+        RequestError: the run has ended, there is no such open question, several are open, or somebody was first.
+    """
+    if not text.strip():
+        raise RequestError("The answer is empty.")
+    snapshot = FileRuns(home).snapshot(run_id)
+    if snapshot.ended:
+        over = f"Run {snapshot.name} is {snapshot.state} already; nobody waits for an answer."
+        raise RequestError(f"{over} {_became(home, run_id, question)}".rstrip())
+    questions = _waiting(home, run_id)
+    chosen = [q for q in questions if question is None or q.question_id == question]
+    if not chosen:
+        what = f"no open question {question}" if question else "no open question"
+        raise RequestError(f"Run {snapshot.name} has {what}. {_became(home, run_id, question)}".rstrip())
+    if len(chosen) > 1:
+        listed = "\n".join(f"  {q.question_id}{_asker(snapshot, q)}: {one_line(q.text, 100)}" for q in chosen)
+        raise RequestError(f"Several questions are open; name one with question=:\n{listed}")
+    made = {"run_id": run_id, "question_id": chosen[0].question_id, "text": text, "answered_at": utc_now()}
+    if not RunWriter(home.run(run_id)).reply(Reply.model_validate({**made, "answered_by": answered_by})):
+        raise RequestError(f"You were not the first. {_became(home, run_id, chosen[0].question_id)}".rstrip())
+    return chosen[0]
+
+
+def _asker(snapshot: Snapshot, question: Question) -> str:
+    return f" (step {question.step})" if snapshot.stages else ""
+
+
+def _became(home: StoreHome, run_id: str, question_id: str | None) -> str:
+    """Say what became of a question, or of the last one if none is named; nothing if nobody can tell."""
+    replies = []
+    with contextlib.suppress(OSError):
+        for path in home.run(run_id).questions.glob("q*.reply.json"):
+            with contextlib.suppress(Unreadable):
+                replies.append(read_document(path, Reply, run_id))
+    found = [reply for reply in replies if question_id in (None, reply.question_id)]
+    if not found:
+        return ""
+    last = max(found, key=lambda reply: reply.answered_at)
+    if last.closed:
+        return f"{last.question_id} is closed: whoever asked it was ended."
+    return f"{last.question_id} was answered already, from {one_line(last.answered_by, 60)}."

@@ -1,0 +1,1 @@
+"""Runs followed from their files: who watches, who waits, who hears of it."""

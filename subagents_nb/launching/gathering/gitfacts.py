@@ -1,0 +1,164 @@
+"""Look the repository around a working directory up, once, for the steps that ask for worktrees."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from subagents_nb.domain.plans.flow import Expand, Parallel, Step
+from subagents_nb.domain.plans.plan import LaunchRequest
+from subagents_nb.domain.plans.worktree import ref_problem
+from subagents_nb.planning.facts import GitFacts, GitPlace
+from subagents_nb.planning.steps.worktree_plan import asked_of
+from subagents_nb.store.git.git import Git, GitProblem
+from subagents_nb.store.runs.layout import default_home
+
+_OLDEST = (2, 31)
+_MOST_DIRT = 1000
+# Ours, and what Jupyter leaves beside every notebook: neither is part of anybody's work.
+_NO_DIRT = (":(exclude,top,glob)**/.subagents/**", ":(exclude,top,glob)**/.ipynb_checkpoints/**")
+_BUSY = (
+    ("rebase-merge", "a rebase"),
+    ("rebase-apply", "a rebase"),
+    ("MERGE_HEAD", "a merge"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick"),
+    ("REVERT_HEAD", "a revert"),
+)
+
+
+def worktrees_of(request: LaunchRequest) -> tuple[Any, ...]:
+    """Return what is asked of worktrees anywhere in a request; empty: no step wants one."""
+    found = [request.worktree]
+    for item in request.flow.items if request.flow is not None else ():
+        if isinstance(item, Parallel):
+            found += [item.worktree, *(one.worktree for one in item.steps)]
+        elif isinstance(item, Step):
+            found.append(item.worktree)
+        elif isinstance(item, Expand):
+            found += [item.worktree, item.each.worktree]
+    return tuple(one for one in found if one is not None and one is not False)
+
+
+def gather_git_facts(cwd: Path, asked: Sequence[Any]) -> GitFacts:
+    """Return the facts of the repository around `cwd`, and of the refs, hooks and places that were asked for.
+
+    Never raises: what can't be looked up is a fact too.
+    """
+    if shutil.which("git") is None:
+        return GitFacts(problem="git is not installed, and worktrees are made by it")
+    git = Git(cwd=cwd)
+    try:
+        if (problem := _too_old(git.line("version"))) is not None:
+            return GitFacts(problem=problem)
+        root = Path(git.line("rev-parse", "--show-toplevel"))
+        git_dir = Path(git.line("rev-parse", "--absolute-git-dir"))
+    except GitProblem as error:
+        return GitFacts(problem=_no_repository(cwd, str(error)))
+    if not Path(os.path.realpath(cwd)).is_relative_to(os.path.realpath(root)):
+        return GitFacts(problem=f"the repository that {cwd} lies in has its files elsewhere, in {root}")
+    if any("\ud800" <= char <= "\udfff" for char in str(root)):
+        return GitFacts(problem="the path of the repository holds bytes that are no UTF-8; move it")
+    given = [mapping for one in asked if (mapping := asked_of(one)) is not None]
+    git = Git(cwd=root)
+    try:
+        return GitFacts(
+            root=str(root),
+            subdir="" if (below := os.path.relpath(cwd.resolve(), root)) == "." else below,
+            busy=next((what for name, what in _BUSY if (git_dir / name).exists()), None),
+            dirt=tuple(_dirt(git, root)),
+            commits=dict(_commits(git, {"HEAD", *_texts(given, "base_ref")})),
+            checkouts=tuple(_checkouts(git)),
+            hooks={one: _hook(one, root) for one in _texts(given, "setup_hook")},
+            roots={one: _root(one, root) for one in ("", *_texts(given, "root"))},
+        )
+    except GitProblem as error:
+        return GitFacts(problem=f"the repository {root} can't be looked at: {error}")
+
+
+def _too_old(said: str) -> str | None:
+    match = re.search(r"(\d+)\.(\d+)", said)
+    if match is None or (int(match[1]), int(match[2])) >= _OLDEST:
+        return None
+    return f"git {match[0]} is too old for worktrees of steps; it takes {_OLDEST[0]}.{_OLDEST[1]} or later"
+
+
+def _no_repository(cwd: Path, said: str) -> str:
+    if "dubious ownership" in said:
+        return (
+            f"git does not trust the repository around {cwd}, since it belongs to another user; if you do, run: "
+            "git config --global --add safe.directory with its path"
+        )
+    if "must be run in a work tree" in said or "is a bare repository" in said:
+        return f"{cwd} is inside a bare repository or a .git directory, which has no files to work on"
+    if "not a git repository" in said:
+        return f"{cwd} is in no git repository; run git init and commit, or launch without a worktree"
+    return f"the repository around {cwd} can't be used: {said}"
+
+
+def _texts(given: Iterable[Mapping[str, Any]], key: str) -> list[str]:
+    values = (mapping.get(key) for mapping in given)
+    return list(dict.fromkeys(value for value in values if isinstance(value, str) and value.strip()))
+
+
+def _dirt(git: Git, root: Path) -> Iterator[str]:
+    outside = list(_NO_DIRT)
+    store = Path(os.path.realpath(default_home()))
+    if store.is_relative_to(root) and store != root:
+        outside.append(f":(exclude,top,literal){store.relative_to(root)}")
+    options = ("--porcelain=v1", "-z", "--untracked-files=normal", "--no-renames", "--ignore-submodules=none")
+    said = git("status", *options, "--", ".", *outside)
+    for number, entry in enumerate(said.split(b"\0")[:-1]):
+        if number == _MOST_DIRT:
+            return
+        yield entry[3:].decode("utf-8", "replace")
+
+
+def _commits(git: Git, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for name in names:
+        if ref_problem(name) is not None:
+            continue
+        full = [name] if name == "HEAD" else [f"refs/{kind}/{name}" for kind in ("heads", "tags", "remotes")]
+        for ref in full:
+            try:
+                yield name, git.line("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+                break
+            except GitProblem:
+                continue
+
+
+def _checkouts(git: Git) -> Iterator[str]:
+    for line in git("worktree", "list", "--porcelain").splitlines():
+        if line.startswith(b"worktree "):
+            yield os.fsdecode(line.removeprefix(b"worktree "))
+
+
+def _hook(asked: str, root: Path) -> GitPlace:
+    try:
+        named = Path(asked).expanduser()
+    except RuntimeError:  # ~user without such a user
+        return GitPlace(problem="can't be found")
+    path = named if named.is_absolute() else root / named
+    own = "" if named.is_absolute() else os.path.normpath(asked)
+    if own and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        return GitPlace(problem="leads out of the repository; give it whole, from / or ~")
+    if not path.is_file():
+        return GitPlace(problem=f"is no file: there is no {path}")
+    if not os.access(path, os.X_OK):
+        return GitPlace(problem=f"is not executable; run: chmod +x {path}")
+    return GitPlace(path=own or str(path))
+
+
+def _root(asked: str, root: Path) -> GitPlace:
+    try:
+        named = Path(asked).expanduser() if asked else root.parent
+    except RuntimeError:
+        return GitPlace(problem="can't be found")
+    path = Path(os.path.realpath(named if named.is_absolute() else root / named))
+    there = next(one for one in (path, *path.parents) if one.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        return GitPlace(path=str(path), problem="is no directory that can be written to")
+    return GitPlace(path=str(path))

@@ -1,0 +1,122 @@
+"""Look up what planning needs to know, once, before anything is decided."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from subagents_nb import local_model
+from subagents_nb.catalog import project_context, project_root
+from subagents_nb.catalog.search_paths import shown_folder
+from subagents_nb.catalog.trust import is_trusted
+from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS, SCRIPT_FOLDER
+from subagents_nb.launching.gathering.gitfacts import gather_git_facts
+from subagents_nb.launching.gathering.step_folders import folder_below
+from subagents_nb.planning import Facts
+from subagents_nb.store.runs.layout import default_home
+
+_EXTRA_MODULES = {"anthropic": "anthropic", "google": "google.genai", "groq": "groq", "mistral": "mistralai"}
+
+
+def gather_facts(
+    cwd: str | os.PathLike[str] | None,
+    *,
+    environ: Mapping[str, str],
+    models: Sequence[str | None] = (),
+    worktrees: Sequence[Any] = (),
+    folders: Sequence[str] = (),
+) -> Facts:
+    """Return the facts of a launch from `cwd`. `models` are those it names, for what is to be looked up of each.
+
+    `worktrees` is what it asks of worktrees; git is looked at only if it asks anything. `folders` are those that its
+    steps shall work in.
+
+    Never raises: what can't be looked up is a fact too.
+    """
+    try:
+        absolute = _absolute(cwd)
+        problem = _cwd_problem(absolute, asked=str(cwd) if cwd is not None else None)
+        store = _store_from(absolute) if problem is None else None
+        if problem is None and store is not None and store.partition(os.sep)[0] in (".", ".."):
+            problem, store = _within_the_store(absolute), None
+    except FileNotFoundError:
+        absolute, store = Path(cwd or ""), None
+        problem = "the working directory of this process is gone; change to one that is there, or give cwd whole"
+    except RuntimeError as error:  # ~user without such a user
+        absolute, store = Path(cwd or ""), None
+        problem = f"the working directory {str(cwd)!r} can't be found: {error}"
+    project = project_root(absolute) if problem is None else None
+    return Facts(
+        cwd=str(absolute),
+        cwd_problem=problem,
+        store=store,
+        environ_names=frozenset(name for name, value in environ.items() if value.strip()),
+        local_problem=local_model.available(),
+        missing_extras=frozenset(extra for extra, module in _EXTRA_MODULES.items() if not _installed(module)),
+        scripts=_scripts(absolute, models) if problem is None else BUILTIN_SCRIPTS,
+        project_context=project_context(project) if project is not None else "",
+        project=shown_folder(project) if project is not None else "",
+        trusted=project is not None and is_trusted(project),
+        git=gather_git_facts(absolute, worktrees) if worktrees and problem is None else None,
+        folders={asked: folder_below(absolute, asked) for asked in folders} if problem is None else {},
+    )
+
+
+def _absolute(cwd: str | os.PathLike[str] | None) -> Path:
+    path = Path(cwd).expanduser() if cwd is not None else Path.cwd()
+    return Path(os.path.normpath(path if path.is_absolute() else Path.cwd() / path))
+
+
+def _cwd_problem(path: Path, *, asked: str | None) -> str | None:
+    shown = shown_folder(path)
+    named = f"{shown!r}" if asked is None or asked in (shown, str(path)) else f"{shown!r} (asked for as {asked!r})"
+    try:
+        if not path.exists():
+            return f"the working directory {named} does not exist"
+        if not path.is_dir():
+            return f"the working directory {named} is not a directory"
+    except OSError as error:
+        return f"the working directory {named} can't be looked at ({error.strerror})"
+    if not os.access(path, os.R_OK | os.X_OK):
+        return f"the working directory {named} can't be read; check its permissions"
+    return None
+
+
+def _store_from(cwd: Path) -> str | None:
+    """Return the way from a directory to the run store; None if neither lies in the other."""
+    try:
+        way = os.path.relpath(os.path.realpath(default_home()), os.path.realpath(cwd))
+    except ValueError:  # a name with a zero in it is no directory, and refused as such
+        return None
+    parts = way.split(os.sep)
+    return way if ".." not in parts or set(parts) == {".."} else None  # `.` and `..`: the directory lies in it
+
+
+def _within_the_store(cwd: Path) -> str:
+    return f"the working directory {shown_folder(cwd)!r} lies in the run store, which is for runs alone; choose another"
+
+
+_FOUND: set[str] = set()
+
+
+def _installed(module: str) -> bool:
+    """Say whether a module can be imported; only a yes is remembered, since a no may be mended meanwhile."""
+    if module not in _FOUND:
+        with contextlib.suppress(ImportError, ValueError):
+            if importlib.util.find_spec(module) is not None:
+                _FOUND.add(module)
+    return module in _FOUND
+
+
+def _scripts(cwd: Path, models: Sequence[str | None]) -> frozenset[str]:
+    own = {path.stem for path in (cwd / SCRIPT_FOLDER).glob("*.json")} if (cwd / SCRIPT_FOLDER).is_dir() else set()
+    for model in models:
+        named = (model or "").removeprefix("scripted:")
+        with contextlib.suppress(OSError):  # a name too long for a file
+            if named.endswith(".json") and not Path(named).is_absolute() and (cwd / named).is_file():
+                own.add(named)
+    return BUILTIN_SCRIPTS | own

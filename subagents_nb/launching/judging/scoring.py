@@ -1,0 +1,228 @@
+"""Judge runs. Scores are kept with the run; judging a stored run asks no model.
+
+A scorer is a function that takes the Run and returns a number, true or false, or a mapping of names to these. One that
+was attached at the launch is called in this process when somebody asks what the run came to: `await`, `wait`,
+`result`, `scores`, a comparison. Where the kernel is gone before that, `score(runs, fn)` does the same later.
+
+A score says by what it was given: the scorer's name and a hash of what it does. So one that was attached is not called
+again on a run that it has judged, in a fresh kernel either, unless it was changed meanwhile.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import threading
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import Any, NamedTuple, TypeAlias
+
+from subagents_nb.domain.plans.experiments import Score, latest, split_number
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.domain.values.words import one_line
+from subagents_nb.errors import RequestError
+from subagents_nb.launching.judging.scorer_identity import OURS, scorer_hash
+from subagents_nb.store import StoreHome
+from subagents_nb.store.clock import utc_now
+from subagents_nb.store.runs.score_files import read_scores, write_score
+
+Scorer: TypeAlias = "Callable[[Any], Any]"
+
+JUDGED = (RunState.COMPLETE, RunState.PARTIAL)  # the others have nothing to show
+_MAX_NAME = 200
+_MAX_COMMENT = 10_000
+_waiting: dict[str, list[Scorer]] = {}  # by run: what to call when it has ended
+_lock = threading.Lock()
+
+
+class Judged(NamedTuple):
+    """What a scorer gives that says why, too."""
+
+    value: Any
+    comment: str = ""
+
+
+class Scores(Mapping[str, float]):
+    """The latest scores of a run by name: `run.scores["accuracy"]`. `all` has those of single cases too."""
+
+    def __init__(self, scores: Sequence[Score]) -> None:
+        self.all = tuple(sorted(latest(scores).values(), key=lambda s: (s.name, s.case or "", s.at)))
+        self._whole = {score.name: score.number for score in self.all if score.case is None}
+        self._cases: dict[str, dict[str, float]] = {}
+        for score in self.all:
+            if score.case is not None:
+                self._cases.setdefault(score.name, {})[score.case] = score.number
+
+    def __getitem__(self, name: str) -> float:
+        """Return a score. Of one that was given for single cases only, the mean over them."""
+        if name in self._whole:
+            return self._whole[name]
+        values = self._cases[name].values()
+        return math.fsum(values) / len(values) if all(map(math.isfinite, values)) else sum(values) / len(values)
+
+    def __iter__(self) -> Any:
+        return iter(dict.fromkeys([*self._whole, *self._cases]))
+
+    def __len__(self) -> int:
+        return len(self._whole.keys() | self._cases.keys())
+
+    def cases(self, name: str) -> dict[str, float]:
+        """Return the scores of single cases under this name."""
+        return dict(self._cases.get(name, {}))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{one_line(name, 60)} {value:.6g}" for name, value in list(self.items())[:20])
+        return f"<scores: {shown}>" if shown else "<no scores>"
+
+
+def keep_score(
+    home: StoreHome,
+    run_id: str,
+    name: str,
+    value: Any,
+    *,
+    case: str | None = None,
+    step: int | None = None,
+    comment: str = "",
+    by: str = "",
+) -> Score:
+    """Keep one score of a run and return it.
+
+    Raises:
+        RequestError: name, case or value are none.
+        StoreError: it can't be written.
+    """
+    for what, text in (("name", name), ("case", case)):
+        if text is not None and (not isinstance(text, str) or not text.strip() or len(text) > _MAX_NAME):
+            raise RequestError(f"A score's {what} is a text of 1 to {_MAX_NAME} characters, not {_brief(text)}.")
+    if step is not None and (isinstance(step, bool) or not isinstance(step, int)):
+        raise RequestError(f"A score's step is a number, not {_brief(step)}.")
+    number, nonfinite = split_number(as_number(value, name))
+    score = Score(
+        run_id=run_id,
+        score_id=f"{time.time_ns():020d}-{secrets.token_hex(4)}",
+        name=_clean(name),
+        value=number,
+        nonfinite=nonfinite,
+        case=None if case is None else _clean(case),
+        step=step,
+        at=utc_now(),
+        by=one_line(by, _MAX_NAME),
+        comment=_clean(str(comment)[:_MAX_COMMENT]),
+    )
+    write_score(home.run(run_id), score)
+    return score
+
+
+def scores_of(home: StoreHome, run_id: str) -> Scores:
+    """Return the scores of a run."""
+    return Scores(read_scores(home.run(run_id)))
+
+
+def as_number(value: Any, name: str) -> float:
+    """Return what a scorer gave as a number: true is 1, false 0, NaN and the infinities stay what they are.
+
+    Raises:
+        RequestError: it is no number.
+    """
+    if hasattr(value, "item") and not isinstance(value, Real) and getattr(value, "shape", None) == ():
+        value = value.item()  # a single value of numpy or torch
+    if isinstance(value, Real | Decimal):
+        try:
+            return float(value)
+        except (OverflowError, ValueError):
+            pass
+    raise RequestError(f"The score {one_line(str(name), 60)!r} is a number, or true or false, not {_brief(value)}.")
+
+
+def apply(scorer: Scorer, run: Any) -> list[Score]:
+    """Call a scorer on an ended run and keep what it gives. None: it has nothing to say about this run.
+
+    Raises:
+        RequestError: it gave something else than numbers.
+    """
+    called, signed = name_of(scorer), signature(scorer)
+    given = scorer(run)
+    found = given if isinstance(given, Mapping) else {} if given is None else {called: given}
+    judged = {name: one if isinstance(one, Judged) else Judged(one) for name, one in found.items()}
+    checked = {name: as_number(one.value, name) for name, one in judged.items()}  # all or nothing
+    return [
+        keep_score(run.home, run.id, name, value, comment=judged[name].comment, by=signed)
+        for name, value in checked.items()
+    ]
+
+
+def name_of(scorer: Scorer) -> str:
+    """Return what a scorer is called: its own name, else its type's."""
+    named = getattr(scorer, "__name__", None) or type(scorer).__name__
+    return one_line(str(named), _MAX_NAME) or "score"
+
+
+def signature(scorer: Scorer) -> str:
+    """Return by what its scores are known: its name, and a hash of what it does."""
+    return f"{one_line(name_of(scorer), _MAX_NAME - 20)} {scorer_hash(scorer)}"
+
+
+class _Bound:
+    """A scorer of one run, which sees the handle that it was bound to: its output is in its type, whoever asks."""
+
+    def __init__(self, scorer: Scorer, run: Any) -> None:
+        setattr(self, OURS, scorer)
+        self._scorer = scorer
+        self._run = run
+        self.__name__ = name_of(scorer)
+
+    def __call__(self, _run: Any) -> Any:
+        return self._scorer(self._run)
+
+
+def judge_later(run: Any, scorers: Sequence[Scorer]) -> None:
+    """Have scorers called when somebody asks, in this process, what the run came to; they see it as this handle does.
+
+    They take the place of those of the same names that wait: a cell that is run again has each called once.
+    """
+    if not scorers:
+        return
+    names = {name_of(scorer) for scorer in scorers}
+    with _lock:
+        kept = [one for one in _waiting.get(run.id, []) if name_of(one) not in names]
+        _waiting[run.id] = [*kept, *(_Bound(scorer, run) for scorer in scorers)]
+
+
+def waits_for(run_id: str) -> bool:
+    """Say whether a scorer of this process waits for the run's end."""
+    return run_id in _waiting
+
+
+def judge_now(run: Any, snapshot: Snapshot) -> None:
+    """Call what waits for the run's end, each once, if that has come; not those that have judged it before.
+
+    What ended without a result is not judged at all. A scorer that fails warns, and neither run nor cell fail by it.
+    """
+    if not waits_for(run.id) or not snapshot.ended or snapshot.state is RunState.PAUSED:
+        return
+    with _lock:
+        scorers = _waiting.pop(run.id, [])
+    if snapshot.state not in JUDGED:
+        return
+    known = {score.by for score in read_scores(run.home.run(run.id))}
+    for scorer in scorers:
+        if signature(scorer) in known:
+            continue
+        try:
+            apply(scorer, run)
+        except Exception as error:  # noqa: BLE001 - somebody else's function
+            said = f"The scorer {name_of(scorer)} could not judge run {run.id}: {type(error).__name__}: {error}"
+            warnings.warn(f"{one_line(said, 400)}. Mend it, then score([run], {name_of(scorer)}).", stacklevel=3)
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def _brief(value: Any) -> str:
+    return one_line(f"{type(value).__name__} {value!r}", 80)

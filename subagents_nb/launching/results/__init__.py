@@ -1,0 +1,1 @@
+"""What an ended run came to: output, artifacts, transcript, work in worktrees."""

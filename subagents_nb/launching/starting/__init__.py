@@ -1,0 +1,1 @@
+"""A planned run started or resumed, or one that stands in for it found."""

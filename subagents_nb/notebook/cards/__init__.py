@@ -1,0 +1,1 @@
+"""Static cards: a run, its chain, its end, as HTML and as text."""

@@ -1,0 +1,48 @@
+"""What is said of a launch that found a run, or of why none stood in for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from subagents_nb.domain.runs.reuse import ANEW
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.notebook.page.lines import line
+from subagents_nb.store.clock import age_s
+
+_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
+
+
+def reused_line(run: Any, snapshot: Snapshot) -> str:
+    """Say that a handle's launch started nothing, and when the run was; empty for any other handle."""
+    if not run.reused:
+        return ""
+    if run.found_live or not snapshot.ended:
+        return f"reused: it was at work already (launched {ago(age_s(snapshot.started_at))})"
+    return f"reused: nothing was spent (ran {ago(age_s(snapshot.started_at))})"
+
+
+def anew_line(snapshot: Snapshot) -> str:
+    """Say why no earlier run of the same contract stood in for this one; empty where nothing is to be said."""
+    note = next((note for note in snapshot.notes if note.startswith(ANEW)), "")
+    return line(note, 300)
+
+
+def other_notes(snapshot: Snapshot) -> list[str]:
+    """Return the notes of a run but for what `anew_line` says."""
+    return [note for note in snapshot.notes if not note.startswith(ANEW)]
+
+
+def would_find(preflight: Any) -> str:
+    """Say what a launch would find, or why it would start a run although there is one like it."""
+    if preflight.reuses is not None:
+        return f"It would find {preflight.reuses}, which did the same, and start nothing."
+    return line(f"It would be launched anew: {preflight.reuse_note}", 300) if preflight.reuse_note else ""
+
+
+def ago(seconds: float) -> str:
+    """Say how long ago something was: `just now`, `5 minutes ago`, `2 days ago`."""
+    for length, unit in _UNITS:
+        if seconds >= length:
+            number = int(seconds // length)
+            return f"{number} {unit}{'' if number == 1 else 's'} ago"
+    return "just now"

@@ -1,0 +1,140 @@
+"""Comparisons, sweeps and differences on the page: tables that stay readable in a saved notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from subagents_nb.blocks import Child, Column, Html, Table
+from subagents_nb.domain.runs.reuse import ANEW
+from subagents_nb.experiments.comparing.comparison import Comparison
+from subagents_nb.experiments.comparing.comparison_words import groups_table, remarks, worst_table
+from subagents_nb.experiments.comparing.grouping import said
+from subagents_nb.experiments.comparing.run_diffs import Diff
+from subagents_nb.experiments.sweeps.sweep import Sweep
+from subagents_nb.experiments.sweeps.sweep_cells import Place, first_to_see, no_run, tally, tally_text, whence_text
+from subagents_nb.notebook.cards.shown import ASKS
+from subagents_nb.notebook.cards.tables import state_badge
+from subagents_nb.notebook.page.html import bar, colour, element, frame, note, pre, safe, soft, styled, to_page
+from subagents_nb.notebook.page.lines import line, plural
+
+MAX_DIFF_LINES = 400  # of all parts together; the text twin has the rest
+MAX_PLACES = 60
+_TONES = {"best": "ok", "better": "ok", "worse": "bad", "missing": "warn"}
+
+
+def comparison_html(comparison: Comparison, *, token: str = "") -> Html:
+    """Show a comparison as a table, the worst cases below it; by the token, a class, a page finds the table."""
+    groups = groups_table(comparison)
+    whole = groups._replace(rows=[[_toned(str(cell)) for cell in row] for row in groups.rows])
+    head = bar(safe(element("strong", None, "Comparison"), " ", soft(_tally(comparison))))
+    body = [element("div", {"class": token}, whole) if token else whole, worst_table(comparison)]
+    return to_page(frame("Comparison", head, [*body, *map(note, remarks(comparison))]))
+
+
+def _tally(comparison: Comparison) -> str:
+    runs = sum(len(one.rows) for one in comparison.groups)
+    return f"{plural(len(comparison), 'group')}, {plural(runs, 'run')}"
+
+
+def _toned(cell: str) -> Child:
+    """Give the word at the end of a cell its colour; the word itself says it to everybody."""
+    rest, _, word = cell.rpartition(" ")
+    if cell == "missing":
+        return styled("span", f"color:{colour('warn')}", cell)
+    if word not in _TONES or not rest:
+        return cell
+    return safe(rest, " ", styled("span", f"font-weight:600;color:{colour(_TONES[word])}", word))
+
+
+def sweep_html(sweep: Sweep, places: Sequence[Place] | None = None, *, as_of: str = "") -> Html:
+    """Show how far a sweep is: its counts, and one row for each cell, the `places` if they are known already.
+
+    `as_of` says when that was, of one that goes on.
+
+    Of a large one these rows are shown first, in the order of the grid: what asks or failed, then what is at work.
+    """
+    every = sweep.places() if places is None else places
+    launching = sweep.launching
+    counts = tally_text(tally(place.reading for place in every), launching=launching)
+    whence = whence_text(sweep.found, sweep.launched)
+    head = bar(
+        safe(
+            element("strong", None, line(sweep.name, 80)),
+            " ",
+            soft(" · ".join(filter(None, [counts, whence]))),
+        ),
+        soft("sweep"),
+    )
+    columns = [
+        *(Column(line(name, 40)) for name in sweep.params),
+        Column("repeat", True),
+        Column("state"),
+        Column("run"),
+    ]
+    shown, others = first_to_see(every, MAX_PLACES, launching=launching)
+    rows = [_place_row(place, no_run(launching=launching)) for place in shown]
+    left = len(every) - len(shown)
+    more = f"… {plural(left, 'more run')}: {others}. What asks, failed or is at work stands here first." if left else ""
+    stood = f"as of {as_of} · how its runs stand: %subagent_status" if as_of else ""
+    notes = (more, sweep.note, _anew(sweep.launched_anew), stood)
+    return to_page(frame("Sweep", head, [Table(columns, rows, unseen="Sweep"), *map(note, notes)]))
+
+
+def _anew(reasons: Sequence[str]) -> str:
+    if not reasons:
+        return ""
+    more = f", and {plural(len(reasons) - 1, 'more run')}" if len(reasons) > 1 else ""
+    return f"{ANEW}{line(reasons[0], 200)}{more}."
+
+
+def _place_row(place: Place, nothing: str) -> list[Child]:
+    head = [*(said(value) for value in place.params.values()), str(place.repeat + 1)]
+    reading = place.reading
+    if reading is None:
+        return [*head, nothing, ""]
+    return [*head, state_badge(ASKS if reading.asks else reading.word), reading.name]
+
+
+def diff_html(diff: Diff) -> Html:
+    """Show what differs between two runs, part by part."""
+    head = bar(
+        safe(element("strong", None, line(diff.names[0], 80)), " → ", element("strong", None, line(diff.names[1], 80)))
+    )
+    if not diff.parts:
+        return to_page(frame("Difference", head, [note("They do not differ.")]))
+    body: list[Child] = []
+    left = MAX_DIFF_LINES
+    for part in diff.parts:
+        shown = part.lines[: max(left, 0)]
+        left -= len(part.lines)
+        body += [styled("p", "margin:0;font-weight:600", part.name), pre("\n".join(shown))] if shown else []
+    if left < 0:
+        body.append(note(f"… {plural(-left, 'more line')}, in diff.text"))
+    return to_page(frame("Difference", head, body))
+
+
+def comparison_state(comparison: Comparison) -> dict[str, Any]:
+    """Return what the live table needs: cells as they are shown, and as they are sorted."""
+    table = groups_table(comparison)
+    return {
+        "columns": [{"title": column.title, "numeric": column.numeric} for column in table.columns],
+        "rows": [
+            {"cells": [line(str(cell), 200) for cell in row], "keys": _sort_keys(comparison, number)}
+            for number, row in enumerate(table.rows)
+        ],
+    }
+
+
+def _sort_keys(comparison: Comparison, number: int) -> list[Any]:
+    one = comparison.groups[number]
+    keys: list[Any] = [
+        value if isinstance(value, int | float) else line(str(value), 200) for value in one.params.values()
+    ]
+    keys.append(len(one.rows))
+    for metric in comparison.metrics:
+        keys.append(comparison.estimate(one, metric).mean)
+        if comparison.compares(metric):
+            apart = comparison.difference(one, metric)
+            keys.append(None if apart is None else apart.mean)
+    return keys

@@ -1,0 +1,258 @@
+"""Show a sweep: a plain table that is published anew while its runs go on, so that a saved notebook is always right."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from subagents_nb.blocks import Html
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.experiments.sweeps.sweep import Sweep
+from subagents_nb.experiments.sweeps.sweep_cells import Place, Reading, reading_of, sweep_line, tally, whence_text
+from subagents_nb.launching.following.watch import WATCHER
+from subagents_nb.notebook.comparing.compare_view import sweep_html
+from subagents_nb.notebook.page.html import element, to_page
+from subagents_nb.notebook.views.notices import NOTICES
+from subagents_nb.notebook.views.show import cell_id, display_mode
+from subagents_nb.plain_text import plain
+from subagents_nb.terminal import say
+
+EVERY_S = 1.0
+Bundle = dict[str, str]
+_live: list[SweepView] = []
+_ends: deque[SweepView] = deque(maxlen=100)
+_KEPT = 16
+_kept: deque[Any] = deque()  # the widgets of the latest tables
+
+
+class SweepView:
+    """One table on the page, until nothing of the sweep goes on any more. `publish` puts a new one in its place.
+
+    It reads a run once and is told by the watcher afterwards. `where` is the cell that shows it, and which execution
+    of that cell.
+    """
+
+    def __init__(
+        self,
+        sweep: Sweep,
+        publish: Callable[[Bundle], None],
+        *,
+        where: tuple[str | None, str] = (None, ""),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._sweep = sweep
+        self._publish = publish
+        self._clock = clock
+        self.where = where
+        self._guard = threading.RLock()
+        self._heard: dict[str, Reading] = {}
+        self._stops: dict[str, Callable[[], None]] = {}  # of the live runs
+        self._unobserve: Callable[[], None] = _nothing
+        self._stale = False
+        self._last = clock()
+        self._over = False
+
+    def start(self, show: Callable[[Bundle], None]) -> None:
+        """Put the table on the page with `show`, and begin to follow the sweep if anything goes on."""
+        with self._guard:
+            for run_id in self._sweep.ids:
+                self._heard[run_id] = self._sweep.read(run_id)
+            first = self.bundle()
+            show(first)
+            self._unobserve = self._sweep.observe(self.grow)
+            self._follow()
+            if self._is_idle():
+                if self.bundle() != first:  # the last was launched, and ended, just now
+                    self._show()
+                self.drop()
+
+    def bundle(self) -> Bundle:
+        """Return what is shown now."""
+        with self._guard:
+            return bundle_of(self._sweep, self._sweep.places(self._heard))
+
+    def grow(self) -> None:
+        """Follow the runs that were not known before; end if nothing goes on any more."""
+        with self._guard:
+            if self._over:
+                return
+            self._stale = True
+            self._follow()
+            self._end_if_idle()
+
+    def hear(self, snapshot: Snapshot) -> None:
+        """Take a new reading of one run; what changed is shown with the next tick, the last of all at once."""
+        with self._guard:
+            if self._over:
+                return
+            reading = reading_of(snapshot)
+            self._stale |= self._heard.get(snapshot.run_id) != reading
+            self._heard[snapshot.run_id] = reading
+            if snapshot.ended:
+                self._stops.pop(snapshot.run_id, None)
+                self._end_if_idle()
+
+    def tick(self) -> None:
+        """Show what changed, if the last change was shown a while ago."""
+        with self._guard:
+            if self._stale and not self._over and self._clock() - self._last >= EVERY_S:
+                self._show()
+
+    def again(self) -> None:
+        """Publish once more how it stands."""
+        self._publish(self.bundle())
+
+    def leave(self) -> None:
+        """Show what changed, and nothing afterwards; the runs go on."""
+        with self._guard:
+            if self._over:
+                return
+            self.drop()
+            if self._stale:
+                self._show()
+
+    def drop(self) -> None:
+        """Show nothing any more: the page has no place for it."""
+        with self._guard:
+            self._over = True
+            for stop in self._stops.values():
+                stop()
+            self._stops.clear()
+            self._unobserve()
+            if self in _live:
+                _live.remove(self)
+
+    def _follow(self) -> None:
+        for run_id in self._sweep.ids:
+            reading = self._heard.get(run_id) or self._sweep.read(run_id)
+            self._heard[run_id] = reading
+            if run_id in self._stops or not (reading.live or reading.state is None):
+                continue
+            run = self._sweep.handle(run_id)
+            NOTICES.expect(run)
+            NOTICES.shown(run_id)
+            self._stops[run_id] = WATCHER.follow(run.home, run_id, self.hear, tick=self.tick)
+
+    def _is_idle(self) -> bool:
+        return not self._stops and not self._sweep.launching
+
+    def _end_if_idle(self) -> None:
+        if self._is_idle():
+            _ends.append(self)  # first, or a cell that begins just now would miss it
+            self.leave()
+
+    def _show(self) -> None:
+        self._stale, self._last = False, self._clock()
+        self._publish(self.bundle())
+
+
+def bundle_of(sweep: Sweep, places: list[Place]) -> Bundle:
+    """Return what a saved notebook keeps."""
+    counts = tally(place.reading for place in places)
+    goes_on = sweep.launching or any(place.reading is not None and place.reading.live for place in places)
+    as_of = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()) if goes_on else ""
+    return {"text/html": sweep_html(sweep, places, as_of=as_of), "text/plain": plain(_text(sweep, counts))}
+
+
+def _text(sweep: Sweep, counts: Mapping[str, int]) -> str:
+    whence = whence_text(sweep.found, sweep.launched)
+    return sweep_line(sweep.name, counts, whence, sweep.note, launching=sweep.launching)
+
+
+class Sheet:
+    """Numbers what is published: a page that was loaded meanwhile knows no display ids, and asks for the last."""
+
+    def __init__(self) -> None:
+        self._token = secrets.token_hex(16)
+        self._last: Bundle = {}
+        self._version = -1
+        self._widget: Any = None
+
+    def numbered(self, data: Bundle) -> Bundle:
+        """Return what is to be published; the page hears of its number."""
+        self._version += 1
+        classes = f"{self._token} {self._token}-{self._version}"
+        self._last = {**data, "text/html": to_page(element("div", {"class": classes}, Html(data["text/html"])))}
+        if self._version == 1:  # what never changes needs no widget
+            from subagents_nb.notebook.views.widget import SheetWidget
+
+            self._widget = SheetWidget(self._token, lambda: self._last)
+            _kept.append(self._widget)
+            while len(_kept) > _KEPT:
+                _kept.popleft().dispose()
+        if self._widget is not None:
+            self._widget.set_trait("version", self._version)
+        return self._last
+
+
+def show_sweep(sweep: Sweep) -> bool:
+    """Show a sweep where it is: a table that follows it, or a line of text in a terminal.
+
+    A cell that is run again shows one: that of its last time is left alone. Return whether the view will show the end
+    by itself; a line of text can't.
+    """
+    from IPython.core.getipython import get_ipython
+
+    shell: Any = get_ipython()
+    if display_mode(shell) == "text":
+        say(_text(sweep, sweep.counts()))
+        return False
+    transient = {"display_id": f"subagents-nb-{secrets.token_hex(8)}"}
+    sheet = Sheet() if display_mode(shell) == "widget" else None
+
+    def publish(data: Bundle) -> None:
+        data = sheet.numbered(data) if sheet is not None else data
+        shell.display_pub.publish(data=data, metadata={}, transient=transient, update=True)
+
+    def show(data: Bundle) -> None:
+        data = sheet.numbered(data) if sheet is not None else data
+        shell.display_pub.publish(data=data, metadata={}, transient=transient)
+
+    view = SweepView(sweep, publish, where=(cell_id(shell), _execution(shell)))
+    for earlier in list(_live):
+        if earlier.where[0] is not None and earlier.where[0] == view.where[0] and earlier.where != view.where:
+            earlier.drop()
+    _live.append(view)
+    view.start(show)
+    return True
+
+
+def repeat_ends(*, publish: bool) -> None:
+    """Publish once more the last tables of the sweeps that ended since the last call, or only forget them.
+
+    A program that executes a notebook listens while a cell runs. What is published between two cells is lost to it.
+    """
+    while _ends:
+        view = _ends.popleft()
+        if publish:
+            view.again()
+
+
+def restate_all(*, begins: bool) -> None:
+    """Let every table say how it stands, and as of when: a cell begins or ends."""
+    for view in list(_live):
+        if begins or view.where[0] is None:
+            view.again()
+
+
+def leave_all() -> None:
+    """Leave every table as it stands and stop following its runs, which go on."""
+    for view in list(_live):
+        view.leave()
+    _ends.clear()
+    while _kept:
+        _kept.popleft().dispose()
+
+
+def _execution(shell: Any) -> str:
+    parent: Any = shell.get_parent() if hasattr(shell, "get_parent") else None
+    header = parent.get("header") if isinstance(parent, dict) else None
+    return str(header.get("msg_id", "")) if isinstance(header, dict) else ""
+
+
+def _nothing() -> None:
+    """Stop nothing."""

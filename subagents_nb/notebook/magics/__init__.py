@@ -1,0 +1,1 @@
+"""The magics: their lines read and completed, their cells carried out."""

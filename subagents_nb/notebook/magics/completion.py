@@ -1,0 +1,217 @@
+"""Complete flags, agents, models and runs behind our magics; nothing is offered elsewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
+from typing import Any
+
+from subagents_nb.notebook.magics.line_parser import MagicParser
+from subagents_nb.notebook.magics.parsers import magic_parser
+from subagents_nb.notebook.verbs.table import VERBS
+from subagents_nb.notebook.verbs.verb import Verb
+
+_LINE = re.compile(r"\s*(?:\w+\s*=\s*)?%%?(subagent(?:_[a-z]+)?)\b(.*)\Z", re.DOTALL)
+_LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
+_ACCEPTANCE = (
+    ("attested", "the agent reports on it"),
+    ("checked", "what has to be shown is shown"),
+    ("off", "nothing is asked for"),
+)
+_OUTPUT_MODES = (("inline", "the answer comes back too"), ("file-only", "a line that names the file comes back"))
+
+_CHAIN_CELL = re.compile(r"\s*%%subagent_(?:chain|append)\b")
+# `agent: sc`, or the shorthand `- sc` at the beginning of an item.
+_AGENT_HERE = re.compile(r".*\bagent\s*:\s*([\w.-]*)\Z|\s*(?:-\s+)+([\w.-]*)\Z|\s*each\s*:\s*\{\s*([\w.-]*)\Z")
+
+Offer = tuple[str, str]  # a word and what it means
+
+
+def candidates(text: str, variables: dict[str, Any], verbs: Sequence[Verb] = VERBS) -> tuple[str, list[Offer]] | None:
+    """Return the token that is being written and what may stand there with its meaning; None if it is not our line."""
+    match = _LINE.match(text)
+    if match is None or "\n" in match[2] or not match[2][:1].isspace():
+        return None
+    verb = next((one for one in verbs if one.magic == match[1] and not one.not_in_cell), None)
+    if verb is None:
+        return None
+    rest = match[2]
+    words = rest.split()
+    token = "" if rest.endswith((" ", "\t")) else (words[-1] if words else "")
+    before = words[:-1] if token else words
+    if "--" in before:  # what stands behind it is the task
+        return None
+    parser = magic_parser(verb)
+    flag, equals, begun = token.partition("=")
+    if equals and flag.startswith("--"):
+        return begun, _fitting(begun, _values(flag, variables))
+    if before and parser.takes_value(before[-1]):
+        return token, _fitting(token, _values(before[-1], variables))
+    return token, _fitting(token, _words(verb, parser, token, before, variables))
+
+
+def agents_in_body(line: str, variables: dict[str, Any]) -> tuple[str, list[Offer]] | None:
+    """Return the agents that may stand at the end of a line of a chain's YAML; None where no agent stands."""
+    match = _AGENT_HERE.match(line)
+    if match is None:
+        return None
+    token = next(part for part in match.groups() if part is not None)
+    found = _fitting(token, _agents(variables))
+    return (token, found) if found else None
+
+
+def _fitting(token: str, offers: Iterator[Offer]) -> list[Offer]:
+    found: dict[str, str] = {}
+    for word, meaning in offers:
+        if word.startswith(token):
+            found.setdefault(word, meaning)
+    return list(found.items())
+
+
+def _words(
+    verb: Verb, parser: MagicParser, token: str, before: list[str], variables: dict[str, Any]
+) -> Iterator[Offer]:
+    """Offer what may begin here: the agent or a run, if there is room for one more, and the flags."""
+    if not token.startswith("-"):
+        given = [word for at, word in enumerate(before) if _is_plain(parser, word, before[at - 1] if at else "")]
+        if verb.name == "launch" and not given:
+            yield from _agents(variables)
+        elif verb.runs in ("any", "some") or (verb.runs and not given):
+            yield from ((word, meaning) for word, meaning in _runs(variables) if word not in given)
+    yield from ((flag, parser.help_of(flag)) for flag in parser.flags())
+
+
+def _is_plain(parser: MagicParser, word: str, previous: str) -> bool:
+    return not word.startswith("-") and not parser.takes_value(previous)
+
+
+def _values(flag: str, variables: dict[str, Any]) -> Iterator[Offer]:
+    offer = _VALUES.get(flag)
+    return offer(variables) if offer is not None else iter(())
+
+
+def _agents(_: dict[str, Any]) -> Iterator[Offer]:
+    from subagents_nb.launching import agents
+
+    yield from ((agent.name, agent.description) for agent in agents().agents)
+
+
+def _models(_: dict[str, Any]) -> Iterator[Offer]:
+    from subagents_nb.domain.agents.models import EMBEDDED, PROVIDERS
+    from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS
+    from subagents_nb.launching import settings
+
+    yield EMBEDDED, "the embedded model"
+    for name, endpoint in settings().endpoints.items():
+        yield f"{name}:{endpoint.default_model or ''}", endpoint.base_url
+    for provider in PROVIDERS:
+        if any(os.environ.get(key) for key in provider.key_env):
+            yield f"{provider.name}:{provider.default_model or ''}", "its key is set"
+    yield from ((f"scripted:{name}", "deterministic script") for name in sorted(BUILTIN_SCRIPTS))
+
+
+def _schemas(variables: dict[str, Any]) -> Iterator[Offer]:
+    from subagents_nb.errors import RequestError
+    from subagents_nb.launching.gathering.output_types import output_type
+
+    for name, value in list(variables.items()):
+        if name.startswith("_") or not isinstance(value, type | dict):
+            continue
+        if isinstance(value, type) and value.__module__.partition(".")[0] == "pydantic":
+            continue  # BaseModel and its kin, imported to derive from
+        try:
+            output_type(value, name=name)
+        except RequestError:
+            continue
+        if isinstance(value, type) or value.get("type") == "object":
+            yield name, "schema"
+
+
+def _inputs(variables: dict[str, Any]) -> Iterator[Offer]:
+    """Offer the variables that are values, not code."""
+    from subagents_nb.launching import Run
+
+    for name, value in list(variables.items()):
+        if name[:1] == "_" or name in ("In", "Out") or callable(value) or isinstance(value, ModuleType | Run):
+            continue
+        yield name, type(value).__name__
+
+
+def _runs(variables: dict[str, Any]) -> Iterator[Offer]:
+    """Offer the user's variables that hold a run, then names, each once, and an id where a name is not enough."""
+    from subagents_nb.launching import Run, runs
+
+    yield from ((name, repr(v)) for name, v in list(variables.items()) if isinstance(v, Run) and name[:1] != "_")
+    snapshots = runs(limit=30).snapshots
+    names = [snapshot.name for snapshot in snapshots]
+    for snapshot in snapshots:
+        word = snapshot.name if " " not in snapshot.name else f"'{snapshot.name}'"
+        unique = names.count(snapshot.name) == 1
+        yield (word if unique else snapshot.run_id), f"{snapshot.name} {snapshot.state or 'unreadable'}"
+
+
+def _states(_: dict[str, Any]) -> Iterator[Offer]:
+    from subagents_nb.domain.runs.states import RunState
+
+    yield "live", "queued and running"
+    yield from ((str(state), "state") for state in RunState)
+
+
+def _directories(_: dict[str, Any]) -> Iterator[Offer]:
+    yield ".", "here"
+    found = sorted(entry.name for entry in os.scandir() if entry.is_dir() and not entry.name.startswith("."))
+    yield from ((f"'{name}/'" if " " in name else f"{name}/", "directory") for name in found)
+
+
+def _entries(variables: dict[str, Any]) -> Iterator[Offer]:
+    """Offer the files that are here, and the directories on the way to others."""
+    found = sorted(entry.name for entry in os.scandir() if entry.is_file() and not entry.name.startswith("."))
+    yield from ((f"'{name}'" if " " in name else name, "file") for name in found)
+    yield from ((word, meaning) for word, meaning in _directories(variables) if word != ".")
+
+
+_VALUES: dict[str, Callable[[dict[str, Any]], Iterator[Offer]]] = {
+    "--model": _models,
+    "--schema": _schemas,
+    "--inputs": _inputs,
+    "--thinking": lambda _: ((level, "thinking level") for level in _LEVELS),
+    "--cwd": _directories,
+    "--acceptance": lambda _: iter(_ACCEPTANCE),
+    "--output-mode": lambda _: iter(_OUTPUT_MODES),
+    "--reads": _entries,
+    "--output": _entries,
+    "--state": _states,
+}
+
+
+def make_matcher(shell: Any, verbs: Sequence[Verb] = VERBS) -> Any:
+    """Return a matcher for the shell's completer that answers on our lines and keeps other matchers quiet there."""
+    from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
+
+    @context_matcher()  # type: ignore[untyped-decorator]
+    def subagents_matcher(context: CompletionContext) -> SimpleMatcherResult:
+        lines = context.full_text.splitlines() or [""]
+        line = lines[context.cursor_line] if context.cursor_line < len(lines) else ""
+        found = None
+        if context.cursor_line == 0 or not lines[0].lstrip().startswith("%%"):
+            try:
+                found = candidates(line[: context.cursor_position], shell.user_ns, verbs)
+            except Exception:  # noqa: BLE001 - a fault while completing must never disturb typing
+                found = None
+        elif _CHAIN_CELL.match(lines[0]):
+            try:
+                found = agents_in_body(line[: context.cursor_position], shell.user_ns)
+            except Exception:  # noqa: BLE001 - likewise
+                found = None
+        if found is None:
+            return {"completions": [], "suppress": False}
+        token, words = found
+        return {
+            "completions": [SimpleCompletion(text=word, type="subagents") for word, _ in words],
+            "suppress": True,
+            "matched_fragment": token,
+        }
+
+    return subagents_matcher

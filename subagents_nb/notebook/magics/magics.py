@@ -1,0 +1,204 @@
+"""The magics: one for each verb of the table, their defaults, and how a cell launches."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import traitlets
+from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
+
+from subagents_nb.notebook.magics.cells import CellCall, Faults, carry_out, raise_failure
+from subagents_nb.notebook.magics.experiment_flags import about_run, scorers_of
+from subagents_nb.notebook.magics.experiment_magics import launch_sweep
+from subagents_nb.notebook.magics.line_parser import amount
+from subagents_nb.notebook.magics.parsers import magic_parser
+from subagents_nb.notebook.magics.work_flags import defaults_of, launch_options
+from subagents_nb.notebook.verbs.table import VERBS
+from subagents_nb.notebook.verbs.verb import FOREVER, Verb
+
+
+class SubagentMagics(Magics):
+    """Delegate work to subagents that outlive the kernel. Each default below is a flag's default."""
+
+    default_agent = traitlets.Unicode("", help="The agent when a cell names none.").tag(config=True)
+    default_model = traitlets.Unicode("", help="The model when neither cell nor agent names one.").tag(config=True)
+    thinking = traitlets.Unicode("", help="The thinking level when a cell names none.").tag(config=True)
+    timeout = traitlets.Unicode("", help="The deadline when a cell names none, such as 30m.").tag(config=True)
+    tool_timeout = traitlets.Unicode("", help="The limit of one tool call when a cell names none.").tag(config=True)
+    max_requests = traitlets.Int(0, min=0, help="How often a step may ask its model; 0: as the agent says.").tag(
+        config=True
+    )
+    tool_budget = traitlets.Unicode("", help="How many tool calls a step may make.").tag(config=True)
+    usage_budget = traitlets.Unicode("", help="What a run may use, such as 200k or $2.").tag(config=True)
+    worktree = traitlets.Bool(False, help="Let each %%subagent work in a git worktree of its own.").tag(config=True)
+    gate = traitlets.Unicode("", help="A command that must succeed when a %%subagent is done.").tag(config=True)
+    acceptance = traitlets.Unicode("", help="When a %%subagent counts as done.").tag(config=True)
+    output_mode = traitlets.Enum(("", "inline", "file-only"), "", help="What comes back of an answer in a file.").tag(
+        config=True
+    )
+    progress = traitlets.Bool(False, help="Let each %%subagent keep a progress file.").tag(config=True)
+    cwd = traitlets.Unicode("", help="Where agents work when a cell does not say.").tag(config=True)
+    wait = traitlets.Unicode("", help="`forever` or a time: every launch waits so long.").tag(config=True)
+    queue = traitlets.Bool(True, help="Wait for a place when none is free; else refuse.").tag(config=True)
+    quiet = traitlets.Bool(False, help="Show nothing at a launch.").tag(config=True)
+    reuse = traitlets.Enum(
+        ("", "tracked", "complete", "never"), "", help="Which runs like it may stand in for a new one."
+    ).tag(config=True)
+    template = traitlets.Bool(False, help="Fill {{ name }} in every task.").tag(config=True)
+    display = traitlets.Enum(
+        ("auto", "widget", "html", "text"),
+        "auto",
+        help="How runs are shown. auto: a live widget on a page, a card elsewhere.",
+    ).tag(config=True)
+    notices = traitlets.Bool(True, help="Tell with the next cell which runs ended unseen.").tag(config=True)
+    on_end = traitlets.Callable(
+        None,
+        allow_none=True,
+        help="A function of yours: given the Run, on a thread of its own, when one that was launched here has ended.",
+    ).tag(config=True)
+
+    @traitlets.observe("display")
+    def _set_display(self, change: Any) -> None:
+        from subagents_nb.notebook.views.show import set_display_mode
+
+        set_display_mode(change.new)
+
+    on_attention = traitlets.Callable(
+        None,
+        allow_none=True,
+        help="Likewise a function of yours, when a live run asks you something or may need a look.",
+    ).tag(config=True)
+
+    @traitlets.observe("notices", "on_end", "on_attention")
+    def _set_notices(self, _change: Any) -> None:
+        module = sys.modules.get("subagents_nb.notebook.views.notices")
+        if module is not None:  # otherwise the first launch does it
+            self._tell_by(module.NOTICES)
+
+    def _tell_by(self, notices: Any) -> None:
+        notices.enabled, notices.hook, notices.attention_hook = self.notices, self.on_end, self.on_attention
+
+    def launch(self, call: CellCall) -> Any:
+        """Launch one agent, or a sweep of it."""
+        from subagents_nb import launching
+        from subagents_nb.notebook.bodies.namespace import lookup
+
+        options, variables, parser, faults = call.options, call.variables, call.parser, call.faults
+        fill = call.filler()
+        schema = faults.tried(lambda: lookup(options.schema, variables, "--schema")) if options.schema else None
+        asked = {
+            "agent": options.agent or self.default_agent or None,
+            "task": call.text if fill is None else faults.tried(lambda: fill(call.text), call.text),
+            "schema": schema,
+            "schema_name": options.schema if schema is not None else None,
+            **self._launching(call),
+        }
+        if options.sweep:
+            faults.refuse()
+            return launch_sweep(None, asked, call)
+        scorers = faults.tried(lambda: scorers_of(options, variables, parser), [])
+        faults.refuse(lambda: launching.preflight(**asked).reasons)
+        if options.dry_run:
+            return launching.preflight(**asked)
+        run = launching.launch(**asked, queue=self.queue and not options.no_queue)
+        return self.begun(call, run, scorers)
+
+    def launch_chain(self, call: CellCall) -> Any:
+        """Launch a chain, or a sweep of it."""
+        from subagents_nb import launching
+
+        options, variables, parser, faults = call.options, call.variables, call.parser, call.faults
+        asked = self._launching(call, chain=True)
+        if asked["timeout"] is None and self.timeout:
+            asked["timeout"] = self.timeout  # of the chain as a whole, of which no agent says anything
+        scorers = faults.tried(lambda: scorers_of(options, variables, parser), [])
+        parsed: Any = faults.tried(lambda: call.read_chain(lenient=True))
+        if parsed is None or parsed.faults or faults:
+            if parsed is not None:
+                faults.tried(lambda: parsed.refuse(lambda flow: launching.preflight(flow, **asked).reasons))
+            faults.refuse()
+        if options.dry_run and not options.sweep:
+            found = launching.preflight(parsed.chain, **asked)
+            return dataclasses.replace(found, reasons=tuple(parsed.located(found.reasons)))
+        with parsed.locating():
+            if options.sweep:
+                return launch_sweep(parsed.chain, asked, call)
+            run = launching.launch(parsed.chain, **asked, queue=self.queue and not options.no_queue)
+        return self.begun(call, run, scorers)
+
+    def _launching(self, call: CellCall, *, chain: bool = False) -> dict[str, Any]:
+        """Return what both cells that launch may say, as arguments of `launch`."""
+        options, parser, faults = call.options, call.parser, call.faults
+        return {
+            **launch_options(options, parser, faults, self, chain=chain),
+            **faults.tried(lambda: _inputs(call), {}),
+            "tags": tuple(options.tag),
+            "reuse": options.reuse or self.reuse or None,
+            "fresh": options.fresh,
+            "origin": call.origin,
+            **defaults_of(self, parser, faults),
+            **faults.tried(lambda: about_run(options, parser), {}),
+        }
+
+    def begun(self, call: CellCall, run: Any, scorers: Sequence[Any] = ()) -> Any:
+        """Bind the new run, see to it that its end is told, wait for it if asked to; return it to be shown once."""
+        from subagents_nb.notebook.views.notices import NOTICES
+        from subagents_nb.notebook.views.show import show_run
+
+        options, how_long = call.options, call.how_long
+        self._tell_by(NOTICES)
+        if not (run.reused and run.status.ended):
+            NOTICES.expect(run)
+        if scorers:
+            run.judge_with(scorers)
+        if options.bind is not None:
+            call.variables[options.bind] = run
+        quiet = options.quiet if options.quiet is not None else self.quiet
+        if how_long is None:
+            return None if quiet else run
+        shows_its_end = quiet or show_run(run)
+        if run.wait(None if how_long == FOREVER else float(how_long)):
+            NOTICES.asked_for(run.id)
+            raise_failure(run)
+            if not shows_its_end:
+                run.display()
+        return None
+
+
+def magics_of(verbs: Iterable[Verb] = VERBS) -> type[SubagentMagics]:
+    """Return the class with a magic for each verb that makes sense in a cell."""
+    methods = {verb.magic: _magic(verb) for verb in verbs if not verb.not_in_cell}
+    # Its name is what %config knows; the module would be that of the metaclass.
+    made = type("SubagentMagics", (SubagentMagics,), {"__module__": __name__, **methods})
+    return magics_class(made)
+
+
+def _magic(verb: Verb) -> Callable[..., Any]:
+    def magic(self: SubagentMagics, line: str, cell: str | None = None) -> Any:
+        return carry_out(verb, self, line, cell)
+
+    magic.__name__ = verb.magic
+    magic.__doc__ = magic_parser(verb).format_help()  # what `%%subagent?` shows is what -h shows
+    kind = line_cell_magic if verb.without_body else line_magic
+    return no_var_expand(kind(magic))
+
+
+def _inputs(call: CellCall) -> dict[str, Any]:
+    """Return the variables that go into the run. Names only: nothing is evaluated."""
+    options, variables = call.options, call.variables
+    if options.inputs is None:
+        return {}
+    from subagents_nb.notebook.bodies.namespace import lookup
+
+    names = [name.strip() for name in options.inputs.split(",") if name.strip()]
+    faults = Faults()
+    limit = faults.tried(lambda: amount(call.parser, "--max-input-mb", options.max_input_mb))
+    values = {}
+    for name in names:
+        values[name] = faults.tried(functools.partial(lookup, name, variables, "--inputs"))
+    faults.refuse()
+    return {"inputs": values, "max_input_mb": limit}

@@ -1,0 +1,1 @@
+"""Plans as cards, before anything is launched."""

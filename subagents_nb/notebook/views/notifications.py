@@ -1,0 +1,234 @@
+"""Tell with each cell that the person runs what ended meanwhile, and never with another.
+
+Where no person is, nothing is told; instead the kernel waits a moment for its runs before it leaves.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import math
+import os
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from subagents_nb.notebook.page.idle import when_idle
+from subagents_nb.plain_text import plain
+
+DRAIN_VARIABLE = "SUBAGENTS_NB_DRAIN_S"
+NONINTERACTIVE_VARIABLE = "SUBAGENTS_NB_NONINTERACTIVE"
+# A host that runs notebooks without a person ends a kernel about five seconds after it asked it to leave.
+DRAIN_S = 3.0
+_MOST = 8
+_LOOKS = re.compile(r"\s*(?:\w+\s*=\s*)?%%?subagent_")  # a cell that looks at runs, or answers them, by itself
+_log = logging.getLogger(__name__)
+
+
+class Telling:
+    """The hooks of one shell. They keep no cell waiting for what has to be loaded first."""
+
+    def __init__(
+        self,
+        shell: Any,
+        notices: Callable[[], Any] | None = None,
+        look_back: Callable[[], Callable[[], str]] | None = None,
+        idle: Callable[[Callable[[], object]], object] = when_idle,
+    ) -> None:
+        self._shell = shell
+        self._notices = notices or _notices
+        self._look_back = look_back or before_the_restart
+        self._when_idle = idle
+        self._takes_input = True
+        self._broken = self._looks_back = False
+        self._before: list[Callable[[], str]] = []  # says how the runs of the kernel before stand, once found
+        self._leave: Callable[[], None] | None = None
+
+    def install(self) -> None:
+        """Begin to tell."""
+        self._shell.events.register("pre_run_cell", self.before_cell)
+        self._shell.events.register("post_run_cell", self.after_cell)
+        self._shell.events.register("post_run_cell", self.restate)
+        atexit.register(self.at_exit)
+
+    def remove(self) -> None:
+        """Tell nothing any more."""
+        self._shell.events.unregister("pre_run_cell", self.before_cell)
+        self._shell.events.unregister("post_run_cell", self.after_cell)
+        self._shell.events.unregister("post_run_cell", self.restate)
+        atexit.unregister(self.at_exit)
+        if self._leave is not None:
+            self._leave()
+            self._leave = None
+        if (notices := self._notices()) is not None:
+            notices.close()
+
+    def after_cell(self, *_: Any) -> None:
+        """Begin to listen once this kernel has launched anything: before that nothing of it need be loaded."""
+        if self._leave is not None or "subagents_nb.launching.following.observers" not in sys.modules:
+            return
+        try:
+            from subagents_nb.launching.following.observers import observe
+            from subagents_nb.notebook.views.notices import NOTICES
+
+            if (magics := self._shell.magics_manager.registry.get("SubagentMagics")) is not None:
+                NOTICES.enabled = magics.notices
+                NOTICES.hook, NOTICES.attention_hook = magics.on_end, magics.on_attention
+            self._leave = observe(NOTICES)
+        except Exception:  # noqa: BLE001 - as in before_cell
+            self._leave = _nothing
+            _log.exception("launches of this kernel can't be heard of")
+
+    def restate(self, *_: Any, begins: bool = False) -> None:
+        """Let plain outputs of live runs say how they stand: what executes a notebook listens while a cell runs."""
+        try:
+            for name in ("views.show", "comparing.sweep_show"):
+                if (shown := sys.modules.get(f"subagents_nb.notebook.{name}")) is not None:
+                    shown.restate_all(begins=begins)
+        except Exception:  # noqa: BLE001 - as in before_cell
+            _log.exception("live runs could not be shown anew")
+
+    def before_cell(self, info: Any = None) -> None:
+        """Show what there is to tell in the cell that begins now, if it is one that the person runs."""
+        self.after_cell()
+        self.restate(begins=True)
+        try:
+            self._takes_input = _takes_input(self._shell)
+            for name in ("views.show", "comparing.sweep_show"):
+                if (shown := sys.modules.get(f"subagents_nb.notebook.{name}")) is not None:
+                    shown.repeat_ends(publish=not self._has_person())
+            if self._broken or not getattr(info, "store_history", True):
+                return
+            if self._has_person():
+                self._begin_to_look_back()
+            if _LOOKS.match(getattr(info, "raw_cell", "")):
+                return
+            if self._before and self._has_person() and (text := self._before.pop()()):
+                self._shell.display_pub.publish(data={"text/plain": plain(text)}, metadata={})
+            if (notices := self._notices()) is None:
+                return
+            news = notices.take(person=self._has_person())
+            if news:
+                self._shell.display_pub.publish(data=bundle_of(news), metadata={})
+        except Exception:  # noqa: BLE001 - a hook that raises would spoil every cell of the person's
+            self._broken = True
+            _log.exception("telling of ended runs failed; nothing more is told")
+
+    def _begin_to_look_back(self) -> None:
+        """Find out behind the first cell what became of the runs of the kernel before: a later one tells it, once.
+
+        What that needs takes a while to load, and no cell of the person's waits for it.
+        """
+        if self._looks_back or not _is_of_a_notebook(self._shell):
+            return
+        self._looks_back = True
+
+        def look() -> None:
+            try:
+                self._before.append(self._look_back())
+            except Exception:  # noqa: BLE001 - as in before_cell
+                _log.exception("what the kernel before left could not be looked up")
+
+        self._when_idle(look)
+
+    def at_exit(self) -> None:
+        """Give the runs of a kernel without a person a moment to end.
+
+        They would go on anyway; what runs notebooks often ends its whole machine afterwards. The cells that launched
+        them were saved before: a card that was published too late for them stays as it was. A notebook that needs the
+        end of its runs waits for it, with `%subagent_wait` or `--wait`. A host that kills a kernel after a few seconds
+        does so whatever is set here.
+        """
+        notices = self._notices()
+        if notices is not None and not self._has_person():
+            notices.drain(drain_s())
+            self.restate()
+
+    def _has_person(self) -> bool:
+        return self._takes_input and os.environ.get(NONINTERACTIVE_VARIABLE) != "1"
+
+
+def before_the_restart() -> Callable[[], str]:
+    """Find the runs of this notebook's kernel before; return what says in one line how they stand when it is told."""
+    from subagents_nb.errors import StoreError
+    from subagents_nb.launching.gathering.lineage import left_by_the_kernel_before, notebook_here
+    from subagents_nb.notebook.cards.shown import shown_name, shown_state
+    from subagents_nb.store import FileRuns, open_home
+
+    notebook = notebook_here()
+    try:
+        home = open_home(create=False)
+        found = left_by_the_kernel_before(home, notebook) if notebook is not None else []
+    except StoreError:
+        found = []
+    if not found:
+        return str
+
+    def text() -> str:
+        now = (FileRuns(home).snapshot(one.run_id) for one in found[:_MOST])
+        told = ", ".join(f"{shown_name(one)} {shown_state(one)}" for one in now)
+        more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
+        return f"Runs of this notebook's kernel before: {told}{more}; see %subagent_status --here."
+
+    return text
+
+
+def _is_of_a_notebook(shell: Any) -> bool:
+    return bool(os.environ.get("JPY_SESSION_NAME")) or "__vsc_ipynb_file__" in getattr(shell, "user_ns", {})
+
+
+def _nothing() -> None:
+    """Undo nothing."""
+
+
+def _notices() -> Any:
+    module = sys.modules.get("subagents_nb.notebook.views.notices")
+    return module.NOTICES if module is not None else None
+
+
+def _takes_input(shell: Any) -> bool:
+    """Say whether somebody sits before the shell: hosts that only execute notebooks allow no input."""
+    parent: Any = shell.get_parent() if hasattr(shell, "get_parent") else None
+    content = parent.get("content") if isinstance(parent, dict) else None
+    return bool(content.get("allow_stdin", True)) if isinstance(content, dict) else True
+
+
+def drain_s() -> float:
+    """Return how long a kernel without a person waits at its end."""
+    try:
+        seconds = float(os.environ.get(DRAIN_VARIABLE, DRAIN_S))
+    except ValueError:
+        return DRAIN_S
+    return max(0.0, seconds) if math.isfinite(seconds) else DRAIN_S
+
+
+def bundle_of(news: Any) -> dict[str, str]:
+    """Return what is shown of the news: a line for each run, and what to do about it."""
+    from subagents_nb.blocks import Either, to_text
+    from subagents_nb.notebook.cards.end_notes import go_on
+    from subagents_nb.notebook.cards.shown import shown_name, shown_state
+    from subagents_nb.notebook.cards.tables import state_badge
+    from subagents_nb.notebook.cards.view import now, text_line
+    from subagents_nb.notebook.page.html import SOFT, code, element, safe, soft, styled, to_page
+    from subagents_nb.notebook.page.lines import line, plural
+
+    told = [*news.asking, *news.ended]
+    rows: list[Any] = []
+    for snapshot in told[:_MOST]:
+        what = now(snapshot, 160)
+        row = safe(state_badge(shown_state(snapshot)), " ", element("strong", None, shown_name(snapshot)), " ", what)
+        todo = go_on(snapshot)
+        if snapshot.state != "complete":
+            row = safe(row, soft(f" · {todo[0]} "), code(todo[1]))
+        rows.append(Either(row, text_line(snapshot)))
+    if len(told) > _MOST:
+        rows.append(f"… and {plural(len(told) - _MOST, 'more run')}: %subagent_status")
+    if news.fault:
+        rows.append(line(news.fault, 330))
+    style = "font:12px/1.5 var(--jp-ui-font-family,system-ui,sans-serif)"
+    listed = [styled("li", "margin:0", row) for row in rows]
+    title = styled("p", f"margin:0;{SOFT}", "Meanwhile:")
+    listing = styled("ul", "margin:0;padding:0;list-style:none", *listed)
+    whole = element("section", {"aria-label": "Runs, meanwhile", "style": style}, title, listing)
+    return {"text/plain": to_text(whole), "text/html": to_page(whole)}

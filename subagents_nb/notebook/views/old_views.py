@@ -1,0 +1,112 @@
+"""Views that an earlier kernel left on the page: a widget without a view finds them, and this kernel goes on with them.
+
+A plain output of a live run names its token and its run among its classes; see widgets/finder.js. All that a page says
+is checked: it may hold outputs of strangers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import logging
+import re
+import sys
+import threading
+from typing import Any
+
+from subagents_nb.notebook.page.idle import when_idle
+
+_MOST = 50
+_TOKEN = re.compile(r"[0-9a-f]{32}")
+_log = logging.getLogger(__name__)
+
+
+class OldViews:
+    """Begins to look with the first cell that a page has run after the extension was loaded."""
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._finder: Any = None
+        self._begun = self._over = False
+
+    def install(self) -> None:
+        """Wait for the end of the cell that loads the extension: it must not take longer for this."""
+        self._shell.events.register("post_run_cell", self._begin)
+
+    def remove(self) -> None:
+        """Look no more."""
+        self._over = True
+        with contextlib.suppress(ValueError):
+            self._shell.events.unregister("post_run_cell", self._begin)
+        if self._finder is not None:
+            self._finder.dispose()
+            self._finder = None
+
+    def _begin(self, *_: Any) -> None:
+        if self._begun:
+            return
+        self._begun = True
+        parent: Any = self._shell.get_parent() if hasattr(self._shell, "get_parent") else None
+        metadata = parent.get("metadata") if isinstance(parent, dict) else None
+        if not (isinstance(metadata, dict) and metadata.get("cellId")) or "__vsc_ipynb_file__" in self._shell.user_ns:
+            return  # no page that finds anything
+        when_idle(self._look)
+
+    def _look(self) -> None:
+        try:
+            from subagents_nb.store import open_home
+
+            home = open_home(create=False)
+            if not home.runs.is_dir() or not any(home.runs.iterdir()) or "google.colab" in sys.modules:
+                return  # nothing can have been left
+            from subagents_nb import launching  # noqa: F401 - what `_take_over` needs is loaded here, not in its thread
+            from subagents_nb.notebook.views import show  # noqa: F401
+            from subagents_nb.notebook.views.widget import FinderWidget
+
+            finder = FinderWidget(self._found)
+            if self._over:
+                finder.dispose()
+            else:
+                self._finder = finder
+        except Exception:  # noqa: BLE001 - nothing of the person's depends on it
+            _log.exception("views of an earlier kernel can't be looked for")
+
+    def _found(self, content: Any) -> None:
+        """Take what the page found, off the kernel's own threads."""
+        # An empty context: a thread that inherits a cell's context prints into that cell for ever.
+        work = contextvars.Context().run
+        threading.Thread(target=work, args=(self._take_over, content), name="find-old-views", daemon=True).start()
+
+    def _take_over(self, content: Any) -> None:
+        from subagents_nb.errors import SubagentsError
+        from subagents_nb.launching import Run
+        from subagents_nb.notebook.views.show import take_over
+        from subagents_nb.store import open_home
+
+        home = open_home(create=False)
+        for token, run_id in found(content):
+            try:
+                if not home.run(run_id).root.is_dir():
+                    continue
+                card = take_over(Run(home, run_id), token)
+                if card is not None and self._finder is not None:
+                    self._finder.send({"kind": "card", "token": token, "data": card})
+            except SubagentsError as error:
+                _log.info("the view of %s can't be taken over: %s", run_id, error)
+
+
+def found(content: object) -> list[tuple[str, str]]:
+    """Return the tokens and runs that a message of the page names, as far as it is one that the page may send."""
+    from subagents_nb.domain.values.ids import is_run_id
+
+    places = content.get("places") if isinstance(content, dict) and content.get("kind") == "found" else None
+    pairs = (
+        [(p.get("token"), p.get("run")) for p in places[:_MOST] if isinstance(p, dict)]
+        if isinstance(places, list)
+        else []
+    )
+    return [
+        (token, run)
+        for token, run in pairs
+        if isinstance(token, str) and isinstance(run, str) and _TOKEN.fullmatch(token) and is_run_id(run)
+    ]

@@ -1,0 +1,141 @@
+"""The live view's kernel half: traits that the page reads, and the way of what the page asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anywidget
+import traitlets
+
+from subagents_nb.notebook.page.assets import asset, joined
+from subagents_nb.notebook.page.comms import heed_the_sender
+
+Reply = Callable[[dict[str, Any]], None]
+
+
+class RunWidget(anywidget.AnyWidget):
+    """One run on the page. The traits are the contract with widgets/view.js."""
+
+    _esm = joined(*map(asset, ("beat.js", "dom.js", "asks.js", "stand.js", "view.js", "run.js")))
+    _css = asset("run.css")
+
+    run_id = traitlets.Unicode("").tag(sync=True)
+    name = traitlets.Unicode("").tag(sync=True)
+    agent = traitlets.Unicode("").tag(sync=True)
+    model = traitlets.Unicode("").tag(sync=True)
+    state = traitlets.Unicode("queued").tag(sync=True)
+    elapsed_s = traitlets.Float(0.0).tag(sync=True)
+    deadline_s = traitlets.Float(None, allow_none=True).tag(sync=True)
+    tokens_in = traitlets.Int(0).tag(sync=True)
+    tokens_out = traitlets.Int(0).tag(sync=True)
+    cost = traitlets.Unicode("").tag(sync=True)
+    tool_calls = traitlets.Int(0).tag(sync=True)
+    tool_limit = traitlets.Int(None, allow_none=True).tag(sync=True)
+    spend = traitlets.Unicode("").tag(sync=True)  # of a usage budget: what was used of what
+    spent = traitlets.Float(None, allow_none=True).tag(sync=True)  # and how much of the whole that is
+    refusals = traitlets.Int(0).tag(sync=True)
+    tools = traitlets.List(traitlets.Dict()).tag(sync=True)
+    tail = traitlets.Unicode("").tag(sync=True)
+    tail_end = traitlets.Int(0).tag(sync=True)
+    silent = traitlets.Unicode("").tag(sync=True)  # for what it waits that has written nothing yet
+    note = traitlets.Unicode("").tag(sync=True)
+    reused = traitlets.Unicode("").tag(sync=True)
+    error = traitlets.Unicode("").tag(sync=True)
+    reason = traitlets.Unicode("").tag(sync=True)
+    stopping = traitlets.Bool(False).tag(sync=True)
+    questions = traitlets.List(traitlets.Dict()).tag(sync=True)
+    attention = traitlets.Unicode("").tag(sync=True)
+    waited_s = traitlets.Float(0.0).tag(sync=True)
+    beat = traitlets.Int(0).tag(sync=True)
+    graph = traitlets.Dict().tag(sync=True)  # of a chain; empty otherwise
+    fresh = traitlets.Dict().tag(sync=True)  # what was written since the last of them: text, and where it begins
+    token = traitlets.Unicode("").tag(sync=True)  # the class of the plain output before which it stands; the model's id
+    version = traitlets.Int(0).tag(sync=True)  # above 0: the plain output has been published anew
+
+    def __init__(self, state: dict[str, Any], *, on_request: Callable[[Any, Reply], None], token: str = "") -> None:
+        self.missing: Callable[[], dict[str, Any]] = dict  # what a page that is loaded anew must be told besides
+        super().__init__(model_id=token or None, token=token, **state)
+        heed_the_sender(self.comm)
+        self._on_request = on_request
+        self.on_msg(self._hear)
+
+    def get_state(self, key: Any = None, drop_defaults: bool = False) -> Any:
+        """Return the traits; as a whole with what went out piece by piece since."""
+        state = super().get_state(key, drop_defaults)
+        return {**state, **self.missing()} if key is None else state
+
+    def _hear(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        self._on_request(content, self.send)
+
+    def __repr__(self) -> str:
+        return f"<RunWidget {self.name}>"
+
+    def dispose(self) -> None:
+        """Close the view and its layout, so that nothing of it stays in the kernel or the saved notebook."""
+        dispose(self)
+
+
+def dispose(widget: anywidget.AnyWidget) -> None:
+    """Close a widget and its layout."""
+    layout = getattr(widget, "layout", None)
+    if layout is not None:
+        layout.close()
+    widget.close()
+
+
+class SheetWidget(anywidget.AnyWidget):
+    """A plain table that is published anew while it changes: tells a page that knows no display ids to ask for it."""
+
+    _esm = joined(*map(asset, ("stand.js", "sheet.js")))
+
+    token = traitlets.Unicode("").tag(sync=True)
+    version = traitlets.Int(0).tag(sync=True)
+
+    def __init__(self, token: str, bundle: Callable[[], dict[str, str]]) -> None:
+        super().__init__(model_id=token, token=token)
+        heed_the_sender(self.comm)
+        self._bundle = bundle
+        self.on_msg(self._hear)
+
+    def _hear(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        if isinstance(content, dict) and content.get("kind") == "card":
+            self.send({"kind": "card", "data": self._bundle()})
+
+    def __repr__(self) -> str:
+        return "<SheetWidget>"
+
+    def dispose(self) -> None:
+        """Close it; the table stays as it is."""
+        dispose(self)
+
+
+class FinderWidget(anywidget.AnyWidget):
+    """Finds on the page what an earlier kernel left there: the plain outputs of live runs."""
+
+    _esm = joined(*map(asset, ("stand.js", "finder.js")))
+
+    def __init__(self, on_found: Callable[[Any], None]) -> None:
+        super().__init__()
+        heed_the_sender(self.comm)
+        self._on_found = on_found
+        self.on_msg(self._hear)
+
+    def _hear(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        self._on_found(content)
+
+    def __repr__(self) -> str:
+        return "<FinderWidget>"
+
+    def dispose(self) -> None:
+        """Find no more."""
+        dispose(self)
+
+
+class ChainWidget(RunWidget):
+    """A chain on the page: a run with its stages. Runs of one step never load what it needs besides."""
+
+    _esm = joined(
+        *map(asset, ("beat.js", "dom.js", "asks.js", "graph.js", "stand.js", "step.js", "view.js", "chain.js"))
+    )
+    _css = "\n".join(map(asset, ("run.css", "chain.css")))

@@ -1,0 +1,1 @@
+"""What people write of acceptance, read into the plan."""

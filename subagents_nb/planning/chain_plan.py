@@ -1,0 +1,285 @@
+"""Plan a chain: number its steps, resolve each, and refuse before the start whatever can be known to go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import jsonschema_rs
+
+from subagents_nb.domain.plans.acceptance import Acceptance
+from subagents_nb.domain.plans.flow import MAX_CONCURRENCY, Attached, Chain, Expand, Parallel, Step
+from subagents_nb.domain.plans.plan import (
+    CHILD_TIMEOUT_S,
+    AttachedItem,
+    FanOutItem,
+    GroupItem,
+    Mode,
+    PlanItem,
+    StepItem,
+    StepPlan,
+)
+from subagents_nb.domain.values.ids import is_run_id
+from subagents_nb.domain.values.reasons import NO_EARLIER_OUTPUT, OF_THE_RUN, Reasons
+from subagents_nb.domain.values.schemas import validator_of
+from subagents_nb.planning.acceptance.group_acceptance import plan_together, reporting
+from subagents_nb.planning.acceptance.terms import words_for_people
+from subagents_nb.planning.output_references import UNKNOWN, Names, check_key, check_template, source_problem
+from subagents_nb.planning.steps.step_plan import Ground, plan_step
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFlow:
+    """The steps by their numbers and the items that put them in order."""
+
+    mode: Mode
+    steps: tuple[StepPlan, ...]
+    items: tuple[PlanItem, ...]
+
+
+def plan_flow(
+    flow: Chain, ground: Ground, reasons: Reasons, *, limit: int, names: Names | None = None, first_index: int = 0
+) -> PlannedFlow:
+    """Return the plan of a chain; what is wrong with it is added to the reasons, each with the place it is at.
+
+    With `names` it continues a chain that already has those outputs: it is appended, so nothing in it comes first.
+    `limit` is how many steps it may start in all.
+    """
+    planner = _Planner(ground, reasons, names or Names(), appended=names is not None, next_index=first_index)
+    planner.task = flow.task
+    items = [item for place, asked in enumerate(flow.items, start=1) if (item := planner.item(place, asked))]
+    if planner.names.used and items and isinstance(items[0], AttachedItem):
+        items[0] = items[0].model_copy(update={"outputs": tuple(sorted(planner.names.used))})
+    if not flow.items:
+        reasons.append("the chain has no steps")
+    started = len(planner.steps)
+    if started > limit:
+        mend = "append fewer; a later launch may allow more" if planner.appended else "allow more"
+        reasons.at(OF_THE_RUN).append(
+            f"the chain starts {started} steps, more than the {limit} a run may start; {mend}, with --max-children or "
+            "max_children="
+        )
+    only_group = len(flow.items) == 1 and isinstance(flow.items[0], Parallel) and not planner.appended
+    return PlannedFlow("parallel" if only_group else "chain", tuple(planner.steps), tuple(items))
+
+
+@dataclass(slots=True)
+class _Planner:
+    ground: Ground
+    reasons: Reasons
+    names: Names
+    appended: bool
+    next_index: int
+    task: str | None = None
+    steps: list[StepPlan] = field(default_factory=list)
+
+    def item(self, place: int, asked: Step | Parallel | Expand | Attached) -> PlanItem | None:
+        """Plan one item of the chain; `place` counts from 1."""
+        first = place == 1 and not self.appended
+        match asked:
+            case Step():
+                return self._single(place, asked, first)
+            case Parallel():
+                return self._group(place, asked, first)
+            case Expand():
+                return self._fan_out(place, asked, first)
+            case Attached():
+                return self._attached(place, asked, first)
+
+    def _single(self, place: int, asked: Step, first: bool) -> PlanItem | None:
+        found = self.reasons.at(str(place), f"step {place}" + (f" ({asked.agent})" if asked.agent else ""))
+        if asked.count != 1:
+            found.append(f"count is {asked.count!r}; only the steps of a parallel group have copies")
+        step = self._step(found, asked, first)
+        self.names.add(asked.as_, found, schema=step.output_schema if step else asked.output_schema)
+        return StepItem(step=step.index) if step else None
+
+    def _group(self, place: int, asked: Parallel, first: bool) -> PlanItem | None:
+        found = self.reasons.at(str(place), f"step {place} (parallel group)")
+        if not asked.steps:
+            found.append("the group is empty")
+        planned: list[tuple[Reasons, StepPlan]] = []
+        made: list[tuple[Reasons, str | None, Any]] = []
+        for number, (given, copies) in enumerate(self._copies(found, asked.steps), start=1):
+            one = _with_group(given, asked)
+            number_of = f"{place}.{number}"
+            inner = self.reasons.at(number_of, f"step {number_of}" + (f" ({one.agent})" if one.agent else ""))
+            folder = f"parallel-{place}/{number}-{one.agent or 'agent'}"
+            step = self._step(inner, one, first, namespace=folder)
+            if copies > 1 and one.as_:
+                inner.append(f"{copies} copies can't all be named {one.as_!r}")
+            if step is not None:
+                planned.append((inner, step))
+            if copies == 1:
+                made.append((inner, one.as_, step.output_schema if step else one.output_schema))
+        # Siblings can't see each other's outputs: the names exist from here on.
+        for inner, name, schema in made:
+            self.names.add(name, inner, schema=schema)
+        self.names.add(asked.as_, found, schema=None)
+        self._same_outputs(planned)
+        whole = self._together(found, asked, [step for _, step in planned])
+        steps = tuple(step.index for _, step in planned)
+        if not steps:
+            return None
+        if whole is not None:
+            self.steps = [reporting(step, whole) if step.index in steps else step for step in self.steps]
+        return GroupItem(
+            steps=steps,
+            concurrency=self._concurrency(found, asked.concurrency),
+            fail_fast=asked.fail_fast,
+            on_failure=asked.on_failure,
+            output_name=asked.as_,
+            title=asked.label or "",
+            acceptance=whole,
+            **words_for_people(None, None, asked.phase),
+        )
+
+    def _together(self, found: Reasons, asked: Parallel | Expand, members: list[StepPlan]) -> Acceptance | None:
+        own = found.at("")
+        whole = plan_together(asked, members, self.ground.terms, own)
+        return None if own else whole
+
+    def _copies(self, found: Reasons, steps: tuple[Step, ...]) -> Iterator[tuple[Step, int]]:
+        for step in steps:
+            if step.count < 1:
+                found.append(f"count is {step.count}; it is a whole number from 1")
+            for _ in range(min(max(step.count, 1), 1000)):
+                yield step, step.count
+
+    def _fan_out(self, place: int, asked: Expand, first: bool) -> PlanItem | None:
+        found = self.reasons.at(str(place), f"step {place} (fan-out)")
+        source, each = asked.from_, asked.each
+        if first:
+            found.append(
+                "a chain can't begin with a fan-out: there is no earlier output to expand", code=NO_EARLIER_OUTPUT
+            )
+        else:
+            problem = source_problem(source.output, source.path, self.names)
+            if problem:
+                found.append(problem)
+        most = asked.max_items if asked.max_items is not None else self.ground.settings.max_items
+        if most is None:
+            found.append("max_items is missing: say how many items it may expand to at most")
+        elif most < 0:
+            found.append(f"max_items is {most}; it is a whole number from 0")
+        for problem in check_key(asked.item, asked.key):
+            found.append(problem)
+        for name, given in (("as", each.as_), ("worktree", each.worktree), ("count", each.count != 1 or None)):
+            if given is not None:
+                found.append(f"{name} is for the fan-out itself, not for the step it repeats")
+        if asked.collect_schema is not None and (problem := _collect_problem(asked.collect_schema)):
+            found.append(problem)
+        each = _with_group(each, asked)
+        template = self._step(found, each, first=False, item=asked.item, template=True)
+        self.names.add(asked.as_, found, schema=COLLECTED)
+        whole = self._together(found, asked, [] if template is None else [template])
+        if template is None or most is None or most < 0:
+            return None
+        if whole is not None:
+            template = reporting(template, whole)
+        return FanOutItem(
+            template=template,
+            source=source.output,
+            path=source.path,
+            item=asked.item,
+            key=asked.key,
+            max_items=most,
+            on_empty=asked.on_empty,
+            concurrency=self._concurrency(found, asked.concurrency),
+            fail_fast=asked.fail_fast,
+            on_failure=asked.on_failure,
+            output_name=asked.as_,
+            collect_schema=asked.collect_schema,
+            title=asked.label or "",
+            acceptance=whole,
+            **words_for_people(None, None, asked.phase),
+        )
+
+    def _attached(self, place: int, asked: Attached, first: bool) -> PlanItem | None:
+        found = self.reasons.at(str(place), f"step {place} (attached run)")
+        if not first:
+            found.append("only the beginning of a chain can be another run")
+        facts = self.ground.facts
+        if facts.attached_problem is not None or not is_run_id(asked.run):
+            found.append(facts.attached_problem or f"there is no run {asked.run!r} to attach to")
+            # What refers to it has no fault of its own.
+            self.names.add(asked.as_, found, schema=UNKNOWN)
+            return None
+        self.names.attached = facts.attached_outputs
+        self.names.add(asked.as_, found, schema=facts.attached_schema)
+        return AttachedItem(attached_run=asked.run, step=asked.step, output_name=asked.as_, title=asked.label or "")
+
+    def _step(
+        self,
+        around: Reasons,
+        asked: Step,
+        first: bool,
+        *,
+        namespace: str | None = None,
+        item: str | None = None,
+        template: bool = False,
+    ) -> StepPlan | None:
+        found = around.at("")
+        task = asked.task
+        if task is None:
+            task = "{previous}" if not first else "{task}" if self.task else None
+        if task is None:
+            found.append("the first step needs a task")
+            task = "-"
+        found.extend(check_template(task, self.names, first=first, item=item, has_task=bool(self.task) or not first))
+        step = plan_step(
+            asked.model_copy(update={"task": task}),
+            self.ground.at(around.place, around.lead),
+            found,
+            index=-1 if template else self.next_index,
+            namespace=namespace,
+        )
+        if step is None or found:
+            return None
+        timeout = step.timeout_s or min(CHILD_TIMEOUT_S, self.ground.settings.timeout_s)
+        step = step.model_copy(update={"timeout_s": timeout})
+        if not template:
+            self.steps.append(step)
+            self.next_index += 1
+        return step
+
+    def _concurrency(self, found: Reasons, asked: int | None) -> int:
+        given = self.ground.settings.group_concurrency if asked is None else asked
+        if not 1 <= given <= MAX_CONCURRENCY:
+            found.append(f"concurrency is {given}; it is a whole number from 1 to {MAX_CONCURRENCY}")
+            return 1
+        return given
+
+    def _same_outputs(self, planned: list[tuple[Reasons, StepPlan]]) -> None:
+        seen: dict[str, Reasons] = {}
+        for found, step in planned:
+            if step.output is None or step.worktree is not None:
+                continue
+            other = seen.setdefault(step.output.path, found)
+            if other is not found:
+                both = f"{other.lead} and {found.lead}"
+                self.reasons.at(other.place).append(f"{both} would both write {step.output.path!r}; give each its own")
+
+
+# What a fan-out collects, one entry an item, in the order of the items.
+COLLECTED: dict[str, Any] = {"type": "array", "items": {"type": "object"}}
+
+
+def _with_group(step: Step, group: Parallel | Expand) -> Step:
+    """Return a step with what its group says where it says nothing."""
+    names = ("worktree", "phase", "agent_contract", "gate_on")
+    said = {name: getattr(group, name) for name in names if getattr(step, name) is None}
+    # No worktree of a group is none of its steps; but that no contract holds is something it says.
+    given = {name: one for name, one in said.items() if one or (name == "agent_contract" and one is not None)}
+    return step.model_copy(update=given) if given else step
+
+
+def _collect_problem(schema: dict[str, Any]) -> str | None:
+    if schema.get("type", "array") != "array":
+        return f"the schema of what is collected is for an array, not for {schema.get('type')!r}"
+    try:
+        validator_of(schema)
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+        return f"the schema of what is collected is no valid JSON Schema: {str(error).splitlines()[0]}"
+    return None

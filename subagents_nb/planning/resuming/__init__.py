@@ -1,0 +1,1 @@
+"""Plans of runs that go on from an ended run."""

@@ -1,0 +1,234 @@
+"""Plan a chain that goes on as a whole: what is done stands, what was at work goes on, what waited follows."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Any
+
+from subagents_nb.domain.plans.plan import (
+    Draft,
+    FanOutItem,
+    GroupItem,
+    LaunchPlan,
+    PlanItem,
+    Resumes,
+    StepItem,
+    StepPlan,
+    choices_of,
+)
+from subagents_nb.domain.plans.resumed import GoingOn, Taken
+from subagents_nb.domain.runs.control import AppendedItems, Appendix, Retune, in_force
+from subagents_nb.domain.runs.records import StepResult, StepStatus
+from subagents_nb.domain.runs.resuming import Places, is_done, taken_over
+from subagents_nb.domain.runs.reuse import GOES_ON, lasting_notes
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.runs.stages import Stage
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.domain.values.reasons import Reasons
+from subagents_nb.domain.values.words import duration
+from subagents_nb.errors import LaunchRefused
+from subagents_nb.planning.facts import Facts
+from subagents_nb.planning.resuming.revival import Revival, budget_left, gone_on, refusals, time_left
+from subagents_nb.planning.steps.step_plan import model_problem
+
+_SHOWN_STEPS = 12
+Outcome = StepResult | StepStatus
+
+
+def draft_whole(
+    revival: Revival,
+    plan: LaunchPlan,
+    appended: Appendix | None,
+    snapshot: Snapshot,
+    outcomes: Mapping[int, Outcome],
+    *,
+    facts: Facts,
+    sessions: Container[int],
+) -> Draft:
+    """Return the plan of a new run that goes on with a whole chain, of which `outcomes` says how each step ended.
+
+    Limits are what is left of those in force at the end, as for a run of one step. What the chain may start in all is
+    inherited with what it started.
+
+    Raises:
+        LaunchRefused: with every reason found.
+    """
+    reasons = refusals(revival, plan, snapshot, facts)
+    stages = snapshot.stages
+    taken = taken_over(stages, {index: one.state for index, one in outcomes.items()}, sessions=sessions)
+    before = plan.resumes.chain if plan.resumes is not None else None
+    if not reasons and before is not None and plan.resumes is not None and len(taken) < len(before.stages):
+        source = plan.resumes.run_id
+        raise LaunchRefused([f"{plan.name} ended before it had taken over what was done; resume {source} once more"])
+    if not reasons and is_done(stages, taken):
+        raise LaunchRefused([_nothing_left(plan, snapshot, outcomes)])
+    steps, items = plan.steps, plan.items
+    if appended is not None:
+        steps, items = (*steps, *appended.steps), (*items, *appended.items)
+    retuned = in_force(snapshot.retunes)
+    deadline = time_left(revival, plan, snapshot, retuned, reasons)
+    budget = budget_left(revival, plan, snapshot, retuned, reasons, single=False)
+    given = None if revival.timeout is None else deadline
+    limits = _Limits(plan, {step.index: step for step in steps}, outcomes, retuned, revival.max_requests, given)
+    places = tuple(
+        tuple(limits.left(place, order, one, items[place], reasons) for order, one in enumerate(held))
+        for place, held in enumerate(taken)
+    )
+    reasons.extend(_model_problems(steps, items, places, facts))
+    if reasons:
+        raise LaunchRefused(list(dict.fromkeys(reasons)))
+    more = {
+        "max_requests": revival.max_requests or retuned.max_requests,
+        "tool_timeout_s": retuned.tool_timeout_s,
+    }
+    changed = {name: value for name, value in more.items() if value is not None}
+    status = snapshot.status
+    admitted = max(sum(map(len, places)), status.fan_out_used if status is not None else 0)
+    goes_on = GoingOn(text=revival.text, stages=places, admitted=admitted)
+    return gone_on(
+        revival,
+        plan,
+        mode=plan.mode if appended is None else "chain",
+        steps=tuple(step.model_copy(update=changed) for step in steps),
+        items=tuple(_limited(item, changed, retuned.concurrency) for item in items),
+        usage_budget=budget,
+        max_parallel=retuned.concurrency or plan.max_parallel,
+        timeout_s=deadline,
+        notes=(*lasting_notes(plan.notes), _note(plan, places)),
+        resumes=Resumes(run_id=plan.run_id, digest=plan.digest, chain=goes_on),
+    )
+
+
+def appended_to(plan: LaunchPlan, record: AppendedItems | None, stages: Sequence[Stage]) -> Appendix | None:
+    """Return all that was appended to a chain, its steps numbered behind those of the plan.
+
+    Raises:
+        LaunchRefused: the chain has more stages than anybody wrote down.
+    """
+    taken = record.taken if record is not None else None
+    known = len(plan.items) + (len(taken.items) if taken is not None else 0)
+    if len(stages) > known:
+        raise LaunchRefused([f"what was appended to {plan.name} was not written down, so it can't be gone on with"])
+    whole: Appendix | None = None
+    for part in (taken, *(record.waiting if record is not None else ())):
+        if part is not None:
+            base = len(plan.steps) + (len(whole.steps) if whole is not None else 0)
+            places = {step.index: base + order for order, step in enumerate(part.steps)}
+            moved = part.numbered(places.__getitem__)
+            whole = moved if whole is None else whole.then(moved)
+    return whole
+
+
+def step_of(plan: LaunchPlan, record: AppendedItems | None, stages: Sequence[Stage], index: int) -> StepPlan | None:
+    """Return the plan of a step by its number in the run: also of one that a fan-out or an append added."""
+    taken = record.taken if record is not None else None
+    steps, items = plan.steps, plan.items
+    if taken is not None:
+        steps, items = (*steps, *taken.steps), (*items, *taken.items)
+    found = next((step for step in steps if step.index == index), None)
+    if found is None:
+        place = next((place for place, stage in enumerate(stages) if index in stage.steps), len(items))
+        item = items[place] if place < len(items) else None
+        found = item.template.model_copy(update={"index": index}) if isinstance(item, FanOutItem) else None
+    return found
+
+
+def numbers(outcomes: Mapping[int, Outcome]) -> str:
+    """Return the steps of a run by number and name, to choose from."""
+    shown = [f"{index} ({one.label or one.agent})" for index, one in sorted(outcomes.items())]
+    return ", ".join(shown[:_SHOWN_STEPS]) + (" …" if len(shown) > _SHOWN_STEPS else "")
+
+
+class _Limits:
+    """What is left to the steps that go on."""
+
+    def __init__(
+        self,
+        plan: LaunchPlan,
+        steps: Mapping[int, StepPlan],
+        outcomes: Mapping[int, Outcome],
+        retuned: Retune,
+        requests: int | None,
+        timeout_s: float | None,
+    ) -> None:
+        before = plan.resumes.chain if plan.resumes is not None else None
+        self._before: Places = before.stages if before is not None else ()
+        self._steps = steps
+        self._outcomes = outcomes
+        self._retuned = retuned
+        self._requests = requests
+        self._timeout_s = timeout_s
+
+    def left(self, place: int, order: int, taken: Taken, item: PlanItem, reasons: Reasons) -> Taken:
+        if taken.how != "goes-on":
+            return taken
+        step, outcome = self._planned(item, order), self._outcomes[taken.step]
+        held = self._before[place] if place < len(self._before) else ()
+        had = held[order] if order < len(held) else None
+        allowed = self._retuned.max_requests or (had and had.max_requests) or step.max_requests
+        requests = self._requests or allowed - outcome.usage.requests
+        if requests <= 0:
+            reasons.append(f"all {allowed} requests of step {taken.step} are used; give it more with max_requests")
+        limit = (had and had.timeout_s) or step.timeout_s
+        if limit is not None and self._retuned.timeout_s is not None:
+            limit = max(limit, self._retuned.timeout_s)
+        time = None if limit is None else limit - _worked(outcome)
+        if time is not None and self._timeout_s is not None:
+            time = max(time, self._timeout_s)
+        if limit is not None and time is not None and time <= 0:
+            reasons.append(f"the {duration(limit)} of step {taken.step} are used up; give it more with --timeout")
+        return taken.model_copy(update={"max_requests": requests, "timeout_s": time})
+
+    def _planned(self, item: PlanItem, order: int) -> StepPlan:
+        match item:
+            case StepItem():
+                return self._steps[item.step]
+            case GroupItem():
+                return self._steps[item.steps[order]]
+            case FanOutItem():
+                return item.template
+        raise AssertionError("an attached run has no steps")
+
+
+def _worked(outcome: Outcome) -> float:
+    if outcome.started_s is None:
+        return 0.0
+    return max(0.0, (outcome.ended_s or outcome.started_s) - outcome.started_s)
+
+
+def _limited(item: PlanItem, changed: Mapping[str, Any], concurrency: int | None) -> PlanItem:
+    update: dict[str, Any] = {}
+    if concurrency is not None and isinstance(item, GroupItem | FanOutItem):
+        update["concurrency"] = concurrency
+    if isinstance(item, FanOutItem):
+        update["template"] = item.template.model_copy(update=dict(changed))
+    return item.model_copy(update=update)
+
+
+def _model_problems(
+    steps: Sequence[StepPlan], items: Sequence[PlanItem], places: Places, facts: Facts
+) -> Iterator[str]:
+    """Yield why models can't be used here and now, of what is still to be done."""
+    done = len(places) - 1 if places and any(one.how != "stands" for one in places[-1]) else len(places)
+    left = items[done:]
+    wanted = {n for item in left for n in ((item.step,) if isinstance(item, StepItem) else getattr(item, "steps", ()))}
+    for choice in choices_of([step for step in steps if step.index in wanted], left):
+        if (problem := model_problem(choice, facts)) is not None:
+            yield problem
+
+
+def _nothing_left(plan: LaunchPlan, snapshot: Snapshot, outcomes: Mapping[int, Outcome]) -> str:
+    if snapshot.state is RunState.COMPLETE:
+        return f"{plan.name} is a chain: say which step to go on from: {numbers(outcomes)}"
+    said = f" ({snapshot.error.rstrip('.')})" if snapshot.error else ""
+    return (
+        f"no step of {plan.name} is left to go on with as a chain{said}; say which step to go on from: "
+        f"{numbers(outcomes)}"
+    )
+
+
+def _note(plan: LaunchPlan, places: Places) -> str:
+    hows = [one.how for steps in places for one in steps]
+    stand, on = hows.count("stands"), hows.count("goes-on")
+    told = f"{on} goes on" if on == 1 else f"{on} go on" if on else "none was at work, so nobody is told the text"
+    return f"{GOES_ON}{plan.name}: {stand} {'step stands' if stand == 1 else 'steps stand'}, {told}."

@@ -1,0 +1,1 @@
+"""One step of a plan, resolved: its prompt, its files, its worktree, its schema."""

@@ -1,0 +1,321 @@
+"""Resolve one step. What it leaves open comes from the launch, then from its agent, then from the settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from subagents_nb.catalog import AmbiguousAgent, BrokenAgent, UnknownAgent, resolve
+from subagents_nb.domain.agents.agent import KNOWN_TOOLS, THINKING_LEVELS, AgentCatalog, AgentDefinition, Thinking
+from subagents_nb.domain.agents.models import ModelChoice, UnknownModel, choose_model, extra_for
+from subagents_nb.domain.agents.settings import Settings
+from subagents_nb.domain.plans.flow import Step
+from subagents_nb.domain.plans.plan import LaunchRequest, StepPlan, label_of
+from subagents_nb.domain.plans.resumed import SessionPlan
+from subagents_nb.domain.values.reasons import Reason, Reasons
+from subagents_nb.domain.values.words import parse_duration
+from subagents_nb.planning.acceptance.acceptance_parser import plan_acceptance
+from subagents_nb.planning.acceptance.terms import Terms, plan_max_output, terms_of, words_for_people
+from subagents_nb.planning.budget_parser import plan_tool_budget
+from subagents_nb.planning.facts import Facts, FolderFact, SessionFact
+from subagents_nb.planning.steps.prompt import system_prompt
+from subagents_nb.planning.steps.schema import schema_problem
+from subagents_nb.planning.steps.step_outputs import plan_output, plan_progress, plan_reads
+from subagents_nb.planning.steps.trust_check import untrusted, withheld_notes
+from subagents_nb.planning.steps.worktree_plan import plan_worktree
+
+MAX_TASK_BYTES = 256 * 1024
+_HOTTEST = 2.0
+# Fields of the origin's agent files that would change what an agent does and that are not carried out here.
+_IGNORED = ("permission", "permissions", "memory", "runner")
+
+# Stands in for one that is not there: it asks for nothing and may do everything, so that no fault is its own.
+_ANY_AGENT = AgentDefinition(name="?", description="", tools=KNOWN_TOOLS)
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What the steps of one launch are planned on; notes gather here, each once, and what keeps a run from beginning.
+
+    `place` and `where` are what is planned just now, as `Reason` has it and in words, for what is said of it.
+    """
+
+    request: LaunchRequest
+    catalog: AgentCatalog
+    settings: Settings
+    facts: Facts
+    notes: dict[str, None] = field(default_factory=dict)
+    start_problems: dict[Reason, None] = field(default_factory=dict)
+    place: str = ""
+    where: str = ""
+
+    @property
+    def terms(self) -> Terms:
+        """Return what a rejection means where no step says so; faults in it are told once, with the launch."""
+        return terms_of(self.request.agent_contract, self.request.gate_on, Reasons())
+
+    def note(self, text: str) -> None:
+        """Add a quiet remark."""
+        self.notes[text] = None
+
+    def start_problem(self, text: str) -> None:
+        """Add why the run can't begin here and now, although it could be planned."""
+        self.start_problems[Reason(text, lead=self.where, place=self.place)] = None
+
+    def at(self, place: str, where: str) -> Self:
+        """Return the same ground for a place in the launch."""
+        return replace(self, place=place or self.place, where=": ".join(filter(None, (self.where, where))))
+
+
+def plan_step(
+    asked: Step, ground: Ground, reasons: Reasons, *, index: int = 0, namespace: str | None = None
+) -> StepPlan | None:
+    """Return a step resolved, or None after adding what is wrong with it to the reasons.
+
+    `namespace` is the folder that an agent's own relative output gets inside a group, so that siblings do not meet.
+    """
+    before = len(reasons)
+    request, settings, facts = ground.request, ground.settings, ground.facts
+    check_task(asked.task or "", reasons)
+    agent = _agent(asked.agent or settings.default_agent, ground.catalog, reasons)
+    wanted = asked.thinking or request.thinking
+    thinking = _thinking(wanted, agent, settings, reasons)
+    model = _model(asked.model or request.model, wanted is not None, agent, ground, thinking, reasons)
+    timeout = asked_time(asked.timeout, reasons)
+    tool_timeout = asked_time(asked.tool_timeout if asked.tool_timeout is not None else request.tool_timeout, reasons)
+    schema = asked.output_schema if asked.output_schema is not None else (agent.output_schema if agent else None)
+    if schema is not None and (problem := schema_problem(dict(schema), asked.schema_name)):
+        reasons.append(problem)
+    checkpoint = asked_time(asked.checkpoint, reasons)
+    bound = plan_max_output(asked.max_output, reasons)
+    if asked.max_output is None:  # what is wrong with that of the launch is told once, with the launch
+        wider = request.max_output is not None
+        bound = (
+            plan_max_output(request.max_output, Reasons()) if wider else plan_max_output(settings.max_output, reasons)
+        )
+    temperature = _temperature(asked.temperature if asked.temperature is not None else request.temperature, reasons)
+    requests = asked.max_requests if asked.max_requests is not None else request.max_requests
+    if requests is not None and requests < 1:
+        reasons.append(f"max_requests is {requests}; a step needs at least 1")
+    # What is asked for is judged even where the agent or the model can't be had: all reasons are told at once.
+    judged = _with_defaults(agent if agent is not None else _ANY_AGENT, asked, settings)
+    tool_budget = plan_tool_budget(
+        asked.tool_budget if asked.tool_budget is not None else request.tool_budget, judged, reasons
+    )
+    folder = _folder(asked.cwd, facts, reasons)
+    output = plan_output(asked, judged, facts.inside(folder), reasons, namespace=namespace)
+    terms = terms_of(asked.agent_contract, asked.gate_on, reasons).under(ground.terms)
+    acceptance = plan_acceptance(asked, judged, reasons, terms)
+    reviewer = _reviewer(acceptance.review.agent, ground, reasons) if acceptance and acceptance.review else None
+    worktree = plan_worktree(asked.worktree, facts, reasons)
+    reads = plan_reads(asked, judged, facts.inside(folder), reasons)
+    progress = plan_progress(asked, judged, reasons)
+    session = _session(asked.session, facts, reasons)
+    if agent is None or model is None:
+        return None
+    for problem in untrusted(asked, agent, model, acceptance, reviewer, settings, facts):
+        ground.start_problem(problem)
+    if len(reasons) > before:
+        return None
+    for text in (*agent_notes(agent), *withheld_notes(agent, ground.catalog)):
+        ground.note(text)
+    if facts.store is not None and {"bash", "python"}.intersection(agent.effective_tools):
+        ground.note(
+            "The run store lies in the working directory: file tools keep out of it, a shell or kernel need not."
+        )
+    return StepPlan(
+        index=index,
+        agent=agent.name,
+        agent_source=agent.source,
+        agent_where=agent.where,
+        agent_digest=agent.digest(),
+        label=label_of(asked.task or ""),
+        title=asked.label or "",
+        **words_for_people(asked.goal, asked.description, asked.phase),
+        task=asked.task or "",
+        system_prompt=system_prompt(agent, project_context=facts.project_context),
+        prompt_mode=agent.prompt_mode,
+        model=model,
+        thinking=model.thinking,
+        temperature=temperature,
+        tools=_tools(agent, model, ground),
+        output_schema=dict(schema) if schema is not None else None,
+        schema_name=asked.schema_name,
+        timeout_s=timeout or agent.timeout_s,
+        tool_timeout_s=tool_timeout or agent.tool_timeout_s or settings.tool_timeout_s,
+        checkpoint_s=checkpoint,
+        max_requests=requests or agent.max_requests or settings.max_requests,
+        max_output=bound,
+        output_name=asked.as_,
+        output=output,
+        reads=reads,
+        progress=progress,
+        acceptance=acceptance,
+        reviewer=reviewer,
+        tool_budget=tool_budget,
+        worktree=worktree,
+        cwd=folder,
+        session=session,
+    )
+
+
+def _with_defaults(agent: AgentDefinition, asked: Step, settings: Settings) -> AgentDefinition:
+    """Return the agent with what the settings say where its file says nothing: they never outrank it."""
+    names = ["tool_budget", "acceptance", "progress"]
+    if asked.output or agent.output:  # without a file there is nothing to say it of
+        names.append("output_mode")
+    unsaid = {name: getattr(settings, name) for name in names if getattr(agent, name) is None}
+    given = {name: value for name, value in unsaid.items() if value is not None}
+    return agent.model_copy(update=given) if given else agent
+
+
+def _folder(asked: str | None, facts: Facts, reasons: Reasons) -> str | None:
+    if asked is None:
+        return None
+    found = facts.folders.get(asked) or FolderFact(problem=f"there is no folder {asked!r}")
+    if found.problem is not None:
+        reasons.append(f"cwd: {found.problem}")
+    return found.path or None
+
+
+def _session(asked: str | None, facts: Facts, reasons: Reasons) -> SessionPlan | None:
+    if asked is None:
+        return None
+    found = facts.sessions.get(asked) or SessionFact(problem="there is no such run")
+    if found.problem is not None:
+        reasons.append(f"session: {found.problem}")
+        return None
+    return SessionPlan(run_id=found.run_id, step=found.step, sha256=found.sha256)
+
+
+def _reviewer(agent: str, ground: Ground, reasons: Reasons) -> StepPlan | None:
+    # Its task is written by the runner, when there is something to review.
+    where = "acceptance.review.agent"
+    asked = Step(agent=agent, task="{review}", acceptance=False, output=False)
+    return plan_step(asked, ground.at("", where), reasons.at("", where))
+
+
+def check_task(task: str, reasons: Reasons) -> None:
+    """Add what is wrong with a task to the reasons."""
+    if not task.strip():
+        reasons.append("the task is empty; write what is to be done")
+    size = len(task.encode("utf-8", "replace"))
+    if any("\ud800" <= char <= "\udfff" for char in task):
+        reasons.append("the task holds half a character (a lone surrogate), which no model can be sent")
+    if size > MAX_TASK_BYTES:
+        reasons.append(
+            f"the task has {size:,} bytes, more than {MAX_TASK_BYTES // 1024} KiB; put the data into a file and name it"
+        )
+
+
+def _agent(name: str, catalog: AgentCatalog, reasons: Reasons) -> AgentDefinition | None:
+    try:
+        return resolve(name, catalog)
+    except (UnknownAgent, AmbiguousAgent, BrokenAgent) as error:
+        reasons.append(str(error))
+        return None
+
+
+def _thinking(
+    asked: str | None, agent: AgentDefinition | None, settings: Settings, reasons: Reasons
+) -> Thinking | None:
+    if asked is None:
+        return agent.thinking if agent and agent.thinking else settings.default_thinking
+    for level in THINKING_LEVELS:
+        if level == asked:
+            return level
+    reasons.append(f"there is no thinking level {asked!r}; the levels are {', '.join(THINKING_LEVELS)}")
+    return None
+
+
+def _temperature(asked: float | None, reasons: Reasons) -> float | None:
+    if asked is not None and not 0 <= asked <= _HOTTEST:
+        reasons.append(f"the temperature is {asked:g}; models take 0 to {_HOTTEST:g}")
+    return asked
+
+
+def _model(
+    asked: str | None,
+    thinking_asked: bool,
+    agent: AgentDefinition | None,
+    ground: Ground,
+    thinking: Thinking | None,
+    reasons: Reasons,
+) -> ModelChoice | None:
+    facts = ground.facts
+    try:
+        choice = choose_model(
+            call=asked,
+            agent=agent.model if agent else None,
+            settings=ground.settings,
+            environ_names=facts.environ_names,
+            # A level asked for by name wins over one in the model string; an agent's or the settings' own does not.
+            thinking=thinking if thinking_asked else None,
+        )
+    except UnknownModel as error:
+        reasons.append(str(error))
+        return None
+    if choice.thinking is None and thinking is not None:
+        choice = choice.model_copy(update={"thinking": thinking})
+    if (problem := model_problem(choice, facts)) is not None:
+        if choice.kind == "scripted":
+            reasons.append(problem)
+        else:
+            ground.start_problem(problem)
+    if choice.origin == "environment":
+        ground.note(f"Model {choice.label}: nobody named one, and {_named(choice, facts)} is set.")
+    elif choice.origin == "embedded":
+        ground.note(f"Model {choice.label}, the small embedded one: nobody named a model and no provider key is set.")
+    return choice
+
+
+def model_problem(choice: ModelChoice, facts: Facts) -> str | None:
+    """Return why this model can't be used here and now, or None."""
+    if choice.kind == "local":
+        return facts.local_problem
+    if choice.kind == "scripted":
+        if choice.name in facts.scripts or facts.cwd_problem:  # without the directory its scripts are not known
+            return None
+        return f"there is no script {choice.name!r}; there are {', '.join(sorted(facts.scripts))}"
+    extra = extra_for(choice)
+    if extra in facts.missing_extras:
+        return f'the client for {choice.provider} is not installed; run: pip install "subagents-nb[{extra}]"'
+    if choice.key_env and not facts.environ_names.intersection(choice.key_env):
+        names = " or ".join(choice.key_env)
+        return f"the model {choice.label} needs a key, and {names} is not set; set it in the environment of the kernel"
+    return None
+
+
+def _named(choice: ModelChoice, facts: Facts) -> str:
+    return next((name for name in choice.key_env if name in facts.environ_names), "a key")
+
+
+def asked_time(asked: float | str | None, reasons: Reasons) -> float | None:
+    if asked is None:
+        return None
+    try:
+        return parse_duration(asked)
+    except ValueError as error:
+        reasons.append(str(error))
+        return None
+
+
+def _tools(agent: AgentDefinition, model: ModelChoice, ground: Ground) -> tuple[str, ...]:
+    tools = agent.effective_tools
+    if model.kind == "local" and tools:
+        ground.note("The embedded model can't call tools; it answers from the task alone.")
+        return ()
+    return tools
+
+
+def agent_notes(agent: AgentDefinition) -> list[str]:
+    notes = []
+    unsupported = agent.extra.get("unsupported_tools")
+    if isinstance(unsupported, list) and unsupported:
+        notes.append(f"Agent {agent.name} asks for tools that are not there: {', '.join(map(str, unsupported))}.")
+    if agent.skills:
+        notes.append(f"Agent {agent.name} names skills, which are not loaded: {', '.join(agent.skills)}.")
+    ignored = sorted(key for key in agent.extra if key in _IGNORED)
+    if ignored:
+        notes.append(f"Agent {agent.name} sets fields that are not carried out: {', '.join(ignored)}.")
+    return notes

@@ -1,0 +1,1 @@
+"""The items of a chain in their order: groups, fan-outs, what is attached, resumed and appended."""

@@ -1,0 +1,163 @@
+"""The seam between the runner and the ways to carry out a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from subagents_nb.domain.plans.inputs import InputRecord
+from subagents_nb.domain.plans.plan import StepPlan
+from subagents_nb.domain.runs.events import EngineEvent, StepOutcome
+from subagents_nb.runner.tracking import ReadRecorder
+
+
+class Report(Protocol):
+    """Take one event; returns at once and never raises."""
+
+    def __call__(self, event: EngineEvent, /) -> None: ...
+
+
+class Inbox(Protocol):
+    """Messages for the model that came while it worked. To take one is to deliver it: its sender is told so."""
+
+    def steers(self) -> Sequence[str]:
+        """Take what is to be said before the model's next request, oldest first."""
+        ...
+
+    def follow_ups(self) -> Sequence[str]:
+        """Take what is to be said now that the turn is over; a turn that gets some goes on."""
+        ...
+
+
+class Limits(Protocol):
+    """The limits in force now: a live run can be retuned, so an engine asks before each request and each tool call."""
+
+    @property
+    def max_requests(self) -> int:
+        """Return how many requests this step may make in all."""
+        ...
+
+    @property
+    def tool_timeout_s(self) -> float | None:
+        """Return how long one tool call may take; None leaves it to the tool."""
+        ...
+
+    def over_budget(self) -> str | None:
+        """Return what was used of the run's usage budget, if that allows no further request; else None."""
+        ...
+
+
+class Ask(Protocol):
+    """Put a question to the person."""
+
+    async def __call__(self, text: str, choices: Sequence[str] = (), *, call_id: str = "") -> str:
+        """Return the answer, however long it takes. The wait eats no deadline."""
+        ...
+
+
+class Waiting(Protocol):
+    """Mark a wait that is nobody's work, such as for a rate limit: no deadline counts it."""
+
+    def __call__(self) -> AbstractContextManager[None]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class InputFiles:
+    """The inputs of the run as its tools see them; nobody writes there."""
+
+    root: Path
+    folder: str  # what the file tools call it
+    records: tuple[InputRecord, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PythonEnd:
+    """What came of one cell, as the model reads it; `ok` if it ended by itself and without an exception."""
+
+    text: str
+    ok: bool
+
+
+class Python(Protocol):
+    """A kernel of the step's own; it comes with the first cell."""
+
+    async def run(self, code: str, *, seconds: float | None = None) -> PythonEnd:
+        """Carry out a cell; interrupt it after so many seconds, 120 if None."""
+        ...
+
+    async def close(self) -> None:
+        """End the kernel and what it started."""
+        ...
+
+
+class EmptyInbox:
+    """An inbox that never has anything."""
+
+    def steers(self) -> Sequence[str]:
+        """Return nothing."""
+        return ()
+
+    def follow_ups(self) -> Sequence[str]:
+        """Return nothing."""
+        return ()
+
+
+@dataclass(slots=True)
+class FixedLimits:
+    """Limits as planned."""
+
+    max_requests: int = 50
+    tool_timeout_s: float | None = None
+    spent: str | None = None
+
+    def over_budget(self) -> str | None:
+        """Return what is said to be used of the budget."""
+        return self.spent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """What an engine works with: where, with which variables, whom to tell, and what has come in."""
+
+    report: Report
+    cwd: Path  # the workspace; tools are confined to it
+    step_dir: Path  # exists, private; session.json (the whole history) goes here
+    store_home: Path  # where the shared embedded model server keeps its address
+    environ: Mapping[str, str]  # the runner's own variables: provider keys are read from here
+    tool_environ: Mapping[str, str] = field(default_factory=dict)  # what tools' processes may see: no keys
+    workspace: Path | None = None  # the run's directory or worktree, where `cwd` is a folder in it
+    history: Path | None = None  # the session of an earlier run, to go on from; read, never written
+    inbox: Inbox = field(default_factory=EmptyInbox)
+    limits: Limits = field(default_factory=FixedLimits)
+    ask: Ask | None = None  # None: nobody can be asked
+    inputs: InputFiles | None = None
+    files: Path | None = None  # the run's own folder: N/… is step N's to write, and the progress file
+    python: Python | None = None  # None: the step has no such tool
+    reads: ReadRecorder = field(default_factory=ReadRecorder)  # told of everything that is read of the workspace
+    waiting: Waiting = nullcontext
+    # Filled by the engine with a way to end one open tool call: cancel_tool["call-id"]().
+    open_tools: dict[str, CancelTool] = field(default_factory=dict)
+
+
+class CancelTool(Protocol):
+    """End one open tool call; the model is told that the person cancelled it. Called on the event loop."""
+
+    def __call__(self) -> None: ...
+
+
+class Engine(Protocol):
+    """One way to carry out a step."""
+
+    async def run(self, step: StepPlan, desk: Desk) -> StepOutcome:
+        """Carry the step out and return what it came to.
+
+        Stopping and deadlines arrive as task cancellation: an engine saves its history, ends every process it started
+        and lets the cancellation through.
+
+        Raises:
+            StepFailed: the step ended without a result.
+        """
+        ...

@@ -1,0 +1,1 @@
+"""The engine that talks to language models, through pydantic-ai."""

@@ -1,0 +1,224 @@
+"""The engine that talks to language models, through pydantic-ai."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+# Read at import time by pydantic-ai; a runner has no terminal to greet.
+os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
+
+from pydantic_ai import Agent, UsageLimits, capture_run_messages
+from pydantic_ai.exceptions import UnexpectedModelBehavior
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
+from pydantic_ai.models import Model
+from pydantic_ai.run import AgentRunResult
+from pydantic_ai.settings import ModelSettings
+
+from subagents_nb.domain.agents.agent import ASK_TOOLS
+from subagents_nb.domain.plans.plan import StepPlan
+from subagents_nb.domain.runs.events import Noticed, StepFailed, StepOutcome
+from subagents_nb.domain.runs.finish import Finish
+from subagents_nb.domain.values.characters import sayable
+from subagents_nb.runner.engines.clean_text import Redactor
+from subagents_nb.runner.engines.engine import Desk
+from subagents_nb.runner.engines.meter import ToolMeter
+from subagents_nb.runner.engines.native.failures import NO_ANSWER, failure_of
+from subagents_nb.runner.engines.native.history import read_history
+from subagents_nb.runner.engines.native.observer import Observer
+from subagents_nb.runner.engines.native.output import SchemaCheck, output_mode, output_spec
+from subagents_nb.runner.engines.native.provider_http import LastLine
+from subagents_nb.runner.engines.native.providers import LOCAL_MAX_TOKENS, address, open_model
+from subagents_nb.runner.engines.native.request_retries import Patience, Patient
+from subagents_nb.runner.engines.native.steering import Steering
+from subagents_nb.runner.engines.opencalls import OpenCalls
+from subagents_nb.runner.engines.session_file import save_session
+from subagents_nb.runner.engines.tools.calls import ToolNotes, toolset_for
+from subagents_nb.runner.engines.tools.tools import Bench
+
+REQUEST_TIMEOUT_S = 600.0
+# One name for all: pydantic-ai keeps what it builds for an agent by its name, and a forked runner inherits that.
+AGENT_NAME = "subagent"
+# pydantic-ai counts failed calls and may only be told how many are too many; ours are bounded by the requests.
+_UNBOUNDED = 1_000_000
+
+
+class NativeEngine:
+    """Carry out a step with a language model. A model given here takes the place of the plan's, for tests."""
+
+    def __init__(
+        self, model: Model | None = None, *, timeout_s: float = REQUEST_TIMEOUT_S, patience: Patience | None = None
+    ) -> None:
+        self._model = model
+        self._timeout_s = timeout_s
+        self._patience = patience or Patience()
+
+    async def run(self, step: StepPlan, desk: Desk) -> StepOutcome:
+        """Carry the step out and return what it came to.
+
+        Raises:
+            StepFailed: the step ended without a result.
+        """
+        check = SchemaCheck(step.output_schema) if step.output_schema is not None else None
+        history = await read_history(desk.history)
+        last = LastLine()
+        async with nullcontext(self._model) if self._model else open_model(step.model, desk, last) as model:
+            return await self._converse(model, step, desk, check, history, last)
+
+    async def _converse(
+        self,
+        model: Model,
+        step: StepPlan,
+        desk: Desk,
+        check: SchemaCheck | None,
+        history: list[ModelMessage] | None,
+        last: LastLine,
+    ) -> StepOutcome:
+        redact = Redactor(desk.environ, step.model.key_env)
+        notes = ToolNotes(OpenCalls(desk.open_tools), ToolMeter(step.tool_budget, desk.report))
+        names = _tool_names(step, desk)
+        observer = _observer(step, desk, redact, notes, names, last)
+        toolset = toolset_for(names, notes)
+        with capture_run_messages() as messages:
+            try:
+                result = await _agent(step, model, check).run(
+                    sayable(step.task),
+                    message_history=history,
+                    deps=Bench.at(desk),
+                    model_settings=self._settings(step, model),
+                    usage_limits=UsageLimits(request_limit=None),  # ours may change while the step is at work
+                    toolsets=[toolset] if toolset else None,
+                    capabilities=[
+                        observer,
+                        Steering(desk.inbox, observer.may_ask, notes.meter.reminders),
+                        Patient(self._patience, seed=str(desk.step_dir)),
+                    ],
+                    event_stream_handler=observer.watch,
+                )
+                return _outcome(result, observer, check, desk)
+            except Exception as error:
+                failure = _schema_failure(error, step, check, observer, redact)
+                failure = failure or failure_of(error, step, address(model), redact)
+                if failure is None:
+                    raise
+                failure.usage = observer.usage
+                raise failure from (None if failure is error else error)
+            finally:
+                _save(desk, messages)
+
+    def _settings(self, step: StepPlan, model: Model) -> ModelSettings:
+        settings = ModelSettings(timeout=self._timeout_s, first_event_timeout=self._timeout_s, max_retries=0)
+        if step.model.kind == "local":
+            settings["max_tokens"] = LOCAL_MAX_TOKENS
+            settings["temperature"] = step.temperature or 0.0
+            return settings
+        if step.temperature is not None:
+            settings["temperature"] = step.temperature
+        profile = model.profile
+        if step.thinking and (profile.get("supports_thinking") or profile.get("thinking_always_enabled")):
+            settings["thinking"] = False if step.thinking == "off" else step.thinking
+        return settings
+
+
+def _agent(step: StepPlan, model: Model, check: SchemaCheck | None) -> Agent[Bench, Any]:
+    output: Any = str
+    if step.output_schema is not None:
+        output = output_spec(step.output_schema, step.schema_name or "answer", output_mode(step))
+    agent: Agent[Bench, Any] = Agent(
+        model,
+        name=AGENT_NAME,
+        instructions=sayable(step.system_prompt) or None,
+        output_type=output,
+        deps_type=Bench,
+        retries={"output": step.output_retries, "tools": _UNBOUNDED},
+    )
+    if check is not None:
+        agent.output_validator(check)
+    return agent
+
+
+def _tool_names(step: StepPlan, desk: Desk) -> tuple[str, ...]:
+    if step.model.kind == "local" and step.tools:
+        desk.report(Noticed("no-tools", "The embedded model can't call tools, so this step runs without any."))
+        return ()
+    return tuple(name for name in step.tools if name not in ASK_TOOLS or desk.ask is not None)
+
+
+def _observer(
+    step: StepPlan, desk: Desk, redact: Redactor, notes: ToolNotes, names: Sequence[str], last: LastLine
+) -> Observer:
+    return Observer(
+        report=desk.report,
+        save=lambda messages: _save(desk, messages),
+        redact=redact,
+        tool_names=frozenset(names),
+        notes=notes,
+        price=_price_of(step),
+        limits=desk.limits,
+        closed=lambda: last.came,
+        own_limit=step.model.kind == "local",
+    )
+
+
+def _outcome(result: AgentRunResult[Any], observer: Observer, check: SchemaCheck | None, desk: Desk) -> StepOutcome:
+    if check is not None:
+        text = json.dumps(result.output, ensure_ascii=False)
+        return StepOutcome(text=text, has_value=True, value=result.output, usage=observer.usage, model=observer.model)
+    text = str(result.output)
+    if not text.strip():
+        raise StepFailed("no-answer", NO_ANSWER)
+    if observer.finish is Finish.LIMIT:
+        # Its limit is ours, and a small model rarely stops by itself: what it wrote is the answer.
+        desk.report(Noticed("cut", f"The embedded model's answer was cut at {LOCAL_MAX_TOKENS} tokens."))
+    if observer.finish is Finish.UNSAID:
+        desk.report(Noticed("end-unsaid", "The model's server did not say why the answer ended; it may be cut."))
+    return StepOutcome(text=text, usage=observer.usage, model=observer.model)
+
+
+def _schema_failure(
+    error: Exception, step: StepPlan, check: SchemaCheck | None, observer: Observer, redact: Redactor
+) -> StepFailed | None:
+    """Return the failure of a step that ran out of attempts at an answer; pydantic-ai has one error for both kinds."""
+    if type(error) is not UnexpectedModelBehavior or "output retries" not in error.message:
+        return None
+    last, cut = observer.last, observer.cut
+    if cut is not None:
+        return StepFailed(cut.reason, redact(cut.text))
+    if check is None:
+        return StepFailed("no-answer", NO_ANSWER)
+    head = "" if last is None else last.text or "".join(call.args_as_json_str() for call in last.tool_calls)
+    return check.failure(step.output_retries + 1, redact, head=head)
+
+
+def _price_of(step: StepPlan) -> Callable[[ModelResponse], float | None]:
+    if step.model.kind == "local":
+        return lambda _response: 0.0
+    if step.model.kind == "endpoint":
+        return lambda _response: None  # a server of the user's own: nobody here knows its price
+    return _list_price
+
+
+def _list_price(response: ModelResponse) -> float | None:
+    if response.usage.cost is not None:
+        cost = float(response.usage.cost)
+        return cost if 0 <= cost < math.inf else None
+    if response.usage.unmeasured_requests or not response.model_name:
+        return None
+    try:
+        return float(response.cost().total_price)
+    except (LookupError, ValueError):
+        return None
+
+
+def _save(desk: Desk, messages: Sequence[ModelMessage]) -> None:
+    if not messages:
+        return
+    try:
+        save_session(desk.step_dir, ModelMessagesTypeAdapter.dump_json(list(messages)))
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        desk.report(Noticed("session-not-saved", f"The history of this step could not be saved: {why}."))

@@ -1,0 +1,1 @@
+"""The deterministic twin of a model: scripts played instead of requests."""

@@ -1,0 +1,109 @@
+"""Scripts of the deterministic twin: what a step does, as a list. Read from the workspace, checked before any of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
+
+from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS, script_paths
+from subagents_nb.domain.runs.events import StepFailed
+from subagents_nb.domain.runs.records import Reason, Usage
+from subagents_nb.domain.values.base import Value
+from subagents_nb.runner.engines.clean_text import one_line
+from subagents_nb.store.files.opener import NotPlain, read_plain
+
+_MAX_BYTES = 1_000_000
+_VERBS = ("text", "think", "tool", "sleep", "value", "fail", "usage", "await_steer", "ask", "rate_limited", "python")
+_BELONGS = {"tool": {"args", "result", "refused", "seconds"}, "ask": {"choices"}, "python": {"say"}}
+
+
+class ScriptedFailure(Value):
+    """How a script ends a step without a result."""
+
+    reason: Reason = "model"
+    message: str = "The script says so."
+
+
+class ScriptStep(Value):
+    """One thing a script does: exactly one of its verbs. Some verbs have fields of their own."""
+
+    text: str | None = None
+    think: str | None = None
+    tool: str | None = None
+    args: dict[str, Any] = Field(default_factory=dict)
+    result: str = ""
+    refused: str | None = None
+    seconds: float = Field(default=0.0, ge=0, le=86_400)  # how long the tool pretends to work
+    sleep: float | None = Field(default=None, ge=0, le=86_400)
+    value: Any = None
+    fail: ScriptedFailure | None = None
+    usage: Usage | None = None
+    await_steer: Literal[True] | None = None  # wait for somebody to steer, then say what was said
+    ask: str | None = None  # ask the person, then say the answer
+    choices: tuple[str, ...] = ()
+    python: str | None = None  # a cell that is run, really, in the step's kernel
+    say: bool = False  # say what came of it
+    rate_limited: float | None = Field(default=None, ge=0, le=86_400)  # the provider asks to wait
+
+    @model_validator(mode="after")
+    def _one_verb(self) -> ScriptStep:
+        given = [verb for verb in _VERBS if verb in self.model_fields_set]
+        if len(given) != 1:
+            raise ValueError(f"a step has exactly one of {', '.join(_VERBS)}, not {', '.join(given) or 'none'}")
+        for verb, fields in _BELONGS.items():
+            extra = fields & self.model_fields_set
+            if extra and given != [verb]:
+                raise ValueError(f"{', '.join(sorted(extra))} belongs to {verb} steps")
+        return self
+
+    @property
+    def verb(self) -> str:
+        """Return which of the verbs this step has."""
+        return next(verb for verb in _VERBS if verb in self.model_fields_set)
+
+
+Script = tuple[ScriptStep, ...]
+_SCRIPT: TypeAdapter[Script] = TypeAdapter(Script)
+
+
+def parse_script(content: bytes, where: str) -> Script:
+    """Turn a file's content into a script.
+
+    Raises:
+        StepFailed: it is not one; the message names the first faults.
+    """
+    try:
+        return _SCRIPT.validate_json(content)
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(map(str, fault['loc'])) or 'the file'}: {fault['msg']}" for fault in error.errors()[:5]
+        )
+        raise StepFailed("setup", f"The script {where} can't be used: {one_line(faults, 600)}") from error
+
+
+def read_script(name: str, cwd: Path) -> Script:
+    """Find the script of this name in the workspace and read it.
+
+    Raises:
+        StepFailed: there is none, it lies outside the workspace, or it can't be used.
+    """
+    for candidate in script_paths(name):
+        if not (cwd / candidate).resolve().is_relative_to(cwd.resolve()):
+            raise StepFailed("setup", f"The script {one_line(name, 100)!r} lies outside the workspace.")
+        try:
+            content = read_plain(cwd / candidate, _MAX_BYTES, within=cwd)
+        except (FileNotFoundError, NotADirectoryError, NotPlain):
+            continue
+        except OSError as error:
+            raise StepFailed("setup", f"The script {candidate} can't be read: {error.strerror}") from error
+        if len(content) > _MAX_BYTES:
+            raise StepFailed("setup", f"The script {candidate} is larger than {_MAX_BYTES} bytes.")
+        return parse_script(content, candidate)
+    looked = " or ".join(script_paths(name))
+    raise StepFailed(
+        "setup",
+        f"There is no script {one_line(name, 100)!r}: it is not built in ({', '.join(sorted(BUILTIN_SCRIPTS))}) "
+        f"and {looked} is not in the workspace.",
+    )

@@ -1,0 +1,191 @@
+"""The deterministic twin of a model: for tests, documentation and demonstrations, without a key and without luck."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from subagents_nb.domain.agents.guarded import is_secret
+from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS, script_paths
+from subagents_nb.domain.plans.plan import StepPlan
+from subagents_nb.domain.runs.events import Noticed, StepFailed, StepOutcome
+from subagents_nb.runner.engines.engine import Desk
+from subagents_nb.runner.engines.scripted.perform import perform
+from subagents_nb.runner.engines.scripted.player import Player
+from subagents_nb.runner.engines.scripted.script import read_script
+from subagents_nb.runner.engines.scripted.scripted_history import Transcript
+from subagents_nb.runner.engines.session_file import save_session
+from subagents_nb.signals import end_self
+
+_TICK_S = 0.1
+_SLOW_S = 600.0
+_STUBBORN_S = 30.0
+_SMALL_BYTES = 8192
+
+
+class ScriptedEngine:
+    """Carry out a step as its script says."""
+
+    async def run(self, step: StepPlan, desk: Desk) -> StepOutcome:
+        """Play the step's script, then say back whatever else is said to it.
+
+        Raises:
+            StepFailed: the script says so, or can't be used.
+        """
+        name = step.model.name
+        _note_script(name, desk)
+        script = None if name in BUILTIN_SCRIPTS else read_script(name, desk.workspace or desk.cwd)
+        _note_script(name, desk)  # again: were it another one by now, nobody could say which one was played
+        player = Player(step, desk, await Transcript.after(desk.history))
+        try:
+            player.begin()
+            if script is not None:
+                await perform(player, script)
+            else:
+                await _BUILTIN[name](player)
+            while said := player.more():
+                await _say(player, "\n".join(said))
+            return player.outcome()
+        except StepFailed as failure:
+            failure.usage = player.usage
+            raise
+        finally:
+            _save(desk, player.transcript)
+
+
+def _note_script(name: str, desk: Desk) -> None:
+    if desk.workspace not in (None, desk.cwd):
+        if name not in BUILTIN_SCRIPTS:
+            desk.reads.untracked("its script lies outside of its folder")
+        return
+    for place in script_paths(name):
+        with desk.reads.reading(place):
+            pass
+
+
+def _save(desk: Desk, transcript: Transcript) -> None:
+    try:
+        save_session(desk.step_dir, transcript.content())
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        desk.report(Noticed("session-not-saved", f"The history of this step could not be saved: {why}."))
+
+
+async def _say(player: Player, text: str) -> None:
+    words = text.split(" ")
+    for index, word in enumerate(words):
+        player.text(word + " " * (index < len(words) - 1))
+        await asyncio.sleep(0)
+
+
+async def _echo(player: Player) -> None:
+    """Say the task back, word by word; after an earlier run, say first how many messages came before."""
+    earlier = player.transcript.earlier
+    await _say(player, f"[{earlier} earlier] {player.step.task}" if earlier else player.step.task)
+
+
+async def _slow(player: Player) -> None:
+    """Tick for ten minutes, ten times a second."""
+    ends, number = time.monotonic() + _SLOW_S, 0
+    while time.monotonic() < ends:
+        number += 1
+        player.text(f"tick {number}\n")
+        await asyncio.sleep(_TICK_S)
+
+
+async def _tools(player: Player) -> None:
+    """List the workspace and read its first small text file, really."""
+    root = player.desk.cwd.resolve()
+    entries = sorted(entry.name + "/" * entry.is_dir() for entry in root.iterdir() if not entry.name.startswith("."))
+    with player.desk.reads.listing("."):
+        await player.calls.tool("list", {"path": "."}, "\n".join(entries))
+    await asyncio.sleep(0)
+    for entry in entries:
+        path = root / entry
+        if path.is_symlink() or not path.is_file() or is_secret(entry) or path.stat().st_size > _SMALL_BYTES:
+            continue
+        try:
+            with player.desk.reads.reading(entry):
+                content = path.read_bytes().decode("utf-8")
+        except (OSError, UnicodeDecodeError):
+            continue
+        await player.calls.tool("read", {"path": entry}, content)
+        player.text(f"The workspace has {len(entries)} entries. {entry} has {len(content.splitlines())} lines.")
+        return
+    player.text(f"The workspace has {len(entries)} entries and no small text file.")
+
+
+async def _refused(player: Player) -> None:
+    """Ask for a tool that is not there, then answer without it."""
+    refused = "'bash' is not one of this step's tools."
+    await player.calls.tool("bash", {"command": "rm -rf build"}, refused, refused=refused)
+    await asyncio.sleep(0)
+    player.text("I was not allowed to run the command, so nothing was changed.")
+
+
+async def _fail(player: Player) -> None:
+    player.text("This will not end well.")
+    raise StepFailed("model", "The scripted model failed, as its script says.")
+
+
+async def _crash(player: Player) -> None:
+    player.text("The process dies now.\n")
+    await asyncio.sleep(3 * _TICK_S)  # a crash is worth more when its last line was seen
+    end_self()
+
+
+async def _hang(player: Player) -> None:
+    del player
+    await asyncio.Event().wait()
+
+
+async def _stubborn(player: Player) -> None:
+    """Go on for half a minute after being told to stop; until then, tick."""
+    ends, number = time.monotonic() + _SLOW_S, 0
+    asked: asyncio.CancelledError | None = None
+    while time.monotonic() < ends:
+        number += 1
+        try:
+            player.text(f"tick {number}\n")
+            await asyncio.sleep(_TICK_S)
+        except asyncio.CancelledError as error:
+            if asked is None:
+                ends = time.monotonic() + _STUBBORN_S
+                player.text("I was asked to stop and go on.\n")
+            asked = error
+    if asked is not None:
+        raise asked
+
+
+async def _ask(player: Player) -> None:
+    """Ask whether to go on, and say the answer."""
+    answer = await player.calls.ask("Go on?", ("yes", "no"))
+    player.text("Nobody answered." if answer is None else f"The answer was: {answer}")
+
+
+async def _steerable(player: Player) -> None:
+    """Tick like `slow`, say what was heard, and end when that says so."""
+    ends, number = time.monotonic() + _SLOW_S, 0
+    while time.monotonic() < ends:
+        said = player.steers()
+        for text in said:
+            player.text(f"heard: {text}\n")
+        if any("finish" in text.lower() for text in said):
+            return
+        number += 1
+        player.text(f"tick {number}\n")
+        await asyncio.sleep(_TICK_S)
+
+
+_BUILTIN = {
+    "echo": _echo,
+    "slow": _slow,
+    "tools": _tools,
+    "refused": _refused,
+    "fail": _fail,
+    "crash": _crash,
+    "hang": _hang,
+    "stubborn": _stubborn,
+    "ask": _ask,
+    "steerable": _steerable,
+}

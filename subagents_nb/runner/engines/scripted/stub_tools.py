@@ -1,0 +1,130 @@
+"""The tool calls of a script: nothing is done, and yet each has its row, its limit and an end at the person's word."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from subagents_nb.domain.runs.events import FileChanged, StepFailed, ToolEnded, ToolStarted
+from subagents_nb.domain.runs.records import Usage
+from subagents_nb.runner.engines.clean_text import one_line
+from subagents_nb.runner.engines.engine import Desk, Python
+from subagents_nb.runner.engines.meter import ToolMeter
+from subagents_nb.runner.engines.opencalls import CANCELLED, CallCancelled, CallTimedOut, OpenCalls
+from subagents_nb.runner.engines.scripted.scripted_history import Transcript
+from subagents_nb.runner.engines.step_limits import cell_seconds, limit_of, past_limit
+
+
+class PretendedCalls:
+    """Calls one tool after the other. Only a question is put, and Python run, in earnest."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        transcript: Transcript,
+        count: Callable[[Usage], None],
+        meter: ToolMeter,
+        remind: Callable[[Sequence[str]], None],
+    ) -> None:
+        self._desk = desk
+        self._transcript = transcript
+        self._count = count
+        self._meter = meter
+        self._remind = remind
+        self._open = OpenCalls(desk.open_tools)
+        self._number = transcript.calls  # no id is given twice in one history
+
+    async def tool(
+        self, name: str, args: dict[str, Any], result: str, *, refused: str | None = None, seconds: float = 0.0
+    ) -> None:
+        """Pretend to call a tool, from its start to its end."""
+
+        async def work(_call_id: str) -> str:
+            if seconds:
+                await asyncio.sleep(seconds)
+            return result
+
+        if await self._call(name, args, work, refused=refused) is None or refused is not None:
+            return
+        path = args.get("path")
+        if name in ("write", "edit") and isinstance(path, str):
+            self._desk.report(FileChanged(path))
+
+    async def python(self, code: str) -> str:
+        """Carry out a cell, really; return what a model would be told."""
+        python = self._desk.python
+        if python is None:
+            raise StepFailed("setup", "The script runs Python, and this agent has no such tool: give it `python`.")
+        seconds = cell_seconds(None, self._desk.limits.tool_timeout_s)
+        return await self._call("python", {"code": code}, lambda _: _cell(python, code, seconds)) or ""
+
+    async def ask(self, question: str, choices: Sequence[str] = ()) -> str | None:
+        """Ask the person; None when the question was cancelled."""
+        ask = self._desk.ask
+        if ask is None:
+            raise StepFailed("setup", "The script asks a question, and nobody can be asked here.")
+        args = {"question": question, **({"choices": list(choices)} if choices else {})}
+        return await self._call("ask", args, lambda call_id: ask(question, choices, call_id=call_id))
+
+    async def _call(
+        self, name: str, args: dict[str, Any], work: Callable[[str], Awaitable[str]], *, refused: str | None = None
+    ) -> str | None:
+        self._number += 1
+        call_id = f"call-{self._number}"
+        preview = one_line("  ".join(str(v)[:160] for v in args.values() if isinstance(v, str)), 160)
+        self._transcript.call(call_id, name, args)
+        self._desk.report(ToolStarted(call_id, name, preview))
+        began, result, failure = time.monotonic(), None, None
+        spent = self._meter.refusal(call_id, name)
+        if spent is not None:
+            self._transcript.result(call_id, name, _not_allowed(spent), ok=False)
+            self._over(ToolEnded(call_id, ok=False, seconds=0.0, preview=one_line(spent, 160), refused=spent))
+            return None
+        failed = False
+        try:
+            async with self._open.at_work(call_id, limit_of(name, self._desk.limits.tool_timeout_s)):
+                result = await work(call_id)
+        except CallCancelled:
+            pass
+        except _CellFailed as error:
+            result, failed = error.text, True
+        except CallTimedOut as error:
+            failure = past_limit(name, error.seconds)
+        told = CANCELLED if result is None else result
+        shown = one_line(failure.message if failure else told, 160)
+        seconds = round(time.monotonic() - began, 1)  # what takes no time takes the same each time
+        ok = refused is None and result is not None and not failed
+        if failure is None:  # else the run ends here, and no model is told anything
+            told = told if refused is None or result is None else result or _not_allowed(refused)
+            self._transcript.result(call_id, name, told, ok=ok)
+        self._over(ToolEnded(call_id, ok=ok, seconds=seconds, preview=shown, refused=refused))
+        if failure is not None:
+            raise failure
+        return result
+
+    def _over(self, end: ToolEnded) -> None:
+        self._desk.report(end)
+        self._count(Usage(tool_calls=1))
+        self._meter.forget(end.call_id)
+        self._remind(self._meter.reminders())
+
+
+def _not_allowed(why: str) -> str:
+    return f"Not allowed: {why}"
+
+
+class _CellFailed(Exception):
+    """A cell ended with an exception, or not by itself."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+async def _cell(python: Python, code: str, seconds: float) -> str:
+    end = await python.run(code, seconds=seconds)
+    if not end.ok:
+        raise _CellFailed(end.text)
+    return end.text

@@ -1,0 +1,85 @@
+"""Around each tool call of a model: refusals told from failures, its time taken, its limit kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic_ai.exceptions import ModelRetry, ToolFailed
+from pydantic_ai.tools import RunContext
+from pydantic_ai.toolsets import FunctionToolset, ToolsetTool, WrapperToolset
+
+from subagents_nb.domain.agents.agent import KNOWN_TOOLS
+from subagents_nb.domain.runs.events import ToolEnded
+from subagents_nb.domain.values.characters import sayable, sayable_data
+from subagents_nb.runner.engines.meter import ToolMeter
+from subagents_nb.runner.engines.opencalls import CANCELLED, CallCancelled, CallTimedOut, OpenCalls
+from subagents_nb.runner.engines.step_limits import limit_of, past_limit
+from subagents_nb.runner.engines.tools.tools import Bench, tool_named
+
+
+@dataclass(slots=True)
+class ToolNotes:
+    """What is known of calls by their id: which are open, and what the event stream has no place for."""
+
+    open: OpenCalls
+    meter: ToolMeter
+    refused: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class GuardedToolset(WrapperToolset[Bench]):
+    """Tell refusals from failures, time each call, and let no failed call use up a retry budget.
+
+    pydantic-ai ends the whole run when one tool fails twice in a row; a model that looks for a file in three places
+    is at work. The request limit bounds it.
+    """
+
+    notes: ToolNotes
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Bench], tool: ToolsetTool[Bench]
+    ) -> Any:
+        """Call the tool; a call that policy forbids is noted as refused.
+
+        Raises:
+            StepFailed: the call passed its limit.
+        """
+        call_id, desk = ctx.tool_call_id or "", ctx.deps.desk
+        started = time.monotonic()
+        spent = self.notes.meter.refusal(call_id, name)
+        if spent is not None:
+            self.notes.refused[call_id] = spent
+            raise ToolFailed(f"Not allowed: {spent}")
+        try:
+            async with self.notes.open.at_work(call_id, limit_of(name, desk.limits.tool_timeout_s)):
+                return sayable_data(await super().call_tool(name, tool_args, ctx, tool))
+        except CallCancelled as error:
+            raise ToolFailed(CANCELLED) from error
+        except CallTimedOut as error:
+            failure = past_limit(name, error.seconds)
+            # The run ends here, and the event stream with it.
+            desk.report(ToolEnded(call_id, ok=False, seconds=time.monotonic() - started, preview=failure.message))
+            raise failure from error
+        except ModelRetry as error:
+            cause = error.__cause__
+            # The harness refuses with a PermissionError of its own; the system's carries a number.
+            if isinstance(cause, PermissionError) and cause.errno is None:
+                self.notes.refused[call_id] = error.message
+                raise ToolFailed(f"Not allowed: {sayable(error.message)}") from error
+            raise ToolFailed(sayable(error.message)) from error
+        except OSError as error:
+            raise ToolFailed(error.strerror or type(error).__name__) from error
+        finally:
+            self.notes.seconds[call_id] = time.monotonic() - started
+
+
+def toolset_for(names: Sequence[str], notes: ToolNotes) -> GuardedToolset | None:
+    """Return the tools with these names; None when there are none. They work at the `Bench` that the run is given."""
+    wanted = [name for name in KNOWN_TOOLS if name in names]
+    if not wanted:
+        return None
+    return GuardedToolset(FunctionToolset([tool_named(name) for name in wanted], id="workspace"), notes)

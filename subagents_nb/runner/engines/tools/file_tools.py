@@ -1,0 +1,233 @@
+"""The harness's confined files, read and searched in our own way: neither a large file nor a pattern costs the run."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from pydantic_ai.exceptions import ModelRetry
+from pydantic_ai_harness.filesystem import FileSystemToolset
+
+import subagents_nb
+from subagents_nb.domain.agents.guarded import NEVER_READ, NEVER_WRITTEN, below, is_protected
+from subagents_nb.domain.values.words import duration
+from subagents_nb.runner.engines.tools.shell import run_program
+from subagents_nb.runner.processes.threads import aside
+from subagents_nb.store.files.globbing import Allowance, TooMuch, walk
+
+OUTPUT_CHARS = 50_000
+_READ_LINES = 2000
+_NOTICE_CHARS = 200
+_SAMPLE = 8192
+_CHUNK = 1 << 20
+_MOST_FOUND = 1000
+_MOST_MATCHES = 300
+_LINE_CHARS = 500
+_PATTERN_CHARS = 10_000
+_EDIT_BYTES = 8 * 1024 * 1024  # an edit holds a file several times
+_SEARCHER = Path(__file__).with_name("searcher.py")
+_PACKAGE = str(Path(subagents_nb.__file__).parents[1])
+
+
+class Files(FileSystemToolset[Any]):
+    """The files of one place. What the harness does with whole files, or in this process for ever, is done here."""
+
+    store: tuple[str, ...] = ()
+
+    @classmethod
+    def confined(cls, root: Path, *, store: Path | None = None) -> Files:
+        """Return the files below `root`, without those that nobody reads and the run store, if it lies there."""
+        # Other runs are no business of an agent's: where the store lies in the workspace, it is not there.
+        inner = None if store is None else os.path.relpath(os.path.realpath(store), os.path.realpath(root))
+        hidden = () if inner is None or inner.partition("/")[0] == ".." else ("*",) if inner == "." else below(inner)
+        files = cls(
+            root_dir=root,
+            allowed_patterns=(),
+            denied_patterns=(*NEVER_READ, *hidden),
+            protected_patterns=(*NEVER_WRITTEN, *hidden),
+            max_read_lines=_READ_LINES,
+            max_read_chars=OUTPUT_CHARS,
+            max_list_results=1000,
+            max_search_results=_MOST_MATCHES,
+            max_find_results=_MOST_FOUND,
+            content_hashes=False,
+            tools=(),
+        )
+        files.store = hidden
+        return files
+
+    async def read_file(self, path: str, *, offset: int = 0, limit: int | None = None) -> str:
+        """Return lines of a text file with their numbers; blocks."""
+        resolved = self._at(path)
+        if resolved.is_dir():
+            raise ModelRetry(f"'{path}' is a directory, not a file.")
+        try:
+            with self.open_read(resolved) as file:
+                if b"\0" in file.read(_SAMPLE):
+                    size = os.fstat(file.fileno()).st_size
+                    return f"[Binary file: {size} bytes. Use a binary-aware tool to inspect.]"
+                file.seek(0)
+                return _window(file, path, max(0, offset), _READ_LINES if limit is None else max(1, limit))
+        except OSError as error:
+            raise ModelRetry(f"{path}: {error.strerror}") from error
+
+    async def edit_file(self, path: str, old_text: str, new_text: str, *, expected_hash: str | None = None) -> str:
+        """Replace one passage of a text file that is not too large for that; blocks."""
+        size = self._at(path).stat().st_size
+        if size > _EDIT_BYTES:
+            raise ModelRetry(
+                f"{path} has {size:,} bytes, and only files of up to {_EDIT_BYTES:,} can be edited. Write a new file, "
+                "or have a program change it."
+            )
+        return await super().edit_file(path, old_text, new_text, expected_hash=expected_hash)
+
+    async def find_files(self, pattern: str, *, path: str = ".") -> str:
+        """Return the names that match a glob."""
+        if os.path.isabs(pattern):
+            raise ModelRetry(f"Pattern {pattern!r} must be relative to the search path, not absolute.")
+        folder = self._at(path)
+        if not folder.is_dir():
+            raise ModelRetry(f"Not a directory: {path}")
+        left = threading.Event()
+        try:
+            return await aside(lambda: self._found(folder, pattern, Allowance(ended=left.is_set)))
+        except TooMuch as error:
+            raise ModelRetry(f"The search was given up: {error}. Name a directory, or a plainer pattern.") from error
+        finally:
+            left.set()
+
+    def _found(self, folder: Path, pattern: str, allowance: Allowance) -> str:
+        above = self._relative_to_root(folder)
+        if above.startswith("."):
+            above = above if above == "." else ""
+        names = walk(str(folder), pattern, allowance) if above else ()
+        found: list[str] = []
+        for name in sorted(names, key=lambda name: name.split("/")):
+            target = self._resolve_walk_entry(folder / name)
+            if target is None or not target.exists():
+                continue
+            if len(found) == _MOST_FOUND:
+                found.append(f"[... truncated at {_MOST_FOUND} matches]")
+                break
+            found.append(f"{self._relative_to_cwd(folder / name)}{'/' if target.is_dir() else ''}")
+        return "\n".join(found) or "No matches found."
+
+    async def search(
+        self, pattern: str, *, path: str, include: str | None, environ: Mapping[str, str], seconds: float
+    ) -> str:
+        """Return the lines that match a regular expression, found by a process that is ended after so many seconds."""
+        if len(pattern) > _PATTERN_CHARS or len(include or "") > _PATTERN_CHARS:
+            raise ModelRetry(f"A pattern has at most {_PATTERN_CHARS:,} characters.")
+        resolved = self._at(path)
+        request = {
+            "package": _PACKAGE,
+            "root": str(self._real_root),
+            "path": self._relative_to_root(resolved),
+            "pattern": pattern,
+            "include": include,
+            "hidden": self.store,
+            "most": _MOST_MATCHES,
+            "chars": _LINE_CHARS,
+            "seconds": seconds,
+        }
+        argv = [sys.executable, "-I", "-S", str(_SEARCHER), json.dumps(request)]
+        end = await run_program(argv, cwd=Path("/"), environ=environ, seconds=seconds, limit=8 * OUTPUT_CHARS * 10)
+        if end.code is None:
+            raise ModelRetry(
+                f"The search was ended after {duration(seconds)}, its time limit: its pattern takes too long, or there "
+                "is too much to search. Use a plainer pattern, or name a directory or file."
+            )
+        try:
+            answer = json.loads(end.output)
+        except ValueError:
+            raise ModelRetry("The search failed; use a plainer pattern, or name a directory or file.") from None
+        if "error" in answer:
+            raise ModelRetry(answer["error"])
+        lines = answer["found"] + ([f"[... truncated at {_MOST_MATCHES} matches]"] if answer["more"] else [])
+        return "\n".join(lines) or "No matches found."
+
+    def _at(self, path: str) -> Path:
+        """Return where a path lies, if it is one that may be read."""
+        try:
+            resolved = self._safe_resolve(path)
+            if not resolved.exists():
+                raise FileNotFoundError(f"File not found: {path}")
+        except (OSError, ValueError) as error:
+            said = f"{path}: {error.strerror}" if isinstance(error, OSError) and error.strerror else str(error)
+            raise ModelRetry(said) from error
+        return resolved
+
+    def _first_matching_pattern(self, path: str, patterns: Sequence[str]) -> str | None:
+        # A hundred patterns for each file of a tree take longer than to read it. Without this it is slow, not open.
+        found = super()._first_matching_pattern(path, list(patterns if is_protected(path) else self.store))
+        return found and re.sub(r"\[(\w)\w+\]", r"\1", found)  # as people write it
+
+
+def _window(file: BinaryIO, path: str, offset: int, limit: int) -> str:
+    """Return the lines of a file from `offset` on as far as they fit, with its number of lines."""
+    label = path if len(path) <= OUTPUT_CHARS // 4 else f"...{path[-(OUTPUT_CHARS // 4) :]}"
+    room = OUTPUT_CHARS - len(label) - _NOTICE_CHARS
+    passed = _skip(file, offset)
+    shown: list[str] = []
+    notice = ""
+    while passed == offset and len(shown) < limit and (line := file.readline(4 * room)):
+        text = f"{offset + len(shown) + 1:>6}\t{line.decode('utf-8', 'replace')}"
+        if len(text) > room or (len(line) == 4 * room and not line.endswith(b"\n")):
+            file.seek(-len(line), os.SEEK_CUR)
+            if not shown:
+                size = _skip_line(file)
+                number = offset + 1
+                notice = (
+                    f"... (Line {number} is {size:,} bytes and does not fit the read window. Use offset={number} to "
+                    "skip it, or a shell byte range to inspect it.)\n"
+                )
+                offset += 1
+            break
+        room -= len(text)
+        shown.append(text)
+    total = passed + len(shown) + bool(notice) + _skip(file, None)
+    if total == 0:
+        return f"[{label} | 0 lines]\n(empty file)\n"
+    if passed < offset - bool(notice) or not (shown or notice):
+        raise ModelRetry(f"Offset {offset} exceeds file length ({total} lines).")
+    body = "".join(shown)
+    if shown and not body.endswith("\n"):
+        body += "\n"
+    left = total - offset - len(shown)
+    if left > 0 and not notice:
+        notice = f"... ({left} more lines. Use offset={offset + len(shown)} to continue reading.)\n"
+    return f"[{label} | {total} lines]\n{body}{notice}"
+
+
+def _skip(file: BinaryIO, lines: int | None) -> int:
+    """Go so many lines further, or to the end; return how many that were. A last one without an end is one too."""
+    passed, last = 0, b"\n"
+    while lines is None or passed < lines:
+        chunk = file.read(_CHUNK)
+        if not chunk:
+            return passed + (last != b"\n")
+        here = chunk.count(b"\n")
+        if lines is not None and passed + here >= lines:
+            at = -1
+            for _ in range(lines - passed):
+                at = chunk.find(b"\n", at + 1)
+            file.seek(at + 1 - len(chunk), os.SEEK_CUR)
+            return lines
+        passed, last = passed + here, chunk[-1:]
+    return passed
+
+
+def _skip_line(file: BinaryIO) -> int:
+    """Go behind the end of the line and return its length in bytes."""
+    size = 0
+    while piece := file.readline(_CHUNK):
+        size += len(piece)
+        if piece.endswith(b"\n"):
+            break
+    return size

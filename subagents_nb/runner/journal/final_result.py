@@ -1,0 +1,57 @@
+"""From the accounts of its steps to the result of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from subagents_nb.domain.plans.plan import LaunchPlan
+from subagents_nb.domain.runs.reads import ReadLog
+from subagents_nb.domain.runs.records import Actor, Reason, RunResult, RunStatus
+from subagents_nb.domain.runs.stages import Stage
+from subagents_nb.domain.runs.states import RunEvent
+from subagents_nb.domain.values.usage import total
+from subagents_nb.runner.journal.account import StepAccount, brief
+from subagents_nb.runner.journal.work_clock import WorkClock
+from subagents_nb.store.clock import utc_now
+
+
+def last_word(
+    plan: LaunchPlan,
+    status: RunStatus,
+    accounts: Sequence[StepAccount],
+    *,
+    event: RunEvent,
+    reason: Reason | None,
+    actor: Actor,
+    error: str | None,
+    clock: WorkClock,
+    stages: tuple[Stage, ...],
+    reads: ReadLog | None,
+) -> RunResult:
+    """Return the result of a run whose steps have all been settled; `status` is how it stood."""
+    now, well = clock.worked_s, event is RunEvent.COMPLETE
+    steps = tuple(account.result for account in accounts if account.result is not None)
+    if reads is not None:  # what a person added to the contract meanwhile counts as not known
+        steered = any(receipt.outcome == "delivered" for receipt in status.steering)
+        reads = reads.with_unknown(steered=steered, appended=len(stages) > len(plan.items))
+    said = {
+        "reason": reason,
+        "error": error,
+        "elapsed_s": round(now, 3),
+        "waited_s": round(clock.waited_s, 3),
+        "usage": total(step.usage for step in steps),
+        "stages": stages,
+    }
+    return RunResult(
+        **status.to(event).head() | said,
+        actor=actor,
+        ended_at=utc_now(),
+        steps=tuple(brief(step) for step in steps) if plan.is_flow else steps,
+        resumed_from=plan.resumes.run_id if plan.resumes else None,
+        changed_files=tuple(dict.fromkeys(name for account in accounts for name in account.changed_files)),
+        changed_meanwhile=tuple(dict.fromkeys(name for account in accounts for name in account.changed_meanwhile)),
+        open_tools=() if well else tuple(row for account in accounts for row in account.open_rows(now)),
+        tail="" if well else next((account.status.tail for account in accounts if account.status.tail), ""),
+        artifacts=tuple(artifact for account in accounts for artifact in account.artifacts),
+        reads=reads,
+    )

@@ -1,0 +1,1 @@
+"""What the runner starts: children, hooks, notices, threads; and its own output."""

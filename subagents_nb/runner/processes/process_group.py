@@ -1,0 +1,179 @@
+"""A process that leads a session of its own, and its group: nobody of it is left when it was ended.
+
+The leader is not reaped before its group has ended. Until then its number stays its own, however long ago it ended
+itself, so what is signalled by that number is never a stranger. asyncio's own subprocesses are reaped at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from subagents_nb.runner.processes.children import CHILDREN
+from subagents_nb.signals import KILL, has_ended, is_unreaped, signal_child, signal_group
+
+_GRACE_S = 2.0  # between asking the group to end and ending it
+_END_S = 2.0  # what was ended by force is gone within
+_DRAIN_S = 0.5
+_LOOK_S = 0.02
+
+
+class _Output(asyncio.Protocol):
+    def __init__(self, keep: Callable[[bytes], None], silent: asyncio.Event) -> None:
+        self._keep = keep
+        self._silent = silent
+
+    def data_received(self, data: bytes) -> None:
+        self._keep(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self._silent.set()
+
+
+class Group:
+    """One started process. What it prints is handed on; to end it is its owner's duty, whatever happens."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.pid = process.pid
+        self.exited = asyncio.Event()
+        self.silent = asyncio.Event()  # nobody holds the output open any more
+        self.code: int | None = None  # once it is reaped; below zero, the signal
+        self._process = process
+        self._pipe: asyncio.BaseTransport | None = None
+        self._handle: int | None = None
+
+    @classmethod
+    async def start(
+        cls,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        environ: Mapping[str, str],
+        keep: Callable[[bytes], None],
+        handles: tuple[int, ...] = (),
+    ) -> Group:
+        """Start it, its input closed, both its outputs to `keep`.
+
+        Raises:
+            OSError: it could not be started.
+        """
+        process = subprocess.Popen(
+            list(argv),
+            cwd=cwd,
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            pass_fds=handles,
+        )
+        CHILDREN.began(process.pid, what="tool")
+        group = cls(process)
+        try:
+            group._watch()
+            loop = asyncio.get_running_loop()
+            group._pipe, _ = await loop.connect_read_pipe(lambda: _Output(keep, group.silent), process.stdout)
+        except BaseException:
+            await group.end(grace_s=0.0)
+            raise
+        return group
+
+    def signal(self, number: int) -> None:
+        """Signal the leader alone; nothing if it has ended."""
+        signal_child(self.pid, number)
+
+    async def end(self, *, grace_s: float = _GRACE_S) -> None:
+        """Ask the group to end, after a while end it, and reap its leader; a second cancellation ends it at once."""
+        empty: bool | None = None
+        try:
+            if grace_s and signal_group(self.pid, signal.SIGTERM):
+                await self._until_empty(grace_s)
+            signal_group(self.pid, KILL)
+            await self._until_empty(_END_S)
+            await self.exited.wait()
+            await within(_DRAIN_S, self.silent)
+        finally:
+            signal_group(self.pid, KILL)
+            if is_unreaped(self.pid):
+                empty = not is_anyone_left(self.pid)
+            self._let_go()
+            CHILDREN.ended(self.pid, self.code, group_empty=empty)
+
+    async def _until_empty(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + seconds
+        while is_anyone_left(self.pid) and loop.time() < deadline:
+            await asyncio.sleep(_LOOK_S)
+
+    def _watch(self) -> None:
+        """Notice its end without reaping it."""
+        loop = asyncio.get_running_loop()
+        try:
+            self._handle = os.pidfd_open(self.pid)
+        except (AttributeError, OSError):  # no descriptors of processes here, or none left
+            threading.Thread(target=self._await_exit, args=(loop,), name="await-exit", daemon=True).start()
+        else:
+            loop.add_reader(self._handle, self._noticed)
+
+    def _noticed(self) -> None:
+        self._forget_handle()
+        self.exited.set()
+
+    def _await_exit(self, loop: asyncio.AbstractEventLoop) -> None:
+        if hasattr(os, "waitid"):
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        else:
+            self._process.wait()
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(self.exited.set)
+
+    def _forget_handle(self) -> None:
+        if self._handle is not None:
+            asyncio.get_running_loop().remove_reader(self._handle)
+            os.close(self._handle)
+            self._handle = None
+
+    def _let_go(self) -> None:
+        """Reap it if it has ended; one that can't be ended now, stuck in the system say, is left to who comes after."""
+        self._forget_handle()
+        if is_unreaped(self.pid) and (self.exited.is_set() or has_ended(self.pid)):
+            self.code = self._process.wait()
+        else:
+            self.code = self._process.poll()
+        if self._pipe is not None:
+            self._pipe.close()
+        elif self._process.stdout is not None:
+            self._process.stdout.close()
+
+
+async def within(seconds: float, event: asyncio.Event) -> bool:
+    """Wait so long for an event; say whether it came."""
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return False
+    return True
+
+
+def is_anyone_left(leader: int) -> bool:
+    """Say whether the group of an unreaped leader has a member that still runs: a zombie has ended."""
+    if not signal_group(leader, 0):
+        return False
+    stats = [*Path("/proc").glob("[0-9]*/stat")]
+    return any(_runs_in(stat, leader) for stat in stats) if stats else not has_ended(leader)
+
+
+def _runs_in(stat: Path, group: int) -> bool:
+    try:
+        # The name stands in parentheses and may hold anything; state, parent and group follow it.
+        state, _parent, its_group, *_ = stat.read_text("utf-8", "replace").rpartition(")")[2].split()
+    except (OSError, ValueError):
+        return False
+    return its_group == str(group) and state not in "ZX"

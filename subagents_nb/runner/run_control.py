@@ -1,0 +1,262 @@
+"""Listen for what is asked of a live run, keep its deadline, and force the end when the work won't let go.
+
+A thread of its own: it works while the model is silent and while the event loop is stuck.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import assert_never
+
+from subagents_nb.domain.plans.plan import LaunchPlan
+from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest, Retuned
+from subagents_nb.domain.runs.states import RunEvent
+from subagents_nb.domain.values.words import duration
+from subagents_nb.runner.chains.appended import AT_ITS_END
+from subagents_nb.runner.chains.chain_run import Flow
+from subagents_nb.runner.chains.step_registry import Crew
+from subagents_nb.runner.journal.journal import Journal
+from subagents_nb.runner.processes.stdio import cap
+from subagents_nb.runner.steps.causes import GONE, Cause, interrupted_by, past_deadline, past_disk_cap, stopped_by
+from subagents_nb.runner.steps.limits_in_force import LiveLimits
+from subagents_nb.runner.steps.step_run import TimeLeft
+from subagents_nb.store.clock import utc_now
+from subagents_nb.store.runs.disk_usage import DISK_CAP_BYTES, disk_use
+from subagents_nb.store.runs.writer import RunWriter
+
+POLL_S = 0.1
+GRACE_S = 3.0
+_CONSIDER_S = 1.0
+_MEASURE_S = 5.0
+_LAST_WORD_S = 1.0  # how long the end of a run waits for an answer that is being written
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Levers:
+    """What the control thread can move in the runner. Each returns at once and may be called from any thread."""
+
+    force_end: Callable[[Cause], None]
+    due: Callable[[float | None], None]  # tells whoever watches from outside how much time is left
+    tell: Callable[[str], None]
+
+
+class Control:
+    """The control thread of one runner."""
+
+    def __init__(
+        self,
+        writer: RunWriter,
+        plan: LaunchPlan,
+        journal: Journal,
+        crew: Crew,
+        flow: Flow,
+        limits: LiveLimits,
+        levers: Levers,
+    ) -> None:
+        self._writer = writer
+        self._plan = plan
+        self._journal = journal
+        self._crew = crew
+        self._flow = flow
+        self._limits = limits
+        self._levers = levers
+        self._seen: set[str] = set()
+        self._over = threading.Event()
+        self._guard = threading.Lock()
+        self._since = self._considered = self._measured = 0.0
+        self._noted: Cause | None = None
+        self.cause: Cause | None = None
+        self._thread = threading.Thread(target=self._watch, name="control", daemon=True)
+
+    def start(self) -> None:
+        """Begin to listen. What was asked while the run waited for a place is carried out before any work."""
+        try:
+            self._hear()
+        except Exception:  # noqa: BLE001 - as in `_watch`, which goes on from here
+            traceback.print_exc()
+        self._thread.start()
+
+    def close(self) -> None:
+        """The work is over: force nothing any more. Who has asked for something has an answer, if the disk lets us.
+
+        A request ends the work before its answer is written; the process must not be gone by then.
+        """
+        self._over.set()
+        self._keep_budget()  # by the last figures
+        self._thread.join(_LAST_WORD_S)
+        if not self._thread.is_alive():
+            with contextlib.suppress(Exception):  # of what ends the run, nothing may keep it from being written
+                self._hear()
+        for work in self._crew.all:
+            work.inbox.close()
+
+    def end(self, cause: Cause) -> bool:
+        """End the work for this cause; False if it is being ended for another already."""
+        with self._guard:
+            if self.cause is not None or self._over.is_set():
+                return False
+            self.cause = cause
+            self._since = time.monotonic()
+        if cause.event is RunEvent.STOP:
+            self._journal.stopping()
+        self._flow.end(cause)
+        return True
+
+    def note(self, cause: Cause) -> None:
+        """Remember a cause from a signal handler, which may take no lock; it is acted on within a tenth of a second."""
+        self._noted = cause
+
+    def _watch(self) -> None:
+        while not self._over.wait(POLL_S):
+            try:
+                self._look_around()
+            except Exception:  # noqa: BLE001 - whatever goes wrong here, a run must not get out of control
+                traceback.print_exc()
+            if self.cause is not None and time.monotonic() - self._since > GRACE_S:
+                self._levers.force_end(self.cause)
+                return
+
+    def _look_around(self) -> None:
+        if self._noted is not None:
+            self.end(self._noted)
+        if self._writer.paths.root.is_symlink() or not self._writer.paths.lock.exists():
+            self.end(GONE)
+        cap()
+        self._keep_time()
+        self._keep_budget()
+        self._keep_size()
+        self._hear()
+        self._journal.flush()
+
+    def _keep_size(self) -> None:
+        if time.monotonic() - self._measured < _MEASURE_S:
+            return
+        self._measured = time.monotonic()
+        # What the person put in does not count.
+        allowed = DISK_CAP_BYTES + sum(one.bytes for one in self._plan.inputs)
+        used = disk_use(self._writer.paths, enough=allowed)
+        if used > allowed:
+            self.end(past_disk_cap(used))
+
+    def _keep_time(self) -> None:
+        timeout, elapsed, left = self._limits.timeout_s, self._journal.elapsed_s, None
+        if timeout is not None:
+            left = TimeLeft(timeout - elapsed, timeout)
+            self._levers.due(None if self._journal.is_waiting else left.left_s)
+            if left.left_s <= 0:
+                self.end(past_deadline(timeout, self._journal.activity))
+        self._crew.keep_time(left, reminding=self.cause is None)
+        now = time.monotonic()
+        if now - self._considered >= _CONSIDER_S:
+            self._considered = now
+            found = self._journal.consider(self._crew.patience, self._crew.waiting)
+            if found is not None and found.kind != "question":
+                self._levers.tell(f"may need a look: {found.text}")
+
+    def _keep_budget(self) -> None:
+        self._journal.budget(self._limits.budget)
+
+    def _hear(self) -> None:
+        for request in self._writer.requests(self._seen):
+            if isinstance(request, tuple):
+                request_id, why = request
+                self._answer(request_id, "refused", f"the request can't be understood: {why}")
+            else:
+                outcome, text = self._carry_out(request)
+                if outcome and not self._answer(request.request_id, outcome, text):
+                    self._writer.mark_heard(request)
+
+    def _carry_out(self, request: ControlRequest) -> tuple[str, str]:
+        """Return the outcome and what is said about it; an empty outcome means that somebody else answers."""
+        if request.step is not None and self._crew.find(request.step) is None:
+            return "refused", f"the run has no step {request.step}"
+        if (self.cause is not None or self._over.is_set()) and request.verb != "stop":
+            return "too-late", "the run is already ending"
+        match request.verb:
+            case "stop" if request.step is not None and self._plan.is_flow:
+                return self._stop_step(request.step, request)
+            case "stop":
+                return self._end(stopped_by(request))
+            case "interrupt" if request.step is not None and self._plan.is_flow:
+                return "refused", "one step can't be paused by itself; interrupt the run, or stop the step"
+            case "interrupt":
+                return self._end(interrupted_by(request))
+            case "steer":
+                return self._steer(request)
+            case "drain":
+                self._flow.drain()
+                self._journal.draining()
+                return "accepted", "what runs is finished, nothing new is started"
+            case "retune":
+                return self._retune(request)
+            case "append":
+                return self._append(request)
+            case "cancel-tool":
+                if self._crew.cancel_tool(request.call_id or ""):
+                    return "accepted", ""
+                return "refused", f"no tool call {request.call_id} is open"
+            case _:
+                assert_never(request.verb)
+
+    def _stop_step(self, index: int, request: ControlRequest) -> tuple[str, str]:
+        work = self._crew.work(index)
+        if not work.end(stopped_by(request, step=True)):
+            return "too-late", f"step {index} has ended already"
+        self._journal.step_stopping(index)
+        return "accepted", ""
+
+    def _steer(self, request: ControlRequest) -> tuple[str, str]:
+        if request.step is not None:
+            work = self._crew.work(request.step)
+            return ("", "") if work.inbox.put(request) else ("too-late", f"step {request.step} has ended already")
+        live = self._crew.at_work or ([] if self._plan.is_flow else self._crew.all)
+        if len(live) > 1:
+            numbers = ", ".join(str(work.step.index) for work in live)
+            return "refused", f"steps {numbers} are at work; say which one is meant"
+        if not live:
+            return "refused", "no step is at work now; say which one is meant"
+        return ("", "") if live[0].inbox.put(request) else ("too-late", "the run is already ending")
+
+    def _append(self, request: ControlRequest) -> tuple[str, str]:
+        more = request.append
+        if more is None or not self._plan.is_flow:
+            return "refused", "only a chain can be appended to; this run has one step"
+        why = self._flow.append(more)
+        if why is not None:
+            return ("too-late" if why == AT_ITS_END else "refused"), why
+        return "accepted", f"{len(more.items)} appended"
+
+    def _end(self, cause: Cause) -> tuple[str, str]:
+        if self.end(cause) or (self.cause is not None and self.cause.event is cause.event):
+            return "accepted", ""
+        return "too-late", "the run is already ending"
+
+    def _retune(self, request: ControlRequest) -> tuple[str, str]:
+        change = request.retune
+        if change is None:
+            return "refused", "it changes nothing"
+        if change.timeout_s is not None and change.timeout_s <= self._journal.elapsed_s:
+            return "refused", f"the run has worked for {duration(round(self._journal.elapsed_s))} already"
+        if change.holds_nothing(self._journal.usage):
+            return "refused", "no price is known of its model, so that no amount of money can be held; give tokens"
+        self._limits.retune(change)
+        self._flow.retuned()
+        if change.timeout_s is not None:
+            self._crew.remind_anew()
+        self._journal.retuned(
+            Retuned(at=utc_now(), by=request.asked_by, changes=change.changes), self._limits.timeout_s
+        )
+        return "accepted", ""
+
+    def _answer(self, request_id: str, outcome: str, text: str) -> bool:
+        answer = {"run_id": self._plan.run_id, "request_id": request_id, "answered_at": utc_now()}
+        try:
+            self._writer.answer(ControlAnswer.model_validate({**answer, "outcome": outcome, "text": text}))
+        except OSError:
+            return False  # nobody may be waiting; the run's state says it as well
+        return True

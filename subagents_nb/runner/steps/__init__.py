@@ -1,0 +1,1 @@
+"""One step at work: carried out, steered, verified, reviewed, accepted."""

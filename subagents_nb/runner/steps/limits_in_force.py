@@ -1,0 +1,101 @@
+"""The limits in force: as planned, until somebody retunes the live run."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from subagents_nb.domain.plans.budgets import BudgetState, UsageBudget, retuned_budget
+from subagents_nb.domain.plans.plan import LaunchPlan, StepPlan
+from subagents_nb.domain.runs.control import Retune
+from subagents_nb.domain.values.usage import Usage
+
+
+class LiveLimits:
+    """The limits of a run, which may change while it works. What was retuned holds for all its steps."""
+
+    def __init__(self, plan: LaunchPlan, usage: Callable[[], Usage]) -> None:
+        self._plan = plan
+        self._usage = usage
+        self._guard = threading.Lock()
+        self._retuned = Retune()
+
+    @property
+    def timeout_s(self) -> float | None:
+        """Return the run's deadline in seconds of working time."""
+        return self.retuned.timeout_s or self._plan.timeout_s
+
+    @property
+    def retuned(self) -> Retune:
+        """Return what was changed, all changes together."""
+        with self._guard:
+            return self._retuned
+
+    def retune(self, change: Retune) -> None:
+        """Put new limits into force."""
+        with self._guard:
+            self._retuned = self._retuned.model_copy(update=change.model_dump(exclude_none=True))
+
+    @property
+    def max_parallel(self) -> int:
+        """Return how many steps may be at work at a time."""
+        return self.retuned.concurrency or self._plan.max_parallel
+
+    def seats(self, planned: int) -> int:
+        """Return how many steps of a group with this concurrency may be at work at a time."""
+        return self.retuned.concurrency or planned
+
+    # --- the usage budget ---
+
+    @property
+    def budget(self) -> UsageBudget | None:
+        """Return the usage budget in force."""
+        retuned = self.retuned
+        return retuned_budget(self._plan.usage_budget, tokens=retuned.tokens, cost_usd=retuned.cost_usd)
+
+    def spent(self) -> BudgetState | None:
+        """Return how far the usage has come; None without a budget."""
+        budget = self.budget
+        return None if budget is None else budget.judge(self._usage())
+
+    def may_start(self) -> bool:
+        """Say whether another step may start."""
+        return self.spent() != "hard-reached"
+
+    def may_spend(self) -> bool:
+        """Say whether a step that is at work may make another request."""
+        budget = self.budget
+        return budget is None or not budget.stop_running or budget.judge(self._usage()) != "hard-reached"
+
+    def words(self) -> str:
+        """Say what was used of the budget."""
+        budget = self.budget
+        return "" if budget is None else budget.words(self._usage())
+
+
+class StepLimits:
+    """The limits of one step, by its plan and by what was retuned since."""
+
+    def __init__(self, run: LiveLimits, step: StepPlan) -> None:
+        self._run = run
+        self._step = step
+
+    @property
+    def timeout_s(self) -> float | None:
+        """Return the step's own deadline in seconds of its work; a longer one given to the live run lifts it too."""
+        own, retuned = self._step.timeout_s, self._run.retuned.timeout_s
+        return own if own is None or retuned is None else max(own, retuned)
+
+    @property
+    def max_requests(self) -> int:
+        """Return how many requests the step may make."""
+        return self._run.retuned.max_requests or self._step.max_requests
+
+    @property
+    def tool_timeout_s(self) -> float | None:
+        """Return how long one tool call may take."""
+        return self._run.retuned.tool_timeout_s or self._step.tool_timeout_s
+
+    def over_budget(self) -> str | None:
+        """Return what was used of the run's usage budget, if that allows no further request; else None."""
+        return None if self._run.may_spend() else self._run.words()

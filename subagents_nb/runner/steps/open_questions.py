@@ -1,0 +1,111 @@
+"""Questions to the person: each is a file that outlives kernel and page, answered once, by whoever is first."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+from collections.abc import Callable, Sequence
+
+from subagents_nb.domain.plans.plan import LaunchPlan
+from subagents_nb.domain.runs.questions import Answered, OpenQuestion, Question, Reply
+from subagents_nb.domain.values.words import one_line, plain
+from subagents_nb.errors import Unreadable
+from subagents_nb.runner.journal.journal import Journal
+from subagents_nb.store.clock import utc_now
+from subagents_nb.store.runs.reader import read_document
+from subagents_nb.store.runs.writer import RunWriter
+
+_POLL_S = 0.1
+_TEXT_CHARS = 4000
+_CHOICES = 12
+_KEPT_ANSWERS = 20
+_FIRST_RETRY_S, _LAST_RETRY_S = 0.1, 5.0
+_PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
+
+
+class Questions:
+    """Asks and waits. Several questions may be open at once."""
+
+    def __init__(self, writer: RunWriter, plan: LaunchPlan, journal: Journal, tell: Callable[[str], None]) -> None:
+        self._writer = writer
+        self._plan = plan
+        self._journal = journal
+        self._tell = tell  # somebody who is away
+        self._open: dict[str, OpenQuestion] = {}
+        self._answers: list[Answered] = []
+        self._asked = 0
+
+    async def ask(self, text: str, choices: Sequence[str] = (), *, step: int = 0, call_id: str = "") -> str:
+        """Put a question of a step and return the answer.
+
+        A question whose asker goes away is closed, so that nobody answers into the void.
+        """
+        clean = self._journal.clean
+        self._asked += 1
+        question = Question(
+            run_id=self._plan.run_id,
+            question_id=f"q{self._asked}",
+            step=step,
+            call_id=call_id,
+            text=plain(clean(text))[:_TEXT_CHARS],
+            choices=tuple(one_line(clean(choice), 200) for choice in choices[:_CHOICES]),
+            asked_at=utc_now(),
+        )
+        await self._store(question)
+        shown = question.model_dump(include=set(OpenQuestion.model_fields))
+        self._open[question.question_id] = OpenQuestion.model_validate(shown)
+        self._show("question-asked", question)
+        self._tell(f"{f'step {step} ' if self._plan.is_flow else ''}asks: {one_line(question.text)}")
+        reply: Reply | None = None
+        try:
+            reply = await self._reply(question.question_id)
+            return reply.text
+        finally:
+            self._over(question, reply or self._close(question))
+
+    def _over(self, question: Question, reply: Reply | None) -> None:
+        by = "" if reply is None or reply.closed else one_line(reply.answered_by, 60)
+        answered = Answered(question_id=question.question_id, step=question.step, by=by, at=utc_now())
+        self._answers = [*self._answers, answered][-_KEPT_ANSWERS:]
+        self._open.pop(question.question_id, None)
+        self._show("question-closed", question, by=by or None)
+
+    def _show(self, what: str, question: Question, **fields: str | None) -> None:
+        said = {"question": question.question_id, "step": question.step, "open": len(self._open), **fields}
+        self._journal.questions(what, said, questions=tuple(self._open.values()), answers=tuple(self._answers))
+
+    def _close(self, question: Question) -> Reply | None:
+        """Take the place of an answer that nobody waits for; return the one that came at the last moment, if any."""
+        made = {"run_id": question.run_id, "question_id": question.question_id, "text": "", "answered_at": utc_now()}
+        with contextlib.suppress(OSError, Unreadable):
+            if not self._writer.reply(Reply.model_validate({**made, "answered_by": "runner", "closed": True})):
+                return self._read(question.question_id)
+        return None
+
+    async def _store(self, question: Question) -> None:
+        """Write the question down; while the disk is full, try again: it must not be lost, nor fail the work."""
+        wait = _FIRST_RETRY_S
+        try:
+            while True:
+                try:
+                    return self._writer.question(question)
+                except OSError as error:
+                    if error.errno not in _PASSING:
+                        raise
+                # The control thread sees it and tells the person.
+                self._journal.disk_full = True
+                await asyncio.sleep(wait)
+                wait = min(wait * 2, _LAST_RETRY_S)
+        finally:
+            self._journal.disk_full = False
+
+    def _read(self, question_id: str) -> Reply:
+        return read_document(self._writer.paths.reply(question_id), Reply, self._plan.run_id)
+
+    async def _reply(self, question_id: str) -> Reply:
+        while True:
+            try:
+                return self._read(question_id)
+            except Unreadable:
+                await asyncio.sleep(_POLL_S)

@@ -1,0 +1,385 @@
+"""One step at work: its desk, its deadline, its end. A step is ended by itself; its run goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from subagents_nb.domain.agents.environment import tool_environ
+from subagents_nb.domain.plans.acceptance import Judgement
+from subagents_nb.domain.plans.inputs import inputs_section
+from subagents_nb.domain.plans.plan import LaunchPlan, StepPlan
+from subagents_nb.domain.runs.events import (
+    ChangedMeanwhile,
+    EngineEvent,
+    FileChanged,
+    ModelAsked,
+    Noticed,
+    StepFailed,
+    StepOutcome,
+    ToolEnded,
+)
+from subagents_nb.domain.runs.records import StepResult
+from subagents_nb.domain.runs.states import RunEvent, StepEvent, StepState
+from subagents_nb.domain.values.usage import Usage
+from subagents_nb.domain.values.words import duration
+from subagents_nb.runner.engines.choose import engine_for
+from subagents_nb.runner.engines.engine import CancelTool, Desk
+from subagents_nb.runner.engines.kernel.tool import PythonTool, Surroundings
+from subagents_nb.runner.engines.session_file import begin_session
+from subagents_nb.runner.journal.journal import Journal
+from subagents_nb.runner.journal.work_clock import WorkClock
+from subagents_nb.runner.steps.accepting import Accepting
+from subagents_nb.runner.steps.causes import FROM_WITHIN, Cause, past_deadline
+from subagents_nb.runner.steps.inbox import RunInbox
+from subagents_nb.runner.steps.input_paths import given_inputs, inputs_environ
+from subagents_nb.runner.steps.limits_in_force import LiveLimits, StepLimits
+from subagents_nb.runner.steps.open_questions import Questions
+from subagents_nb.runner.steps.reviewing import review
+from subagents_nb.runner.steps.step_result import ended_for, ended_well, ended_with
+from subagents_nb.runner.tracking import ReadRecorder
+from subagents_nb.runner.tracking.folder_accounts import FolderReads
+from subagents_nb.runner.workspace.artifact_files import ArtifactKeeper
+from subagents_nb.runner.workspace.own_folder import folder_of, from_folder, seen_from_root
+from subagents_nb.runner.workspace.step_files import FILES, OutputFile
+from subagents_nb.runner.workspace.worktrees import Worktrees
+from subagents_nb.store.files.disk import Disk
+from subagents_nb.store.runs.writer import RunWriter
+
+_CHECKPOINT = (
+    "The deadline is {left} away. Leave what you have found so far as your final answer now, and say what is missing."
+)
+LET_GO_S = 3.0  # how long an ended step may take to let go before the run goes on without it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workshop:
+    """What the steps of one run share."""
+
+    plan: LaunchPlan
+    writer: RunWriter
+    disk: Disk
+    journal: Journal
+    clock: WorkClock
+    limits: LiveLimits
+    questions: Questions
+    worktrees: Worktrees
+    reads: FolderReads = field(default_factory=lambda: FolderReads(ReadRecorder(), Path()))
+    keep_reads: Callable[[], None] = lambda: None
+    artifacts: ArtifactKeeper | None = None  # None: nothing is kept, and no step has a kernel
+
+
+class TimeLeft(NamedTuple):
+    """How much of a deadline is left, and how much it was in all."""
+
+    left_s: float
+    of_s: float
+
+
+class StepWork:
+    """One step, from its plan to its result."""
+
+    def __init__(self, step: StepPlan, shop: Workshop, *, history: Path | None = None) -> None:
+        self.step = step
+        self.inbox = RunInbox(shop.writer, shop.journal)
+        self.cause: Cause | None = None
+        self._task: Callable[[], str] | None = None  # with everything put in, once it has begun
+        self._shop = shop
+        self._limits = StepLimits(shop.limits, step)
+        self._history = history
+        self._open_tools: dict[str, CancelTool] = {}
+        self._guard = threading.Lock()
+        self._loop = asyncio.get_running_loop()
+        self._ending = asyncio.Event()
+        self._clock: WorkClock | None = None
+        self._began = self._ended = self._reminded = False
+        self._at_rest = True
+        self._output: OutputFile | None = None
+
+    @property
+    def at_work(self) -> bool:
+        """Whether it has begun and not ended."""
+        return self._began and not self._ended
+
+    def end(self, cause: Cause) -> bool:
+        """End the step for this cause, now or when its turn comes; False if it has ended or is being ended already."""
+        with self._guard:
+            if self.cause is not None or self._ended:
+                return False
+            self.cause = cause
+        self._loop.call_soon_threadsafe(self._ending.set)
+        self._keep_task()
+        return True
+
+    def overdue(self) -> Cause | None:
+        """Return the cause of its end if it is past its own deadline."""
+        limit, left = self._limits.timeout_s, self._left_s
+        if limit is None or left is None or left > 0 or self._ended:
+            return None
+        return past_deadline(limit, self._shop.journal.activity_of(self.step.index), step=True)
+
+    def remind(self, run: TimeLeft | None) -> None:
+        """Ask once for what there is when its own deadline, or the run's, is near; never in the first half."""
+        checkpoint_s = self.step.checkpoint_s or self._shop.plan.checkpoint_s
+        if checkpoint_s is None:
+            return
+        limit, left = self._limits.timeout_s, self._left_s
+        own = TimeLeft(left, limit) if limit is not None and left is not None else None
+        near = [one.left_s for one in (own, run) if one is not None and one.left_s <= min(checkpoint_s, one.of_s / 2)]
+        if near and not self._reminded:
+            self._reminded = True
+            self.inbox.remind(_CHECKPOINT.format(left=duration(max(1, round(min(near))))))
+
+    def remind_anew(self) -> None:
+        """Forget that it was reminded: its deadline is another one now."""
+        self._reminded = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for the person or for a rate limit."""
+        clock = self._clock
+        return clock is not None and not self._ended and clock.is_waiting
+
+    @property
+    def _left_s(self) -> float | None:
+        limit, clock = self._limits.timeout_s, self._clock
+        return None if limit is None or clock is None else limit - clock.worked_s
+
+    def cancel_tool(self, call_id: str) -> bool:
+        """End one open tool call."""
+        cancel = self._open_tools.get(call_id)
+        if cancel is None:
+            return False
+        self._loop.call_soon_threadsafe(cancel)
+        return True
+
+    def stand(self) -> None:
+        """Take in that another run did the work: there is nothing left to end or to steer."""
+        with self._guard:
+            self._began = self._ended = True
+        self.inbox.close()
+
+    async def carry_out(self, task: Callable[[str], str], *, said: str | None = None) -> StepResult:
+        """Do the work and return what came of it; a step that goes wrong is a result too.
+
+        `task` gives the task for the directory that the step works in, which a worktree has only once it is made.
+        `said` is what a step is told that goes on from its session: its task stands in there already.
+        """
+        journal, index = self._shop.journal, self.step.index
+        self._began = True
+        with self._guard:
+            self._task = lambda: task(self._shop.plan.cwd) if said is None else said
+        if self.cause is not None:
+            self._keep_task()
+            return self._done(ended_for(journal.draft(index), self.cause))
+        journal.step_began(index)
+        with self._shop.clock.part() as clock:
+            self._clock = clock
+            result = await self._guarded(self._work(task, said, clock))
+            if self.step.worktree is not None:
+                record = await self._shop.worktrees.capture(self.step, at_rest=self._at_rest)
+                result = result.model_copy(update={"worktree": record})
+        return self._done(result)
+
+    async def _guarded(self, work: Awaitable[StepResult]) -> StepResult:
+        journal, index = self._shop.journal, self.step.index
+        task = asyncio.ensure_future(work)
+        ending = asyncio.ensure_future(self._ending.wait())
+        try:
+            await asyncio.wait({task, ending}, return_when=asyncio.FIRST_COMPLETED)
+            if self.cause is not None and not task.done():
+                task.cancel()
+                await asyncio.wait({task}, timeout=LET_GO_S)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        finally:
+            ending.cancel()
+        with self._guard:
+            self._ended = True
+        self.inbox.close()
+        if not task.done():
+            self._at_rest = False
+            print(f"step {index} did not let go; the run goes on without it", file=sys.stderr, flush=True)  # noqa: T201
+            return ended_for(journal.draft(index), self.cause or FROM_WITHIN)
+        if task.cancelled():
+            return ended_for(journal.draft(index), self.cause or FROM_WITHIN)
+        error = task.exception()
+        if error is None:
+            return task.result()
+        return ended_for(journal.draft(index), self.cause) if self.cause else ended_with(journal.draft(index), error)
+
+    async def _work(self, task: Callable[[str], str], said: str | None, clock: WorkClock) -> StepResult:
+        step, shop = self.step, self._shop
+        root = Path(shop.plan.cwd)
+        if step.worktree is not None:
+            root = await shop.worktrees.prepare(step, label=step.title)
+        cwd = folder_of(step, root)
+        filled = task(str(root))
+        told = filled if said is None else said
+        self._task = lambda: told
+        return await self._converse(filled, said, root, cwd, clock)
+
+    async def _converse(self, task: str, said: str | None, root: Path, cwd: Path, clock: WorkClock) -> StepResult:
+        step, journal = self.step, self._shop.journal
+        desk = self._desk(root, cwd, clock)
+        earlier = None if self._history is None else self._history.parent
+        self._output = output = OutputFile(
+            step, cwd, own=desk.files, report=desk.report, step_dir=desk.step_dir, earlier=earlier
+        )
+        self._declare(desk)
+        asked = task if said is None else f"{task}\n\n{said}"
+        accepting = Accepting(step.model_copy(update={"task": asked}), desk)
+        await accepting.begin()
+        parts = (task if said is None else said, self._inputs(desk), output.instructions(), accepting.instructions())
+        whole = "\n\n".join(part for part in parts if part)
+        try:
+            outcome: StepOutcome = await engine_for(step).run(step.model_copy(update={"task": whole}), desk)
+        finally:
+            if desk.python is not None:
+                await desk.python.close()
+        outcome = journal.clean.outcome(outcome)
+        outcome = accepting.take_report(outcome)
+        result = ended_well(journal.draft(step.index), outcome, self._keep_text, step.max_output)
+        given = len(result.text)
+        if result.state is not StepState.COMPLETE:
+            return result
+        async with desk.reads.watch.during(step.acceptance is not None and bool(step.acceptance.verify)):
+            ledger = await accepting.judge(
+                result,
+                changed_files=tuple(from_folder(path, step.cwd) for path in journal.changed_files(step.index)),
+                changed_meanwhile=tuple(from_folder(path, step.cwd) for path in journal.changed_meanwhile(step.index)),
+                run_dir=self._shop.writer.paths.root,
+                review=lambda about: self._review(about, desk, result.usage),
+            )
+        if ledger is not None and ledger.review_usage is not None:
+            result = result.model_copy(update={"usage": result.usage.plus(ledger.review_usage)})
+        saved, text = output.keep(result.text, whole=outcome.text if result.text_file else None)
+        result = result.model_copy(update={"text": text, "saved": saved, "acceptance": ledger})
+        if saved is not None and saved.error is None:
+            if saved.place == "workspace" and step.output is not None:
+                desk.reads.keep(step.output.path)
+            if step.max_output is None:
+                result = result.model_copy(update={"text_file": None})  # the whole is in the output file
+        if result.text_file is not None and self._shop.plan.is_flow:
+            said = f"Its answer has {len(outcome.text):,} characters; later steps are given the first {given:,}."
+            desk.report(Noticed("answer-cut", said))
+        if ledger is not None and ledger.rejected and ledger.explicit and not _only_reported(step):
+            why = f"The step was not accepted: {ledger.reason}"
+            return result.to(StepEvent.REJECT, reason="rejected", error=why)
+        return result
+
+    async def _review(self, task: str, desk: Desk, so_far: Usage) -> Judgement:
+        reviewer = self.step.reviewer
+        if reviewer is None:
+            return Judgement(agent="reviewer", accepted=None, reasons=("the plan names no reviewer",))
+        said = await review(reviewer, task, desk, StepLimits(self._shop.limits, reviewer), so_far=so_far)
+        return said.model_copy(update={"reasons": tuple(map(self._shop.journal.clean.preview, said.reasons))})
+
+    def _desk(self, root: Path, cwd: Path, clock: WorkClock) -> Desk:
+        step, shop = self.step, self._shop
+
+        async def ask(text: str, choices: Sequence[str] = (), *, call_id: str = "") -> str:
+            with clock.waiting():
+                return await shop.questions.ask(text, choices, step=step.index, call_id=call_id)
+
+        # In a worktree of its own a step sees and changes nothing of the workspace but what its contract binds.
+        reads = shop.reads.of(step.cwd) if step.worktree is None else ReadRecorder()
+
+        def report(event: EngineEvent) -> None:
+            if isinstance(event, FileChanged):
+                reads.changed(event.path)
+                if self._output is not None:
+                    self._output.wrote(event.path)
+            elif isinstance(event, ChangedMeanwhile):
+                reads.changed(event.path, meanwhile=True)
+                if self._output is not None:
+                    self._output.changed_meanwhile(event.path)
+            shop.journal.report(step.index, seen_from_root(event, step.cwd))
+            if isinstance(event, ToolEnded | ModelAsked | FileChanged | ChangedMeanwhile):
+                shop.keep_reads()
+
+        inputs = given_inputs(shop.plan, shop.writer.paths, cwd)
+        tools = tool_environ(os.environ, allowed=shop.plan.tool_env) | inputs_environ(inputs)
+        python = None
+        if shop.artifacts is not None and "python" in step.tools:
+            around = Surroundings(
+                step=step.index,
+                cwd=cwd,
+                step_dir=shop.writer.paths.step(step.index),
+                environ=tools,
+                inputs=inputs,
+                memory_mb=shop.plan.python_memory_mb,
+                disk=shop.disk,
+                alone=step.worktree is not None,
+            )
+            python = PythonTool(around, shop.artifacts, report, reads)
+        return Desk(
+            report=report,
+            reads=reads,
+            inputs=inputs,
+            files=shop.writer.paths.root / FILES,
+            python=python,
+            cwd=cwd,
+            workspace=root,
+            step_dir=shop.writer.paths.step(step.index),
+            store_home=shop.writer.paths.root.parents[1],
+            environ=os.environ,
+            tool_environ=tools,
+            history=self._history,
+            inbox=self.inbox,
+            limits=self._limits,
+            ask=ask,
+            waiting=clock.waiting,
+            open_tools=self._open_tools,
+        )
+
+    def _inputs(self, desk: Desk) -> str:
+        """Return what is added to the task about the values that the run was given."""
+        if desk.inputs is None:
+            return ""
+        records, folder = desk.inputs.records, desk.inputs.folder
+        return inputs_section(records, folder=folder, as_variables=desk.python is not None)
+
+    def _declare(self, desk: Desk) -> None:
+        """Say which files are the step's own, and which it was to read but were not there."""
+        step = self.step
+        if step.output is not None and step.output.explicit:
+            desk.reads.own(step.output.path)
+        for name in step.reads:
+            if not (desk.cwd / name).is_file():
+                with desk.reads.reading(name):
+                    pass
+
+    def _keep_text(self, text: str) -> Path:
+        path = self._shop.writer.paths.step(self.step.index) / "output.txt"
+        self._shop.disk.replace(path, text.encode("utf-8", "replace"), durable=True)
+        return path.relative_to(self._shop.writer.paths.root)
+
+    def _keep_task(self) -> None:
+        """Make the task the session of a step that is paused before its engine has saved one: it was promised."""
+        if self._task is None or self.cause is None or self.cause.event is not RunEvent.PAUSE:
+            return
+        try:
+            begin_session(self._shop.writer.paths.step(self.step.index), self._task(), history=self._history)
+        except (OSError, ValueError, StepFailed) as error:
+            print(f"step {self.step.index} was paused without a session: {error}", file=sys.stderr, flush=True)  # noqa: T201
+
+    def _done(self, result: StepResult) -> StepResult:
+        with self._guard:
+            self._ended = True
+        self.inbox.close()
+        kept = (self._shop.writer.paths.step(self.step.index) / "session.json").is_file()
+        ended = result.model_copy(update={"session": kept})
+        self._shop.journal.step_ended(ended)
+        return ended
+
+
+def _only_reported(step: StepPlan) -> bool:
+    return step.acceptance is not None and step.acceptance.contract and step.acceptance.gate_on == "execution"

@@ -1,0 +1,1 @@
+"""Git: the one caller, worktrees, what was changed in them as a patch."""

@@ -1,0 +1,1 @@
+"""What becomes of old runs: archives, the trash, deletion."""

@@ -1,0 +1,1 @@
+"""The directory of a run: where each document lies, who writes it, how it is read."""

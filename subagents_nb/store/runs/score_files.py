@@ -1,0 +1,42 @@
+"""Judgements about a run: one file each below its `scores`, created once by whoever judges."""
+
+from __future__ import annotations
+
+import contextlib
+
+from subagents_nb.domain.plans.experiments import Score
+from subagents_nb.errors import StoreError, Unreadable
+from subagents_nb.store.files.codec import decode, encode
+from subagents_nb.store.files.disk import DISK, Disk
+from subagents_nb.store.runs.layout import RunPaths
+
+MAX_SCORES = 10_000  # of one run; more are not read
+
+
+def write_score(paths: RunPaths, score: Score, *, disk: Disk = DISK) -> None:
+    """Keep one judgement.
+
+    Raises:
+        StoreError: it can't be written, or the run is gone.
+    """
+    try:
+        with contextlib.suppress(FileExistsError):
+            disk.make_dir(paths.scores)
+        new = disk.create_once(paths.scores / f"{score.score_id}.json", encode(score), durable=False, entry=False)
+    except OSError as error:
+        raise StoreError(f"The score {score.name!r} could not be kept: {error.strerror or error}.") from error
+    if not new:
+        raise StoreError(f"A score with the id {score.score_id} is there already.")
+
+
+def read_scores(paths: RunPaths, *, disk: Disk = DISK) -> list[Score]:
+    """Return all judgements about a run that can be read, in no order; a run without any has none."""
+    try:
+        names = [name for name in disk.names(paths.scores) if name.endswith(".json") and not name.startswith(".")]
+    except OSError:
+        return []
+    found = []
+    for name in sorted(names)[:MAX_SCORES]:
+        with contextlib.suppress(Unreadable):
+            found.append(decode(disk.read(paths.scores / name), Score, paths.root.name))
+    return found

@@ -1,0 +1,257 @@
+"""Write one run's documents. Each document has one writer; the methods say which."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, to_json
+
+from subagents_nb.domain.plans.plan import LaunchPlan
+from subagents_nb.domain.runs.control import AppendedItems, ControlAnswer, ControlRequest
+from subagents_nb.domain.runs.exit_report import Candidate
+from subagents_nb.domain.runs.questions import Question, Reply
+from subagents_nb.domain.runs.reads import ReadsSoFar
+from subagents_nb.domain.runs.records import ProcessRecord, RecoveryRecord, RunResult, RunStatus, StepRecord, Verdict
+from subagents_nb.errors import StoreError, Unreadable
+from subagents_nb.store.files.codec import encode, lenient_json
+from subagents_nb.store.files.disk import DISK, Disk
+from subagents_nb.store.files.lock import hold
+from subagents_nb.store.runs.input_files import Content, write_inputs
+from subagents_nb.store.runs.layout import RunPaths, StoreHome
+from subagents_nb.store.runs.reader import read_document
+from subagents_nb.store.runs.requests import mark_heard, read_request, request_name
+
+EVENTS_CAP_BYTES = 50 * 1024 * 1024
+MAX_READS_BYTES = 512 * 1024
+_RESERVE_BYTES = 64 * 1024
+_LINE_BYTES = 4000
+
+
+def create_run(
+    home: StoreHome,
+    plan: LaunchPlan,
+    recovery: RecoveryRecord,
+    *,
+    inputs: Sequence[Content] = (),
+    sessions: Mapping[str, bytes] = MappingProxyType({}),
+    disk: Disk = DISK,
+    launching: bool = False,
+) -> RunWriter:
+    """Make the directory of a new run with its plan and recovery record; a failure leaves nothing behind.
+
+    With `launching`, hold the launcher's lock in it until `launched`: a plan without a status belongs to somebody.
+
+    Raises:
+        StoreError: the directory can't be made or written.
+    """
+    paths = home.run(plan.run_id)
+    writer = RunWriter(paths, disk=disk)
+    try:
+        disk.make_dir(paths.root)
+        try:
+            if launching:
+                writer.begin_launch()
+            disk.make_dir(paths.control)
+            disk.make_dir(paths.answers)
+            disk.make_dir(paths.questions)
+            disk.make_dir(paths.root / "steps")
+            for step in plan.steps:
+                disk.make_dir(paths.step(step.index))
+            write_inputs(paths, inputs, disk=disk)
+            for sha256, data in sessions.items():
+                with contextlib.suppress(FileExistsError):
+                    disk.make_dir(paths.session(sha256).parent)
+                disk.create_once(paths.session(sha256), data, durable=False)
+            # The first status follows at once and makes these names durable with its own.
+            disk.create_once(paths.plan, encode(plan), entry=False)
+            disk.create_once(paths.recovery, encode(recovery), durable=False, entry=False)
+        except BaseException:
+            writer.launched()
+            discard_run(paths)
+            raise
+    except OSError as error:
+        raise StoreError(f"The run could not be stored below {home.root}: {error.strerror}.") from error
+    return writer
+
+
+def discard_run(paths: RunPaths) -> None:
+    """Remove the directory of a launch that was rolled back; renamed first, so that nobody writes into it halfway."""
+    away = paths.root.with_name(f".gone-{paths.root.name}")
+    with contextlib.suppress(OSError):
+        os.replace(paths.root, away)
+    shutil.rmtree(away, ignore_errors=True)
+
+
+class RunWriter:
+    """The writing half of one run directory."""
+
+    def __init__(self, paths: RunPaths, *, disk: Disk = DISK) -> None:
+        self.paths = paths
+        self._disk = disk
+        self._launching: int | None = None
+        self._events: int | None = None
+        self._events_size = 0
+        self._events_whole = False  # known to end with a whole line
+
+    def begin_launch(self) -> None:
+        """Take the launcher's lock, before there is a plan: the launcher."""
+        self._launching = hold(self.paths.launching)
+
+    def launched(self) -> None:
+        """Let the launcher's lock go: a status says who owns the run, or the launch was rolled back."""
+        if self._launching is None:
+            return
+        with contextlib.suppress(OSError):
+            self._disk.remove(self.paths.launching)
+        os.close(self._launching)
+        self._launching = None
+
+    def status(self, status: RunStatus, *, milestone: bool) -> None:
+        """Replace the status: the launcher the first, the runner all others. Only milestones reach the device."""
+        self._disk.replace(self.paths.status, encode(status), durable=milestone)
+
+    def reads(self, so_far: ReadsSoFar) -> None:
+        """Replace what the run has read so far: the runner. What is too long is not written; the one before stays."""
+        data = encode(so_far)
+        if len(data) <= MAX_READS_BYTES:
+            self._disk.replace(self.paths.reads, data, durable=False)
+
+    def process(self, record: ProcessRecord) -> None:
+        """Replace the process record: the process that started the runner, or who takes over when that one is gone."""
+        self._disk.replace(self.paths.process, encode(record), durable=record.state != "pending")
+
+    def candidate(self, candidate: Candidate) -> bool:
+        """Create the account of the run's processes: the runner, before its result, which brings it to the device."""
+        return self._disk.create_once(self.paths.candidate, encode(candidate), durable=False, entry=False)
+
+    def result(self, result: RunResult) -> bool:
+        """Create the result: the runner. Return False if there was one."""
+        self._release_reserve()
+        return self._disk.create_once(self.paths.result, encode(result))
+
+    def add_step(self, index: int) -> None:
+        """Make the directory of a step that the plan does not have: the runner."""
+        with contextlib.suppress(FileExistsError):
+            self._disk.make_dir(self.paths.step(index))
+
+    def appended(self, record: AppendedItems) -> None:
+        """Replace what was appended to the chain: the runner, before it says that it takes it in."""
+        self._disk.replace(self.paths.appended, encode(record), durable=True)
+
+    def step_result(self, record: StepRecord) -> bool:
+        """Create the record of a step that ended while its run goes on: the runner. Return False if there was one."""
+        path = self.paths.step(record.result.index) / "result.json"
+        return self._disk.create_once(path, encode(record), entry=False)
+
+    def verdict(self, verdict: Verdict) -> bool:
+        """Create the verdict: whoever proved the runner dead first. Return False if there was one.
+
+        One that a power cut emptied counts for nothing; it is put aside.
+        """
+        if self._disk.create_once(self.paths.verdict, encode(verdict)):
+            return True
+        try:
+            read_document(self.paths.verdict, Verdict, verdict.run_id, disk=self._disk)
+        except Unreadable as error:
+            if error.kind != "empty":
+                return False
+            with contextlib.suppress(FileNotFoundError):
+                self._disk.rename(self.paths.verdict, self.paths.verdict.with_suffix(".bad"))
+            return self._disk.create_once(self.paths.verdict, encode(verdict))
+        return False
+
+    def request(self, request: ControlRequest) -> None:
+        """Ask something of a live run: any process of the user."""
+        self._disk.create_once(self.paths.control / request_name(request), encode(request))
+
+    def answer(self, answer: ControlAnswer) -> None:
+        """Answer a request, or say what became of one that was queued: the runner."""
+        self._disk.replace(self.paths.answers / f"{answer.request_id}.json", encode(answer), durable=True)
+
+    def mark_heard(self, request: ControlRequest) -> None:
+        """Mark a request as known that a full disk lets us not answer, so nobody takes us for frozen: the runner."""
+        mark_heard(self.paths, request, disk=self._disk)
+
+    def question(self, question: Question) -> None:
+        """Put a question to the person: the runner."""
+        self._disk.create_once(self.paths.questions / f"{question.question_id}.json", encode(question))
+
+    def reply(self, reply: Reply) -> bool:
+        """Answer a question: whoever is first. Return False if it was answered already."""
+        return self._disk.create_once(self.paths.reply(reply.question_id), encode(reply))
+
+    def requests(self, seen: set[str]) -> Iterator[ControlRequest | tuple[str, str]]:
+        """Yield the requests whose files are not in `seen`, oldest first, and add them.
+
+        One that can't be read, or is not what its name says, comes as the id in its name and the reason, to be refused.
+        """
+        try:
+            names = sorted(
+                n for n in self._disk.names(self.paths.control) if n.endswith(".json") and not n.startswith(".")
+            )
+        except OSError:
+            return
+        for name in names:
+            if name in seen:
+                continue
+            try:
+                request = read_request(self.paths.control / name, self.paths.root.name, disk=self._disk)
+            except Unreadable as error:
+                if error.kind != "busy":
+                    seen.add(name)
+                    whole = name.removesuffix(".json")
+                    yield whole.partition("-")[2] or whole, str(error)
+            else:
+                seen.add(name)
+                yield request
+
+    def event(self, record: Mapping[str, Any], *, keep: bool) -> None:
+        """Append one line to the events: the runner. Beyond the cap only lines with `keep` are written.
+
+        A line longer than a single write can carry whole is cut to its head.
+        """
+        try:
+            line = to_json(record, inf_nan_mode="null") + b"\n"
+        except PydanticSerializationError:
+            line = lenient_json(record) + b"\n"
+        if len(line) > _LINE_BYTES and not keep:
+            line = (
+                to_json({k: record[k] for k in ("seq", "t", "type", "step") if k in record} | {"cut": len(line)})
+                + b"\n"
+            )
+        if self._events_size + len(line) > EVENTS_CAP_BYTES and not keep:
+            return
+        if self._events is None:
+            self._events = self._disk.open(self.paths.events, os.O_CREAT | os.O_APPEND | os.O_RDWR)
+        if not self._events_whole:
+            self._events_size = os.fstat(self._events).st_size
+            if self._events_size and os.pread(self._events, 1, self._events_size - 1) != b"\n":
+                line = b"\n" + line  # what a full disk cut off must not take this line along
+        self._events_whole = False
+        self._disk.write(self._events, line)
+        self._events_whole = True
+        self._events_size += len(line)
+
+    def sync_events(self) -> None:
+        """Bring the events so far to the device, at a milestone."""
+        if self._events is not None:
+            self._disk.sync(self._events)
+
+    def reserve(self) -> None:
+        """Set some space aside that makes room for the result on a full disk."""
+        with contextlib.suppress(OSError):
+            self._disk.replace(self._reserve_path, b"\0" * _RESERVE_BYTES, durable=False)
+
+    @property
+    def _reserve_path(self) -> Path:
+        return self.paths.root / ".reserve"
+
+    def _release_reserve(self) -> None:
+        with contextlib.suppress(OSError):
+            self._disk.remove(self._reserve_path)

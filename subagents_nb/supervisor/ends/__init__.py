@@ -1,0 +1,1 @@
+"""The end of a runner: forced where it hears nothing, proved, written down."""

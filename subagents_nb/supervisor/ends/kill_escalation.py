@@ -1,0 +1,92 @@
+"""The last resort against a runner that was asked to stop and does not even hear it: frozen, stuck, never got going.
+
+A runner answers within a tenth of a second and ends itself by force after its grace. One that answers nothing can only
+be ended from outside, and only by who holds proof of its identity: its parent, or whoever watches it by a descriptor.
+A runner whose disk is full can't answer; it marks what it heard instead, and is left alone.
+
+And against one that does not keep its deadline: it publishes by when it should have ended, and takes that back while it
+waits for somebody, or stores its result. One that is still there some seconds later can't keep time itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+
+from subagents_nb.domain.runs.records import RunStatus
+from subagents_nb.errors import Unreadable
+from subagents_nb.store.runs.layout import RunPaths
+from subagents_nb.store.runs.reader import read_document
+from subagents_nb.store.runs.requests import is_heard, stops_of
+
+UNHEARD_S = 3.0
+STUCK_S = 30.0  # for one that still writes its status: it should have heard long ago
+LOOK_S = 0.5
+OVERDUE_S = 10.0  # a runner ends its work at the deadline, and itself by force three seconds later
+_ENDED_NS = 1
+_NO_MOMENT_NS = 10**18  # later than any uptime: a file as it was made, to whose time nothing was set
+
+
+class LastResort:
+    """Remembers since when stops of whole runs have gone unheard, and the last sign of life."""
+
+    def __init__(self) -> None:
+        self._asked: dict[str, float] = {}
+        self._signs: dict[str, tuple[float, str]] = {}
+        self._looked = 0.0
+
+    def due(self, runs: dict[str, RunPaths]) -> list[str]:
+        """Return the ids of those runs that are to be ended now. Looks twice a second at most."""
+        now = time.monotonic()
+        if now - self._looked < LOOK_S:
+            return []
+        self._looked = now
+        signs = {run_id: sign for run_id, paths in runs.items() if (sign := _unheard(paths)) is not None}
+        self._asked = {run_id: self._asked.get(run_id, now) for run_id in signs}
+        before, self._signs = self._signs, {}
+        for run_id, sign in signs.items():
+            known = before.get(run_id)
+            self._signs[run_id] = known if known is not None and known[1] == sign else (now, sign)
+        overdue = {run_id for run_id, paths in runs.items() if _is_overdue(paths, now)}
+        for run_id in overdue:
+            _note(runs[run_id])
+        unheard = {
+            run_id
+            for run_id, (since, _) in self._signs.items()
+            if now - since >= UNHEARD_S or now - self._asked[run_id] >= STUCK_S
+        }
+        return sorted(overdue | unheard)
+
+
+def _is_overdue(paths: RunPaths, now: float) -> bool:
+    try:
+        due = os.lstat(paths.due).st_mtime_ns
+    except OSError:
+        return False
+    return due == _ENDED_NS or (0 < due < _NO_MOMENT_NS and now - due / 1e9 > OVERDUE_S)
+
+
+def was_overdue(paths: RunPaths) -> bool:
+    """Say whether a run was ended from outside for its deadline, whoever judges it now."""
+    try:
+        return os.lstat(paths.due).st_mtime_ns == _ENDED_NS
+    except OSError:
+        return False
+
+
+def _note(paths: RunPaths) -> None:
+    """Note it where the runner published its deadline: to set a time takes no room on a full disk."""
+    with contextlib.suppress(OSError):
+        os.utime(paths.due, ns=(0, _ENDED_NS), follow_symlinks=False)
+
+
+def _unheard(paths: RunPaths) -> str | None:
+    """Return the moment of a run's last status if a stop of the whole run is unheard; None if there is none."""
+    if all(is_heard(paths, request) for request in stops_of(paths)):
+        return None
+    try:
+        status = read_document(paths.status, RunStatus, paths.root.name)
+    except Unreadable:
+        return ""
+    return None if status.stopping else status.updated_at

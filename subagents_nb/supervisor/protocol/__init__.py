@@ -1,0 +1,1 @@
+"""How launchers, supervisors and runners talk: sockets, lines, the handshake of a start."""

@@ -1,0 +1,88 @@
+"""How launchers and supervisors talk: one JSON object a line over a private socket or pipe."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import socket
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+from subagents_nb.errors import LaunchError
+from subagents_nb.version import __version__
+
+MAX_MESSAGE = 4 * 1024 * 1024
+PROCEED = "proceed"
+
+
+@functools.cache
+def supervisor_key() -> str:
+    """Return what a supervisor must share with its launchers: interpreter, version, and the very code on disk.
+
+    An edited checkout has another key, so a warm process never runs stale code.
+    """
+    digest = hashlib.sha256(f"{sys.executable}|{sys.version}|{__version__}".encode())
+    package = Path(__file__).parents[2]
+    for path in sorted(package.rglob("*.py")):
+        info = path.stat()
+        digest.update(f"{path.relative_to(package)}:{info.st_size}:{info.st_mtime_ns}".encode())
+    pydantic_ai = [p for p in sys.path if (Path(p) / "pydantic_ai").is_dir()]
+    if pydantic_ai:
+        digest.update(str((Path(pydantic_ai[0]) / "pydantic_ai").stat().st_mtime_ns).encode())
+    return digest.hexdigest()[:12]
+
+
+def queue_path(directory: Path, key: str) -> Path:
+    """Return the socket on which a supervisor takes runs into its queue, from before it can start any."""
+    return directory / f"{key}.queue"
+
+
+def encode(message: dict[str, Any]) -> bytes:
+    """Return a message as one line, without its end."""
+    return json.dumps(message).encode()
+
+
+def decode(line: bytes) -> dict[str, Any]:
+    """Return the message of one line.
+
+    Raises:
+        LaunchError: it is no message.
+    """
+    try:
+        message = json.loads(line)
+    except ValueError as error:
+        raise LaunchError("The supervisor sent something that is no message.") from error
+    if not isinstance(message, dict):
+        raise LaunchError("The supervisor sent something that is no message.")
+    return message
+
+
+class SocketName:
+    """The address of a socket file at any depth: where the path is too long, through a descriptor of its directory."""
+
+    def __init__(self, path: Path) -> None:
+        self._handle: int | None = None
+        self.address = str(path)
+        if len(os.fsencode(path)) > 100:
+            self._handle = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+            self.address = f"/proc/self/fd/{self._handle}/{path.name}"
+
+    def __enter__(self) -> str:
+        return self.address
+
+    def __exit__(self, *_: object) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+
+
+def peer_uid(connection: socket.socket) -> int | None:
+    """Return the user at the other end, or None where the platform doesn't tell."""
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return None
+    _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, option, struct.calcsize("3i")))
+    return int(uid)

@@ -1,0 +1,1 @@
+"""The warm supervisor: the process that forks runners, keeps the queue and reaps."""
