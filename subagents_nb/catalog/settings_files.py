@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from subagents_nb.catalog import fields
 from subagents_nb.catalog.search_paths import Place, not_counted, project_root, settings_files
 from subagents_nb.catalog.trust import MAX_SETTINGS_BYTES
-from subagents_nb.domain.agents.attention import Patience
+from subagents_nb.domain.agents.attention import AttentionSettings
 from subagents_nb.domain.agents.settings import REUSE_POLICIES, Endpoint, Settings
 from subagents_nb.domain.plans.options import OPTIONS, setting_keys
 from subagents_nb.domain.values.faults import nearest, said_of, shown
@@ -122,7 +122,9 @@ class _Merge:
         target, read = _READERS[key]
         try:
             made, before = read(value), self.values.get(target)
-            if isinstance(made, Patience) and isinstance(before, Patience):  # a nearer file need not say all of it
+            if isinstance(made, AttentionSettings) and isinstance(
+                before, AttentionSettings
+            ):  # a nearer file need not say all of it
                 made = before.model_copy(update=made.model_dump(exclude_none=True))
             self.values[target] = made
         except fields.FieldError as error:
@@ -226,7 +228,7 @@ _PATIENCE: Mapping[str, tuple[str, Callable[[object], object]]] = {
 }
 
 
-def _patience(value: object) -> Patience:
+def _patience(value: object) -> AttentionSettings:
     if not isinstance(value, dict):
         raise fields.FieldError(f'must be a table: [attention] with idle = "2m", not {shown(value)}')
     found: dict[str, object] = {}
@@ -238,7 +240,7 @@ def _patience(value: object) -> Patience:
             found[name] = read(given)
         except fields.FieldError as error:
             raise fields.FieldError(f"has a fault: `{key}` {error}") from error
-    return Patience.model_validate(found)
+    return AttentionSettings.model_validate(found)
 
 
 def _reuse(value: object) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.store import StoreHome
-from subagents_nb.store.runs.raw_reader import skim
+from subagents_nb.store.runs.raw_reader import read_raw
 from subagents_nb.store.runs.reader import uncollected
 
 _DOCUMENTS = ("result.json", "plan.json", "scores")
@@ -62,18 +62,18 @@ def read_rows(home: StoreHome, run_ids: Iterable[str]) -> list[RunRow]:
 
 def read_row(home: StoreHome, run_id: str) -> RunRow:
     """Return one run as a row."""
-    found = skim(home, run_id, _DOCUMENTS)
+    found = read_raw(home, run_id, _DOCUMENTS)
     row = RunRow(run_id)
     result, plan = found["result.json"], found["plan.json"]
     if plan is not None:
         _from_plan(row, plan)
     if result is None:
-        found |= skim(home, run_id, _LATER)
+        found |= read_raw(home, run_id, _LATER)
         _from_status(row, found["status.json"], found["verdict.json"])
     else:
         _from_result(row, result)
         if row.state == RunState.PAUSED:  # it may have been stopped since
-            _from_verdict(row, skim(home, run_id, ("verdict.json",))["verdict.json"])
+            _from_verdict(row, read_raw(home, run_id, ("verdict.json",))["verdict.json"])
     for score in _ordered(found["scores"]):
         row.scores[(score["name"], score.get("case"))] = _number(score)
     return row

@@ -19,13 +19,13 @@ from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError
 from subagents_nb.launching.composing.flows import FlowLike
 from subagents_nb.launching.composing.held_outputs import held_now
-from subagents_nb.launching.composing.parsed_launch import Asked
+from subagents_nb.launching.composing.parsed_launch import ParsedLaunch
 from subagents_nb.launching.composing.planned import Planned, plan_launch
 from subagents_nb.launching.gathering.lineage import meant_run
 from subagents_nb.launching.gathering.output_types import output_type
 from subagents_nb.launching.handle import Run
 from subagents_nb.launching.listing import Runs, about, list_runs
-from subagents_nb.launching.starting.reuse_search import NO_MATCH, Match, find_any, matching, policy_of
+from subagents_nb.launching.starting.reuse_search import NO_MATCH, ReuseDecision, find_any, matching, policy_of
 from subagents_nb.launching.starting.start_run import begin, why_no_place
 from subagents_nb.store import open_home
 
@@ -163,7 +163,7 @@ def launch(
         StoreError: the run store can't be used.
     """
     given = dict(locals())  # the arguments, before anything else has a name
-    asked = Asked.of(**{name: value for name, value in given.items() if name not in _HOW})
+    asked = ParsedLaunch.of(**{name: value for name, value in given.items() if name not in _HOW})
     planned, limit, policy = _looked_at(asked, max_live=max_live, reuse=reuse, fresh=fresh)
     draft = planned.draft
     if draft is None or planned.reasons:
@@ -188,7 +188,7 @@ def preflight(agent: str | FlowLike | None = None, task: str | None = None, **op
     """Say what `launch` with the same arguments would do, without doing it."""
     how = {name: options.pop(name) for name in _HOW if name in options}
     try:
-        asked = Asked.of(agent, task, **options)
+        asked = ParsedLaunch.of(agent, task, **options)
         planned, limit, policy = _looked_at(
             asked, max_live=how.get("max_live"), reuse=how.get("reuse"), fresh=bool(how.get("fresh"))
         )
@@ -275,17 +275,17 @@ def settings(cwd: str | os.PathLike[str] | None = None) -> Settings:
     return load_settings(path, environ=os.environ, reserved=PROVIDER_NAMES)
 
 
-def _found(planned: Planned, policy: ReusePolicy) -> Match:
+def _found(planned: Planned, policy: ReusePolicy) -> ReuseDecision:
     return find_any(open_home(create=False), planned.draft, planned.others, policy)
 
 
-def _held(planned: Planned, asked: Asked) -> list[str]:
+def _held(planned: Planned, asked: ParsedLaunch) -> list[str]:
     with contextlib.suppress(StoreError, OSError, ValueError):
         return held_now(open_home(create=False), planned.draft, asked.request)
     return []
 
 
-def _instead(planned: Planned, policy: ReusePolicy) -> Match:
+def _instead(planned: Planned, policy: ReusePolicy) -> ReuseDecision:
     """Find what stands in for a launch that could not begin; a store that can't be used has nothing."""
     with contextlib.suppress(StoreError):
         return _found(planned, policy)
@@ -293,7 +293,7 @@ def _instead(planned: Planned, policy: ReusePolicy) -> Match:
 
 
 def _looked_at(
-    asked: Asked, *, max_live: int | None, reuse: str | None, fresh: bool
+    asked: ParsedLaunch, *, max_live: int | None, reuse: str | None, fresh: bool
 ) -> tuple[Planned, int, ReusePolicy]:
     """Return the plan of a launch, how many runs may be live beside it, and what may stand in for it.
 

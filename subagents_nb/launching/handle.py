@@ -32,7 +32,7 @@ from subagents_nb.launching.judging import scoring
 from subagents_nb.launching.results.outcome import failure
 from subagents_nb.launching.results.showing import Showing
 from subagents_nb.launching.results.transcript_notebook import write_transcript
-from subagents_nb.launching.starting.reuse_search import NO_MATCH, Match
+from subagents_nb.launching.starting.reuse_search import NO_MATCH, ReuseDecision
 from subagents_nb.plain_text import plain
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.files.disk import DISK, MAX_DOCUMENT_BYTES
@@ -50,7 +50,7 @@ class Run(Showing):
         *,
         output_type: OutputType | None = None,
         output_types: Types | None = None,
-        match: Match = NO_MATCH,
+        match: ReuseDecision = NO_MATCH,
     ) -> None:
         super().__init__(home, run_id, output_type=output_type)
         self._match = match

@@ -11,7 +11,7 @@ from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.launching.handle import Run
 from subagents_nb.plain_text import plain
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.store.runs.raw_reader import skim
+from subagents_nb.store.runs.raw_reader import read_raw
 from subagents_nb.store.runs.reader import uncollected
 from subagents_nb.supervisor.warm.reconcile import sweep
 
@@ -130,7 +130,7 @@ def about(
         return None
 
     def fits(run_id: str) -> bool:
-        plan = skim(home, run_id, ("plan.json",))["plan.json"] or {}
+        plan = read_raw(home, run_id, ("plan.json",))["plan.json"] or {}
         part = plan.get("experiment")
         part = part if isinstance(part, dict) else {}
         place, origin = part.get("cell"), plan.get("origin")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from subagents_nb.local_model.weights import install, uninstall, weights_path
 
 _MODULES = {
-    "Endpoint": "record",
+    "Endpoint": "server_record",
     "available": "server",
     "ensure": "server",
     "install": "weights",

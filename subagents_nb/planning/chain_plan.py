@@ -26,7 +26,7 @@ from subagents_nb.domain.values.schemas import validator_of
 from subagents_nb.planning.acceptance.group_acceptance import plan_together, reporting
 from subagents_nb.planning.acceptance.terms import words_for_people
 from subagents_nb.planning.output_references import UNKNOWN, Names, check_key, check_template, source_problem
-from subagents_nb.planning.steps.step_plan import Ground, plan_step
+from subagents_nb.planning.steps.step_plan import PlanContext, plan_step
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class PlannedFlow:
 
 
 def plan_flow(
-    flow: Chain, ground: Ground, reasons: Reasons, *, limit: int, names: Names | None = None, first_index: int = 0
+    flow: Chain, ground: PlanContext, reasons: Reasons, *, limit: int, names: Names | None = None, first_index: int = 0
 ) -> PlannedFlow:
     """Return the plan of a chain; what is wrong with it is added to the reasons, each with the place it is at.
 
@@ -66,7 +66,7 @@ def plan_flow(
 
 @dataclass(slots=True)
 class _Planner:
-    ground: Ground
+    ground: PlanContext
     reasons: Reasons
     names: Names
     appended: bool

@@ -18,7 +18,7 @@ from subagents_nb.planning.acceptance.terms import plan_max_output, terms_of, wo
 from subagents_nb.planning.budget_parser import plan_usage_budget
 from subagents_nb.planning.chain_plan import plan_flow
 from subagents_nb.planning.facts import Facts
-from subagents_nb.planning.steps.step_plan import Ground, asked_time, plan_step
+from subagents_nb.planning.steps.step_plan import PlanContext, asked_time, plan_step
 
 # What belongs to one step: a chain says it at the step it is for.
 _OF_A_STEP = ("output_schema", *(one.name for one in OPTIONS if one.scope == "step"))
@@ -31,7 +31,7 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
         LaunchRefused: with every reason found.
     """
     reasons = Reasons()
-    ground = Ground(request, catalog, settings, facts)
+    ground = PlanContext(request, catalog, settings, facts)
     whole = reasons.at(OF_THE_RUN)
     if request.name is not None and not is_run_name(request.name):
         whole.append(

@@ -17,22 +17,23 @@ from subagents_nb.domain.runs.postmortem import UNSTORED
 from subagents_nb.domain.runs.records import RunStatus
 from subagents_nb.domain.runs.states import RunEvent
 from subagents_nb.runner.chains.before import Before
-from subagents_nb.runner.chains.chain_run import Flow, FlowEnd
-from subagents_nb.runner.chains.step_registry import Crew
+from subagents_nb.runner.chains.chain_ends import ChainEnd
+from subagents_nb.runner.chains.chain_run import ChainRun
+from subagents_nb.runner.chains.step_registry import StepRegistry
 from subagents_nb.runner.due import Due
-from subagents_nb.runner.journal.event_redaction import Clean
+from subagents_nb.runner.journal.event_redaction import EventRedactor
 from subagents_nb.runner.journal.journal import Journal
 from subagents_nb.runner.journal.work_clock import WorkClock
 from subagents_nb.runner.processes.children import CHILDREN
 from subagents_nb.runner.processes.notify import notify
 from subagents_nb.runner.processes.stdio import forgive
-from subagents_nb.runner.run_control import Control, Levers
+from subagents_nb.runner.run_control import Control, ControlCallbacks
 from subagents_nb.runner.startup import Channel, may_begin
 from subagents_nb.runner.steps.causes import FROM_WITHIN, Cause, signalled
 from subagents_nb.runner.steps.limits_in_force import LiveLimits
 from subagents_nb.runner.steps.open_questions import Questions
 from subagents_nb.runner.steps.step_result import ended_for
-from subagents_nb.runner.steps.step_run import Workshop
+from subagents_nb.runner.steps.step_run import RunServices
 from subagents_nb.runner.tracking import KeptReads, ReadRecorder
 from subagents_nb.runner.tracking.folder_accounts import FolderReads
 from subagents_nb.runner.workspace.artifact_files import ArtifactKeeper
@@ -96,7 +97,7 @@ class Runner:
         self._journal = Journal(self._writer, plan, first, clock, reads=reads.log)
         self._limits = LiveLimits(plan, lambda: self._journal.usage)
         self._before = Before(plan, paths, disk=disk)
-        self._shop = Workshop(
+        self._services = RunServices(
             plan=plan,
             writer=self._writer,
             disk=disk,
@@ -111,7 +112,7 @@ class Runner:
         )
 
     @property
-    def clean(self) -> Clean:
+    def clean(self) -> EventRedactor:
         """Return what takes secrets out of a text."""
         return self._journal.clean
 
@@ -122,10 +123,10 @@ class Runner:
 
     async def carry_out(self) -> None:
         """Do the work, under control, and write how it ended."""
-        crew = Crew(self._shop, history=self._before.history, limited=self._before.limited)
-        flow = Flow(self._shop, crew, self._before)
-        levers = Levers(force_end=self._force, due=self._due.say, tell=self._tell)
-        control = Control(self._writer, self._plan, self._journal, crew, flow, self._limits, levers)
+        registry = StepRegistry(self._services, history=self._before.history, limited=self._before.limited)
+        flow = ChainRun(self._services, registry, self._before)
+        callbacks = ControlCallbacks(force_end=self._force, due=self._due.say, tell=self._tell)
+        control = Control(self._writer, self._plan, self._journal, registry, flow, self._limits, callbacks)
         self._journal.begin()
         work = self._loop.create_task(flow.carry_out())
         # Only noted here, and acted on by the control thread, which works while the event loop is stuck.
@@ -158,7 +159,7 @@ class Runner:
             if candidate is not None:
                 self._writer.candidate(candidate)
 
-    def _finish(self, task: asyncio.Task[FlowEnd], flow: Flow, cause: Cause | None) -> None:
+    def _finish(self, task: asyncio.Task[ChainEnd], flow: ChainRun, cause: Cause | None) -> None:
         error = None if task.cancelled() else task.exception()
         if error is not None:
             traceback.print_exception(error)
@@ -181,11 +182,11 @@ class Runner:
                 self._tell("ended without a result")
 
     @staticmethod
-    def _all_done(end: FlowEnd) -> bool:
+    def _all_done(end: ChainEnd) -> bool:
         # The work was done before the request could end it.
         return end.event is RunEvent.COMPLETE
 
-    def _finish_for(self, cause: Cause, flow: Flow | None = None) -> None:
+    def _finish_for(self, cause: Cause, flow: ChainRun | None = None) -> None:
         first = self._journal.finish(
             event=cause.event,
             reason=cause.reason,

@@ -18,8 +18,8 @@ from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest, Retu
 from subagents_nb.domain.runs.states import RunEvent
 from subagents_nb.domain.values.words import duration
 from subagents_nb.runner.chains.appended import AT_ITS_END
-from subagents_nb.runner.chains.chain_run import Flow
-from subagents_nb.runner.chains.step_registry import Crew
+from subagents_nb.runner.chains.chain_run import ChainRun
+from subagents_nb.runner.chains.step_registry import StepRegistry
 from subagents_nb.runner.journal.journal import Journal
 from subagents_nb.runner.processes.stdio import cap
 from subagents_nb.runner.steps.causes import GONE, Cause, interrupted_by, past_deadline, past_disk_cap, stopped_by
@@ -37,7 +37,7 @@ _LAST_WORD_S = 1.0  # how long the end of a run waits for an answer that is bein
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Levers:
+class ControlCallbacks:
     """What the control thread can move in the runner. Each returns at once and may be called from any thread."""
 
     force_end: Callable[[Cause], None]
@@ -53,18 +53,18 @@ class Control:
         writer: RunWriter,
         plan: LaunchPlan,
         journal: Journal,
-        crew: Crew,
-        flow: Flow,
+        registry: StepRegistry,
+        flow: ChainRun,
         limits: LiveLimits,
-        levers: Levers,
+        callbacks: ControlCallbacks,
     ) -> None:
         self._writer = writer
         self._plan = plan
         self._journal = journal
-        self._crew = crew
+        self._registry = registry
         self._flow = flow
         self._limits = limits
-        self._levers = levers
+        self._callbacks = callbacks
         self._seen: set[str] = set()
         self._over = threading.Event()
         self._guard = threading.Lock()
@@ -92,7 +92,7 @@ class Control:
         if not self._thread.is_alive():
             with contextlib.suppress(Exception):  # of what ends the run, nothing may keep it from being written
                 self._hear()
-        for work in self._crew.all:
+        for work in self._registry.all:
             work.inbox.close()
 
     def end(self, cause: Cause) -> bool:
@@ -118,7 +118,7 @@ class Control:
             except Exception:  # noqa: BLE001 - whatever goes wrong here, a run must not get out of control
                 traceback.print_exc()
             if self.cause is not None and time.monotonic() - self._since > GRACE_S:
-                self._levers.force_end(self.cause)
+                self._callbacks.force_end(self.cause)
                 return
 
     def _look_around(self) -> None:
@@ -147,16 +147,16 @@ class Control:
         timeout, elapsed, left = self._limits.timeout_s, self._journal.elapsed_s, None
         if timeout is not None:
             left = TimeLeft(timeout - elapsed, timeout)
-            self._levers.due(None if self._journal.is_waiting else left.left_s)
+            self._callbacks.due(None if self._journal.is_waiting else left.left_s)
             if left.left_s <= 0:
                 self.end(past_deadline(timeout, self._journal.activity))
-        self._crew.keep_time(left, reminding=self.cause is None)
+        self._registry.keep_time(left, reminding=self.cause is None)
         now = time.monotonic()
         if now - self._considered >= _CONSIDER_S:
             self._considered = now
-            found = self._journal.consider(self._crew.patience, self._crew.waiting)
+            found = self._journal.consider(self._registry.patience, self._registry.waiting)
             if found is not None and found.kind != "question":
-                self._levers.tell(f"may need a look: {found.text}")
+                self._callbacks.tell(f"may need a look: {found.text}")
 
     def _keep_budget(self) -> None:
         self._journal.budget(self._limits.budget)
@@ -173,7 +173,7 @@ class Control:
 
     def _carry_out(self, request: ControlRequest) -> tuple[str, str]:
         """Return the outcome and what is said about it; an empty outcome means that somebody else answers."""
-        if request.step is not None and self._crew.find(request.step) is None:
+        if request.step is not None and self._registry.find(request.step) is None:
             return "refused", f"the run has no step {request.step}"
         if (self.cause is not None or self._over.is_set()) and request.verb != "stop":
             return "too-late", "the run is already ending"
@@ -197,14 +197,14 @@ class Control:
             case "append":
                 return self._append(request)
             case "cancel-tool":
-                if self._crew.cancel_tool(request.call_id or ""):
+                if self._registry.cancel_tool(request.call_id or ""):
                     return "accepted", ""
                 return "refused", f"no tool call {request.call_id} is open"
             case _:
                 assert_never(request.verb)
 
     def _stop_step(self, index: int, request: ControlRequest) -> tuple[str, str]:
-        work = self._crew.work(index)
+        work = self._registry.work(index)
         if not work.end(stopped_by(request, step=True)):
             return "too-late", f"step {index} has ended already"
         self._journal.step_stopping(index)
@@ -212,9 +212,9 @@ class Control:
 
     def _steer(self, request: ControlRequest) -> tuple[str, str]:
         if request.step is not None:
-            work = self._crew.work(request.step)
+            work = self._registry.work(request.step)
             return ("", "") if work.inbox.put(request) else ("too-late", f"step {request.step} has ended already")
-        live = self._crew.at_work or ([] if self._plan.is_flow else self._crew.all)
+        live = self._registry.at_work or ([] if self._plan.is_flow else self._registry.all)
         if len(live) > 1:
             numbers = ", ".join(str(work.step.index) for work in live)
             return "refused", f"steps {numbers} are at work; say which one is meant"
@@ -247,7 +247,7 @@ class Control:
         self._limits.retune(change)
         self._flow.retuned()
         if change.timeout_s is not None:
-            self._crew.remind_anew()
+            self._registry.remind_anew()
         self._journal.retuned(
             Retuned(at=utc_now(), by=request.asked_by, changes=change.changes), self._limits.timeout_s
         )

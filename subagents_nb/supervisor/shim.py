@@ -97,11 +97,11 @@ def _record(home: StoreHome, started: ProcessRecord, *, exit_code: int | None, s
     from subagents_nb.store.processes.notice import without_notices
     from subagents_nb.store.processes.process_list import own_children
     from subagents_nb.supervisor.ends.termination import clear_up, judge_at_once, record_end
-    from subagents_nb.supervisor.processes.backoff import Patience
-    from subagents_nb.supervisor.processes.orphans import Leftovers
+    from subagents_nb.supervisor.processes.backoff import Backoff
+    from subagents_nb.supervisor.processes.orphans import Orphans
 
-    patience, pid, run_id = Patience(), started.pid, started.run_id
-    left: Leftovers | None = None if POSIX else Leftovers()
+    patience, pid, run_id = Backoff(), started.pid, started.run_id
+    left: Orphans | None = None if POSIX else Orphans()
 
     def attempt() -> None:
         nonlocal left
@@ -133,16 +133,16 @@ def _await_end(paths: RunPaths, run_id: str, pid: int) -> None:
     import select
 
     from subagents_nb.signals import KILL, signal_child
-    from subagents_nb.supervisor.ends.kill_escalation import LOOK_S, LastResort
+    from subagents_nb.supervisor.ends.kill_escalation import LOOK_S, KillEscalation
 
-    last_resort = LastResort()
+    escalation = KillEscalation()
     try:
         handle = os.pidfd_open(pid)
     except (OSError, AttributeError):  # no descriptors of processes here: nothing to do but wait
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         return
     while not select.select([handle], [], [], LOOK_S)[0]:
-        if last_resort.due({run_id: paths}):
+        if escalation.due({run_id: paths}):
             signal_child(pid, KILL)
     os.close(handle)
 

@@ -22,7 +22,7 @@ from subagents_nb.store.files.lock import hold
 from subagents_nb.supervisor.processes.identity import identify, start_ticks
 from subagents_nb.supervisor.processes.orphans import end_leftovers, mark_of
 from subagents_nb.supervisor.protocol.handshake import end_process
-from subagents_nb.supervisor.warm.adoption import Adopted
+from subagents_nb.supervisor.warm.adoption import Reattached
 
 LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
 STOPS = 50
@@ -63,7 +63,7 @@ def a_round(home: StoreHome, number: int) -> dict[str, Any]:
         # Its lock is held by somebody who has nothing to do with it: only then the supervisor looks at its process.
         lock = hold(writer.paths.lock)
         writer.request(make_request(number))
-        adopted = Adopted(home)
+        adopted = Reattached(home)
         watched = [*adopted.find()]
         adopted.force()
         os.close(lock)

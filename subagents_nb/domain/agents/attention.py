@@ -32,7 +32,7 @@ class Thresholds(Value):
         return self.model_copy(update={"idle_s": self.idle_s * _SCALE.get(thinking or "", 1.0)})
 
 
-class Patience(Value):
+class AttentionSettings(Value):
     """What the person's settings say of it; the usual holds for what is None."""
 
     idle_s: float | None = Field(default=None, gt=0)
@@ -59,7 +59,7 @@ class Attention(Value):
         return f"{self.text.rpartition(_LASTING)[0]}{_LASTING}{how_long}."
 
 
-class Pulse(Value):
+class Heartbeat(Value):
     """What the decision about one step is made from; all times on the run's own clock, in seconds."""
 
     now_s: float
@@ -70,12 +70,12 @@ class Pulse(Value):
     failed_paths: tuple[tuple[str, tuple[float, ...]], ...] = ()  # those of one file since it was last written, when
 
 
-def attention(pulse: Pulse, thresholds: Thresholds) -> Attention | None:
+def attention(heartbeat: Heartbeat, thresholds: Thresholds) -> Attention | None:
     """Decide whether to point at a step: failing edits first, then a long tool, then silence."""
-    found = _failing(pulse, thresholds) or _slow(pulse, thresholds) or _silent(pulse, thresholds)
-    if found is None or not pulse.who:
+    found = _failing(heartbeat, thresholds) or _slow(heartbeat, thresholds) or _silent(heartbeat, thresholds)
+    if found is None or not heartbeat.who:
         return found
-    return found.model_copy(update={"text": f"{pulse.who}: {found.text}"})
+    return found.model_copy(update={"text": f"{heartbeat.who}: {found.text}"})
 
 
 def attention_of_run(
@@ -103,29 +103,31 @@ def unheard(seconds: float, elapsed_s: float) -> Attention | None:
     return Attention(kind="unheard", text=text, since_s=elapsed_s - seconds)
 
 
-def _failing(pulse: Pulse, thresholds: Thresholds) -> Attention | None:
-    for path, moments in (("", pulse.failed_edits), *pulse.failed_paths):
-        recent = [at for at in moments if pulse.now_s - at <= thresholds.failing_window_s]
+def _failing(heartbeat: Heartbeat, thresholds: Thresholds) -> Attention | None:
+    for path, moments in (("", heartbeat.failed_edits), *heartbeat.failed_paths):
+        recent = [at for at in moments if heartbeat.now_s - at <= thresholds.failing_window_s]
         if len(recent) >= thresholds.failing_edits:
             of = f" of {path}" if path else ""
             return Attention(kind="failing-edits", text=f"The last {len(recent)} edits{of} failed.", since_s=recent[0])
     return None
 
 
-def _slow(pulse: Pulse, thresholds: Thresholds) -> Attention | None:
-    slow = [(name, at) for name, at in pulse.open_tools if pulse.now_s - at >= thresholds.tool_s]
+def _slow(heartbeat: Heartbeat, thresholds: Thresholds) -> Attention | None:
+    slow = [(name, at) for name, at in heartbeat.open_tools if heartbeat.now_s - at >= thresholds.tool_s]
     if not slow:
         return None
     name, at = min(slow, key=lambda item: item[1])
-    text = f"The tool {name} is at work{_LASTING}{_minutes(pulse.now_s - at)}."
+    text = f"The tool {name} is at work{_LASTING}{_minutes(heartbeat.now_s - at)}."
     return Attention(kind="long-tool", text=text, since_s=at)
 
 
-def _silent(pulse: Pulse, thresholds: Thresholds) -> Attention | None:
-    silent = pulse.now_s - pulse.last_event_s
-    if pulse.open_tools or silent < thresholds.idle_s:
+def _silent(heartbeat: Heartbeat, thresholds: Thresholds) -> Attention | None:
+    silent = heartbeat.now_s - heartbeat.last_event_s
+    if heartbeat.open_tools or silent < thresholds.idle_s:
         return None
-    return Attention(kind="idle", text=f"Nothing was heard{_LASTING}{_minutes(silent)}.", since_s=pulse.last_event_s)
+    return Attention(
+        kind="idle", text=f"Nothing was heard{_LASTING}{_minutes(silent)}.", since_s=heartbeat.last_event_s
+    )
 
 
 def _minutes(seconds: float) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from pydantic import Field, field_validator
 
 from subagents_nb.domain.agents.agent import Thinking
-from subagents_nb.domain.agents.attention import Patience
+from subagents_nb.domain.agents.attention import AttentionSettings
 from subagents_nb.domain.values.base import Value
 
 ReusePolicy = Literal["never", "tracked", "complete"]
@@ -48,7 +48,7 @@ class Settings(Value):
     max_parallel: int = Field(default=20, gt=0)  # steps that one run works on at a time
     group_concurrency: int = Field(default=4, gt=0)  # of one parallel group or fan-out
     python_memory_mb: int = Field(default=2048, gt=0)  # what the python tool's kernel may take
-    patience: Patience = Patience()  # when to point at a run
+    patience: AttentionSettings = AttentionSettings()  # when to point at a run
     max_output: Any = None  # of a step that says nothing, as at a launch
     keep_days: float = Field(default=30.0, gt=0)
     reuse: ReusePolicy = "tracked"  # which runs of the same contract may stand in for a new one

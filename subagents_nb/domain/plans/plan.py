@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import Field, model_validator
 
 from subagents_nb.domain.agents.agent import Thinking
-from subagents_nb.domain.agents.attention import Patience
+from subagents_nb.domain.agents.attention import AttentionSettings
 from subagents_nb.domain.agents.models import ModelChoice
 from subagents_nb.domain.plans.acceptance import Acceptance
 from subagents_nb.domain.plans.bounds import OutputBound
@@ -205,7 +205,7 @@ class RunPlan(Value):
     resumes: Resumes | None = None
     notify_command: tuple[str, ...] = ()
     checkpoint_s: float | None = None  # so long before the deadline the agent is asked to leave its findings
-    patience: Patience = Patience()  # when to point at it
+    patience: AttentionSettings = AttentionSettings()  # when to point at it
     goal: str = ""
     description: str = ""
     phase: str = ""

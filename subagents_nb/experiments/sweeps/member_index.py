@@ -12,7 +12,7 @@ from subagents_nb.experiments.sweeps.sweep_cells import DONE, Reading, reading_o
 from subagents_nb.launching import Run
 from subagents_nb.launching.starting.reuse_search import settled, why_not_again
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.store.runs.raw_reader import skim, skim_ids
+from subagents_nb.store.runs.raw_reader import read_raw, skim_ids
 
 
 class Member(NamedTuple):
@@ -22,7 +22,7 @@ class Member(NamedTuple):
     contract: str
 
 
-class Members:
+class MemberIndex:
     """The runs of one sweep by their cells, newest last."""
 
     def __init__(self, home: StoreHome, sweeps: Collection[str], cwd: str | None) -> None:
@@ -37,7 +37,7 @@ class Members:
     def look(self) -> None:
         """Take in the runs that have come since the last look."""
         for run_id in sorted(set(skim_ids(self._home)) - self._seen):
-            plan = skim(self._home, run_id, ("plan.json",))["plan.json"]
+            plan = read_raw(self._home, run_id, ("plan.json",))["plan.json"]
             if plan is None:
                 continue  # being made just now, perhaps
             self._seen.add(run_id)

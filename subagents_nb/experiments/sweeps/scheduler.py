@@ -12,8 +12,8 @@ from subagents_nb.domain.plans.grid import Combination
 from subagents_nb.domain.values.usage import Usage
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import LaunchRefused
-from subagents_nb.experiments.sweeps.member_index import Members
-from subagents_nb.experiments.sweeps.sweep_spec import Order, swept_options
+from subagents_nb.experiments.sweeps.member_index import MemberIndex
+from subagents_nb.experiments.sweeps.sweep_spec import SweepSpec, swept_options
 from subagents_nb.launching import Run
 from subagents_nb.launching.following.waiting import wait_all
 from subagents_nb.store import FileRuns, StoreHome
@@ -24,14 +24,14 @@ _SLICE_S = 0.25
 _log = logging.getLogger(__name__)
 
 
-class Filling:
+class SweepScheduler:
     """Which run stands for which cell. `cells` has each with its key, in the order of the grid."""
 
-    def __init__(self, home: StoreHome, order: Order, *, fresh: bool = False) -> None:
+    def __init__(self, home: StoreHome, order: SweepSpec, *, fresh: bool = False) -> None:
         self._home = home
         self._order = order
         self.cells = [(cell.key, cell) for cell in order.cells]
-        self.members = Members(home, (order.digest, order.earlier_digest), order.cwd)
+        self.members = MemberIndex(home, (order.digest, order.earlier_digest), order.cwd)
         self._fresh = fresh or order.reuse == "never"
         self._begun = False
         self.note = ""  # why fewer runs were launched than there are cells

@@ -13,9 +13,9 @@ from typing import Any
 
 from subagents_nb.above import above
 from subagents_nb.domain.plans.plan import Origin
-from subagents_nb.experiments.sweeps.scheduler import Filling
+from subagents_nb.experiments.sweeps.scheduler import SweepScheduler
 from subagents_nb.experiments.sweeps.sweep_cells import DONE, Place, Reading, sweep_line, tally
-from subagents_nb.experiments.sweeps.sweep_spec import Order, plan_sweep
+from subagents_nb.experiments.sweeps.sweep_spec import SweepSpec, plan_sweep
 from subagents_nb.experiments.sweeps.typed_runs import SweptRuns
 from subagents_nb.launching import Run, Runs
 from subagents_nb.launching.composing.flows import FlowLike
@@ -87,10 +87,10 @@ def sweep(
 class Sweep:
     """A sweep and its runs, in the order of the grid. What it says is read anew each time."""
 
-    def __init__(self, home: StoreHome, order: Order, *, fresh: bool = False) -> None:
+    def __init__(self, home: StoreHome, order: SweepSpec, *, fresh: bool = False) -> None:
         self._home = home
         self._order = order
-        self._filling = Filling(home, order, fresh=fresh)
+        self._filling = SweepScheduler(home, order, fresh=fresh)
 
     @property
     def name(self) -> str:

@@ -50,7 +50,7 @@ _OURS = frozenset({
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class SweepSpec:
     """What a sweep was asked to do."""
 
     what: str | Chain | None
@@ -155,7 +155,7 @@ def plan_sweep(
     reuse: str | None = None,
     origin: Origin | None = None,
     **options: Any,
-) -> Order:
+) -> SweepSpec:
     """Return what `sweep` with the same arguments would launch; nothing is started.
 
     Raises:
@@ -190,7 +190,7 @@ def plan_sweep(
     if reasons:
         raise LaunchRefused(reasons)
     where = origin or origin_here()
-    return Order(
+    return SweepSpec(
         what=what,
         task=task if isinstance(what, str) or what is None else None,
         axes=axes,

@@ -24,7 +24,7 @@ from subagents_nb.launching.gathering.named_outputs import names_of
 from subagents_nb.launching.gathering.prices import price_problems
 from subagents_nb.launching.starting.claiming import claiming
 from subagents_nb.planning.chain_plan import plan_flow
-from subagents_nb.planning.steps.step_plan import Ground
+from subagents_nb.planning.steps.step_plan import PlanContext
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.runs.reader import read_document
 
@@ -97,7 +97,7 @@ def plan_appendix(flow: Chain, plan: LaunchPlan, snapshot: Snapshot, *, waiting:
         settings = plan.defaults.settings_of(settings)
     reasons = Reasons()
     catalog = discover(cwd, registered=registered_agents())
-    ground = Ground(request, catalog, settings, facts)
+    ground = PlanContext(request, catalog, settings, facts)
     if flow.task is not None and flow.task != plan.task:
         reasons.append("the task of the chain was given at its launch; an appended item can't change it")
     known = flow.model_copy(update={"task": plan.task or None})

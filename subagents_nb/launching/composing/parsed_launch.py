@@ -20,13 +20,13 @@ from subagents_nb.launching.gathering.experiment import experiment_part
 from subagents_nb.launching.gathering.lineage import origin_here
 from subagents_nb.launching.gathering.output_types import OutputType, output_type
 from subagents_nb.launching.gathering.refusing import said_of
-from subagents_nb.launching.inputs.input_values import Given, gather
+from subagents_nb.launching.inputs.input_values import InputValue, gather
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ParsedLaunch:
     """A launch as it was asked for, and the types its outputs are to come back as.
 
     `reasons` say which arguments make no sense by themselves; the request is that of the others, so that what speaks
@@ -36,12 +36,12 @@ class Asked:
     request: LaunchRequest
     output_type: OutputType | None
     output_types: Mapping[str | int, OutputType]
-    inputs: tuple[Given, ...] = ()
+    inputs: tuple[InputValue, ...] = ()
     reasons: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)  # what holds where step, run and agent say nothing
 
     @classmethod
-    def of(cls, agent: str | FlowLike | None, task: str | None, **options: Any) -> Asked:
+    def of(cls, agent: str | FlowLike | None, task: str | None, **options: Any) -> ParsedLaunch:
         """Read the arguments of a launch.
 
         Raises:
@@ -55,7 +55,7 @@ class Asked:
         return cls._read(as_chain(agent, task), None, task, **options)
 
     @classmethod
-    def _alone(cls, step: Step, task: str | None, **options: Any) -> Asked:
+    def _alone(cls, step: Step, task: str | None, **options: Any) -> ParsedLaunch:
         """One step by itself is a plain run: what the step leaves open comes from the launch."""
         fields = step.model_dump(exclude={"count", "output_schema", "agent", "task"}, exclude_none=True)
         schema = step.output_type if step.output_type is not None else step.output_schema
@@ -83,7 +83,7 @@ class Asked:
         origin: Origin | None = None,
         defaults: Mapping[str, Any] | None = None,
         **others: Any,
-    ) -> Asked:
+    ) -> ParsedLaunch:
         origin = origin or origin_here()
         faults = _Faults()
         kind = None if schema is None else faults.tried(lambda: output_type(schema, name=schema_name))

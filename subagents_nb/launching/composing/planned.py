@@ -20,7 +20,7 @@ from subagents_nb.domain.plans.plan import Draft, LaunchRequest
 from subagents_nb.domain.values.words import parse_duration
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError
 from subagents_nb.launching.composing.flows import folders_of, models_of
-from subagents_nb.launching.composing.parsed_launch import Asked, somewhere
+from subagents_nb.launching.composing.parsed_launch import ParsedLaunch, somewhere
 from subagents_nb.launching.composing.run_references import looked_up
 from subagents_nb.launching.gathering.gitfacts import worktrees_of
 from subagents_nb.launching.gathering.lookups import gather_facts
@@ -48,7 +48,7 @@ class Planned:
     senseless: bool = False  # what was asked for can't be asked anywhere, so nothing can stand in
 
 
-def plan_launch(asked: Asked) -> Planned:
+def plan_launch(asked: ParsedLaunch) -> Planned:
     """Return the plan of a launch.
 
     Raises:

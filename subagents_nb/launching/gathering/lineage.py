@@ -20,7 +20,7 @@ from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.store import FileRuns, StoreHome, find_run
 from subagents_nb.store.runs.lookup import ELSEWHERE, HERE, IMPORTED, IN_PROJECT
-from subagents_nb.store.runs.raw_reader import skim
+from subagents_nb.store.runs.raw_reader import read_raw
 
 # One process, one value: of a kernel, who is told when its runs end.
 SESSION = secrets.token_hex(8)
@@ -92,7 +92,7 @@ def nearness(home: StoreHome) -> Callable[[str], int]:
     project, notebook = functools.cache(_project), notebook_here()
 
     def near(run_id: str) -> int:
-        plan = skim(home, run_id, ("plan.json",))["plan.json"] or {}
+        plan = read_raw(home, run_id, ("plan.json",))["plan.json"] or {}
         origin, cwd = plan.get("origin"), plan.get("cwd")
         origin = origin if isinstance(origin, dict) else {}
         imported = os.path.lexists(home.run(run_id).imported)
@@ -145,7 +145,7 @@ def left_by_the_kernel_before(home: StoreHome, notebook: str) -> list[Snapshot]:
     """Return the runs that the last kernel of this notebook before ours launched, newest first."""
     project, found, before = functools.cache(_project), list[Snapshot](), ""
     for run_id in FileRuns(home).ids()[:_LOOKED_BACK]:
-        plan = skim(home, run_id, ("plan.json",), having=notebook.rpartition("/")[2].encode())["plan.json"] or {}
+        plan = read_raw(home, run_id, ("plan.json",), having=notebook.rpartition("/")[2].encode())["plan.json"] or {}
         origin, cwd = plan.get("origin"), plan.get("cwd")
         if not isinstance(origin, dict) or origin.get("notebook") != notebook or not isinstance(cwd, str):
             continue

@@ -29,14 +29,16 @@ _KINDS: tuple[Callable[[Any, int], Kept | None], ...] = (table, array, text, raw
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class InputValue:
     """One value as it goes into the run: what is recorded of it, and its bytes."""
 
     record: InputRecord
     data: bytes
 
 
-def gather(values: Mapping[str, Any] | tuple[Given, ...] | None, max_mb: float | None = None) -> tuple[Given, ...]:
+def gather(
+    values: Mapping[str, Any] | tuple[InputValue, ...] | None, max_mb: float | None = None
+) -> tuple[InputValue, ...]:
     """Return the values as files, in their order; those that are files already, as they are.
 
     The limit holds for all of them together, as stored.
@@ -46,7 +48,7 @@ def gather(values: Mapping[str, Any] | tuple[Given, ...] | None, max_mb: float |
     """
     if values is None:
         return ()
-    if isinstance(values, tuple) and all(isinstance(one, Given) for one in values):
+    if isinstance(values, tuple) and all(isinstance(one, InputValue) for one in values):
         return values
     if not isinstance(values, Mapping):
         raise LaunchRefused([f"inputs is a mapping of names to values, not {type_name(values)}: inputs={{'df': df}}"])
@@ -56,7 +58,7 @@ def gather(values: Mapping[str, Any] | tuple[Given, ...] | None, max_mb: float |
     if len(values) > _MOST:
         raise LaunchRefused([f"{len(values)} inputs are too many; {_MOST} are allowed: put them into a dict or a list"])
     left = int(limit_mb * 1_000_000)
-    found: list[Given] = []
+    found: list[InputValue] = []
     reasons: list[str] = []
     files: set[str] = set()
     for name, value in values.items():
@@ -73,23 +75,23 @@ def gather(values: Mapping[str, Any] | tuple[Given, ...] | None, max_mb: float |
             )
             continue
         left -= len(kept.data)
-        found.append(Given(_record(name, kept, files), kept.data))
+        found.append(InputValue(_record(name, kept, files), kept.data))
     if reasons:
         raise LaunchRefused(reasons)
     return tuple(found)
 
 
-def given_again(home: StoreHome, plan: LaunchPlan) -> tuple[Given, ...]:
+def given_again(home: StoreHome, plan: LaunchPlan) -> tuple[InputValue, ...]:
     """Return the inputs of an earlier run, for another one.
 
     Raises:
         LaunchRefused: some are gone, or are no longer what was put in.
     """
-    found: list[Given] = []
+    found: list[InputValue] = []
     reasons: list[str] = []
     for record in plan.inputs:
         try:
-            found.append(Given(record, read_input(home.run(plan.run_id), record)))
+            found.append(InputValue(record, read_input(home.run(plan.run_id), record)))
         except StoreError as error:
             reasons.append(str(error))
     if reasons:

@@ -20,7 +20,7 @@ from subagents_nb.errors import LaunchRefused, Unreadable
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.files.fingerprints import TooLong, Unsettled, file_sha256, names_below, names_sha256, own_names
 from subagents_nb.store.files.globbing import Allowance
-from subagents_nb.store.runs.contracts import alone_with, runs_of
+from subagents_nb.store.runs.contracts import locked, runs_of
 from subagents_nb.store.runs.left import LeftFiles
 from subagents_nb.store.runs.reader import read_document
 from subagents_nb.supervisor.warm.reconcile import sweep
@@ -32,7 +32,7 @@ _COMPARE_S = 3.0  # what a run read is compared for so long, with files of a gig
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class ReuseDecision:
     """What was found: the run that stands in, or why none does; a note for the card in both cases."""
 
     run_id: str | None = None
@@ -46,7 +46,7 @@ class Match:
         return self.note.removeprefix(ANEW) if self.run_id is None else ""
 
 
-NO_MATCH = Match()
+NO_MATCH = ReuseDecision()
 
 
 def policy_of(asked: str | None, default: ReusePolicy, *, fresh: bool) -> ReusePolicy:
@@ -64,7 +64,9 @@ def policy_of(asked: str | None, default: ReusePolicy, *, fresh: bool) -> ReuseP
 
 
 @contextlib.contextmanager
-def matching(home: StoreHome, draft: Draft, policy: ReusePolicy, others: Sequence[Draft] = ()) -> Iterator[Match]:
+def matching(
+    home: StoreHome, draft: Draft, policy: ReusePolicy, others: Sequence[Draft] = ()
+) -> Iterator[ReuseDecision]:
     """Give what stands in for a launch; inside, nobody else launches the same contract.
 
     `others` are the plans that the launch may have had elsewhere; a run of one of them stands in too.
@@ -76,13 +78,13 @@ def matching(home: StoreHome, draft: Draft, policy: ReusePolicy, others: Sequenc
     if key is None or policy == "never":
         yield NO_MATCH
         return
-    with alone_with(home, key):
+    with locked(home, key):
         yield find_any(home, draft, others, policy, alone=True)
 
 
 def find_any(
     home: StoreHome, draft: Draft | None, others: Sequence[Draft], policy: ReusePolicy, *, alone: bool = False
-) -> Match:
+) -> ReuseDecision:
     """Find what stands in for a launch by its own plan, else by one of the others; say why none of its own does."""
     match = NO_MATCH if draft is None else find(home, draft, policy, alone=alone)
     if match.run_id is None:
@@ -91,7 +93,7 @@ def find_any(
     return match
 
 
-def find(home: StoreHome, draft: Draft, policy: ReusePolicy, *, alone: bool = False) -> Match:
+def find(home: StoreHome, draft: Draft, policy: ReusePolicy, *, alone: bool = False) -> ReuseDecision:
     """Find what stands in for a launch. `alone` says that nobody else can be launching the same just now.
 
     The newest comes first, and the user's own runs before those that came in an archive.
@@ -108,17 +110,17 @@ def find(home: StoreHome, draft: Draft, policy: ReusePolicy, *, alone: bool = Fa
         if live and run_id not in imported:
             why = _changed_meanwhile(home, snapshot, cwd)
             if why is None:
-                return Match(run_id, "It is at work already.", draft, live=True)
+                return ReuseDecision(run_id, "It is at work already.", draft, live=True)
         else:
             replaced: list[str] = []
             why = _why_not(home, snapshot, cwd, policy, replaced=replaced)
             if why is None:
-                return Match(run_id, _note_of(replaced), draft)
+                return ReuseDecision(run_id, _note_of(replaced), draft)
         reasons.append((not live and snapshot.state is not RunState.COMPLETE, why))
     if not reasons:
         return NO_MATCH
     # What keeps a good run from standing in says more than that another one failed.
-    return Match(None, f"{ANEW}{min(reasons, key=lambda one: one[0])[1]}.")
+    return ReuseDecision(None, f"{ANEW}{min(reasons, key=lambda one: one[0])[1]}.")
 
 
 def why_not_again(home: StoreHome, run_id: str, policy: ReusePolicy, *, good: Collection[RunState]) -> str | None:

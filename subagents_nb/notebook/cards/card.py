@@ -63,7 +63,7 @@ _AT_HOME = {
 }
 
 
-class Beside(NamedTuple):
+class CardContext(NamedTuple):
     """What a card says and no reading of the run does: it was looked up where the run was shown."""
 
     binding: str | None = None  # the variable that holds the run
@@ -82,16 +82,16 @@ class Beside(NamedTuple):
         return line(self.binding, 60) if self.binding else "run"
 
 
-NOTHING = Beside()
+NOTHING = CardContext()
 
 
-def card_page(snapshot: Snapshot, beside: Beside = NOTHING) -> Html:
+def card_page(snapshot: Snapshot, beside: CardContext = NOTHING) -> Html:
     """Return the card as a notebook keeps it: at most 16,000 bytes whatever the run wrote."""
     return bounded_page(lambda room: card(snapshot, beside, *room), _ROOMS, MAX_CARD_BYTES)
 
 
 def card(
-    snapshot: Snapshot, beside: Beside = NOTHING, room: int = 0, lines: int = 0, *, figures: bool = False
+    snapshot: Snapshot, beside: CardContext = NOTHING, room: int = 0, lines: int = 0, *, figures: bool = False
 ) -> Child:
     """Describe a run: state, name and figures; why it ended; what its work came to; the answer; how to get it again.
 
@@ -123,7 +123,7 @@ def card(
     return frame(f"Run {name}, {state}", head, body, page_only(_foot(snapshot, state, beside)))
 
 
-def _answer_text(snapshot: Snapshot, beside: Beside) -> str:
+def _answer_text(snapshot: Snapshot, beside: CardContext) -> str:
     """Return the answer as a text has it: as it is, or a value as JSON; bounded."""
     if shown_state(snapshot) not in {"complete", "partial"} or not (snapshot.has_value or snapshot.text):
         return ""
@@ -159,7 +159,7 @@ def _open(snapshot: Snapshot, room: int) -> list[Child]:
     return [*shown, say("warn", wants_a_look) if wants_a_look else None]
 
 
-def _ending(snapshot: Snapshot, state: str, beside: Beside, room: int) -> list[Child]:
+def _ending(snapshot: Snapshot, state: str, beside: CardContext, room: int) -> list[Child]:
     """Say why it ended: who ended it, what it left, the last lines. Of a run at work, the last lines alone."""
     if state == "complete":
         return []
@@ -198,7 +198,7 @@ def _refused(snapshot: Snapshot) -> Child:
     return say("warn", f"Warning: {count:,} {were} refused{': ' if each else ''}{', '.join(each + more)}")
 
 
-def _story(snapshot: Snapshot, beside: Beside) -> Child:
+def _story(snapshot: Snapshot, beside: CardContext) -> Child:
     """Say quietly what else there is: where it goes on from, which limits were changed, what it used, how much disk."""
     source, name = line(snapshot.resumed_from or "", 60), line(beside.source, 80)
     known = f"{name} ({source})" if name not in {"", source} else source
@@ -214,7 +214,7 @@ def _notes(snapshot: Snapshot) -> Child:
     return note(" · ".join(filter(None, (line(said, 300) for said in other_notes(snapshot)[:4]))))
 
 
-def _foot(snapshot: Snapshot, state: str, beside: Beside) -> Child:
+def _foot(snapshot: Snapshot, state: str, beside: CardContext) -> Child:
     what = value_summary(snapshot, 80) if state in {"complete", "partial"} else ""
     if what:
         left: Child = safe(code(_output(beside)) if beside.binding else "the answer", soft(f": {what}"))
@@ -226,17 +226,17 @@ def _foot(snapshot: Snapshot, state: str, beside: Beside) -> Child:
     return bar(left, safe(soft("again:"), " ", code(again)), foot=True)
 
 
-def _what_next(snapshot: Snapshot, beside: Beside) -> Child:
+def _what_next(snapshot: Snapshot, beside: CardContext) -> Child:
     say_it, what_to_type = endings.go_on(snapshot, has_session=beside.has_session)
     as_of = f"as of {beside.as_of} · " if beside.as_of else ""
     return safe(soft(as_of + say_it), " ", code(what_to_type))
 
 
-def _output(beside: Beside) -> str:
+def _output(beside: CardContext) -> str:
     return f"{beside.holder}.output"
 
 
-def _answer(snapshot: Snapshot, beside: Beside, room: int) -> list[Child]:
+def _answer(snapshot: Snapshot, beside: CardContext, room: int) -> list[Child]:
     if snapshot.stages and shown_state(snapshot) not in {"complete", "partial"}:
         return []  # a chain that broke off has none; its steps have theirs
     whole = safe("all of it: ", code(_output(beside)))

@@ -10,7 +10,7 @@ from subagents_nb.notebook.verbs.verb import FOREVER
 from subagents_nb.terminal import say
 
 if TYPE_CHECKING:
-    from subagents_nb.experiments.sweeps.sweep_spec import Order
+    from subagents_nb.experiments.sweeps.sweep_spec import SweepSpec
     from subagents_nb.notebook.magics.cells import CellCall
 
 
@@ -57,7 +57,7 @@ def launch_sweep(what: Any, asked: dict[str, Any], call: CellCall) -> Any:
     return None if shows_its_end else swept
 
 
-def _there(order: Order, *, fresh: bool) -> int:
+def _there(order: SweepSpec, *, fresh: bool) -> int:
     """Return how many runs the sweep would find; one that can't be planned finds none, and its plan says why."""
     from subagents_nb.errors import RequestError, StoreError
     from subagents_nb.experiments.sweeps.sweep import Sweep

@@ -19,7 +19,7 @@ from subagents_nb.launching import Run
 from subagents_nb.launching.following.watch import WATCHER
 from subagents_nb.launching.gathering.lineage import cell_of, parent_of
 from subagents_nb.launching.results.worktree_handoff import kept_patch, leftovers
-from subagents_nb.notebook.cards.card import Beside, card, card_page
+from subagents_nb.notebook.cards.card import CardContext, card, card_page
 from subagents_nb.notebook.cards.reused import reused_line
 from subagents_nb.notebook.cards.view import live_text, standing_text, widget_state
 from subagents_nb.notebook.page.html import element, to_page
@@ -65,7 +65,7 @@ def show_run(run: Run) -> bool:
         NOTICES.asked_for(run.id)
     if mode == "text":
         found = reused_line(run, snapshot)
-        beside = Beside(binding=_bound_to(run, shell), reused=found)
+        beside = CardContext(binding=_bound_to(run, shell), reused=found)
         say(to_text(card(snapshot, beside)) if snapshot.ended else live_text(snapshot, found))
         return snapshot.ended
     if snapshot.ended:
@@ -224,7 +224,7 @@ def _bundle(snapshot: Snapshot, run: Run, shell: Any) -> dict[str, str]:
         # The plan knows what a value's schema is called, and from which run a live one goes on.
         snapshot = FileRuns(run.home).snapshot(run.id, whole=True)
     left_no_word = snapshot.ended and snapshot.result is None
-    beside = Beside(
+    beside = CardContext(
         binding=_bound_to(run, shell),
         has_session=_has_session(run),
         changed_files=_changed_files(run) if left_no_word else (),

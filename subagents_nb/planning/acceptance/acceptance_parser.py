@@ -21,7 +21,7 @@ from subagents_nb.domain.plans.flow import Step
 from subagents_nb.domain.values.faults import shown
 from subagents_nb.domain.values.reasons import Reasons
 from subagents_nb.domain.values.words import one_line
-from subagents_nb.planning.acceptance.demand_parser import Demands
+from subagents_nb.planning.acceptance.demand_parser import AcceptanceParser
 from subagents_nb.planning.acceptance.terms import NO_TERMS, GateOn, Terms, terms_of
 
 _KEYS = ("level", "report", "criteria", "evidence", "verify", "review", "stop_rules", "reason", "gate_on",
@@ -84,7 +84,7 @@ def _seen(kinds: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
     return tuple(kind for kind in kinds if kind in SEEN_BY_RUNNER)
 
 
-class _Reading(Demands):
+class _Reading(AcceptanceParser):
     """The acceptance of one step, from any of its forms. What it says of its terms comes first, unless `outranked`."""
 
     def __init__(self, path: str, reasons: Reasons, terms: Terms, *, outranked: bool = False) -> None:

@@ -20,7 +20,7 @@ _MAX_CHARS = 10_000
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
-class Demands:
+class AcceptanceParser:
     """One acceptance as it is read. A fault is noted and reading goes on, so that all are told at once."""
 
     def __init__(self, path: str, reasons: Reasons) -> None:

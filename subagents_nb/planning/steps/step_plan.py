@@ -34,7 +34,7 @@ _ANY_AGENT = AgentDefinition(name="?", description="", tools=KNOWN_TOOLS)
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class PlanContext:
     """What the steps of one launch are planned on; notes gather here, each once, and what keeps a run from beginning.
 
     `place` and `where` are what is planned just now, as `Reason` has it and in words, for what is said of it.
@@ -68,7 +68,7 @@ class Ground:
 
 
 def plan_step(
-    asked: Step, ground: Ground, reasons: Reasons, *, index: int = 0, namespace: str | None = None
+    asked: Step, ground: PlanContext, reasons: Reasons, *, index: int = 0, namespace: str | None = None
 ) -> StepPlan | None:
     """Return a step resolved, or None after adding what is wrong with it to the reasons.
 
@@ -188,7 +188,7 @@ def _session(asked: str | None, facts: Facts, reasons: Reasons) -> SessionPlan |
     return SessionPlan(run_id=found.run_id, step=found.step, sha256=found.sha256)
 
 
-def _reviewer(agent: str, ground: Ground, reasons: Reasons) -> StepPlan | None:
+def _reviewer(agent: str, ground: PlanContext, reasons: Reasons) -> StepPlan | None:
     # Its task is written by the runner, when there is something to review.
     where = "acceptance.review.agent"
     asked = Step(agent=agent, task="{review}", acceptance=False, output=False)
@@ -238,7 +238,7 @@ def _model(
     asked: str | None,
     thinking_asked: bool,
     agent: AgentDefinition | None,
-    ground: Ground,
+    ground: PlanContext,
     thinking: Thinking | None,
     reasons: Reasons,
 ) -> ModelChoice | None:
@@ -300,7 +300,7 @@ def asked_time(asked: float | str | None, reasons: Reasons) -> float | None:
         return None
 
 
-def _tools(agent: AgentDefinition, model: ModelChoice, ground: Ground) -> tuple[str, ...]:
+def _tools(agent: AgentDefinition, model: ModelChoice, ground: PlanContext) -> tuple[str, ...]:
     tools = agent.effective_tools
     if model.kind == "local" and tools:
         ground.note("The embedded model can't call tools; it answers from the task alone.")

@@ -17,9 +17,9 @@ from subagents_nb.domain.plans.acceptance import Acceptance, Ledger, VerifyRun
 from subagents_nb.domain.runs.events import EngineEvent, Noticed
 from subagents_nb.domain.runs.records import StepResult
 from subagents_nb.domain.runs.states import StepState
-from subagents_nb.runner.engines.engine import Desk
+from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.steps.input_paths import given_inputs, inputs_environ
-from subagents_nb.runner.steps.step_run import StepWork, Workshop
+from subagents_nb.runner.steps.step_run import RunServices, StepWork
 from subagents_nb.runner.steps.verifying import Verifier
 from subagents_nb.runner.workspace.gitstate import GitState
 from subagents_nb.runner.workspace.own_folder import from_folder, from_root
@@ -28,10 +28,10 @@ from subagents_nb.runner.workspace.own_folder import from_folder, from_root
 class AcceptingAll:
     """From before the first member's work to the verdict."""
 
-    def __init__(self, asked: Acceptance, shop: Workshop) -> None:
+    def __init__(self, asked: Acceptance, services: RunServices) -> None:
         self._asked = asked
-        self._shop = shop
-        self._cwd = Path(shop.plan.cwd)
+        self._services = services
+        self._cwd = Path(services.plan.cwd)
         self._git = GitState(self._cwd)
         self._staged: dict[str, str] | None = None
 
@@ -69,24 +69,24 @@ class AcceptingAll:
         return evaluate(asked, seen)
 
     async def _verified(self) -> tuple[VerifyRun, ...]:
-        shop, run_dir = self._shop, self._shop.writer.paths.root
-        given = inputs_environ(given_inputs(shop.plan, shop.writer.paths, self._cwd))
-        reads = shop.reads.of(None)
-        desk = Desk(
+        services, run_dir = self._services, self._services.writer.paths.root
+        given = inputs_environ(given_inputs(services.plan, services.writer.paths, self._cwd))
+        reads = services.reads.of(None)
+        context = StepContext(
             report=self._told,
             cwd=self._cwd,
             step_dir=run_dir,
             store_home=run_dir.parents[1],
             environ=os.environ,
-            tool_environ=tool_environ(os.environ, allowed=shop.plan.tool_env) | given,
+            tool_environ=tool_environ(os.environ, allowed=services.plan.tool_env) | given,
             reads=reads,
         )
         async with reads.watch.during(True):
-            return await Verifier(desk, run_dir).run_all(self._asked.verify)
+            return await Verifier(context, run_dir).run_all(self._asked.verify)
 
     def _told(self, event: EngineEvent) -> None:
         if isinstance(event, Noticed):
-            self._shop.journal.note(self._shop.journal.clean(event.text))
+            self._services.journal.note(self._services.journal.clean(event.text))
 
     def _seen(self, works: Sequence[StepWork], results: Sequence[StepResult]) -> Evaluation:
         if self._asked.report == "off":
@@ -100,7 +100,7 @@ class AcceptingAll:
         return Evaluation(report=report, report_problem=problem)
 
     def _changed(self, works: Sequence[StepWork]) -> tuple[str, ...]:
-        journal = self._shop.journal
+        journal = self._services.journal
         return tuple(dict.fromkeys(path for one in works for path in journal.changed_files(one.step.index)))
 
     async def _newly_staged(self) -> tuple[str, ...] | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,7 +12,7 @@ from subagents_nb.domain.plans.flow import OnFailure
 from subagents_nb.domain.plans.placeholders import MissingField, as_text
 from subagents_nb.domain.plans.plan import AttachedItem, FanOutItem, GroupItem, PlanItem, StepItem
 from subagents_nb.domain.runs.control import Appendix
-from subagents_nb.domain.runs.records import Actor, NamedOutput, Reason, StepResult
+from subagents_nb.domain.runs.records import NamedOutput, Reason, StepResult
 from subagents_nb.domain.runs.stages import stage_of
 from subagents_nb.domain.runs.states import RunEvent, StepEvent, StepState
 from subagents_nb.errors import RequestError, StoreError
@@ -22,60 +21,37 @@ from subagents_nb.runner.chains.appended import AT_ITS_END, Appendices
 from subagents_nb.runner.chains.attached import AttachedFailed, attached
 from subagents_nb.runner.chains.before import Before
 from subagents_nb.runner.chains.bindings import Bindings
+from subagents_nb.runner.chains.chain_ends import DRAINED, ChainBroken, ChainEnd, end_after, end_of, shortfall
 from subagents_nb.runner.chains.collecting import CollectProblem, aggregate, collected
 from subagents_nb.runner.chains.fanning import fan_out
-from subagents_nb.runner.chains.semaphore import Gate
-from subagents_nb.runner.chains.step_registry import Crew
+from subagents_nb.runner.chains.semaphore import AdjustableSemaphore
+from subagents_nb.runner.chains.step_registry import StepRegistry
 from subagents_nb.runner.journal.stage_progress import Stages
 from subagents_nb.runner.steps.causes import FROM_WITHIN, Cause
-from subagents_nb.runner.steps.step_run import StepWork, Workshop
+from subagents_nb.runner.steps.step_run import RunServices, StepWork
 from subagents_nb.store.waiting.admissions import admit, open_budget
 
 
-@dataclass(frozen=True, slots=True)
-class FlowEnd:
-    """How a run ended by its own course."""
-
-    event: RunEvent
-    reason: Reason | None = None
-    error: str | None = None
-    actor: Actor = "self"
-
-
-_DRAINED = FlowEnd(RunEvent.FALL_SHORT, "drained", "Drained on request: what was at work is done.", "person")
-
-
-class ChainBroken(Exception):
-    """The chain can't go on: why, for the run's last word."""
-
-    def __init__(self, end: FlowEnd) -> None:
-        super().__init__(end.error)
-        self.end = end
-
-
-_ACTORS: dict[str, Actor] = {"timeout": "deadline", "budget": "budget"}
-
-
-class Flow:
+class ChainRun:
     """One run's items, carried out. Everything but `append` and `drain` belongs to the event loop."""
 
-    def __init__(self, shop: Workshop, crew: Crew, before: Before) -> None:
-        plan = shop.plan
-        self._shop = shop
-        self._crew = crew
+    def __init__(self, services: RunServices, registry: StepRegistry, before: Before) -> None:
+        plan = services.plan
+        self._services = services
+        self._registry = registry
         self._items: deque[PlanItem] = deque(plan.items or (StepItem(step=0),))
         self._place = 0
-        self._places = Gate(lambda: shop.limits.max_parallel)
+        self._places = AdjustableSemaphore(lambda: services.limits.max_parallel)
         self._gates = [self._places]
         self._before = before
-        self._appended = Appendices(plan, shop.writer)
+        self._appended = Appendices(plan, services.writer)
         self._ending = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self.draining = False
         self._fell_short = False
         self._cut_short = False  # a stage that was complete was not judged any more
         self._not_accepted: list[str] = []  # stages that were not accepted as a whole
-        self.bindings = Bindings(plan, shop.journal.result_of)
+        self.bindings = Bindings(plan, services.journal.result_of)
 
     # --- from other threads ---
 
@@ -83,7 +59,7 @@ class Flow:
         """Take items in behind the last one; return why not, if not."""
         why = AT_ITS_END if self.draining else self._appended.put(more)
         if why is None:
-            self._shop.journal.stages(lambda _: None, pending_appends=self._appended.waiting)
+            self._services.journal.stages(lambda _: None, pending_appends=self._appended.waiting)
         return why
 
     def drain(self) -> None:
@@ -99,21 +75,21 @@ class Flow:
         """End everything."""
         # First of all, so that no later item begins on what the ended steps leave.
         self._loop.call_soon_threadsafe(self._ending.set)
-        self._crew.end_all(cause)
+        self._registry.end_all(cause)
 
     # --- on the event loop ---
 
-    async def carry_out(self) -> FlowEnd:
+    async def carry_out(self) -> ChainEnd:
         """Carry the items out and return how that went. A cause that ended the run from outside is not looked at."""
-        plan = self._shop.plan
+        plan = self._services.plan
         if plan.is_flow:
             try:
-                open_budget(self._shop.writer.paths, limit=plan.max_children)
+                open_budget(self._services.writer.paths, limit=plan.max_children)
                 self._admit(self._before.admitted)
             except ChainBroken as broken:
                 return broken.end
             except StoreError as error:
-                return FlowEnd(RunEvent.FAIL, "fan-out", str(error))
+                return ChainEnd(RunEvent.FAIL, "fan-out", str(error))
         try:
             while (item := self._next()) is not None:
                 await self._carry(item)
@@ -122,12 +98,12 @@ class Flow:
             self._appended.close()
             return broken.end
         if self._ending.is_set() and (self._items or self._cut_short or not self._all_complete()):
-            return FlowEnd(RunEvent.FAIL, "internal", FROM_WITHIN.message)  # whoever ended it says why
+            return ChainEnd(RunEvent.FAIL, "internal", FROM_WITHIN.message)  # whoever ended it says why
         if self.draining and self._items:
-            return _DRAINED
+            return DRAINED
         if self._fell_short:
-            return FlowEnd(RunEvent.FALL_SHORT, "child", self._shortfall())
-        return FlowEnd(RunEvent.COMPLETE)
+            return ChainEnd(RunEvent.FALL_SHORT, "child", shortfall(self._results(), self._not_accepted))
+        return ChainEnd(RunEvent.COMPLETE)
 
     def _next(self) -> PlanItem | None:
         if not self._ending.is_set():
@@ -138,15 +114,15 @@ class Flow:
         return self._items.popleft()
 
     def _all_complete(self) -> bool:
-        results = (self._shop.journal.result_of(work.step.index) for work in self._crew.all)
+        results = (self._services.journal.result_of(work.step.index) for work in self._registry.all)
         return all(result is not None and result.state is StepState.COMPLETE for result in results)
 
     def _take_appended(self) -> None:
-        while (more := self._appended.take(self._crew.next_index, last=not self._items)) is not None:
+        while (more := self._appended.take(self._registry.next_index, last=not self._items)) is not None:
             stages = [stage_of(item, more.steps) for item in more.items]
-            self._shop.journal.add_steps(more.steps)
-            self._crew.add(more.steps)
-            self._shop.journal.stages(partial(Stages.add, stages=stages), pending_appends=self._appended.waiting)
+            self._services.journal.add_steps(more.steps)
+            self._registry.add(more.steps)
+            self._services.journal.stages(partial(Stages.add, stages=stages), pending_appends=self._appended.waiting)
             self._items.extend(more.items)
 
     async def _carry(self, item: PlanItem) -> None:
@@ -154,7 +130,7 @@ class Flow:
             case StepItem():
                 await self._one(item)
             case GroupItem():
-                works = [self._crew.work(index) for index in item.steps]
+                works = [self._registry.work(index) for index in item.steps]
                 self._admit_here(len(works))
                 accepting = await self._accepting(item)
                 results = await self._together(works, item.concurrency, item.fail_fast)
@@ -167,11 +143,11 @@ class Flow:
                 await self._attach(item)
 
     async def _one(self, item: StepItem) -> None:
-        work = self._crew.work(item.step)
+        work = self._registry.work(item.step)
         self._admit_here(1)
         (result,) = await self._together([work], 1, fail_fast=False)
         if result.state is not StepState.COMPLETE:
-            raise ChainBroken(self._ended_by(result))
+            raise ChainBroken(end_of(result, single=not self._services.plan.is_flow))
         self.bindings.name([work.step])
         self.bindings.became(None, NamedOutput(step=item.step))
 
@@ -179,7 +155,7 @@ class Flow:
         place = self._place
         try:
             source = self.bindings.value_of(item.source)
-            made = fan_out(item, source, first_index=self._crew.next_index, place=place + 1)
+            made = fan_out(item, source, first_index=self._registry.next_index, place=place + 1)
             self._admit_here(len(made.steps))
         except ChainBroken as broken:
             self._stage_failed(place, broken.end.error or "")
@@ -187,35 +163,35 @@ class Flow:
         except ValueError as error:
             self._stage_failed(place, str(error))
             text = f"The fan-out over {item.source!r} could not begin: {error}."
-            raise ChainBroken(FlowEnd(RunEvent.FAIL, "fan-out", text)) from error
-        journal = self._shop.journal
+            raise ChainBroken(ChainEnd(RunEvent.FAIL, "fan-out", text)) from error
+        journal = self._services.journal
         journal.add_steps(made.steps, [f"{one.key}" for one in made.items])
         indices = [step.index for step in made.steps]
         self._before.expect(place, indices)
-        self._crew.add(made.steps)
+        self._registry.add(made.steps)
         journal.stages(lambda stages: stages.hold(place, indices))
         if not indices:
             journal.stages(lambda stages: stages.set(place, StepState.COMPLETE))
-        works = [self._crew.work(index) for index in indices]
+        works = [self._registry.work(index) for index in indices]
         accepting = await self._accepting(item) if works else None
         values = {step.index: one.value for step, one in zip(made.steps, made.items, strict=True)}
         results = await self._together(works, item.concurrency, item.fail_fast, item=(item.item, values))
         await self._judged(item, accepting, works, results, item.title or "the fan-out")
         try:
-            value = collected(item, made.items, results, run_dir=self._shop.writer.paths.root)
+            value = collected(item, made.items, results, run_dir=self._services.writer.paths.root)
         except CollectProblem as error:
             self._stage_failed(place, str(error))
-            raise ChainBroken(FlowEnd(RunEvent.FAIL, error.reason, str(error))) from error
+            raise ChainBroken(ChainEnd(RunEvent.FAIL, error.reason, str(error))) from error
         self.bindings.became(item.output_name, NamedOutput(text=as_text(value), has_value=True, value=value))
 
     async def _attach(self, item: AttachedItem) -> None:
-        place, journal = self._place, self._shop.journal
+        place, journal = self._place, self._services.journal
         journal.stages(lambda stages: stages.set(place, StepState.RUNNING))
         try:
-            found = await attached(self._shop.writer.paths, item, self._ending)
+            found = await attached(self._services.writer.paths, item, self._ending)
         except AttachedFailed as error:
             self._stage_failed(place, str(error))
-            raise ChainBroken(FlowEnd(RunEvent.FAIL, "attached", str(error))) from error
+            raise ChainBroken(ChainEnd(RunEvent.FAIL, "attached", str(error))) from error
         if found is not None:
             journal.stages(lambda stages: stages.set(place, StepState.COMPLETE))
             self.bindings.attached = found.outputs
@@ -229,7 +205,7 @@ class Flow:
         *,
         item: tuple[str, dict[int, Any]] | None = None,
     ) -> list[StepResult]:
-        seats = Gate(lambda: self._shop.limits.seats(concurrency))
+        seats = AdjustableSemaphore(lambda: self._services.limits.seats(concurrency))
         self._gates = [self._places, seats]
         failed = False
 
@@ -242,7 +218,9 @@ class Flow:
                 value = None if item is None else (item[0], item[1][work.step.index])
                 task = partial(self.bindings.task_for, work.step, item=value)
                 try:
-                    task(self._shop.plan.cwd)  # whether it can be made; with the step's own directory once there is one
+                    task(
+                        self._services.plan.cwd
+                    )  # whether it can be made; with the step's own directory once there is one
                 except MissingField as error:
                     result = self._skipped(work, "placeholder", f"{error}.", StepEvent.FAIL)
                 else:
@@ -257,7 +235,7 @@ class Flow:
         fresh = [work for work in works if work not in standing]
         for work in fresh:
             self._before.bring(work.step)
-        async with self._shop.worktrees.group([work.step for work in fresh]):
+        async with self._services.worktrees.group([work.step for work in fresh]):
             done = dict(zip(fresh, await asyncio.gather(*map(one, fresh)), strict=True))
         return [done[work] if work in done else self._stood(work) for work in works]
 
@@ -266,15 +244,15 @@ class Flow:
             try:
                 result = self._before.result(work.step.index)
             except StoreError as error:
-                raise ChainBroken(FlowEnd(RunEvent.FAIL, "setup", str(error))) from error
+                raise ChainBroken(ChainEnd(RunEvent.FAIL, "setup", str(error))) from error
             if result.worktree is not None:
-                self._shop.worktrees.take_over(result.worktree)
+                self._services.worktrees.take_over(result.worktree)
             work.stand()
-            self._shop.journal.step_carried(result)
+            self._services.journal.step_carried(result)
 
     def _stood(self, work: StepWork) -> StepResult:
-        result = self._shop.journal.result_of(work.step.index)
-        return result if result is not None else self._shop.journal.draft(work.step.index)
+        result = self._services.journal.result_of(work.step.index)
+        return result if result is not None else self._services.journal.draft(work.step.index)
 
     def _why_not(self, work: StepWork, failed_fast: bool) -> tuple[Reason, str] | None:
         if work.cause is not None or self._ending.is_set():
@@ -283,13 +261,13 @@ class Flow:
             return "fail-fast", "Not started, since a step beside it failed."
         if self.draining:
             return "drained", "Not started, since the run was drained."
-        if not self._shop.limits.may_start():
+        if not self._services.limits.may_start():
             return "budget", "Not started, since the usage budget is used up."
         return None
 
     def _skipped(self, work: StepWork, reason: Reason, text: str, event: StepEvent = StepEvent.SKIP) -> StepResult:
-        result = self._shop.journal.draft(work.step.index).to(event, reason=reason, error=text)
-        self._shop.journal.step_ended(result)
+        result = self._services.journal.draft(work.step.index).to(event, reason=reason, error=text)
+        self._services.journal.step_ended(result)
         work.inbox.close()
         return result
 
@@ -299,8 +277,8 @@ class Flow:
         """Begin what judges a stage as a whole. Until that is done the stage is at work, whatever its steps are."""
         if item.acceptance is None:
             return None
-        place, accepting = self._place, AcceptingAll(item.acceptance, self._shop)
-        self._shop.journal.stages(lambda stages: stages.set(place, StepState.RUNNING))
+        place, accepting = self._place, AcceptingAll(item.acceptance, self._services)
+        self._services.journal.stages(lambda stages: stages.set(place, StepState.RUNNING))
         await accepting.begin()
         return accepting
 
@@ -321,7 +299,7 @@ class Flow:
                 self._unjudged(place, results)
             self._went(item.on_failure, results, what)
             return
-        journal = self._shop.journal
+        journal = self._services.journal
         text = journal.clean(f"{what} was not accepted: {ledger.reason}") if fails(asked, ledger) else None
         journal.stages(lambda stages: stages.judge(place, ledger.brief(), text))
         self._went(item.on_failure, results, what)
@@ -330,68 +308,43 @@ class Flow:
         self._fell_short = True
         self._not_accepted.append(f"stage {place + 1}: {text}")
         if item.on_failure == "stop":
-            raise ChainBroken(FlowEnd(RunEvent.REJECT, "rejected", text))
+            raise ChainBroken(ChainEnd(RunEvent.REJECT, "rejected", text))
 
     def _unjudged(self, place: int, results: Sequence[StepResult]) -> None:
         if all(result.state is StepState.COMPLETE for result in results):
             # Whoever goes on with the chain has it judged: its steps stand, the stage does not.
             self._cut_short = True
-            state = StepState.STOPPED if self._crew.stopped else StepState.PAUSED
-            self._shop.journal.stages(lambda stages: stages.set(place, state, "Ended before it was judged as a whole."))
+            state = StepState.STOPPED if self._registry.stopped else StepState.PAUSED
+            self._services.journal.stages(
+                lambda stages: stages.set(place, state, "Ended before it was judged as a whole.")
+            )
         else:
-            self._shop.journal.stages(lambda stages: stages.follow(place))
+            self._services.journal.stages(lambda stages: stages.follow(place))
 
     def _went(self, on_failure: OnFailure, results: Sequence[StepResult], what: str) -> None:
-        bad = [r for r in results if r.state is not StepState.COMPLETE]
-        if not bad or self._ending.is_set():
+        if self._ending.is_set() or all(result.state is StepState.COMPLETE for result in results):
             return
         self._fell_short = True
-        failed = [r for r in bad if r.state in (StepState.FAILED, StepState.REJECTED)]
-        spent = next((r for r in bad if r.reason == "budget"), None)
-        if spent is not None:
-            raise ChainBroken(FlowEnd(RunEvent.FAIL, "budget", spent.error, "budget"))
-        if failed and on_failure == "stop":
-            first = failed[0]
-            text = f"{len(failed)} of {len(results)} steps of {what} failed; step {first.index}: {first.error}"
-            rejected = all(r.state is StepState.REJECTED for r in failed)
-            event = RunEvent.REJECT if rejected else RunEvent.FAIL
-            raise ChainBroken(FlowEnd(event, "rejected" if rejected else "child", text))
+        if (end := end_after(results, on_failure, what)) is not None:
+            raise ChainBroken(end)
 
-    def _ended_by(self, result: StepResult) -> FlowEnd:
-        single = not self._shop.plan.is_flow
-        where = "" if single else f"Step {result.index} ({result.label or result.agent}): "
-        error = None if result.error is None else where + result.error
-        match result.state:
-            case StepState.STOPPED:
-                return FlowEnd(RunEvent.STOP, "stopped", error, "person")
-            case StepState.REJECTED:
-                return FlowEnd(RunEvent.REJECT, result.reason, error)
-            case StepState.SKIPPED if result.reason == "drained":
-                return _DRAINED
-            case _:
-                return FlowEnd(RunEvent.FAIL, result.reason, error, _ACTORS.get(result.reason or "", "self"))
-
-    def _shortfall(self) -> str:
-        results = [self._shop.journal.result_of(work.step.index) for work in self._crew.all]
-        bad = [r for r in results if r is not None and r.state is not StepState.COMPLETE]
-        if not bad:
-            return "; ".join(self._not_accepted)
-        shown = ", ".join(f"step {r.index} {r.state}" for r in bad[:5])
-        return f"{len(bad)} of {len(results)} steps did not complete: {shown}" + (" …" if len(bad) > 5 else ".")
+    def _results(self) -> list[StepResult]:
+        results = (self._services.journal.result_of(work.step.index) for work in self._registry.all)
+        return [result for result in results if result is not None]
 
     def _stage_failed(self, place: int, error: str) -> None:
-        self._shop.journal.stages(lambda stages: stages.set(place, StepState.FAILED, error))
+        self._services.journal.stages(lambda stages: stages.set(place, StepState.FAILED, error))
 
     def _admit_here(self, count: int) -> None:
         # What had begun before was claimed then, and all those claims at the start.
         self._admit(0 if self._before.begun(self._place, count) else count)
 
     def _admit(self, count: int) -> None:
-        paths = self._shop.writer.paths
-        if not self._shop.plan.is_flow or not count:
+        paths = self._services.writer.paths
+        if not self._services.plan.is_flow or not count:
             return
         try:
             slots = admit(paths, count, path=f"{paths.root.name}/stage {self._place + 1}")
         except (RequestError, StoreError) as error:
-            raise ChainBroken(FlowEnd(RunEvent.FAIL, "fan-out", str(error), "budget")) from error
-        self._shop.journal.stages(lambda _: None, fan_out_used=slots[-1] + 1)
+            raise ChainBroken(ChainEnd(RunEvent.FAIL, "fan-out", str(error), "budget")) from error
+        self._services.journal.stages(lambda _: None, fan_out_used=slots[-1] + 1)

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 
 
-class Gate:
+class AdjustableSemaphore:
     """An asynchronous context manager. The limit is asked for anew whenever somebody comes or leaves."""
 
     def __init__(self, limit: Callable[[], int]) -> None:

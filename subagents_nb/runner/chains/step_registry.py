@@ -10,27 +10,27 @@ from subagents_nb.domain.agents.attention import Thresholds
 from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.runs.states import RunEvent
 from subagents_nb.runner.steps.causes import Cause
-from subagents_nb.runner.steps.step_run import StepWork, TimeLeft, Workshop
+from subagents_nb.runner.steps.step_run import RunServices, StepWork, TimeLeft
 
 
-class Crew:
+class StepRegistry:
     """The steps of a run. Its methods may be called from the control thread."""
 
     def __init__(
         self,
-        shop: Workshop,
+        services: RunServices,
         *,
         history: Callable[[StepPlan], Path | None] = lambda _: None,
         limited: Callable[[StepPlan], StepPlan] = lambda step: step,
     ) -> None:
-        self._shop = shop
+        self._services = services
         self._history = history
         self._limited = limited  # gives a step what was left to it of its limits
         self._guard = threading.Lock()
         self._works: dict[int, StepWork] = {}
         self._cause: Cause | None = None
         self.next_index = 0
-        self.add(shop.plan.steps)
+        self.add(services.plan.steps)
 
     @property
     def stopped(self) -> bool:
@@ -40,7 +40,7 @@ class Crew:
     def add(self, steps: tuple[StepPlan, ...]) -> None:
         """Take steps in; those of the plan come first, each later one has the next number."""
         for step in steps:
-            work = StepWork(self._limited(step), self._shop, history=self._history(step))
+            work = StepWork(self._limited(step), self._services, history=self._history(step))
             with self._guard:
                 self._works[step.index] = work
                 self.next_index = max(self.next_index, step.index + 1)
@@ -99,7 +99,7 @@ class Crew:
 
     def patience(self, index: int) -> Thresholds:
         """Return when to point at a step: one that thinks harder may be silent longer."""
-        return self._shop.plan.patience.thresholds(self.work(index).step.thinking)
+        return self._services.plan.patience.thresholds(self.work(index).step.thinking)
 
     def cancel_tool(self, call_id: str) -> bool:
         """End one open tool call, whichever step made it."""

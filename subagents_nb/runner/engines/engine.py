@@ -119,7 +119,7 @@ class FixedLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class StepContext:
     """What an engine works with: where, with which variables, whom to tell, and what has come in."""
 
     report: Report
@@ -151,7 +151,7 @@ class CancelTool(Protocol):
 class Engine(Protocol):
     """One way to carry out a step."""
 
-    async def run(self, step: StepPlan, desk: Desk) -> StepOutcome:
+    async def run(self, step: StepPlan, context: StepContext) -> StepOutcome:
         """Carry the step out and return what it came to.
 
         Stopping and deadlines arrive as task cancellation: an engine saves its history, ends every process it started

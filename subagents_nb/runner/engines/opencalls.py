@@ -38,7 +38,7 @@ class OpenCall:
 
 
 class OpenCalls:
-    """The open calls of one step. The desk's register has the way to end each."""
+    """The open calls of one step. The step's context has the way to end each."""
 
     def __init__(self, register: dict[str, CancelTool]) -> None:
         self._register = register

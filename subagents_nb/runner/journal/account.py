@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from subagents_nb.domain.agents.attention import Attention, Pulse, Thresholds, attention
+from subagents_nb.domain.agents.attention import Attention, Heartbeat, Thresholds, attention
 from subagents_nb.domain.runs.events import (
     ArtifactMade,
     ChangedMeanwhile,
@@ -104,9 +104,9 @@ class StepAccount:
         """Return the tools at work with the time they began."""
         return tuple((name, at) for name, _, at in self._open.values())
 
-    def pulse(self, now_s: float, *, alone: bool) -> Pulse:
+    def heartbeat(self, now_s: float, *, alone: bool) -> Heartbeat:
         """Return what is decided from whether to point at the step; `alone` if the run has no other."""
-        return Pulse(
+        return Heartbeat(
             now_s=now_s,
             last_event_s=self.last_event_s,
             who="" if alone else f"Step {self.status.index} ({self.status.agent})",
@@ -188,7 +188,7 @@ def concerns(
     for account in accounts:
         if account.status.index in waiting:
             account.last_event_s = now_s
-    return [attention(one.pulse(now_s, alone=alone), patience(one.status.index)) for one in accounts]
+    return [attention(one.heartbeat(now_s, alone=alone), patience(one.status.index)) for one in accounts]
 
 
 def brief(result: StepResult) -> StepResult:

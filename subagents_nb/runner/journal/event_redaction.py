@@ -30,7 +30,7 @@ _PREVIEW_CHARS = 160
 _Kind: TypeAlias = type[TextStreamed] | type[ThoughtStreamed]
 
 
-class Clean:
+class EventRedactor:
     """Takes the values of secret-looking variables, and of those that the plan's models name, out of what is told."""
 
     def __init__(self, plan: LaunchPlan) -> None:

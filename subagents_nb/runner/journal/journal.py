@@ -29,12 +29,12 @@ from subagents_nb.domain.runs.states import RunEvent, RunState, StepEvent, StepS
 from subagents_nb.domain.values.usage import Usage, total
 from subagents_nb.runner.journal.account import StepAccount, concerns
 from subagents_nb.runner.journal.event_lines import event_line
-from subagents_nb.runner.journal.event_redaction import Clean
+from subagents_nb.runner.journal.event_redaction import EventRedactor
 from subagents_nb.runner.journal.eventlog import EventLog
 from subagents_nb.runner.journal.final_result import last_word
 from subagents_nb.runner.journal.stage_progress import Stages
 from subagents_nb.runner.journal.work_clock import WorkClock
-from subagents_nb.runner.journal.write_retry import insist
+from subagents_nb.runner.journal.write_retry import retry_until_written
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.runs.writer import RunWriter
 
@@ -73,7 +73,7 @@ class Journal:
         self._status = first
         self._accounts = {step.index: StepAccount(step) for step in first.steps}
         self._stages = Stages(first.stages)
-        self.clean = Clean(plan)  # no secret gets into what is written
+        self.clean = EventRedactor(plan)  # no secret gets into what is written
 
     @property
     def elapsed_s(self) -> float:
@@ -331,7 +331,7 @@ class Journal:
                 reads=self._reads(),
             )
             whole = result.model_copy(update={"answer": answer, "outputs": dict(outputs or {})})
-            why = insist(lambda: self._writer.result(whole))
+            why = retry_until_written(lambda: self._writer.result(whole))
             if why is not None:
                 self.unstored = True
                 event, reason = RunEvent.FAIL, "not-stored"

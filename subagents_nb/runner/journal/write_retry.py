@@ -10,7 +10,7 @@ from collections.abc import Callable
 _FIRST_RETRY_S, _LAST_RETRY_S, _GIVE_UP_S = 0.1, 5.0, 600.0
 
 
-def insist(write: Callable[[], object], *, give_up_s: float = _GIVE_UP_S) -> str | None:
+def retry_until_written(write: Callable[[], object], *, give_up_s: float = _GIVE_UP_S) -> str | None:
     """Store the result by `write`; return None once it is stored, or why it could not be.
 
     Where the directory is gone there is nothing to wait for.

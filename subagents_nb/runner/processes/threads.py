@@ -10,7 +10,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def aside(work: Callable[[], T]) -> T:
+async def in_thread(work: Callable[[], T]) -> T:
     """Return what `work` returns, computed in a thread of its own.
 
     A cancelled caller leaves at once. The thread is a daemon and its late answer goes nowhere, so a blocked disk or a

@@ -13,7 +13,7 @@ from subagents_nb.domain.plans.acceptance import Acceptance, Judgement, Ledger
 from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.runs.events import StepOutcome
 from subagents_nb.domain.runs.records import StepResult
-from subagents_nb.runner.engines.engine import Desk
+from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.steps.reviewing import review_task
 from subagents_nb.runner.steps.verifying import Verifier
 from subagents_nb.runner.workspace.gitstate import GitState
@@ -43,12 +43,12 @@ _SHAPE = """\
 class Accepting:
     """The acceptance of one step, from before its work to the decision. A step without one costs nothing."""
 
-    def __init__(self, step: StepPlan, desk: Desk) -> None:
+    def __init__(self, step: StepPlan, context: StepContext) -> None:
         asked = step.acceptance
         self._step = step
-        self._desk = desk
+        self._context = context
         self._asked: Acceptance | None = asked if asked is not None and asked.level != "none" else None
-        self._git = GitState(desk.cwd)
+        self._git = GitState(context.cwd)
         self._staged: dict[str, str] | None = None
         self._found: Found | None = None
 
@@ -93,7 +93,7 @@ class Accepting:
             update={"observed": Observed(changed_files=changed_files, staged=await self._newly_staged(asked))}
         )
         if asked.verify and not evaluate(asked, seen).rejected:
-            runs = await Verifier(self._desk, run_dir).run_all(asked.verify)
+            runs = await Verifier(self._context, run_dir).run_all(asked.verify)
             seen = seen.model_copy(update={"verify_runs": runs})
         if asked.review is not None and not evaluate(asked, seen).rejected:
             task = review_task(
@@ -125,7 +125,7 @@ class Accepting:
         if planned is None:
             return None
         try:
-            root, path = place_of(self._step, self._desk.cwd, self._desk.files)
+            root, path = place_of(self._step, self._context.cwd, self._context.files)
             with open_plain(root / path, within=root) as fd, open(fd, "rb", closefd=False) as file:
                 file.seek(max(0, os.fstat(fd).st_size - 2 * MAX_REPORT_CHARS))
                 return find_report(file.read(2 * MAX_REPORT_CHARS).decode("utf-8", "replace"))

@@ -23,7 +23,7 @@ from subagents_nb.domain.runs.events import (
 from subagents_nb.domain.values.usage import Usage
 from subagents_nb.runner.engines.choose import engine_for
 from subagents_nb.runner.engines.clean_text import one_line
-from subagents_nb.runner.engines.engine import Desk, EmptyInbox, Limits
+from subagents_nb.runner.engines.engine import EmptyInbox, Limits, StepContext
 
 REVIEW_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -43,12 +43,12 @@ _MOST = {"task": 20_000, "answer": 40_000, "diff": 60_000, "output": 2_000}
 _KEPT_REASONS, _REASON_CHARS = 20, 600
 
 
-async def review(reviewer: StepPlan, task: str, desk: Desk, limits: Limits, *, so_far: Usage) -> Judgement:
-    """Carry the reviewer out at a desk of its own beside the step's; `so_far` is what the step used before.
+async def review(reviewer: StepPlan, task: str, context: StepContext, limits: Limits, *, so_far: Usage) -> Judgement:
+    """Carry the reviewer out with a context of its own beside the step's; `so_far` is what the step used before.
 
     Whatever goes wrong with the reviewer is a judgement without an answer; only the end of the step ends it.
     """
-    folder = desk.step_dir / "review"
+    folder = context.step_dir / "review"
     used = Usage()
     call_id = f"review-{secrets.token_hex(3)}"
 
@@ -57,16 +57,16 @@ async def review(reviewer: StepPlan, task: str, desk: Desk, limits: Limits, *, s
         match event:
             case UsageChanged(usage):
                 used = usage
-                desk.report(UsageChanged(so_far.plus(usage)))
+                context.report(UsageChanged(so_far.plus(usage)))
             case ToolStarted(_, name, args):
-                desk.report(Noticed("reviewer-tool", one_line(f"reviewer {reviewer.agent}: {name} {args}", 300)))
+                context.report(Noticed("reviewer-tool", one_line(f"reviewer {reviewer.agent}: {name} {args}", 300)))
             case Noticed(code, text):
-                desk.report(Noticed(f"reviewer-{code}", text))
+                context.report(Noticed(f"reviewer-{code}", text))
             case _:
                 pass
 
     own = replace(
-        desk,
+        context,
         report=report,
         step_dir=folder,
         history=None,
@@ -83,7 +83,7 @@ async def review(reviewer: StepPlan, task: str, desk: Desk, limits: Limits, *, s
             "tools": tuple(tool for tool in reviewer.tools if tool in READ_TOOLS),
         }
     )
-    desk.report(ToolStarted(call_id, "review", reviewer.agent))
+    context.report(ToolStarted(call_id, "review", reviewer.agent))
     began, judgement = asyncio.get_running_loop().time(), None
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -99,8 +99,8 @@ async def review(reviewer: StepPlan, task: str, desk: Desk, limits: Limits, *, s
         judgement = _no_answer(reviewer.agent, error.strerror or type(error).__name__, used)
     finally:
         ok = judgement is not None and judgement.accepted is True
-        desk.report(ToolEnded(call_id, ok=ok, seconds=asyncio.get_running_loop().time() - began))
-    desk.report(UsageChanged(so_far.plus(judgement.usage)))
+        context.report(ToolEnded(call_id, ok=ok, seconds=asyncio.get_running_loop().time() - began))
+    context.report(UsageChanged(so_far.plus(judgement.usage)))
     return judgement
 
 

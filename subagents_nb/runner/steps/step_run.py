@@ -1,4 +1,4 @@
-"""One step at work: its desk, its deadline, its end. A step is ended by itself; its run goes on."""
+"""One step at work: its context, its deadline, its end. A step is ended by itself; its run goes on."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from subagents_nb.domain.runs.states import RunEvent, StepEvent, StepState
 from subagents_nb.domain.values.usage import Usage
 from subagents_nb.domain.values.words import duration
 from subagents_nb.runner.engines.choose import engine_for
-from subagents_nb.runner.engines.engine import CancelTool, Desk
+from subagents_nb.runner.engines.engine import CancelTool, StepContext
 from subagents_nb.runner.engines.kernel.tool import PythonTool, Surroundings
 from subagents_nb.runner.engines.session_file import begin_session
 from subagents_nb.runner.journal.journal import Journal
@@ -59,7 +59,7 @@ LET_GO_S = 3.0  # how long an ended step may take to let go before the run goes 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workshop:
+class RunServices:
     """What the steps of one run share."""
 
     plan: LaunchPlan
@@ -85,13 +85,13 @@ class TimeLeft(NamedTuple):
 class StepWork:
     """One step, from its plan to its result."""
 
-    def __init__(self, step: StepPlan, shop: Workshop, *, history: Path | None = None) -> None:
+    def __init__(self, step: StepPlan, services: RunServices, *, history: Path | None = None) -> None:
         self.step = step
-        self.inbox = RunInbox(shop.writer, shop.journal)
+        self.inbox = RunInbox(services.writer, services.journal)
         self.cause: Cause | None = None
         self._task: Callable[[], str] | None = None  # with everything put in, once it has begun
-        self._shop = shop
-        self._limits = StepLimits(shop.limits, step)
+        self._services = services
+        self._limits = StepLimits(services.limits, step)
         self._history = history
         self._open_tools: dict[str, CancelTool] = {}
         self._guard = threading.Lock()
@@ -122,11 +122,11 @@ class StepWork:
         limit, left = self._limits.timeout_s, self._left_s
         if limit is None or left is None or left > 0 or self._ended:
             return None
-        return past_deadline(limit, self._shop.journal.activity_of(self.step.index), step=True)
+        return past_deadline(limit, self._services.journal.activity_of(self.step.index), step=True)
 
     def remind(self, run: TimeLeft | None) -> None:
         """Ask once for what there is when its own deadline, or the run's, is near; never in the first half."""
-        checkpoint_s = self.step.checkpoint_s or self._shop.plan.checkpoint_s
+        checkpoint_s = self.step.checkpoint_s or self._services.plan.checkpoint_s
         if checkpoint_s is None:
             return
         limit, left = self._limits.timeout_s, self._left_s
@@ -171,24 +171,24 @@ class StepWork:
         `task` gives the task for the directory that the step works in, which a worktree has only once it is made.
         `said` is what a step is told that goes on from its session: its task stands in there already.
         """
-        journal, index = self._shop.journal, self.step.index
+        journal, index = self._services.journal, self.step.index
         self._began = True
         with self._guard:
-            self._task = lambda: task(self._shop.plan.cwd) if said is None else said
+            self._task = lambda: task(self._services.plan.cwd) if said is None else said
         if self.cause is not None:
             self._keep_task()
             return self._done(ended_for(journal.draft(index), self.cause))
         journal.step_began(index)
-        with self._shop.clock.part() as clock:
+        with self._services.clock.part() as clock:
             self._clock = clock
             result = await self._guarded(self._work(task, said, clock))
             if self.step.worktree is not None:
-                record = await self._shop.worktrees.capture(self.step, at_rest=self._at_rest)
+                record = await self._services.worktrees.capture(self.step, at_rest=self._at_rest)
                 result = result.model_copy(update={"worktree": record})
         return self._done(result)
 
     async def _guarded(self, work: Awaitable[StepResult]) -> StepResult:
-        journal, index = self._shop.journal, self.step.index
+        journal, index = self._services.journal, self.step.index
         task = asyncio.ensure_future(work)
         ending = asyncio.ensure_future(self._ending.wait())
         try:
@@ -216,10 +216,10 @@ class StepWork:
         return ended_for(journal.draft(index), self.cause) if self.cause else ended_with(journal.draft(index), error)
 
     async def _work(self, task: Callable[[str], str], said: str | None, clock: WorkClock) -> StepResult:
-        step, shop = self.step, self._shop
-        root = Path(shop.plan.cwd)
+        step, services = self.step, self._services
+        root = Path(services.plan.cwd)
         if step.worktree is not None:
-            root = await shop.worktrees.prepare(step, label=step.title)
+            root = await services.worktrees.prepare(step, label=step.title)
         cwd = folder_of(step, root)
         filled = task(str(root))
         told = filled if said is None else said
@@ -227,36 +227,36 @@ class StepWork:
         return await self._converse(filled, said, root, cwd, clock)
 
     async def _converse(self, task: str, said: str | None, root: Path, cwd: Path, clock: WorkClock) -> StepResult:
-        step, journal = self.step, self._shop.journal
-        desk = self._desk(root, cwd, clock)
+        step, journal = self.step, self._services.journal
+        context = self._context(root, cwd, clock)
         earlier = None if self._history is None else self._history.parent
         self._output = output = OutputFile(
-            step, cwd, own=desk.files, report=desk.report, step_dir=desk.step_dir, earlier=earlier
+            step, cwd, own=context.files, report=context.report, step_dir=context.step_dir, earlier=earlier
         )
-        self._declare(desk)
+        self._declare(context)
         asked = task if said is None else f"{task}\n\n{said}"
-        accepting = Accepting(step.model_copy(update={"task": asked}), desk)
+        accepting = Accepting(step.model_copy(update={"task": asked}), context)
         await accepting.begin()
-        parts = (task if said is None else said, self._inputs(desk), output.instructions(), accepting.instructions())
+        parts = (task if said is None else said, self._inputs(context), output.instructions(), accepting.instructions())
         whole = "\n\n".join(part for part in parts if part)
         try:
-            outcome: StepOutcome = await engine_for(step).run(step.model_copy(update={"task": whole}), desk)
+            outcome: StepOutcome = await engine_for(step).run(step.model_copy(update={"task": whole}), context)
         finally:
-            if desk.python is not None:
-                await desk.python.close()
+            if context.python is not None:
+                await context.python.close()
         outcome = journal.clean.outcome(outcome)
         outcome = accepting.take_report(outcome)
         result = ended_well(journal.draft(step.index), outcome, self._keep_text, step.max_output)
         given = len(result.text)
         if result.state is not StepState.COMPLETE:
             return result
-        async with desk.reads.watch.during(step.acceptance is not None and bool(step.acceptance.verify)):
+        async with context.reads.watch.during(step.acceptance is not None and bool(step.acceptance.verify)):
             ledger = await accepting.judge(
                 result,
                 changed_files=tuple(from_folder(path, step.cwd) for path in journal.changed_files(step.index)),
                 changed_meanwhile=tuple(from_folder(path, step.cwd) for path in journal.changed_meanwhile(step.index)),
-                run_dir=self._shop.writer.paths.root,
-                review=lambda about: self._review(about, desk, result.usage),
+                run_dir=self._services.writer.paths.root,
+                review=lambda about: self._review(about, context, result.usage),
             )
         if ledger is not None and ledger.review_usage is not None:
             result = result.model_copy(update={"usage": result.usage.plus(ledger.review_usage)})
@@ -264,33 +264,33 @@ class StepWork:
         result = result.model_copy(update={"text": text, "saved": saved, "acceptance": ledger})
         if saved is not None and saved.error is None:
             if saved.place == "workspace" and step.output is not None:
-                desk.reads.keep(step.output.path)
+                context.reads.keep(step.output.path)
             if step.max_output is None:
                 result = result.model_copy(update={"text_file": None})  # the whole is in the output file
-        if result.text_file is not None and self._shop.plan.is_flow:
+        if result.text_file is not None and self._services.plan.is_flow:
             said = f"Its answer has {len(outcome.text):,} characters; later steps are given the first {given:,}."
-            desk.report(Noticed("answer-cut", said))
+            context.report(Noticed("answer-cut", said))
         if ledger is not None and ledger.rejected and ledger.explicit and not _only_reported(step):
             why = f"The step was not accepted: {ledger.reason}"
             return result.to(StepEvent.REJECT, reason="rejected", error=why)
         return result
 
-    async def _review(self, task: str, desk: Desk, so_far: Usage) -> Judgement:
+    async def _review(self, task: str, context: StepContext, so_far: Usage) -> Judgement:
         reviewer = self.step.reviewer
         if reviewer is None:
             return Judgement(agent="reviewer", accepted=None, reasons=("the plan names no reviewer",))
-        said = await review(reviewer, task, desk, StepLimits(self._shop.limits, reviewer), so_far=so_far)
-        return said.model_copy(update={"reasons": tuple(map(self._shop.journal.clean.preview, said.reasons))})
+        said = await review(reviewer, task, context, StepLimits(self._services.limits, reviewer), so_far=so_far)
+        return said.model_copy(update={"reasons": tuple(map(self._services.journal.clean.preview, said.reasons))})
 
-    def _desk(self, root: Path, cwd: Path, clock: WorkClock) -> Desk:
-        step, shop = self.step, self._shop
+    def _context(self, root: Path, cwd: Path, clock: WorkClock) -> StepContext:
+        step, services = self.step, self._services
 
         async def ask(text: str, choices: Sequence[str] = (), *, call_id: str = "") -> str:
             with clock.waiting():
-                return await shop.questions.ask(text, choices, step=step.index, call_id=call_id)
+                return await services.questions.ask(text, choices, step=step.index, call_id=call_id)
 
         # In a worktree of its own a step sees and changes nothing of the workspace but what its contract binds.
-        reads = shop.reads.of(step.cwd) if step.worktree is None else ReadRecorder()
+        reads = services.reads.of(step.cwd) if step.worktree is None else ReadRecorder()
 
         def report(event: EngineEvent) -> None:
             if isinstance(event, FileChanged):
@@ -301,35 +301,35 @@ class StepWork:
                 reads.changed(event.path, meanwhile=True)
                 if self._output is not None:
                     self._output.changed_meanwhile(event.path)
-            shop.journal.report(step.index, seen_from_root(event, step.cwd))
+            services.journal.report(step.index, seen_from_root(event, step.cwd))
             if isinstance(event, ToolEnded | ModelAsked | FileChanged | ChangedMeanwhile):
-                shop.keep_reads()
+                services.keep_reads()
 
-        inputs = given_inputs(shop.plan, shop.writer.paths, cwd)
-        tools = tool_environ(os.environ, allowed=shop.plan.tool_env) | inputs_environ(inputs)
+        inputs = given_inputs(services.plan, services.writer.paths, cwd)
+        tools = tool_environ(os.environ, allowed=services.plan.tool_env) | inputs_environ(inputs)
         python = None
-        if shop.artifacts is not None and "python" in step.tools:
+        if services.artifacts is not None and "python" in step.tools:
             around = Surroundings(
                 step=step.index,
                 cwd=cwd,
-                step_dir=shop.writer.paths.step(step.index),
+                step_dir=services.writer.paths.step(step.index),
                 environ=tools,
                 inputs=inputs,
-                memory_mb=shop.plan.python_memory_mb,
-                disk=shop.disk,
+                memory_mb=services.plan.python_memory_mb,
+                disk=services.disk,
                 alone=step.worktree is not None,
             )
-            python = PythonTool(around, shop.artifacts, report, reads)
-        return Desk(
+            python = PythonTool(around, services.artifacts, report, reads)
+        return StepContext(
             report=report,
             reads=reads,
             inputs=inputs,
-            files=shop.writer.paths.root / FILES,
+            files=services.writer.paths.root / FILES,
             python=python,
             cwd=cwd,
             workspace=root,
-            step_dir=shop.writer.paths.step(step.index),
-            store_home=shop.writer.paths.root.parents[1],
+            step_dir=services.writer.paths.step(step.index),
+            store_home=services.writer.paths.root.parents[1],
             environ=os.environ,
             tool_environ=tools,
             history=self._history,
@@ -340,34 +340,34 @@ class StepWork:
             open_tools=self._open_tools,
         )
 
-    def _inputs(self, desk: Desk) -> str:
+    def _inputs(self, context: StepContext) -> str:
         """Return what is added to the task about the values that the run was given."""
-        if desk.inputs is None:
+        if context.inputs is None:
             return ""
-        records, folder = desk.inputs.records, desk.inputs.folder
-        return inputs_section(records, folder=folder, as_variables=desk.python is not None)
+        records, folder = context.inputs.records, context.inputs.folder
+        return inputs_section(records, folder=folder, as_variables=context.python is not None)
 
-    def _declare(self, desk: Desk) -> None:
+    def _declare(self, context: StepContext) -> None:
         """Say which files are the step's own, and which it was to read but were not there."""
         step = self.step
         if step.output is not None and step.output.explicit:
-            desk.reads.own(step.output.path)
+            context.reads.own(step.output.path)
         for name in step.reads:
-            if not (desk.cwd / name).is_file():
-                with desk.reads.reading(name):
+            if not (context.cwd / name).is_file():
+                with context.reads.reading(name):
                     pass
 
     def _keep_text(self, text: str) -> Path:
-        path = self._shop.writer.paths.step(self.step.index) / "output.txt"
-        self._shop.disk.replace(path, text.encode("utf-8", "replace"), durable=True)
-        return path.relative_to(self._shop.writer.paths.root)
+        path = self._services.writer.paths.step(self.step.index) / "output.txt"
+        self._services.disk.replace(path, text.encode("utf-8", "replace"), durable=True)
+        return path.relative_to(self._services.writer.paths.root)
 
     def _keep_task(self) -> None:
         """Make the task the session of a step that is paused before its engine has saved one: it was promised."""
         if self._task is None or self.cause is None or self.cause.event is not RunEvent.PAUSE:
             return
         try:
-            begin_session(self._shop.writer.paths.step(self.step.index), self._task(), history=self._history)
+            begin_session(self._services.writer.paths.step(self.step.index), self._task(), history=self._history)
         except (OSError, ValueError, StepFailed) as error:
             print(f"step {self.step.index} was paused without a session: {error}", file=sys.stderr, flush=True)  # noqa: T201
 
@@ -375,9 +375,9 @@ class StepWork:
         with self._guard:
             self._ended = True
         self.inbox.close()
-        kept = (self._shop.writer.paths.step(self.step.index) / "session.json").is_file()
+        kept = (self._services.writer.paths.step(self.step.index) / "session.json").is_file()
         ended = result.model_copy(update={"session": kept})
-        self._shop.journal.step_ended(ended)
+        self._services.journal.step_ended(ended)
         return ended
 
 

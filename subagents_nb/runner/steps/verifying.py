@@ -17,7 +17,7 @@ from subagents_nb.domain.plans.acceptance import Verify, VerifyRun
 from subagents_nb.domain.runs.events import Noticed, ToolEnded, ToolStarted
 from subagents_nb.domain.values.base import sha256_text, stable_json
 from subagents_nb.runner.engines.clean_text import Redactor, one_line
-from subagents_nb.runner.engines.engine import Desk
+from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.engines.tools.shell import run_command
 from subagents_nb.runner.workspace.gitstate import GitState
 from subagents_nb.store.files.opener import read_plain
@@ -30,8 +30,8 @@ _MEMO_BYTES = 256 * 1024
 class Verifier:
     """Runs the verify commands of a step. What it remembers lies in the run's own directory."""
 
-    def __init__(self, desk: Desk, run_dir: Path) -> None:
-        self._desk = desk
+    def __init__(self, context: StepContext, run_dir: Path) -> None:
+        self._context = context
         self._memos = run_dir / "verified"
 
     async def run_all(self, commands: tuple[Verify, ...]) -> tuple[VerifyRun, ...]:
@@ -39,24 +39,24 @@ class Verifier:
         return tuple([await self._one(command) for command in commands])
 
     async def _one(self, asked: Verify) -> VerifyRun:
-        desk = self._desk
-        environ = {**desk.tool_environ, **asked.env}
-        given = {**desk.environ, **environ}
+        context = self._context
+        environ = {**context.tool_environ, **asked.env}
+        given = {**context.environ, **environ}
         hidden = Redactor(given, [name for name, value in given.items() if is_secret(name, value)])
         memo = await self._memo(asked, environ)
         if memo is not None and (known := _remembered(memo)) is not None:
             run = known.model_copy(update={"id": asked.id, "memoised": True})
-            desk.report(Noticed("verified-before", f"{run.id}: {how_it_went(run)}, and nothing has changed since"))
+            context.report(Noticed("verified-before", f"{run.id}: {how_it_went(run)}, and nothing has changed since"))
             return run
         # Shown like a tool, so that a person sees what a step that has answered is still waiting for.
         call_id = f"verify-{asked.id}-{secrets.token_hex(3)}"
-        desk.report(ToolStarted(call_id, "verify", one_line(hidden(asked.command), 160)))
+        context.report(ToolStarted(call_id, "verify", one_line(hidden(asked.command), 160)))
         began, ok = time.monotonic(), False
         try:
             run = await self._run(asked, environ, hidden)
             ok = run.passed
         finally:
-            desk.report(ToolEnded(call_id, ok=ok, seconds=time.monotonic() - began))
+            context.report(ToolEnded(call_id, ok=ok, seconds=time.monotonic() - began))
         if memo is not None and run.exit_code is not None:
             _remember(memo, run)
         return run
@@ -65,8 +65,8 @@ class Verifier:
         shown = one_line(hidden(asked.command), 1000)
         made = VerifyRun(id=asked.id, command=shown, passed=False, allow_failure=asked.allow_failure)
         began = time.monotonic()
-        folder = (self._desk.cwd / (asked.cwd or ".")).resolve()
-        if not folder.is_relative_to(self._desk.cwd.resolve()):
+        folder = (self._context.cwd / (asked.cwd or ".")).resolve()
+        if not folder.is_relative_to(self._context.cwd.resolve()):
             return made.model_copy(update={"output": "not run: its directory lies outside the workspace"})
         try:
             end = await run_command(
@@ -89,12 +89,12 @@ class Verifier:
 
     async def _memo(self, asked: Verify, environ: Mapping[str, str]) -> Path | None:
         """Return where the end of this command on these very files would be remembered; None where git can't tell."""
-        state = await GitState(self._desk.cwd).fingerprint()
+        state = await GitState(self._context.cwd).fingerprint()
         if state is None:
             return None
         bound = {
             "command": asked.command,
-            "cwd": str((self._desk.cwd / (asked.cwd or ".")).resolve()),
+            "cwd": str((self._context.cwd / (asked.cwd or ".")).resolve()),
             "env": sha256_text(stable_json(dict(environ))),
             "timeout_s": asked.timeout_s,
             "allow_failure": asked.allow_failure,

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 from subagents_nb.runner.processes.children import CHILDREN
-from subagents_nb.runner.processes.threads import aside
+from subagents_nb.runner.processes.threads import in_thread
 from subagents_nb.signals import KILL, signal_child
 from subagents_nb.store.files.opener import read_plain
 from subagents_nb.store.git.git import Git, GitProblem
@@ -55,7 +55,7 @@ class GitState:
         if untracked is None:
             return None
         names = sorted(name for name in untracked.split(b"\0") if name)
-        contents = await aside(lambda: _contents(root, names))
+        contents = await in_thread(lambda: _contents(root, names))
         if contents is None:
             return None
         return hashlib.sha256(b"\0".join([head, hashlib.sha256(diff).digest(), contents])).hexdigest()
@@ -82,7 +82,7 @@ class GitState:
                     CHILDREN.ended(process.pid, process.poll(), group_empty=None)
 
         try:
-            return await aside(ask)
+            return await in_thread(ask)
         finally:
             left.set()
             for process in at_work:

@@ -38,7 +38,7 @@ _MOST_MODELS = 50
 
 
 @contextlib.contextmanager
-def alone_with(home: StoreHome, key: str, *, patience_s: float = _PATIENCE_S) -> Iterator[None]:
+def locked(home: StoreHome, key: str, *, patience_s: float = _PATIENCE_S) -> Iterator[None]:
     """Be the only launcher of this contract for the moment.
 
     Raises:

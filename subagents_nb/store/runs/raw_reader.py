@@ -19,7 +19,7 @@ _BY_HANDLE = os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY")  # els
 _AT_ONCE = 32 * 1024
 
 
-def skim(
+def read_raw(
     home: StoreHome, run_id: str, names: Sequence[str], *, having: bytes | None = None
 ) -> dict[str, dict[str, Any] | None]:
     """Return documents of a run by their names, such as `plan.json`; None for one that is no object or not there.

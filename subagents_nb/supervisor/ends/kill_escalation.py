@@ -28,7 +28,7 @@ _ENDED_NS = 1
 _NO_MOMENT_NS = 10**18  # later than any uptime: a file as it was made, to whose time nothing was set
 
 
-class LastResort:
+class KillEscalation:
     """Remembers since when stops of whole runs have gone unheard, and the last sign of life."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from subagents_nb.domain.runs.records import ProcessRecord
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.runs.layout import RunPaths
 from subagents_nb.store.runs.reader import read_document
-from subagents_nb.supervisor.processes.orphans import Leftovers
+from subagents_nb.supervisor.processes.orphans import Orphans
 
 Agreement = Literal["agrees", "differs", "missing", "malformed"]
 FINAL = ("not-started", "observed", "unknown")
@@ -30,7 +30,7 @@ def prove(
     *,
     began: bool,
     ended_itself: bool,
-    left: Leftovers,
+    left: Orphans,
     said: Candidate | Agreement,
     started: ProcessRecord,
     lease_held: bool = False,
@@ -62,7 +62,7 @@ def prove(
     return Proof("unknown", reason, agreement)
 
 
-def _fits(said: Candidate, left: Leftovers) -> bool:
+def _fits(said: Candidate, left: Orphans) -> bool:
     """Say whether nobody whom the runner saw end was found alive. What it saw running we ended with it."""
     gone = {child.pid for child in said.children if child.seen_by == "runner" and child.what == "tool"}
     return not gone.intersection(left.ended)

@@ -29,7 +29,7 @@ from subagents_nb.store.runs.writer import RunWriter
 from subagents_nb.supervisor.ends.kill_escalation import was_overdue
 from subagents_nb.supervisor.ends.proof import is_proved, prove, read_candidate
 from subagents_nb.supervisor.processes.identity import identify
-from subagents_nb.supervisor.processes.orphans import Fallen, Leftovers, end_leftovers, mark_of
+from subagents_nb.supervisor.processes.orphans import Fallen, Orphans, end_leftovers, mark_of
 
 Judge = Literal["supervisor", "shim", "sweep", "launcher"]
 _STDERR_CHARS = 4000
@@ -76,7 +76,7 @@ def judge_at_once(home: StoreHome, run_id: str, *, exit_code: int | None, signal
 
 def clear_up(
     home: StoreHome, run_id: str, started: ProcessRecord, *, leader: int | None, fallen: Fallen = tuple
-) -> Leftovers:
+) -> Orphans:
     """End what a run left behind whose runner has ended. `leader` is its pid while that can't be anybody else's.
 
     Raises:
@@ -99,7 +99,7 @@ def record_end(
     started: ProcessRecord,
     exit_code: int | None = None,
     signal: int | None = None,
-    left: Leftovers,
+    left: Orphans,
     judge: Judge,
     unseen: Literal["observer-unavailable", "stale-repair"] | None = None,
 ) -> None:

@@ -10,7 +10,7 @@ from subagents_nb.errors import Unreadable
 _FIRST_S, _LAST_S = 0.1, 5.0
 
 
-class Patience:
+class Backoff:
     """When to try again, and when there is nothing to try for any more."""
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ _HUNT_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Leftovers:
+class Orphans:
     """Whom we ended, and whether nobody of the run is left; None where that can't be seen.
 
     `accounted` is False for a run that may have started processes of which nobody knows.
@@ -48,7 +48,7 @@ def end_leftovers(
     recorded: Iterable[ChildEnd] = (),
     fallen: Fallen = tuple,
     spare: Spare = lambda _: False,
-) -> Leftovers:
+) -> Orphans:
     """End every process of a run whose runner, the leader of `group`, has ended but is not yet reaped.
 
     While the leader is unreaped its pid, and so the group's number, can't belong to anybody else. Without a group, as
@@ -61,7 +61,7 @@ def end_leftovers(
         OSError: out of descriptors or memory; what was found so far is ended.
     """
     if not can_look():
-        return Leftovers()
+        return Orphans()
     known = tuple(recorded)
     rows = tuple(row for row in known if row.what != "notice" and row.pid > 1)
 
@@ -81,7 +81,7 @@ def end_leftovers(
         if not found:
             clean = 0 if stirs else clean + 1
             if clean == _CLEAN:
-                return Leftovers(tuple(sorted(ended)), empty=not doubtful)
+                return Orphans(tuple(sorted(ended)), empty=not doubtful)
             continue
         clean = 0
         ended.update(process.pid for process in found if end(process))
@@ -89,7 +89,7 @@ def end_leftovers(
         if traced_rounds == _TRACED_ROUNDS:
             break
     found, _, doubtful = search.find()
-    return Leftovers(tuple(sorted(ended)), empty=not (found or doubtful or clean == 0))
+    return Orphans(tuple(sorted(ended)), empty=not (found or doubtful or clean == 0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,12 @@ from subagents_nb.store.files.lock import probe
 from subagents_nb.store.runs.layout import StoreHome
 from subagents_nb.store.runs.reader import FileRuns, read_document
 from subagents_nb.store.runs.writer import RunWriter
-from subagents_nb.supervisor.ends.kill_escalation import LastResort
+from subagents_nb.supervisor.ends.kill_escalation import KillEscalation
 from subagents_nb.supervisor.ends.termination import clear_up, record_end, watcher
-from subagents_nb.supervisor.processes.backoff import Patience
+from subagents_nb.supervisor.processes.backoff import Backoff
 from subagents_nb.supervisor.processes.identity import is_zombie, start_ticks
 from subagents_nb.supervisor.processes.liveness import is_earlier_boot, is_here, is_watched
-from subagents_nb.supervisor.processes.orphans import Leftovers
+from subagents_nb.supervisor.processes.orphans import Orphans
 
 _AT_ONCE = 200  # runs looked at in one go: some ten milliseconds
 _PAUSE_S, _ROUND_S = 1.0, 60.0
@@ -38,18 +38,18 @@ class _Late:
     """A run that has ended without its watcher and is not recorded yet."""
 
     started: ProcessRecord
-    patience: Patience = field(default_factory=Patience)
-    left: Leftovers | None = None
+    patience: Backoff = field(default_factory=Backoff)
+    left: Orphans | None = None
 
 
-class Adopted:
+class Reattached:
     """Runs that somebody else started. Nobody is watched where the platform has no process descriptors."""
 
     def __init__(self, home: StoreHome) -> None:
         self._home = home
         self._runs: dict[int, tuple[str, ProcessRecord]] = {}
         self._late: dict[str, _Late] = {}
-        self._last_resort = LastResort()
+        self._escalation = KillEscalation()
         self._settled: set[str] = set()  # of which nothing more has to be written
         self._ahead: deque[str] = deque()
         self._next = 0.0
@@ -87,7 +87,7 @@ class Adopted:
     def force(self) -> None:
         """End the runners that do not hear that they shall stop, each through the descriptor that proves who it is."""
         handles = {run_id: handle for handle, (run_id, _) in self._runs.items()}
-        for run_id in self._last_resort.due({run_id: self._home.run(run_id) for run_id in handles}):
+        for run_id in self._escalation.due({run_id: self._home.run(run_id) for run_id in handles}):
             signal_handle(handles[run_id], KILL)
 
     def ended(self, handle: int) -> None:
@@ -172,7 +172,7 @@ class Adopted:
         )
 
 
-def left_by(home: StoreHome, run_id: str, started: ProcessRecord) -> Leftovers:
+def left_by(home: StoreHome, run_id: str, started: ProcessRecord) -> Orphans:
     """End what a run left whose watcher is gone too; nothing where pids mean something else than they did to it.
 
     Raises:
@@ -180,9 +180,9 @@ def left_by(home: StoreHome, run_id: str, started: ProcessRecord) -> Leftovers:
         Unreadable: likewise.
     """
     if started.observer is not None and is_earlier_boot(started.observer):
-        return Leftovers(empty=True)
+        return Orphans(empty=True)
     if started.observer is not None and not is_here(started.observer):
-        return Leftovers()
+        return Orphans()
     # Its leader is not ours to reap, so its group number may be anybody's by now.
     return clear_up(home, run_id, started, leader=None)
 

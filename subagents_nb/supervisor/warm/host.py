@@ -46,8 +46,8 @@ from subagents_nb.store.files.lock import hold
 from subagents_nb.store.kept.collector import collect_daily
 from subagents_nb.store.runs.layout import StoreHome
 from subagents_nb.supervisor.protocol import wire
-from subagents_nb.supervisor.warm.adoption import Adopted
-from subagents_nb.supervisor.warm.process_table import Birth, Nursery
+from subagents_nb.supervisor.warm.adoption import Reattached
+from subagents_nb.supervisor.warm.process_table import ProcessTable, SpawnRequest
 from subagents_nb.supervisor.warm.queue import Queue, Waiting
 from subagents_nb.supervisor.warm.reconcile import sweep
 
@@ -77,9 +77,9 @@ class Host:
         self.home = home
         self.socket_path = home.supervisor / f"{key}.sock"
         self._queue_path = wire.queue_path(home.supervisor, key)
-        self._nursery = Nursery(home, forking=forking)
-        self._queue = Queue(home, self._nursery)
-        self._adopted = Adopted(home)
+        self._process_table = ProcessTable(home, forking=forking)
+        self._queue = Queue(home, self._process_table)
+        self._adopted = Reattached(home)
         self._selector = selectors.DefaultSelector()
         self._peers: dict[int, _Peer] = {}
         self._deaf: list[Any] = []  # listeners that rest, since no descriptor was left for a connection
@@ -122,7 +122,7 @@ class Host:
             warm_up()
         except Exception:  # noqa: BLE001 - imports and a rehearsal on a machine that may be busy or full: anything
             traceback.print_exc()
-            self._nursery.fork_no_more()
+            self._process_table.fork_no_more()
             self._makeshift = True
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -139,14 +139,14 @@ class Host:
             for handle in self._adopted.find():
                 self._selector.register(handle, selectors.EVENT_READ, self._adopted_ended)
             self._hear_all(self._patience_s)
-            self._nursery.force()
+            self._process_table.force()
             self._adopted.force()
             self._adopted.settle()
-            if self._nursery.reap():
+            if self._process_table.reap():
                 self._last_used = time.monotonic()
             self._queue.step()
             self._drop_slow_peers()
-            busy = len(self._nursery) or len(self._queue) or len(self._adopted)
+            busy = len(self._process_table) or len(self._queue) or len(self._adopted)
             if not busy and time.monotonic() - self._last_used > _COLLECT_AFTER_S:
                 collect_daily(self.home, keep_days=_keep_days, judge=functools.partial(sweep, self.home))
             idle_s = _MAKESHIFT_S if self._makeshift else self._idle_s
@@ -177,7 +177,7 @@ class Host:
     def _patience_s(self) -> float:
         if len(self._queue) or self._deaf:
             return _QUEUE_TICK_S
-        return _WATCH_TICK_S if len(self._nursery) or len(self._adopted) else _TICK_S
+        return _WATCH_TICK_S if len(self._process_table) or len(self._adopted) else _TICK_S
 
     def _listen(self, path: Path) -> None:
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -288,13 +288,13 @@ class Host:
                 return {"ok": False, "error": "whoever asked has gone"}  # while we stood still: it starts another way
             case "launch":
                 channel = peer.connection.fileno()
-                pid = self._nursery.start(_birth(message), channel=channel, place=peer.place)
+                pid = self._process_table.start(_birth(message), channel=channel, place=peer.place)
                 return {"ok": True, "pid": pid}
             case "queue":
                 self._queue.add(Waiting(_birth(message), int(message["limit"])))
                 return {"ok": True, "waiting": len(self._queue)}
             case "ping":
-                here = {"children": len(self._nursery), "waiting": len(self._queue)}
+                here = {"children": len(self._process_table), "waiting": len(self._queue)}
                 return {"ok": True, "pid": os.getpid(), **here}
             case "leave":
                 self._leaving = True
@@ -317,12 +317,12 @@ def _keep_days() -> float:
     return load_settings(Path.home(), environ=os.environ).keep_days
 
 
-def _birth(message: dict[str, Any]) -> Birth:
+def _birth(message: dict[str, Any]) -> SpawnRequest:
     environ = {str(name): str(value) for name, value in dict(message["environ"]).items()}
     run_id = str(message["run_id"])
     if not is_run_id(run_id):
         raise ValueError(f"{run_id!r} is no run id")
-    return Birth(run_id, str(message["token"]), str(message["cwd"]), environ)
+    return SpawnRequest(run_id, str(message["token"]), str(message["cwd"]), environ)
 
 
 def main(argv: list[str], *, is_held: bool = False) -> int:

@@ -21,17 +21,17 @@ from subagents_nb.store.processes.process_list import mark_in, own_children, rea
 from subagents_nb.store.runs.layout import StoreHome
 from subagents_nb.store.runs.reader import read_document
 from subagents_nb.store.runs.writer import RunWriter
-from subagents_nb.supervisor.ends.kill_escalation import LastResort
+from subagents_nb.supervisor.ends.kill_escalation import KillEscalation
 from subagents_nb.supervisor.ends.termination import clear_up, judge_at_once, record_end, record_pending
-from subagents_nb.supervisor.processes.backoff import Patience
+from subagents_nb.supervisor.processes.backoff import Backoff
 from subagents_nb.supervisor.processes.fresh import secrets_for
 from subagents_nb.supervisor.processes.identity import ticks_if_seen
-from subagents_nb.supervisor.processes.orphans import Leftovers, mark_of
+from subagents_nb.supervisor.processes.orphans import Orphans, mark_of
 from subagents_nb.supervisor.warm.forked_child import become_runner
 
 
 @dataclass(frozen=True, slots=True)
-class Birth:
+class SpawnRequest:
     """What is needed to start one runner. The environment is kept in memory only."""
 
     run_id: str
@@ -44,11 +44,11 @@ class Birth:
 class _Child:
     run_id: str
     started: ProcessRecord
-    patience: Patience = field(default_factory=Patience)
-    left: Leftovers | None = None  # once it has ended and what it left is ended too
+    patience: Backoff = field(default_factory=Backoff)
+    left: Orphans | None = None  # once it has ended and what it left is ended too
 
 
-class Nursery:
+class ProcessTable:
     """Starts runners and sees them end. Lives in a process with one thread, to which their orphans fall."""
 
     def __init__(self, home: StoreHome, *, forking: bool) -> None:
@@ -56,7 +56,7 @@ class Nursery:
         self._forking = forking
         self._children: dict[int, _Child] = {}
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
-        self._last_resort = LastResort()
+        self._escalation = KillEscalation()
 
     def __len__(self) -> int:
         return len(self._children)
@@ -65,7 +65,7 @@ class Nursery:
         """Start all further runners in fresh interpreters: this process is not what runners should be copies of."""
         self._forking = False
 
-    def start(self, birth: Birth, *, channel: int, place: int | None) -> int:
+    def start(self, birth: SpawnRequest, *, channel: int, place: int | None) -> int:
         """Start a runner that waits at its barrier and write down that we watch it. The descriptors stay the caller's.
 
         Raises:
@@ -84,7 +84,7 @@ class Nursery:
     def force(self) -> None:
         """End the runners that do not hear that they shall stop. They are unreaped: their pids are still theirs."""
         pids = {child.run_id: pid for pid, child in self._children.items()}
-        for run_id in self._last_resort.due({run_id: self._home.run(run_id) for run_id in pids}):
+        for run_id in self._escalation.due({run_id: self._home.run(run_id) for run_id in pids}):
             signal_child(pids[run_id], KILL)
 
     def reap(self) -> int:
@@ -167,7 +167,7 @@ class Nursery:
         }
         return {pid for pid in fallen if not others or mark_in(pid) not in others}
 
-    def _fork(self, birth: Birth, channel: int, place: int | None) -> int:
+    def _fork(self, birth: SpawnRequest, channel: int, place: int | None) -> int:
         threads = _thread_count()
         if threads != 1:
             raise RuntimeError(f"forking with {threads} threads is unsafe")
@@ -176,7 +176,7 @@ class Nursery:
             self._in_child(birth, channel, place)
         return pid
 
-    def _in_child(self, birth: Birth, channel: int, place: int | None) -> NoReturn:
+    def _in_child(self, birth: SpawnRequest, channel: int, place: int | None) -> NoReturn:
         code = 70
         try:
             root = self._home.run(birth.run_id).root
@@ -194,7 +194,7 @@ class Nursery:
                 sys.stdout.flush()
             os._exit(code)
 
-    def _spawn(self, birth: Birth, channel: int, place: int | None) -> int:
+    def _spawn(self, birth: SpawnRequest, channel: int, place: int | None) -> int:
         root = self._home.run(birth.run_id).root
         flags = os.O_CREAT | os.O_APPEND | os.O_WRONLY
         output, errors = DISK.open(root / "runner.out", flags), DISK.open(root / "runner.err", flags)

@@ -30,7 +30,7 @@ from subagents_nb.supervisor.ends.termination import tell
 from subagents_nb.supervisor.processes.identity import identify
 from subagents_nb.supervisor.protocol import wire
 from subagents_nb.supervisor.warm.meanwhile import hear, too_late
-from subagents_nb.supervisor.warm.process_table import Birth, Nursery
+from subagents_nb.supervisor.warm.process_table import ProcessTable, SpawnRequest
 from subagents_nb.supervisor.warm.queue_owner import Keeping
 
 # The system lacks something now and may have it later; nothing is wrong with the run.
@@ -42,7 +42,7 @@ _DESCRIPTORS = 32
 class Waiting:
     """One run in the queue, and the limit that its launcher goes by."""
 
-    birth: Birth
+    birth: SpawnRequest
     limit: int
     lacks: tuple[str, ...] = ()
     heard: set[str] = field(default_factory=set)
@@ -60,9 +60,9 @@ class _LastWord:
 class Queue:
     """First come, first served, among the runs of this supervisor; who may not begin yet keeps up none that may."""
 
-    def __init__(self, home: StoreHome, nursery: Nursery) -> None:
+    def __init__(self, home: StoreHome, table: ProcessTable) -> None:
         self._home = home
-        self._nursery = nursery
+        self._process_table = table
         self._files = FileRuns(home)
         self._keeping = Keeping(home)
         self._runs: list[Waiting] = []
@@ -146,7 +146,7 @@ class Queue:
 
     def _start(self, waiting: Waiting, place: int) -> bool:
         """Start a run; say whether its turn is over. If not, the system could not do it now and nothing was started."""
-        birth, before = waiting.birth, len(self._nursery)
+        birth, before = waiting.birth, len(self._process_table)
         paths = self._home.run(birth.run_id)
         try:
             queued = read_document(paths.status, RunStatus, birth.run_id)
@@ -158,11 +158,11 @@ class Queue:
                 # Where this can't be written, what follows the fork could not be either: nothing is started then.
                 queued = queued.model_copy(update={"updated_at": utc_now(), "seq": queued.seq + 1})
                 RunWriter(paths).status(queued, milestone=False)
-                pid = self._nursery.start(birth, channel=theirs.fileno(), place=place)
+                pid = self._process_table.start(birth, channel=theirs.fileno(), place=place)
                 self._own(queued, birth, pid)
                 ours.sendall(f"{wire.PROCEED} {birth.token}\n".encode())
         except (OSError, RuntimeError, Unreadable) as error:
-            if len(self._nursery) == before and _is_passing(error):
+            if len(self._process_table) == before and _is_passing(error):
                 return False
             # The runner, if there is one, sees its channel close and ends without having begun.
             message = f"It could not be started when its turn came: {error}."
@@ -170,7 +170,7 @@ class Queue:
             self._end(verdict, [too_late(answer) for answer in waiting.promised])
         return True
 
-    def _own(self, queued: RunStatus, birth: Birth, pid: int) -> None:
+    def _own(self, queued: RunStatus, birth: SpawnRequest, pid: int) -> None:
         """Write down who carries the run out, as its launcher would have."""
         identity = identify(pid, birth.token)
         changed = {

@@ -23,7 +23,7 @@ from subagents_nb.store.waiting import line
 from subagents_nb.supervisor.ends.termination import watcher
 from subagents_nb.supervisor.processes.liveness import is_alive, is_earlier_boot
 from subagents_nb.supervisor.processes.orphans import mark_of
-from subagents_nb.supervisor.warm.process_table import Birth
+from subagents_nb.supervisor.warm.process_table import SpawnRequest
 
 LOOK_S = 1.0
 FROZEN_S = 3.0  # so long a keeper stands still before it is passed by
@@ -32,7 +32,7 @@ FROZEN_S = 3.0  # so long a keeper stands still before it is passed by
 class Taken(NamedTuple):
     """A run that was taken over, and what it lacks of our variables."""
 
-    birth: Birth
+    birth: SpawnRequest
     limit: int
     lacks: tuple[str, ...]
 
@@ -116,7 +116,7 @@ class Keeping:
             lacks = tuple(name for name in needs.variables if name not in variables)
             self._write(now, queue_keeper=watcher(plan.token), lacks=lacks)
         line.hold_up_nobody(self._home, turn, limit=0 if lacks else needs.limit)
-        return Taken(Birth(turn.run_id, plan.token, plan.cwd, variables), needs.limit, lacks)
+        return Taken(SpawnRequest(turn.run_id, plan.token, plan.cwd, variables), needs.limit, lacks)
 
     def _is_free(self, keeper: Identity | None) -> bool:
         """Say whether a run with this keeper is ours to keep. After the machine went down nobody begins by itself."""

@@ -24,7 +24,7 @@ from subagents_nb.domain.agents.models import parse_model
 from subagents_nb.domain.agents.settings import Endpoint
 from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.runs.events import EngineEvent, StepFailed, StepOutcome, TextStreamed
-from subagents_nb.runner.engines.engine import Desk, Engine, FixedLimits
+from subagents_nb.runner.engines.engine import Engine, FixedLimits, StepContext
 
 # How a wire of a provider's own is named here, and the model that speaks it; the other two are OpenAI's.
 PROVIDERS = {"messages": "anthropic:claude-haiku-5-5", "gemini": "google:gemini-2.5-flash"}
@@ -62,13 +62,13 @@ class Workshop:
     history: Path | None = None
     on: Callable[[EngineEvent], None] = lambda _event: None
 
-    def desk(self, step: StepPlan) -> Desk:
+    def context(self, step: StepPlan) -> StepContext:
         def report(event: EngineEvent) -> None:
             self.events.append(event)
             self.times.append(time.perf_counter())
             self.on(event)
 
-        return Desk(
+        return StepContext(
             report=report,
             cwd=self.cwd,
             step_dir=self.step_dir,
@@ -81,7 +81,7 @@ class Workshop:
         )
 
     def run(self, engine: Engine, step: StepPlan) -> StepOutcome:
-        return asyncio.run(engine.run(step, self.desk(step)))
+        return asyncio.run(engine.run(step, self.context(step)))
 
     def fail(self, engine: Engine, step: StepPlan) -> StepFailed:
         with pytest.raises(StepFailed) as caught:

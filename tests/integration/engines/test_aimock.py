@@ -9,7 +9,7 @@ import pytest
 from subagents_nb.domain.runs.events import ModelNamed, TextStreamed, ThoughtStreamed, ToolEnded, ToolStarted
 from subagents_nb.runner.engines import engine_for
 from subagents_nb.runner.engines.native.native import NativeEngine
-from subagents_nb.runner.engines.native.request_retries import NO_PATIENCE
+from subagents_nb.runner.engines.native.request_retries import NO_RETRIES
 
 SCHEMA = {
     "type": "object",
@@ -163,7 +163,7 @@ def test_a_value_that_never_fits_is_a_schema_failure(workshop: Any, plan: Any, a
 def test_each_fault_has_its_reason_and_no_message_holds_the_key(
     workshop: Any, plan: Any, aimock: Any, api: str, task: str, reason: str, words: str
 ) -> None:
-    failure = workshop.fail(NativeEngine(patience=NO_PATIENCE), plan(task, at=aimock.url, api=api))
+    failure = workshop.fail(NativeEngine(patience=NO_RETRIES), plan(task, at=aimock.url, api=api))
 
     assert failure.reason == reason and words in failure.message, failure.message
     assert KEY not in failure.message and (task != "key" or KEY_OF.get(api, "LAB_KEY") in failure.message)

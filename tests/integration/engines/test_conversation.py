@@ -65,7 +65,7 @@ def test_an_interrupted_run_is_gone_on_from_with_its_open_call_answered(
     workshop: Any, plan: Any, aimock: Any, api: str
 ) -> None:
     async def stopped(step: Any) -> None:
-        task = asyncio.ensure_future(NativeEngine().run(step, workshop.desk(step)))
+        task = asyncio.ensure_future(NativeEngine().run(step, workshop.context(step)))
         workshop.on = lambda event: task.cancel() if isinstance(event, ToolStarted) else None
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -9,10 +9,10 @@ import pytest
 
 from subagents_nb.domain.runs.events import ModelAsked, Noticed, ToolEnded
 from subagents_nb.runner.engines.native.native import NativeEngine
-from subagents_nb.runner.engines.native.request_retries import NO_PATIENCE
+from subagents_nb.runner.engines.native.request_retries import NO_RETRIES
 
 SCHEMA = {"type": "object", "properties": {"rows": {"type": "integer"}}, "required": ["rows"]}
-ENGINE = NativeEngine(patience=NO_PATIENCE)
+ENGINE = NativeEngine(patience=NO_RETRIES)
 
 
 @pytest.mark.parametrize(

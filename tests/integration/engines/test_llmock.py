@@ -10,7 +10,7 @@ import pytest
 
 from subagents_nb.domain.runs.events import ModelAsked, Noticed, ToolEnded
 from subagents_nb.runner.engines.native.native import NativeEngine
-from subagents_nb.runner.engines.native.request_retries import NO_PATIENCE, Patience
+from subagents_nb.runner.engines.native.request_retries import NO_RETRIES, RetryPolicy
 
 both = pytest.mark.parametrize("api", ["chat", "responses"])
 
@@ -27,7 +27,7 @@ def test_a_stream_that_ends_early_is_a_failure_even_when_it_ends_politely(
 ) -> None:
     llmock.reply("one two three four five six seven eight nine ten").truncate(after_chunks=after)
 
-    failure = workshop.fail(NativeEngine(patience=NO_PATIENCE), plan("count", at=llmock.url, api=api, output_retries=0))
+    failure = workshop.fail(NativeEngine(patience=NO_RETRIES), plan("count", at=llmock.url, api=api, output_retries=0))
 
     assert failure.reason in ("truncated", "no-answer", "model"), failure.message
     if workshop.text:
@@ -38,7 +38,7 @@ def test_a_stream_that_ends_early_is_a_failure_even_when_it_ends_politely(
 def test_a_dropped_stream_is_a_lost_connection(workshop: Any, plan: Any, llmock: Any, api: str) -> None:
     llmock.disconnect(after_chunks=2)
 
-    failure = workshop.fail(NativeEngine(patience=NO_PATIENCE), plan("count", at=llmock.url, api=api))
+    failure = workshop.fail(NativeEngine(patience=NO_RETRIES), plan("count", at=llmock.url, api=api))
 
     assert failure.reason == "connection" and "127.0.0.1:" in failure.message
 
@@ -47,7 +47,7 @@ def test_a_dropped_stream_is_a_lost_connection(workshop: Any, plan: Any, llmock:
 def test_a_stream_that_stalls_is_a_lost_connection(workshop: Any, plan: Any, llmock: Any, api: str) -> None:
     llmock.stall(after_chunks=2, seconds=2)
 
-    failure = workshop.fail(NativeEngine(timeout_s=0.5, patience=NO_PATIENCE), plan("count", at=llmock.url, api=api))
+    failure = workshop.fail(NativeEngine(timeout_s=0.5, patience=NO_RETRIES), plan("count", at=llmock.url, api=api))
 
     assert failure.reason == "connection" and "in time" in failure.message, failure.message
 
@@ -56,7 +56,7 @@ def test_a_stream_that_stalls_is_a_lost_connection(workshop: Any, plan: Any, llm
 def test_a_model_that_does_not_begin_is_a_lost_connection(workshop: Any, plan: Any, llmock: Any, api: str) -> None:
     llmock.slow_first_token(2)
 
-    failure = workshop.fail(NativeEngine(timeout_s=0.5, patience=NO_PATIENCE), plan("count", at=llmock.url, api=api))
+    failure = workshop.fail(NativeEngine(timeout_s=0.5, patience=NO_RETRIES), plan("count", at=llmock.url, api=api))
 
     assert failure.reason == "connection" and "in time" in failure.message, failure.message
 
@@ -65,7 +65,7 @@ def test_a_model_that_does_not_begin_is_a_lost_connection(workshop: Any, plan: A
 def test_garbage_in_a_stream_is_the_models_fault(workshop: Any, plan: Any, llmock: Any, api: str) -> None:
     llmock.corrupt(after_chunks=2)
 
-    failure = workshop.fail(NativeEngine(patience=NO_PATIENCE), plan("count", at=llmock.url, api=api))
+    failure = workshop.fail(NativeEngine(patience=NO_RETRIES), plan("count", at=llmock.url, api=api))
 
     assert failure.reason in ("model", "provider"), failure.message
 
@@ -109,7 +109,7 @@ def test_a_rate_limit_that_is_too_long_says_how_long_to_wait(workshop: Any, plan
 def test_a_provider_that_stumbles_is_asked_again(workshop: Any, plan: Any, llmock: Any, api: str) -> None:
     llmock.fail(500, times=2).reply("after all")
 
-    outcome = workshop.run(NativeEngine(patience=Patience(first_s=0.05)), plan("count", at=llmock.url, api=api))
+    outcome = workshop.run(NativeEngine(patience=RetryPolicy(first_s=0.05)), plan("count", at=llmock.url, api=api))
 
     assert outcome.text == "after all" and [event.code for event in workshop.told(Noticed)] == ["retrying"] * 2
 
@@ -118,7 +118,7 @@ def test_a_provider_that_stumbles_is_asked_again(workshop: Any, plan: Any, llmoc
 def test_a_stream_that_broke_off_is_not_asked_for_again(workshop: Any, plan: Any, llmock: Any, api: str) -> None:
     llmock.reply("one two three four five six seven eight nine ten").disconnect(after_chunks=8)
 
-    failure = workshop.fail(NativeEngine(patience=Patience(first_s=0.01)), plan("count", at=llmock.url, api=api))
+    failure = workshop.fail(NativeEngine(patience=RetryPolicy(first_s=0.01)), plan("count", at=llmock.url, api=api))
 
     assert failure.reason == "connection" and workshop.text and len(llmock.requests) == 1
 
@@ -128,7 +128,7 @@ def test_a_stream_that_broke_off_is_not_asked_for_again(workshop: Any, plan: Any
 def test_each_status_has_its_reason(workshop: Any, plan: Any, llmock: Any, api: str, status: int, reason: str) -> None:
     llmock.fail(status, message="sk-very-secret-value is not welcome")
 
-    failure = workshop.fail(NativeEngine(patience=NO_PATIENCE), plan("count", at=llmock.url, api=api))
+    failure = workshop.fail(NativeEngine(patience=NO_RETRIES), plan("count", at=llmock.url, api=api))
 
     assert failure.reason == reason and f"HTTP {status}" in failure.message
     assert "sk-very-secret-value" not in failure.message
@@ -171,7 +171,7 @@ def test_a_closed_port_is_named(workshop: Any, plan: Any) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
-        failure = workshop.fail(NativeEngine(patience=NO_PATIENCE), plan("count", at=f"http://127.0.0.1:{port}"))
+        failure = workshop.fail(NativeEngine(patience=NO_RETRIES), plan("count", at=f"http://127.0.0.1:{port}"))
 
     assert failure.reason == "connection" and failure.message == f"No connection to 127.0.0.1:{port}."
 

@@ -9,9 +9,9 @@ import pytest
 
 from subagents_nb.domain.runs.events import ThoughtStreamed, ToolEnded, ToolStarted
 from subagents_nb.runner.engines.native.native import NativeEngine
-from subagents_nb.runner.engines.native.request_retries import NO_PATIENCE
+from subagents_nb.runner.engines.native.request_retries import NO_RETRIES
 
-ENGINE = NativeEngine(patience=NO_PATIENCE)
+ENGINE = NativeEngine(patience=NO_RETRIES)
 SIGNATURE = "c2lnbmVk"
 both = pytest.mark.parametrize("api", ["messages", "gemini"])
 

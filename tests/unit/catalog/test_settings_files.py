@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from subagents_nb.catalog import SettingsProblem, load_settings
-from subagents_nb.domain.agents.attention import Patience
+from subagents_nb.domain.agents.attention import AttentionSettings
 from subagents_nb.domain.agents.settings import Endpoint, Settings
 from subagents_nb.errors import RequestError
 
@@ -69,7 +69,7 @@ def test_every_key_of_the_user_file_counts(load: Load) -> None:
 def test_when_to_point_at_a_run_is_said_key_by_key_and_a_nearer_file_need_not_say_all(load: Load) -> None:
     user = '[attention]\nidle = "2m"\nlong_tool = "10m"\nfailing_edits = 5\nfailing_within = "1m"\n'
     settings = load(user, "[attention]\nlong_tool = 30\n")
-    assert settings.patience == Patience(idle_s=120, tool_s=30, failing_edits=5, failing_window_s=60)
+    assert settings.patience == AttentionSettings(idle_s=120, tool_s=30, failing_edits=5, failing_window_s=60)
 
 
 def test_the_project_stands_over_the_user_and_the_environment_over_both(load: Load) -> None:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from subagents_nb.domain.agents.attention import Attention, Patience, Pulse, Thresholds, attention, attention_of_run
+from subagents_nb.domain.agents.attention import (
+    Attention,
+    AttentionSettings,
+    Heartbeat,
+    Thresholds,
+    attention,
+    attention_of_run,
+)
 
 THRESHOLDS = Thresholds()
 
 
 def found(now: float = 100.0, heard: float = 100.0, **fields: Any) -> Attention | None:
-    return attention(Pulse(now_s=now, last_event_s=heard, **fields), THRESHOLDS)
+    return attention(Heartbeat(now_s=now, last_event_s=heard, **fields), THRESHOLDS)
 
 
 def kind_of(found: Attention | None) -> str | None:
@@ -29,11 +36,11 @@ def test_a_step_is_pointed_at_for_what_it_does_itself() -> None:
 
 
 def test_the_settings_say_when_to_point_at_a_step_and_a_silence_that_is_named_holds_for_all_who_think() -> None:
-    assert Patience().thresholds("high") == Thresholds(idle_s=300)
-    named = Patience(idle_s=90, tool_s=10, failing_edits=2).thresholds("high")
+    assert AttentionSettings().thresholds("high") == Thresholds(idle_s=300)
+    named = AttentionSettings(idle_s=90, tool_s=10, failing_edits=2).thresholds("high")
     assert named == Thresholds(idle_s=90, tool_s=10, failing_edits=2)
-    assert kind_of(attention(Pulse(now_s=100, last_event_s=9), named)) == "idle"
-    assert kind_of(attention(Pulse(now_s=100, last_event_s=80, open_tools=(("bash", 80.0),)), named)) == "long-tool"
+    assert kind_of(attention(Heartbeat(now_s=100, last_event_s=9), named)) == "idle"
+    assert kind_of(attention(Heartbeat(now_s=100, last_event_s=80, open_tools=(("bash", 80.0),)), named)) == "long-tool"
 
 
 def test_edits_fail_one_after_another_or_of_one_file_between_good_ones() -> None:

@@ -96,7 +96,7 @@ def files_of() -> Callable[[Run], dict[str, bytes]]:
     return read
 
 
-class Asked:
+class ParsedLaunch:
     """A server that answers by a function and keeps what it was asked."""
 
     def __init__(self, answer: Callable[[str, str, bytes], tuple[int, Any]]) -> None:
@@ -134,12 +134,12 @@ class Asked:
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[[Callable[[str, str, bytes], tuple[int, Any]]], Asked]]:
+def serve() -> Iterator[Callable[[Callable[[str, str, bytes], tuple[int, Any]]], ParsedLaunch]]:
     """Start servers that are gone after the test."""
-    started: list[Asked] = []
+    started: list[ParsedLaunch] = []
 
-    def start(answer: Callable[[str, str, bytes], tuple[int, Any]]) -> Asked:
-        started.append(Asked(answer))
+    def start(answer: Callable[[str, str, bytes], tuple[int, Any]]) -> ParsedLaunch:
+        started.append(ParsedLaunch(answer))
         return started[-1]
 
     yield start

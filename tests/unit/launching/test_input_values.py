@@ -20,13 +20,13 @@ import pytest
 from support import make_plan, make_recovery, run_id
 
 from subagents_nb.errors import LaunchRefused
-from subagents_nb.launching.inputs.input_values import Given, gather, given_again
+from subagents_nb.launching.inputs.input_values import InputValue, gather, given_again
 from subagents_nb.store import StoreHome, create_run
 
 FRAME = pandas.DataFrame({"region": ["north", None], "units": [1, 2], "when": pandas.to_datetime(["2026-01-01"] * 2)})
 
 
-def kept(value: Any, name: str = "value") -> Given:
+def kept(value: Any, name: str = "value") -> InputValue:
     return gather({name: value})[0]
 
 
@@ -37,7 +37,7 @@ def refused(value: Any, name: str = "value") -> str:
     return caught.value.reasons[0]
 
 
-def frame_of(given: Given) -> pandas.DataFrame:
+def frame_of(given: InputValue) -> pandas.DataFrame:
     return pandas.read_parquet(io.BytesIO(given.data))
 
 

@@ -61,7 +61,7 @@ from subagents_nb.experiments.comparing.comparison import Comparison, compare_ro
 from subagents_nb.experiments.rows import RunRow
 from subagents_nb.experiments.sweeps.sweep_cells import Place, Reading
 from subagents_nb.launching import Preflight
-from subagents_nb.notebook.cards.card import Beside
+from subagents_nb.notebook.cards.card import CardContext
 from subagents_nb.notebook.cards.diffs import ShownDiff
 from subagents_nb.notebook.comparing.compare_view import comparison_html, diff_html, sweep_html
 from subagents_nb.notebook.views.notifications import bundle_of
@@ -114,20 +114,24 @@ def with_steps(snapshot: Any, **changes: Any) -> Any:
     return snapshot.model_copy(update={"result": snapshot.result.model_copy(update={"steps": tuple(steps)})})
 
 
-def cards() -> Iterator[tuple[str, Any, Beside]]:
+def cards() -> Iterator[tuple[str, Any, CardContext]]:
     """Runs of every kind, each with what stands beside it."""
-    none = Beside()
-    yield "value", planned(gave(FINDINGS, notes=("model chosen: the first key",))), Beside("findings")
+    none = CardContext()
+    yield "value", planned(gave(FINDINGS, notes=("model chosen: the first key",))), CardContext("findings")
     yield "value nested", gave({"score": 0.5, "where": {"f": "a.py", "deep": {"l": [[1], [2]]}}, "none": None}), none
-    yield "value and rows", gave({"verdict": "good", "rows": [{"a": 1, "b": "x" * 300}, {"a": 2}] * 20}), Beside("v")
+    yield (
+        "value and rows",
+        gave({"verdict": "good", "rows": [{"a": 1, "b": "x" * 300}, {"a": 2}] * 20}),
+        CardContext("v"),
+    )
     yield "value records", gave([{f"k{c}": n * c for c in range(12)} for n in range(40)]), none
     yield "value scalar", gave(0.1234567891), none
-    yield "value huge", gave({f"k{n}": ["x" * 900] * 9 for n in range(200)}), Beside("huge")
+    yield "value huge", gave({f"k{n}": ["x" * 900] * 9 for n in range(200)}), CardContext("huge")
     yield "text", answered("# Found\n\n- **a**\n- [b](https://e.example)\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"), none
-    yield "text code", answered("Do:\n\n```python\nprint('<b>')\n```\n\nThen stop."), Beside("it", disk=4_200_000)
-    yield "text long", answered("word " * 4_000), Beside("found")
+    yield "text code", answered("Do:\n\n```python\nprint('<b>')\n```\n\nThen stop."), CardContext("it", disk=4_200_000)
+    yield "text long", answered("word " * 4_000), CardContext("found")
     yield "text none", answered(" \n"), none
-    yield "text evil", answered(EVIL, name=EVIL), Beside(reused="reused: nothing was spent (ran 2 days ago)")
+    yield "text evil", answered(EVIL, name=EVIL), CardContext(reused="reused: nothing was spent (ran 2 days ago)")
     tool = ToolRow(call_id="1", name="bash", args="pytest -q tests", seconds=720.4)
     files = ("pkg/io.py", "pkg/cli.py", "a", "b", "c", "d")
     yield "failed", ended(
@@ -135,38 +139,46 @@ def cards() -> Iterator[tuple[str, Any, Beside]]:
         changed_files=files, open_tools=(tool,) * 5,
     ), none  # fmt: skip
     yield "failed long", ended("failed", reason="provider", error="y" * 2_000, tail="z" * 9_000), none
-    yield "partial", ended("partial", reason="timeout", actor="deadline", step={"text": "Half."}), Beside("half")
+    yield "partial", ended("partial", reason="timeout", actor="deadline", step={"text": "Half."}), CardContext("half")
     yield "stopped", ended("stopped", reason="stopped", actor="person"), none
     yield "paused", ended("paused", reason="interrupted", actor="person", error="Interrupted on request."), none
     yield "refused", refused(*((f"tool{n}", "no") for n in range(6))), none
     said = "Its process went away without a result. Nothing restarts by itself."
-    yield "lost", lost(message=said), Beside(changed_files=("pkg/io.py",), trees=2, binding="work")
+    yield "lost", lost(message=said), CardContext(changed_files=("pkg/io.py",), trees=2, binding="work")
     yield "unreadable", unreadable(), none
-    yield "running", running(), Beside(as_of="2026-05-03 14:03:00 UTC")
+    yield "running", running(), CardContext(as_of="2026-05-03 14:03:00 UTC")
     seen = Attention(kind="idle", text="Nothing was heard for 3 min.", since_s=10.0)
     yield "attention", running(attention=seen, elapsed_s=190.0), none
-    yield "asking", asking("One?", "Two?", "Three?", EVIL, "Five?"), Beside("asks")
+    yield "asking", asking("One?", "Two?", "Three?", EVIL, "Five?"), CardContext("asks")
     yield "queued", queued(), none
     retunes = tuple(Retuned(at=AT, by="cell", changes={"timeout_s": 60.0 * n, "max_requests": n}) for n in range(1, 9))
-    yield "story", ended(retunes=retunes, resumed_from="r-06f3k2m1", goal="a clean table"), Beside(source="rename-api")
+    yield (
+        "story",
+        ended(retunes=retunes, resumed_from="r-06f3k2m1", goal="a clean table"),
+        CardContext(source="rename-api"),
+    )
     saved = SavedOutput(path="a.md", bytes=3, lines=1, written_by="step")
     yield "worked", ended(
         step={"text": "Done.", "acceptance": VERIFIED, "worktree": tree(), "saved": saved}
-    ), Beside(binding="mended", patches={0: PATCH})  # fmt: skip
+    ), CardContext(binding="mended", patches={0: PATCH})  # fmt: skip
     yield "rejected", ended(
         "rejected", reason="rejected", error="Not accepted.",
         step={"acceptance": REJECTED, "worktree": tree(state="preserved", reason="not accepted")},
-    ), Beside(patches={0: MANY_FILES})  # fmt: skip
+    ), CardContext(patches={0: MANY_FILES})  # fmt: skip
     yield "only shown", ended(step={"text": "Done.", "acceptance": MANY, "worktree": tree(changes=())}), none
     yield "chain", over(), none
     yield "chain failed", over(6, [C, C, F, C, C, C, C, C], state=RunState.FAILED, reason="child", error="No."), none
-    yield "chain partial", over(2, [C, C, F, C], state=RunState.PARTIAL), Beside("part")
+    yield "chain partial", over(2, [C, C, F, C], state=RunState.PARTIAL), CardContext("part")
     yield "chain many", over(66, [C, C, F, *[C] * 65]), none
-    yield "chain wide", over(64, text="w" * 900), Beside("wide")
-    yield "chain live", live(1, [C, P, R]), Beside(as_of="2026-05-03 14:03:00 UTC")
+    yield "chain wide", over(64, text="w" * 900), CardContext("wide")
+    yield "chain live", live(1, [C, P, R]), CardContext(as_of="2026-05-03 14:03:00 UTC")
     yield "chain asks", live(2, questions=asking().questions), none
     yield "chain evil", over(3, text=EVIL, name=EVIL), none
-    yield "chain worked", with_steps(over(3), acceptance=REJECTED, worktree=tree(3)), Beside("work", patches={3: PATCH})
+    yield (
+        "chain worked",
+        with_steps(over(3), acceptance=REJECTED, worktree=tree(3)),
+        CardContext("work", patches={3: PATCH}),
+    )
 
 
 def plans() -> Iterator[tuple[str, Preflight]]:

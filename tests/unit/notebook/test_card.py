@@ -30,7 +30,7 @@ from subagents_nb.domain.runs.control import Retuned
 from subagents_nb.domain.runs.records import ToolRow, Verdict
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
-from subagents_nb.notebook.cards.card import MAX_CARD_BYTES, Beside
+from subagents_nb.notebook.cards.card import MAX_CARD_BYTES, CardContext
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -48,7 +48,9 @@ def in_order(text: str, *parts: str) -> None:
 
 
 def test_a_complete_card_reads_in_order_with_all_styles_stripped() -> None:
-    text = Page(card_html(planned(gave(FINDINGS, notes=("model chosen: the first key",))), Beside("findings"))).text
+    text = Page(
+        card_html(planned(gave(FINDINGS, notes=("model chosen: the first key",))), CardContext("findings"))
+    ).text
     in_order(
         text, "✓", "complete", "find-outliers", "scout · anthropic:claude-sonnet", "1:04", "18.9k / 1.6k tokens",
         "$0.081", "columns", "column", "problem", "rows", "why", "unit_price", "negative values", "14", "region",
@@ -88,7 +90,7 @@ def test_of_many_changed_files_eight_are_named() -> None:
 
 
 def test_a_lost_card_names_the_files_that_its_events_tell() -> None:
-    text = Page(card_html(lost(), Beside(changed_files=("pkg/io.py",)))).text
+    text = Page(card_html(lost(), CardContext(changed_files=("pkg/io.py",)))).text
     assert "1 file was changed and kept: pkg/io.py ." in text
 
 
@@ -147,7 +149,7 @@ def test_code_in_an_answer_stands_apart_from_the_prose() -> None:
 
 def test_a_lost_card_says_once_that_nothing_restarts() -> None:
     message = "The run's process went away without a result. What it had written is kept; nothing restarts by itself."
-    text = Page(card_html(lost(message=message), Beside(changed_files=("pkg/io.py",)))).text
+    text = Page(card_html(lost(message=message), CardContext(changed_files=("pkg/io.py",)))).text
     in_order(text, "nothing restarts by itself.", "1 file was changed and kept: pkg/io.py .")
     assert text.count("restarts by itself") == 1
 
@@ -165,8 +167,8 @@ def test_the_plain_card_of_a_partial_run_says_what_is_missing() -> None:
 
 def test_the_run_that_another_goes_on_from_is_named_if_its_name_is_known() -> None:
     snapshot = answered("Done.", resumed_from="r-06f3k2m1")
-    assert "goes on from rename-api (r-06f3k2m1)" in Page(card_html(snapshot, Beside(source="rename-api"))).text
-    assert "goes on from r-06f3k2m1 " in Page(card_html(snapshot, Beside(source="r-06f3k2m1"))).text
+    assert "goes on from rename-api (r-06f3k2m1)" in Page(card_html(snapshot, CardContext(source="rename-api"))).text
+    assert "goes on from r-06f3k2m1 " in Page(card_html(snapshot, CardContext(source="r-06f3k2m1"))).text
 
 
 def test_a_card_says_quietly_where_the_run_goes_on_from_and_which_limits_were_changed() -> None:
@@ -246,7 +248,7 @@ def test_a_complete_run_without_any_answer_says_so() -> None:
     "snapshot", [planned(gave(FINDINGS)), answered("Three columns.\n" * 40), lost(), refused(("a", "b"))]
 )
 def test_a_typical_card_is_under_five_kilobytes(snapshot: Snapshot) -> None:
-    assert len(card_html(snapshot, Beside("findings")).encode()) < 5_000
+    assert len(card_html(snapshot, CardContext("findings")).encode()) < 5_000
 
 
 def test_numbers_are_on_the_right_and_headings_have_a_scope() -> None:
@@ -258,7 +260,7 @@ def test_numbers_are_on_the_right_and_headings_have_a_scope() -> None:
 
 def test_a_long_table_says_how_many_rows_and_columns_are_left_out() -> None:
     rows = [{f"c{c}": r * c for c in range(11)} for r in range(1_000)]
-    page = Page(card_html(gave(rows), Beside("found")))
+    page = Page(card_html(gave(rows), CardContext("found")))
     assert "… 980 more rows and 3 more columns, all of it: found.output" in page.text
     assert page.tags.count("tr") == 21
 
@@ -307,8 +309,10 @@ def test_a_value_a_thousand_levels_deep_is_cut_not_followed(make: Any) -> None:
 
 def test_a_long_text_is_cut_with_how_much_and_where_the_rest_is() -> None:
     snapshot = answered("word " * 4_000)
-    assert "… cut: 17,000 more characters, all of it: found.output" in Page(card_html(snapshot, Beside("found"))).text
-    assert card_text(snapshot, Beside("found")).endswith("more characters in found.output")
+    assert (
+        "… cut: 17,000 more characters, all of it: found.output" in Page(card_html(snapshot, CardContext("found"))).text
+    )
+    assert card_text(snapshot, CardContext("found")).endswith("more characters in found.output")
 
 
 @pytest.mark.parametrize(
@@ -359,7 +363,7 @@ def test_halves_of_surrogate_pairs_do_not_reach_the_page() -> None:
 @pytest.mark.parametrize("snapshot", [gave(FINDINGS), answered("x"), lost(), running(), unreadable()])
 def test_the_same_reading_gives_the_same_card(snapshot: Snapshot) -> None:
     again = Snapshot.model_validate(snapshot.model_dump())
-    assert card_html(snapshot, Beside("a")) == card_html(again, Beside("a"))
+    assert card_html(snapshot, CardContext("a")) == card_html(again, CardContext("a"))
     assert card_text(snapshot) == card_text(again)
 
 
@@ -382,5 +386,5 @@ def test_any_text_has_a_card_under_the_cap(text: str, name: str) -> None:
 
 
 def test_a_run_that_takes_much_of_the_disk_says_how_much() -> None:
-    assert "takes 4.2 MB of the disk" in Page(card_html(ended(), Beside(disk=4_200_000))).text
-    assert "of the disk" not in Page(card_html(ended(), Beside(disk=900_000))).text
+    assert "takes 4.2 MB of the disk" in Page(card_html(ended(), CardContext(disk=4_200_000))).text
+    assert "of the disk" not in Page(card_html(ended(), CardContext(disk=900_000))).text

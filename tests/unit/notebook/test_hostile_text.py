@@ -26,7 +26,7 @@ from subagents_nb.domain.runs.control import Retuned
 from subagents_nb.domain.runs.records import Refusal, StepStatus, ToolRow
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import StepState
-from subagents_nb.notebook.cards.card import MAX_CARD_BYTES, Beside
+from subagents_nb.notebook.cards.card import MAX_CARD_BYTES, CardContext
 from subagents_nb.notebook.cards.view import text_line, widget_state
 from subagents_nb.notebook.page.markdown import safe_markdown
 
@@ -71,7 +71,7 @@ def snapshots(text: str) -> list[Snapshot]:
 @pytest.mark.parametrize("text", PAYLOADS)
 def test_a_card_shows_hostile_text_as_text(text: str) -> None:
     for snapshot in snapshots(text):
-        card = card_html(snapshot, Beside("found"))
+        card = card_html(snapshot, CardContext("found"))
         assert Page(card).tags[0] == "section"
         assert len(card.encode()) <= MAX_CARD_BYTES
         for said in (card_text(snapshot), text_line(snapshot)):

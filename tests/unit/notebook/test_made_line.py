@@ -7,7 +7,7 @@ from support import make_plan, make_result, make_status, run_id
 
 from subagents_nb.domain.runs.records import Artifact
 from subagents_nb.domain.runs.snapshot import Snapshot
-from subagents_nb.notebook.cards.card import Beside
+from subagents_nb.notebook.cards.card import CardContext
 from subagents_nb.notebook.cards.made_line import made_line
 
 
@@ -33,7 +33,7 @@ def test_a_hostile_name_is_text_in_the_card() -> None:
 
 @pytest.mark.parametrize("name", ["table1", "plots/by region.png", "<b>\x1b[31m\n" + "x" * 300])
 def test_the_plain_card_names_them_in_the_words_of_the_other(name: str) -> None:
-    snapshot, beside = ended(name, "fig1"), Beside("report")
+    snapshot, beside = ended(name, "fig1"), CardContext("report")
     said = made_line(snapshot, "report")
     assert said in card_text(snapshot, beside).splitlines()
     assert said in Page(card_html(snapshot, beside)).text

@@ -109,7 +109,7 @@ def test_the_reference_page_is_the_table() -> None:
     page = (Path(__file__).parents[3] / "docs" / "options.md").read_text(encoding="utf-8")
     made = f"{page.partition('| flag')[0]}{reference()}"
     assert page == made, (
-        "write the table anew: python -c 'from subagents_nb.domain import options as o; print(o.reference())'"
+        "write the table anew: python -c 'from subagents_nb.domain.plans import options as o; print(o.reference())'"
     )
 
 

@@ -9,7 +9,7 @@ from card_page import Page, card_html, card_text
 from support import make_result, make_status, run_id
 
 from subagents_nb.domain.runs.snapshot import Snapshot
-from subagents_nb.notebook.cards.card import Beside
+from subagents_nb.notebook.cards.card import CardContext
 from subagents_nb.notebook.cards.reused import ago, reused_line, would_find
 
 ENDED = Snapshot(run_id=run_id(), result=make_result())
@@ -33,7 +33,7 @@ def test_only_a_launch_that_found_its_run_says_so() -> None:
 
 
 def test_the_card_says_it_and_so_does_the_text() -> None:
-    beside = Beside(reused="reused: nothing was spent (ran 2 hours ago)")
+    beside = CardContext(reused="reused: nothing was spent (ran 2 hours ago)")
     assert beside.reused in card_html(ENDED, beside)
     assert beside.reused in card_text(ENDED, beside)
 
@@ -48,7 +48,10 @@ def test_the_card_of_a_new_run_says_why_no_other_stood_in() -> None:
 def test_a_card_that_was_found_does_not_say_besides_that_it_was_launched_anew_once() -> None:
     notes = ("model chosen: the first key", "Launched anew: a.csv changed since scout-ab12.")
     found = Snapshot(run_id=run_id(), result=make_result(notes=notes))
-    for card in (card_html(found, Beside(reused="reused: it")), card_text(found, Beside(reused="reused: it"))):
+    for card in (
+        card_html(found, CardContext(reused="reused: it")),
+        card_text(found, CardContext(reused="reused: it")),
+    ):
         assert "reused: it" in card
         assert "anew" not in card
     assert "model chosen: the first key" in card_html(found)

@@ -14,7 +14,7 @@ from subagents_nb.domain.plans.acceptance import Finding, Ledger, VerifyRun
 from subagents_nb.domain.plans.worktree import Change
 from subagents_nb.domain.runs.records import SavedOutput
 from subagents_nb.domain.runs.snapshot import Snapshot
-from subagents_nb.notebook.cards.card import MAX_CARD_BYTES, Beside
+from subagents_nb.notebook.cards.card import MAX_CARD_BYTES, CardContext
 from subagents_nb.notebook.cards.graph_feed import detail
 
 PATCH = """diff --git a/app.py b/app.py
@@ -59,7 +59,7 @@ def test_an_acceptance_that_nobody_asked_for_is_one_line_unless_it_failed() -> N
 
 
 def test_what_was_changed_in_a_worktree_is_shown_with_the_call_that_takes_it_over() -> None:
-    text = Page(card_html(worked(worktree=tree()), Beside(binding="mended", patches={0: PATCH}))).text
+    text = Page(card_html(worked(worktree=tree()), CardContext(binding="mended", patches={0: PATCH}))).text
     assert "It worked in a git worktree of its own. Take it over: mended.apply()" in text
     assert "1 file changed, +1 −1" in text
     assert "-old" in text
@@ -82,7 +82,7 @@ def test_a_tree_that_was_kept_says_why_and_how_to_be_rid_of_it() -> None:
 
 
 def test_a_lost_run_says_that_its_tree_is_still_there() -> None:
-    text = Page(card_html(lost(), Beside(binding="work", trees=1))).text
+    text = Page(card_html(lost(), CardContext(binding="work", trees=1))).text
     assert "1 git worktree of its own is still there, with what was done: work.diff()" in text
     assert "worktree" not in Page(card_html(lost())).text
 
@@ -102,11 +102,11 @@ def test_the_plain_twin_has_findings_figures_and_the_call() -> None:
 
 def test_a_step_of_a_chain_has_its_own() -> None:
     chain = with_step(over(), 3, worktree=tree(3), acceptance=REJECTED)
-    text = Page(card_html(chain, Beside(binding="work", patches={3: PATCH}))).text
+    text = Page(card_html(chain, CardContext(binding="work", patches={3: PATCH}))).text
     assert "Take it over: work.apply(step=3)" in text
     assert text.index("not accepted") < text.index("+new")
     assert "step 3, pkg/module_1.py:\n  acceptance ⊘ not accepted" in card_text(chain)
-    assert "Take it over: work.apply(step=3)" in card_text(chain, Beside(binding="work"))
+    assert "Take it over: work.apply(step=3)" in card_text(chain, CardContext(binding="work"))
 
 
 def test_the_panel_of_a_step_has_it_as_text() -> None:
@@ -131,14 +131,14 @@ def test_no_text_in_it_gets_out_or_makes_the_card_larger_than_the_cap(hostile: s
     record = tree(branch=hostile, reason=hostile, changes=(Change(path=hostile, added=1, removed=0),) * 40)
     for state in ("removed", "preserved"):
         step = {"acceptance": ledger, "worktree": record.model_copy(update={"state": state})}
-        single = card_html(worked(**step), Beside(patches={0: patch}))
+        single = card_html(worked(**step), CardContext(patches={0: patch}))
         Page(single)
         assert len(single.encode()) <= MAX_CARD_BYTES
         card_text(worked(**step)).encode()
     chain = over(30)
     for number in range(32):
         chain = with_step(chain, number, acceptance=ledger, worktree=record.model_copy(update={"step": number}))
-    whole = card_html(chain, Beside(patches=dict.fromkeys(range(8), patch)))
+    whole = card_html(chain, CardContext(patches=dict.fromkeys(range(8), patch)))
     Page(whole)
     assert len(whole.encode()) <= MAX_CARD_BYTES
     assert len(card_text(chain)) < 8_000

@@ -14,14 +14,14 @@ from subagents_nb.domain.plans.plan import AttachedItem, Draft, LaunchPlan, Step
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.launching.composing.appending import plan_appendix
 from subagents_nb.launching.composing.flows import chain, step
-from subagents_nb.launching.composing.parsed_launch import Asked
+from subagents_nb.launching.composing.parsed_launch import ParsedLaunch
 from subagents_nb.launching.composing.planned import plan_launch
 
 pytestmark = pytest.mark.usefixtures("store_home")
 
 
 def launched(*items: Any, **options: Any) -> LaunchPlan:
-    draft = plan_launch(Asked.of(chain(*items), None, **options)).draft
+    draft = plan_launch(ParsedLaunch.of(chain(*items), None, **options)).draft
     assert isinstance(draft, Draft)
     return draft.to_plan(run_id=make_plan(1).run_id, token="f" * 32, created_at="2026-03-01T12:00:00.000Z")
 

@@ -9,7 +9,7 @@ import pytest
 
 from subagents_nb import chain, expand, parallel, preflight, step
 from subagents_nb.domain.plans.plan import Draft, FanOutItem, GroupItem
-from subagents_nb.launching.composing.parsed_launch import Asked
+from subagents_nb.launching.composing.parsed_launch import ParsedLaunch
 from subagents_nb.launching.composing.planned import plan_launch
 from subagents_nb.notebook.bodies.chain_cell import parse
 
@@ -19,7 +19,7 @@ TWO = (step("scout", "a"), step("scout", "b"))
 
 
 def planned(flow: Any) -> Draft:
-    found = plan_launch(Asked.of(flow, None, model="scripted:echo"))
+    found = plan_launch(ParsedLaunch.of(flow, None, model="scripted:echo"))
     assert found.draft is not None, found.reasons
     return found.draft
 

@@ -9,7 +9,7 @@ import pytest
 from subagents_nb import chain, expand, parallel, preflight, step
 from subagents_nb.domain.plans.bounds import OutputBound
 from subagents_nb.domain.plans.plan import Draft, FanOutItem, GroupItem
-from subagents_nb.launching.composing.parsed_launch import Asked
+from subagents_nb.launching.composing.parsed_launch import ParsedLaunch
 from subagents_nb.launching.composing.planned import plan_launch
 from subagents_nb.planning.acceptance.terms import plan_max_output
 
@@ -20,7 +20,7 @@ LIST = {"type": "object", "properties": {"files": {"type": "array"}}}
 
 
 def planned(flow: Any, task: str | None = None, **options: Any) -> Draft:
-    found = plan_launch(Asked.of(flow, task, **{**ECHO, **options}))
+    found = plan_launch(ParsedLaunch.of(flow, task, **{**ECHO, **options}))
     assert found.draft is not None, found.reasons
     return found.draft
 

@@ -15,16 +15,18 @@ from subagents_nb.domain.plans.acceptance import Acceptance, Criterion, Judgemen
 from subagents_nb.domain.runs.events import StepOutcome
 from subagents_nb.domain.runs.records import StepResult
 from subagents_nb.domain.runs.states import StepState
-from subagents_nb.runner.engines.engine import Desk
+from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.steps.accepting import Accepting, instructions
 from subagents_nb.runner.steps.reviewing import review_task
 
 PATH = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
 
 
-def seat(root: Path) -> Desk:
+def seat(root: Path) -> StepContext:
     (root / "work").mkdir(exist_ok=True)
-    return Desk(report=lambda _: None, cwd=root / "work", step_dir=root, store_home=root, environ={}, tool_environ=PATH)
+    return StepContext(
+        report=lambda _: None, cwd=root / "work", step_dir=root, store_home=root, environ={}, tool_environ=PATH
+    )
 
 
 def asked(level: str = "checked", **fields: Any) -> Acceptance:
@@ -32,7 +34,7 @@ def asked(level: str = "checked", **fields: Any) -> Acceptance:
 
 
 def judged(
-    desk: Desk, acceptance: Acceptance, text: str, *, during: list[str] | None = None, **step: Any
+    desk: StepContext, acceptance: Acceptance, text: str, *, during: list[str] | None = None, **step: Any
 ) -> tuple[Ledger | None, str]:
     """Let a step answer with a text, after running a git command as if it had."""
 

@@ -89,7 +89,8 @@ LEAVING = """
 import asyncio, os, sys
 from pathlib import Path
 from support import alive, until
-from subagents_nb.runner.engines import group, shell
+from subagents_nb.runner.engines.tools import shell
+from subagents_nb.runner.processes import process_group as group
 from subagents_nb.store.processes.childlog import ChildLog, read_children
 from subagents_nb.store.processes.process_list import mark_in
 

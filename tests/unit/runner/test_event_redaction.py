@@ -25,7 +25,7 @@ from subagents_nb.domain.runs.events import (
 )
 from subagents_nb.domain.runs.records import StepResult, first_step
 from subagents_nb.domain.runs.states import RunEvent, RunState, StepState
-from subagents_nb.runner.journal.event_redaction import Clean
+from subagents_nb.runner.journal.event_redaction import EventRedactor
 from subagents_nb.runner.journal.journal import Journal
 from subagents_nb.runner.journal.work_clock import WorkClock
 from subagents_nb.runner.processes.stdio import forgive
@@ -57,7 +57,7 @@ def journal(home: StoreHome) -> Journal:
     return made
 
 
-def told(clean: Clean, *events: EngineEvent) -> list[EngineEvent]:
+def told(clean: EventRedactor, *events: EngineEvent) -> list[EngineEvent]:
     return [one for event in events for one in clean.events(0, event)]
 
 
@@ -102,7 +102,7 @@ def test_a_step_that_is_cut_off_says_no_secret_either(home: StoreHome, journal: 
 
 
 def test_the_end_of_a_stream_is_kept_back_no_longer_than_its_answer() -> None:
-    clean = Clean(make_plan())
+    clean = EventRedactor(make_plan())
     assert told(clean, TextStreamed("it is can")) == [TextStreamed("it is ")]
     assert told(clean, FileChanged("a.py")) == [FileChanged("a.py")], "this ends no answer"
     assert told(clean, ModelAsked(2)) == [TextStreamed("can"), ModelAsked(2)]
@@ -112,21 +112,21 @@ def test_the_end_of_a_stream_is_kept_back_no_longer_than_its_answer() -> None:
 
 
 def test_steps_that_stream_at_the_same_time_do_not_meet() -> None:
-    clean = Clean(make_plan())
+    clean = EventRedactor(make_plan())
     assert list(clean.events(0, TextStreamed(SECRET[:9]))) == []
     assert list(clean.events(1, TextStreamed(SECRET[9:]))) == [TextStreamed(SECRET[9:])]
     assert list(clean.events(0, TextStreamed(SECRET[9:]))) == [TextStreamed("[redacted]")]
 
 
 def test_of_a_preview_that_was_cut_within_a_secret_the_secrets_beginning_goes_too() -> None:
-    clean = Clean(make_plan())
+    clean = EventRedactor(make_plan())
     assert clean.preview("x" * 150 + SECRET[:10]) == "x" * 150
     assert clean.preview(f"use {SECRET[:10]}…") == "use …"
     assert clean.preview(f"use {SECRET[:10]}") == f"use {SECRET[:10]}", "it was not cut"
 
 
 def test_an_outcome_is_clean_in_its_text_and_its_value() -> None:
-    clean = Clean(make_plan())
+    clean = EventRedactor(make_plan())
     given = StepOutcome(text=f"see {SECRET}", has_value=True, value={"key": [SECRET, 1, None]})
     assert clean.outcome(given) == StepOutcome(
         text="see [redacted]", has_value=True, value={"key": ["[redacted]", 1, None]}
@@ -139,9 +139,9 @@ def test_the_variable_that_a_models_endpoint_names_counts_whatever_its_name(monk
     step = make_step(model="scripted:echo").model_copy(
         update={"model": parse_model("lab:m", origin="call", endpoints=endpoints)}
     )
-    assert Clean(make_plan())("plain words") == "plain words"
-    assert Clean(make_plan(steps=(step,)))("plain words") == "[redacted]"
-    clean = Clean(make_plan())
+    assert EventRedactor(make_plan())("plain words") == "plain words"
+    assert EventRedactor(make_plan(steps=(step,)))("plain words") == "[redacted]"
+    clean = EventRedactor(make_plan())
     clean.know([step.model])
     assert clean("plain words") == "[redacted]"
 
@@ -163,6 +163,6 @@ def test_what_a_runner_says_of_itself_is_clean(
 ) -> None:
     monkeypatch.setattr(sys, "stdout", io.StringIO())
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    forgive(Clean(make_plan()))
+    forgive(EventRedactor(make_plan()))
     print(f"a fault: {SECRET}", file=sys.stderr)
     assert capfd.readouterr().err == "a fault: [redacted]\n"

@@ -30,7 +30,7 @@ def home(tmp_path: Path) -> StoreHome:
     return open_home(tmp_path / "store")
 
 
-class Asked:
+class ParsedLaunch:
     """A run of two steps that can ask."""
 
     def __init__(self, home: StoreHome) -> None:
@@ -69,7 +69,7 @@ async def sees(condition: Callable[[], object]) -> None:
 
 
 def test_events_and_status_say_which_step_asked_and_from_where_it_was_answered(home: StoreHome) -> None:
-    run = Asked(home)
+    run = ParsedLaunch(home)
 
     async def ask() -> str:
         task = asyncio.ensure_future(run.questions.ask("which file?", step=1))
@@ -92,7 +92,7 @@ def test_events_and_status_say_which_step_asked_and_from_where_it_was_answered(h
 
 
 def test_a_question_whose_asker_is_ended_is_closed_and_takes_no_answer(home: StoreHome) -> None:
-    run = Asked(home)
+    run = ParsedLaunch(home)
 
     async def leave() -> None:
         task = asyncio.ensure_future(run.questions.ask("which file?"))
@@ -112,7 +112,7 @@ def test_a_question_whose_asker_is_ended_is_closed_and_takes_no_answer(home: Sto
 
 
 def test_an_answer_that_comes_as_the_asker_goes_keeps_its_place(home: StoreHome) -> None:
-    run = Asked(home)
+    run = ParsedLaunch(home)
 
     async def leave() -> None:
         task = asyncio.ensure_future(run.questions.ask("which file?"))
@@ -127,7 +127,7 @@ def test_an_answer_that_comes_as_the_asker_goes_keeps_its_place(home: StoreHome)
 
 
 def test_several_open_questions_are_listed_with_who_asks(home: StoreHome) -> None:
-    run = Asked(home)
+    run = ParsedLaunch(home)
 
     async def ask() -> None:
         tasks = [asyncio.ensure_future(run.questions.ask(f"is it {n}?", step=n)) for n in (0, 1)]
@@ -143,7 +143,7 @@ def test_several_open_questions_are_listed_with_who_asks(home: StoreHome) -> Non
 
 
 def test_an_ended_run_takes_no_answer_whatever_its_files_say(home: StoreHome) -> None:
-    run = Asked(home)
+    run = ParsedLaunch(home)
     run.writer.question(Question(run_id=run_id(), question_id="q1", text="which?", asked_at=WHEN))
     assert len(asking.open_questions(home, run_id())) == 1
     run.writer.result(make_result(state=RunState.STOPPED))

@@ -15,7 +15,7 @@ from support import WHEN
 from unit.runner.flows import Carried, plan_flow, write_script
 
 from subagents_nb import chain, parallel, step
-from subagents_nb.domain.agents.attention import Patience
+from subagents_nb.domain.agents.attention import AttentionSettings
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.plans.plan import LaunchPlan
 from subagents_nb.domain.runs.control import ControlRequest, Retune
@@ -154,7 +154,7 @@ def test_a_step_and_a_launch_may_say_by_themselves_when_they_are_asked(home: Sto
 
 def test_the_settings_say_when_a_live_run_points_at_itself(home: StoreHome, work: Path) -> None:
     model = write_script(work, "silent", {"text": "so far"}, {"await_steer": True})
-    patient = Settings(patience=Patience(idle_s=0.3))
+    patient = Settings(patience=AttentionSettings(idle_s=0.3))
     carried = Carried(home, plan_flow(work, chain(step("scout", "one", model=model)), settings=patient))
 
     def pointed(run: Carried) -> bool:

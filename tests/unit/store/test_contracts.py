@@ -17,7 +17,7 @@ from subagents_nb.domain.plans.plan import LaunchPlan, Resumes
 from subagents_nb.domain.runs.reuse import contract_key
 from subagents_nb.errors import StoreError
 from subagents_nb.store import StoreHome, create_run, open_home
-from subagents_nb.store.runs.contracts import alone_with, models_of, remember, runs_of
+from subagents_nb.store.runs.contracts import locked, models_of, remember, runs_of
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_one_launcher_at_a_time(home: StoreHome) -> None:
 
     def launcher() -> None:
         nonlocal inside, most
-        with alone_with(home, key):
+        with locked(home, key):
             with guard:
                 inside += 1
                 most = max(most, inside)
@@ -165,8 +165,8 @@ def test_one_launcher_at_a_time(home: StoreHome) -> None:
 def test_who_waits_too_long_is_told(home: StoreHome) -> None:
     key = key_of(make_plan(1))
     with (
-        alone_with(home, key),
+        locked(home, key),
         pytest.raises(StoreError, match="has been launching the same work for 0 s"),
-        alone_with(home, key, patience_s=0),
+        locked(home, key, patience_s=0),
     ):
         pass

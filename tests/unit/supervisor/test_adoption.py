@@ -20,7 +20,7 @@ from subagents_nb.store.files.lock import hold
 from subagents_nb.supervisor.ends.termination import watcher
 from subagents_nb.supervisor.processes.identity import identify, is_zombie
 from subagents_nb.supervisor.warm import adoption
-from subagents_nb.supervisor.warm.adoption import Adopted
+from subagents_nb.supervisor.warm.adoption import Reattached
 from subagents_nb.supervisor.warm.reconcile import sweep
 
 TOKEN = "f" * 32
@@ -64,7 +64,7 @@ def record(home: StoreHome, number: int = 1) -> ProcessRecord:
 
 def test_a_run_that_ended_well_after_its_watcher_died_is_not_pending_for_ever(home: StoreHome) -> None:
     begun(home, observer=dead()).result(make_result())
-    assert Adopted(home).find() == []
+    assert Reattached(home).find() == []
     proof = record(home)
     assert (proof.state, proof.reason, proof.group_empty) == ("unknown", "observer-unavailable", True)
     assert not home.run(run_id()).verdict.exists()
@@ -72,7 +72,7 @@ def test_a_run_that_ended_well_after_its_watcher_died_is_not_pending_for_ever(ho
 
 def test_a_run_that_died_with_its_watcher_is_judged_without_a_reader(home: StoreHome) -> None:
     begun(home, observer=dead())
-    Adopted(home).find()
+    Reattached(home).find()
     verdict = FileRuns(home).snapshot(run_id(), whole=True).verdict
     assert verdict is not None and (verdict.state, verdict.judged_by) == ("lost", "supervisor")
     assert (record(home).state, record(home).reason) == ("unknown", "observer-unavailable")
@@ -82,7 +82,7 @@ def test_a_sweep_says_that_the_proof_is_a_repair(home: StoreHome) -> None:
     begun(home, observer=dead())
     assert sweep(home, [run_id()]) == [run_id()]
     assert (record(home).state, record(home).reason) == ("unknown", "stale-repair")
-    Adopted(home).find()
+    Reattached(home).find()
     assert record(home).reason == "stale-repair", "the first proof wins"
 
 
@@ -94,7 +94,7 @@ def test_a_watcher_that_is_a_zombie_or_whose_pid_is_another_process_now_watches_
     begun(home, observer=zombie, number=1)
     begun(home, observer=own.model_copy(update={"start_ticks": own.start_ticks - 1}), number=2)
     begun(home, observer=None, number=3, observer_pid=zombie.pid)
-    Adopted(home).find()
+    Reattached(home).find()
     assert [record(home, number).state for number in (1, 2, 3)] == ["unknown"] * 3
 
 
@@ -104,7 +104,7 @@ def test_a_watcher_that_lives_or_that_cannot_be_seen_from_here_is_left_to_its_wo
 ) -> None:
     observer = identify(os.getpid(), TOKEN) if not change else dead().model_copy(update=change)
     begun(home, observer=observer)
-    Adopted(home).find()
+    Reattached(home).find()
     assert record(home).state == "pending"
     sweep(home, [run_id()])
     assert record(home).state == "pending"
@@ -112,7 +112,7 @@ def test_a_watcher_that_lives_or_that_cannot_be_seen_from_here_is_left_to_its_wo
 
 def test_a_run_of_an_earlier_boot_left_nobody(home: StoreHome) -> None:
     begun(home, observer=dead().model_copy(update={"boot_id": "another"}))
-    Adopted(home).find()
+    Reattached(home).find()
     assert (record(home).state, record(home).group_empty) == ("unknown", True)
 
 
@@ -120,7 +120,7 @@ def test_a_record_of_another_launch_is_not_believed(home: StoreHome) -> None:
     begun(home, observer=dead(), token="e" * 32)
     lock = hold(home.run(run_id()).lock)
     try:
-        assert Adopted(home).find() == []
+        assert Reattached(home).find() == []
     finally:
         os.close(lock)
     assert record(home).state == "pending"
@@ -140,7 +140,7 @@ def test_a_disk_that_takes_no_record_is_asked_again(home: StoreHome, monkeypatch
     def refuse(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    adopted = Adopted(home)
+    adopted = Reattached(home)
     with monkeypatch.context() as full:
         full.setattr(Disk, "replace", refuse)
         adopted.find()
@@ -160,7 +160,7 @@ def test_old_runs_are_looked_at_too_a_few_at_a_time(home: StoreHome, monkeypatch
     monkeypatch.setattr(adoption, "_PAUSE_S", 0.0)
     for number in range(1, 6):
         begun(home, observer=dead(), number=number).result(make_result(number))
-    adopted, rounds = Adopted(home), 0
+    adopted, rounds = Reattached(home), 0
     while any(record(home, number).state == "pending" for number in range(1, 6)):
         adopted.find()
         rounds += 1
@@ -173,7 +173,7 @@ def test_a_living_run_is_watched_on_and_its_end_told_as_seen_by_nobody(home: Sto
         writer = begun(home, observer=dead(), pid=who.pid, start_ticks=who.start_ticks)
         writer.status(make_status(runner=who), milestone=False)
         lock = hold(writer.paths.lock)
-        adopted = Adopted(home)
+        adopted = Reattached(home)
         (handle,) = adopted.find()
         assert record(home).observer == watcher(TOKEN)
         os.kill(runner.pid, signal.SIGKILL)

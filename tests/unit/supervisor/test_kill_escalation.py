@@ -13,7 +13,7 @@ from subagents_nb.domain.runs.control import ControlRequest
 from subagents_nb.runner.due import Due
 from subagents_nb.store import RunWriter, create_run, open_home
 from subagents_nb.store.files.codec import encode
-from subagents_nb.supervisor.ends.kill_escalation import OVERDUE_S, STUCK_S, UNHEARD_S, LastResort, was_overdue
+from subagents_nb.supervisor.ends.kill_escalation import OVERDUE_S, STUCK_S, UNHEARD_S, KillEscalation, was_overdue
 from subagents_nb.supervisor.ends.termination import stop_request_of
 
 
@@ -24,7 +24,7 @@ class Watch:
         self.writer = create_run(open_home(root), make_plan(), make_recovery())
         self.now = 1000.0
         monkeypatch.setattr(time, "monotonic", lambda: self.now)
-        self.last_resort = LastResort()
+        self.escalation = KillEscalation()
         self.show(0)
 
     def show(self, number: int, **more: Any) -> None:
@@ -39,7 +39,7 @@ class Watch:
             self.now += 1.0
             if alive:
                 self.show(number + 1)
-            due += self.last_resort.due({run_id(): self.writer.paths})
+            due += self.escalation.due({run_id(): self.writer.paths})
         return due
 
 

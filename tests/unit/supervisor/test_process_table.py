@@ -19,16 +19,16 @@ from subagents_nb.store.files.disk import DISK, Disk
 from subagents_nb.store.processes.process_list import look
 from subagents_nb.prctl import adopt_orphans
 from subagents_nb.supervisor.processes.identity import identify
-from subagents_nb.supervisor.warm.process_table import Birth, Nursery
+from subagents_nb.supervisor.warm.process_table import ProcessTable, SpawnRequest
 
 adopt_orphans()
 home = open_home(Path(sys.argv[1]))
 plan = make_plan()
 writer = create_run(home, plan, make_recovery())
-nursery = Nursery(home, forking=False)
+nursery = ProcessTable(home, forking=False)
 reading, writing = os.pipe()
 environ = dict(os.environ, SUBAGENTS_NB_RUN=f"{plan.run_id}:{plan.token}")
-pid = nursery.start(Birth(plan.run_id, plan.token, "/", environ), channel=reading, place=None)
+pid = nursery.start(SpawnRequest(plan.run_id, plan.token, "/", environ), channel=reading, place=None)
 writer.status(make_status(runner=identify(pid, plan.token)), milestone=False)
 os.kill(pid, signal.SIGKILL)
 until(lambda: look(pid).ended, 10)

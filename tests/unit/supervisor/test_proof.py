@@ -11,11 +11,11 @@ from subagents_nb.store import StoreHome, create_run, open_home
 from subagents_nb.store.runs.reader import read_document
 from subagents_nb.supervisor.ends.proof import prove
 from subagents_nb.supervisor.ends.termination import record_end
-from subagents_nb.supervisor.processes.orphans import Leftovers
+from subagents_nb.supervisor.processes.orphans import Orphans
 
 STARTED = make_process().model_copy(update={"state": "pending", "exit_code": None})
 SHELL = ChildEnd(pid=70, group=70, how="exited", code=0, seen_by="runner", group_empty=True)
-CLEAN = Leftovers(empty=True)
+CLEAN = Orphans(empty=True)
 
 
 def account(*children: ChildEnd, **more: object) -> Candidate:
@@ -28,21 +28,21 @@ def account(*children: ChildEnd, **more: object) -> Candidate:
     [
         (account(SHELL), CLEAN, ("observed", None, "agrees")),
         # What it saw running, or what went away from it, we ended: that is no contradiction.
-        (account(ChildEnd(pid=70)), Leftovers((70,), empty=True), ("observed", None, "agrees")),
-        (account(SHELL), Leftovers((71,), empty=True), ("observed", None, "agrees")),
-        (account(SHELL), Leftovers((70,), empty=True), ("observed", None, "differs")),
-        (account(SHELL), Leftovers((70,), empty=False), ("unknown", "process-tree-unverified", "differs")),
-        (account(SHELL), Leftovers(), ("unknown", "unsupported-platform", "agrees")),
+        (account(ChildEnd(pid=70)), Orphans((70,), empty=True), ("observed", None, "agrees")),
+        (account(SHELL), Orphans((71,), empty=True), ("observed", None, "agrees")),
+        (account(SHELL), Orphans((70,), empty=True), ("observed", None, "differs")),
+        (account(SHELL), Orphans((70,), empty=False), ("unknown", "process-tree-unverified", "differs")),
+        (account(SHELL), Orphans(), ("unknown", "unsupported-platform", "agrees")),
         (account(SHELL, token="e" * 32), CLEAN, ("unknown", "runner-instance-mismatch", "differs")),
         (account(SHELL, pid=5), CLEAN, ("unknown", "runner-instance-mismatch", "differs")),
         ("malformed", CLEAN, ("unknown", "runner-candidate-malformed", "malformed")),
         ("missing", CLEAN, ("observed", None, None)),
-        ("missing", Leftovers((70,), empty=True), ("observed", None, "missing")),
-        ("missing", Leftovers((70,), empty=True, accounted=False), ("unknown", "runner-candidate-missing", "missing")),
+        ("missing", Orphans((70,), empty=True), ("observed", None, "missing")),
+        ("missing", Orphans((70,), empty=True, accounted=False), ("unknown", "runner-candidate-missing", "missing")),
     ],
 )
 def test_a_runners_account_can_take_a_proof_away_and_never_give_one(
-    said: Candidate, left: Leftovers, expected: tuple[str, str | None, str | None]
+    said: Candidate, left: Orphans, expected: tuple[str, str | None, str | None]
 ) -> None:
     assert prove(began=True, ended_itself=True, left=left, said=said, started=STARTED) == expected
 
@@ -53,7 +53,7 @@ def test_a_runner_that_died_before_its_last_word_has_no_account_of_its_processes
 
 
 def test_where_nobody_knows_what_a_dead_runner_had_started_nothing_is_proved() -> None:
-    left = Leftovers(empty=True, accounted=False)
+    left = Orphans(empty=True, accounted=False)
     proof = prove(began=True, ended_itself=False, left=left, said="missing", started=STARTED)
     assert proof == ("unknown", "runner-candidate-missing", "missing")
 

@@ -32,7 +32,7 @@ def test_the_key_changes_with_an_edit_and_is_the_same_without(tmp_path: Path) ->
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "static"))
     first = key_of(tmp_path)
     assert key_of(tmp_path) == first
-    module = copy / "domain" / "words.py"
+    module = copy / "domain" / "values" / "words.py"
     module.write_text(module.read_text() + "\n")
     second = key_of(tmp_path)
     assert second != first

@@ -11,7 +11,7 @@ from subagents_nb.domain.runs.events import ArtifactMade, ChangedMeanwhile, Engi
 from subagents_nb.runner.engines.kernel.cell_output import Cell
 from subagents_nb.runner.engines.kernel.new_files import MOST, Stamp, look, stamps
 from subagents_nb.runner.engines.kernel.written import Whose, Written
-from subagents_nb.runner.processes.threads import aside
+from subagents_nb.runner.processes.threads import in_thread
 from subagents_nb.runner.tracking import Moment, ReadRecorder, Since
 from subagents_nb.runner.workspace.artifact_files import ArtifactKeeper
 
@@ -76,7 +76,7 @@ class MadeFiles:
         if anew:
             self._known = await self._look()
             with self._reads.watch.looking_around():
-                self._left = await aside(self._reads.left_here)
+                self._left = await in_thread(self._reads.left_here)
             self._moment = None
             self._written.take()
             self._written.end(None)
@@ -118,7 +118,7 @@ class MadeFiles:
             changed = since.changed
             new = {path for path in changed if changed[path] or self._keeper.has(self._cwd, path)}
             paths = {*self._known, *changed} if self._known is not None else new
-            return await aside(lambda: stamps(self._cwd, paths)), self._reads.watch.since(self._moment)
+            return await in_thread(lambda: stamps(self._cwd, paths)), self._reads.watch.since(self._moment)
         after = await self._look() if self._known is not None else None
         if after is None and cell is not None:
             self._say_not_kept(cell)
@@ -134,12 +134,12 @@ class MadeFiles:
 
     async def _look(self) -> dict[str, Stamp] | None:
         with self._reads.watch.looking_around():
-            return await aside(lambda: look(self._cwd))
+            return await in_thread(lambda: look(self._cwd))
 
     async def _keep(self, paths: list[str], stamped: Mapping[str, Stamp]) -> None:
         if paths:
             with self._reads.watch.looking_around():
-                await aside(lambda: self._keep_all(paths, stamped))
+                await in_thread(lambda: self._keep_all(paths, stamped))
 
     def _keep_all(self, paths: list[str], stamped: Mapping[str, Stamp]) -> None:
         for path in paths:

@@ -9,7 +9,7 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, repair_
 
 from subagents_nb.domain.runs.events import StepFailed
 from subagents_nb.runner.engines.session_file import read_session
-from subagents_nb.runner.processes.threads import aside
+from subagents_nb.runner.processes.threads import in_thread
 
 
 async def read_history(path: Path | None) -> list[ModelMessage] | None:
@@ -23,7 +23,7 @@ async def read_history(path: Path | None) -> list[ModelMessage] | None:
     """
     if path is None:
         return None
-    return await aside(lambda: _messages(path))
+    return await in_thread(lambda: _messages(path))
 
 
 def _messages(path: Path) -> list[ModelMessage]:

@@ -25,7 +25,7 @@ from subagents_nb.domain.runs.events import Noticed, StepFailed, StepOutcome
 from subagents_nb.domain.runs.finish import Finish
 from subagents_nb.domain.values.characters import sayable
 from subagents_nb.runner.engines.clean_text import Redactor
-from subagents_nb.runner.engines.engine import Desk
+from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.native.failures import NO_ANSWER, failure_of
 from subagents_nb.runner.engines.native.history import read_history
@@ -33,12 +33,12 @@ from subagents_nb.runner.engines.native.observer import Observer
 from subagents_nb.runner.engines.native.output import SchemaCheck, output_mode, output_spec
 from subagents_nb.runner.engines.native.provider_http import LastLine
 from subagents_nb.runner.engines.native.providers import LOCAL_MAX_TOKENS, address, open_model
-from subagents_nb.runner.engines.native.request_retries import Patience, Patient
+from subagents_nb.runner.engines.native.request_retries import Patient, RetryPolicy
 from subagents_nb.runner.engines.native.steering import Steering
 from subagents_nb.runner.engines.opencalls import OpenCalls
 from subagents_nb.runner.engines.session_file import save_session
 from subagents_nb.runner.engines.tools.calls import ToolNotes, toolset_for
-from subagents_nb.runner.engines.tools.tools import Bench
+from subagents_nb.runner.engines.tools.tools import ToolContext
 
 REQUEST_TIMEOUT_S = 600.0
 # One name for all: pydantic-ai keeps what it builds for an agent by its name, and a forked runner inherits that.
@@ -51,55 +51,55 @@ class NativeEngine:
     """Carry out a step with a language model. A model given here takes the place of the plan's, for tests."""
 
     def __init__(
-        self, model: Model | None = None, *, timeout_s: float = REQUEST_TIMEOUT_S, patience: Patience | None = None
+        self, model: Model | None = None, *, timeout_s: float = REQUEST_TIMEOUT_S, patience: RetryPolicy | None = None
     ) -> None:
         self._model = model
         self._timeout_s = timeout_s
-        self._patience = patience or Patience()
+        self._patience = patience or RetryPolicy()
 
-    async def run(self, step: StepPlan, desk: Desk) -> StepOutcome:
+    async def run(self, step: StepPlan, context: StepContext) -> StepOutcome:
         """Carry the step out and return what it came to.
 
         Raises:
             StepFailed: the step ended without a result.
         """
         check = SchemaCheck(step.output_schema) if step.output_schema is not None else None
-        history = await read_history(desk.history)
+        history = await read_history(context.history)
         last = LastLine()
-        async with nullcontext(self._model) if self._model else open_model(step.model, desk, last) as model:
-            return await self._converse(model, step, desk, check, history, last)
+        async with nullcontext(self._model) if self._model else open_model(step.model, context, last) as model:
+            return await self._converse(model, step, context, check, history, last)
 
     async def _converse(
         self,
         model: Model,
         step: StepPlan,
-        desk: Desk,
+        context: StepContext,
         check: SchemaCheck | None,
         history: list[ModelMessage] | None,
         last: LastLine,
     ) -> StepOutcome:
-        redact = Redactor(desk.environ, step.model.key_env)
-        notes = ToolNotes(OpenCalls(desk.open_tools), ToolMeter(step.tool_budget, desk.report))
-        names = _tool_names(step, desk)
-        observer = _observer(step, desk, redact, notes, names, last)
+        redact = Redactor(context.environ, step.model.key_env)
+        notes = ToolNotes(OpenCalls(context.open_tools), ToolMeter(step.tool_budget, context.report))
+        names = _tool_names(step, context)
+        observer = _observer(step, context, redact, notes, names, last)
         toolset = toolset_for(names, notes)
         with capture_run_messages() as messages:
             try:
                 result = await _agent(step, model, check).run(
                     sayable(step.task),
                     message_history=history,
-                    deps=Bench.at(desk),
+                    deps=ToolContext.at(context),
                     model_settings=self._settings(step, model),
                     usage_limits=UsageLimits(request_limit=None),  # ours may change while the step is at work
                     toolsets=[toolset] if toolset else None,
                     capabilities=[
                         observer,
-                        Steering(desk.inbox, observer.may_ask, notes.meter.reminders),
-                        Patient(self._patience, seed=str(desk.step_dir)),
+                        Steering(context.inbox, observer.may_ask, notes.meter.reminders),
+                        Patient(self._patience, seed=str(context.step_dir)),
                     ],
                     event_stream_handler=observer.watch,
                 )
-                return _outcome(result, observer, check, desk)
+                return _outcome(result, observer, check, context)
             except Exception as error:
                 failure = _schema_failure(error, step, check, observer, redact)
                 failure = failure or failure_of(error, step, address(model), redact)
@@ -108,7 +108,7 @@ class NativeEngine:
                 failure.usage = observer.usage
                 raise failure from (None if failure is error else error)
             finally:
-                _save(desk, messages)
+                _save(context, messages)
 
     def _settings(self, step: StepPlan, model: Model) -> ModelSettings:
         settings = ModelSettings(timeout=self._timeout_s, first_event_timeout=self._timeout_s, max_retries=0)
@@ -124,16 +124,16 @@ class NativeEngine:
         return settings
 
 
-def _agent(step: StepPlan, model: Model, check: SchemaCheck | None) -> Agent[Bench, Any]:
+def _agent(step: StepPlan, model: Model, check: SchemaCheck | None) -> Agent[ToolContext, Any]:
     output: Any = str
     if step.output_schema is not None:
         output = output_spec(step.output_schema, step.schema_name or "answer", output_mode(step))
-    agent: Agent[Bench, Any] = Agent(
+    agent: Agent[ToolContext, Any] = Agent(
         model,
         name=AGENT_NAME,
         instructions=sayable(step.system_prompt) or None,
         output_type=output,
-        deps_type=Bench,
+        deps_type=ToolContext,
         retries={"output": step.output_retries, "tools": _UNBOUNDED},
     )
     if check is not None:
@@ -141,30 +141,32 @@ def _agent(step: StepPlan, model: Model, check: SchemaCheck | None) -> Agent[Ben
     return agent
 
 
-def _tool_names(step: StepPlan, desk: Desk) -> tuple[str, ...]:
+def _tool_names(step: StepPlan, context: StepContext) -> tuple[str, ...]:
     if step.model.kind == "local" and step.tools:
-        desk.report(Noticed("no-tools", "The embedded model can't call tools, so this step runs without any."))
+        context.report(Noticed("no-tools", "The embedded model can't call tools, so this step runs without any."))
         return ()
-    return tuple(name for name in step.tools if name not in ASK_TOOLS or desk.ask is not None)
+    return tuple(name for name in step.tools if name not in ASK_TOOLS or context.ask is not None)
 
 
 def _observer(
-    step: StepPlan, desk: Desk, redact: Redactor, notes: ToolNotes, names: Sequence[str], last: LastLine
+    step: StepPlan, context: StepContext, redact: Redactor, notes: ToolNotes, names: Sequence[str], last: LastLine
 ) -> Observer:
     return Observer(
-        report=desk.report,
-        save=lambda messages: _save(desk, messages),
+        report=context.report,
+        save=lambda messages: _save(context, messages),
         redact=redact,
         tool_names=frozenset(names),
         notes=notes,
         price=_price_of(step),
-        limits=desk.limits,
+        limits=context.limits,
         closed=lambda: last.came,
         own_limit=step.model.kind == "local",
     )
 
 
-def _outcome(result: AgentRunResult[Any], observer: Observer, check: SchemaCheck | None, desk: Desk) -> StepOutcome:
+def _outcome(
+    result: AgentRunResult[Any], observer: Observer, check: SchemaCheck | None, context: StepContext
+) -> StepOutcome:
     if check is not None:
         text = json.dumps(result.output, ensure_ascii=False)
         return StepOutcome(text=text, has_value=True, value=result.output, usage=observer.usage, model=observer.model)
@@ -173,9 +175,9 @@ def _outcome(result: AgentRunResult[Any], observer: Observer, check: SchemaCheck
         raise StepFailed("no-answer", NO_ANSWER)
     if observer.finish is Finish.LIMIT:
         # Its limit is ours, and a small model rarely stops by itself: what it wrote is the answer.
-        desk.report(Noticed("cut", f"The embedded model's answer was cut at {LOCAL_MAX_TOKENS} tokens."))
+        context.report(Noticed("cut", f"The embedded model's answer was cut at {LOCAL_MAX_TOKENS} tokens."))
     if observer.finish is Finish.UNSAID:
-        desk.report(Noticed("end-unsaid", "The model's server did not say why the answer ended; it may be cut."))
+        context.report(Noticed("end-unsaid", "The model's server did not say why the answer ended; it may be cut."))
     return StepOutcome(text=text, usage=observer.usage, model=observer.model)
 
 
@@ -214,11 +216,11 @@ def _list_price(response: ModelResponse) -> float | None:
         return None
 
 
-def _save(desk: Desk, messages: Sequence[ModelMessage]) -> None:
+def _save(context: StepContext, messages: Sequence[ModelMessage]) -> None:
     if not messages:
         return
     try:
-        save_session(desk.step_dir, ModelMessagesTypeAdapter.dump_json(list(messages)))
+        save_session(context.step_dir, ModelMessagesTypeAdapter.dump_json(list(messages)))
     except OSError as error:
         why = error.strerror or type(error).__name__
-        desk.report(Noticed("session-not-saved", f"The history of this step could not be saved: {why}."))
+        context.report(Noticed("session-not-saved", f"The history of this step could not be saved: {why}."))

@@ -44,14 +44,14 @@ from subagents_nb.runner.engines.engine import Limits
 from subagents_nb.runner.engines.native.mending import cut_of, end_of, mended
 from subagents_nb.runner.engines.step_limits import may_not_ask
 from subagents_nb.runner.engines.tools.calls import ToolNotes
-from subagents_nb.runner.engines.tools.tools import Bench, args_preview
+from subagents_nb.runner.engines.tools.tools import ToolContext, args_preview
 
 LONGEST_ANSWER = 4_000_000  # characters of one answer, with its thoughts and the arguments of its calls
 _TOO_LONG = f"The model's answer grew beyond {LONGEST_ANSWER:,} characters, and was not read any further."
 
 
 @dataclass
-class Observer(AbstractCapability[Bench]):
+class Observer(AbstractCapability[ToolContext]):
     """One step's witness: hooks around the model's requests, and the handler of the event stream."""
 
     report: Callable[[EngineEvent], None]
@@ -78,7 +78,7 @@ class Observer(AbstractCapability[Bench]):
         return self.usage.requests < self.limits.max_requests and self.limits.over_budget() is None
 
     async def before_model_request(
-        self, ctx: RunContext[Bench], request_context: ModelRequestContext
+        self, ctx: RunContext[ToolContext], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         """Count the request; by now the results of the last turn's tools are in the history."""
         if not self.may_ask():
@@ -90,7 +90,7 @@ class Observer(AbstractCapability[Bench]):
         return request_context
 
     async def after_model_request(
-        self, ctx: RunContext[Bench], *, request_context: ModelRequestContext, response: ModelResponse
+        self, ctx: RunContext[ToolContext], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
         """Account for the response, and refuse one that is not whole."""
         del request_context
@@ -128,7 +128,7 @@ class Observer(AbstractCapability[Bench]):
 
     # --- the event stream ---
 
-    async def watch(self, _ctx: RunContext[Bench], events: AsyncIterable[Any]) -> None:
+    async def watch(self, _ctx: RunContext[ToolContext], events: AsyncIterable[Any]) -> None:
         """Report the events of one turn; pydantic-ai calls this once for the response and once for its tools."""
         length = 0
         async for event in events:

@@ -23,9 +23,9 @@ from subagents_nb.domain.agents.models import ModelChoice
 from subagents_nb.domain.agents.settings import Endpoint
 from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.runs.events import EngineEvent, StepFailed, StepOutcome
-from subagents_nb.runner.engines.engine import Desk
+from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.engines.native.native import NativeEngine
-from subagents_nb.runner.engines.native.request_retries import NO_PATIENCE
+from subagents_nb.runner.engines.native.request_retries import NO_RETRIES
 from subagents_nb.runner.engines.session_file import SESSION_FILE
 
 _SCHEMA: dict[str, Any] = {"type": "object", "title": "A", "properties": {"a": {"type": "string"}}, "required": ["a"]}
@@ -74,8 +74,10 @@ async def _run(place: Path, port: int, api: str, *, history: Path | None = None)
         tools=("read", "list", "find", "grep", "write", "edit", "bash", "python", "ask"),
         output_schema=_SCHEMA,
     )
-    desk = Desk(report=_forget, cwd=place, step_dir=place, store_home=place, environ={}, ask=_nobody, history=history)
-    return await NativeEngine(timeout_s=_PATIENCE_S, patience=NO_PATIENCE).run(step, desk)
+    context = StepContext(
+        report=_forget, cwd=place, step_dir=place, store_home=place, environ={}, ask=_nobody, history=history
+    )
+    return await NativeEngine(timeout_s=_PATIENCE_S, patience=NO_RETRIES).run(step, context)
 
 
 class Peer:

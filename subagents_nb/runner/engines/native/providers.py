@@ -10,9 +10,9 @@ from subagents_nb.domain.agents.models import PROVIDER_NAMES, ModelChoice, extra
 from subagents_nb.domain.runs.events import ModelLoading, StepFailed
 from subagents_nb.errors import SubagentsError
 from subagents_nb.runner.engines.clean_text import one_line
-from subagents_nb.runner.engines.engine import Desk
+from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.engines.native.provider_http import LastLine, open_client
-from subagents_nb.runner.processes.threads import aside
+from subagents_nb.runner.processes.threads import in_thread
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -34,18 +34,18 @@ _OUR_CLIENT = PROVIDER_NAMES - {"groq", "mistral", "local", "scripted"}
 
 
 @asynccontextmanager
-async def open_model(choice: ModelChoice, desk: Desk, last: LastLine | None = None) -> AsyncIterator[Model]:
+async def open_model(choice: ModelChoice, context: StepContext, last: LastLine | None = None) -> AsyncIterator[Model]:
     """Give the model of a step, with its connections, which are closed at the end; `last` is told of its streams.
 
     Raises:
         StepFailed: its key is missing ("auth"), or its client or server is ("setup").
     """
-    key = _key(choice, desk.environ)
+    key = _key(choice, context.environ)
     async with open_client(LastLine() if last is None else last) as client:
         if choice.kind == "local":
-            yield await _local(choice, desk, client)
+            yield await _local(choice, context, client)
         elif choice.kind == "provider":
-            yield _provider(choice, key, desk.environ, client)
+            yield _provider(choice, key, context.environ, client)
         elif choice.endpoint is not None:
             endpoint = choice.endpoint
             yield _openai(endpoint.base_url, choice.name, key or "none", client, api=endpoint.api)
@@ -111,13 +111,13 @@ def _openai(base_url: str, name: str, key: str, client: AsyncClient, *, api: str
     return OpenAIChatModel(name, provider=provider)
 
 
-async def _local(choice: ModelChoice, desk: Desk, client: AsyncClient) -> Model:
+async def _local(choice: ModelChoice, context: StepContext, client: AsyncClient) -> Model:
     from subagents_nb import local_model
 
     try:
         # It may fetch the weights and start a server: seconds, at the first use.
-        desk.report(ModelLoading())
-        server = await aside(lambda: local_model.ensure(desk.store_home))
+        context.report(ModelLoading())
+        server = await in_thread(lambda: local_model.ensure(context.store_home))
     except (SubagentsError, ImportError, OSError) as error:
         raise StepFailed("setup", f"The embedded model is not available: {one_line(str(error))}") from error
     return _openai(server.base_url, choice.name, server.api_key or "none", client)

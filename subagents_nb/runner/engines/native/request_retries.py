@@ -16,14 +16,14 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import RunContext
 
 from subagents_nb.domain.runs.events import Noticed
-from subagents_nb.runner.engines.tools.tools import Bench
+from subagents_nb.runner.engines.tools.tools import ToolContext
 
 _BUSY = frozenset({429, 503, 529})
 _SLIPS = frozenset({408, 409, 500, 502, 504})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class RetryPolicy:
     """How often a request is made in all, and how long the pauses between are."""
 
     tries: int = 5  # when the provider is busy
@@ -33,7 +33,7 @@ class Patience:
     longest_asked_s: float = 600.0  # who asks for more is not waited for
 
 
-NO_PATIENCE = Patience(tries=1, slip_tries=1)
+NO_RETRIES = RetryPolicy(tries=1, slip_tries=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +45,27 @@ class Pause:
 
 
 @dataclass
-class Patient(AbstractCapability[Bench]):
+class Patient(AbstractCapability[ToolContext]):
     """Wait and ask again. pydantic-ai calls this only while nothing of a response has arrived."""
 
-    patience: Patience
+    patience: RetryPolicy
     seed: str  # runs that were refused together come back apart
 
     async def on_model_request_error(
-        self, ctx: RunContext[Bench], *, request_context: ModelRequestContext, error: Exception
+        self, ctx: RunContext[ToolContext], *, request_context: ModelRequestContext, error: Exception
     ) -> ModelResponse:
         """Pause before another try, or let the error through."""
         pause = pause_after(error, request_context.attempt, self.patience, self.seed)
         if pause is None:
             raise error
-        desk = ctx.deps.desk
-        desk.report(pause.notice)
-        with desk.waiting():
+        context = ctx.deps.context
+        context.report(pause.notice)
+        with context.waiting():
             await asyncio.sleep(pause.seconds)
         raise pai.RetryModelRequest
 
 
-def pause_after(error: Exception, attempt: int, patience: Patience, seed: str) -> Pause | None:
+def pause_after(error: Exception, attempt: int, patience: RetryPolicy, seed: str) -> Pause | None:
     """Decide what follows the failure of a request's `attempt`, counted from 1; None: no other try."""
     if not isinstance(error, pai.ModelAPIError) or isinstance(error, pai.ModelQuotaExceededError):
         return None  # used-up credit does not come back by waiting
@@ -85,7 +85,7 @@ def pause_after(error: Exception, attempt: int, patience: Patience, seed: str) -
     return None
 
 
-def _as_asked(seconds: float, patience: Patience, share: float) -> Pause | None:
+def _as_asked(seconds: float, patience: RetryPolicy, share: float) -> Pause | None:
     if seconds > patience.longest_asked_s:
         return None
     # Never sooner than asked; a little later, so that not all come back in one moment.

@@ -7,7 +7,7 @@ import asyncio
 from subagents_nb.domain.runs.events import Noticed, StepFailed
 from subagents_nb.domain.runs.records import Usage
 from subagents_nb.domain.values.words import duration
-from subagents_nb.runner.engines.engine import Desk
+from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.engines.scripted.player import Player
 from subagents_nb.runner.engines.scripted.script import Script, ScriptedFailure, ScriptStep
 
@@ -46,13 +46,13 @@ async def _do(player: Player, item: ScriptStep) -> None:
             if item.say:
                 player.text(said)
         case "rate_limited":
-            await _wait(player.desk, item.rate_limited or 0.0)
+            await _wait(player.context, item.rate_limited or 0.0)
         case _:
             failure = item.fail or ScriptedFailure()
             raise StepFailed(failure.reason, failure.message)
 
 
-async def _wait(desk: Desk, seconds: float) -> None:
-    desk.report(Noticed("rate-limited", f"The provider asks to wait {duration(seconds)}."))
-    with desk.waiting():
+async def _wait(context: StepContext, seconds: float) -> None:
+    context.report(Noticed("rate-limited", f"The provider asks to wait {duration(seconds)}."))
+    with context.waiting():
         await asyncio.sleep(seconds)

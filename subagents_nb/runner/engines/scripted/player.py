@@ -21,7 +21,7 @@ from subagents_nb.domain.runs.events import (
 )
 from subagents_nb.domain.runs.records import Usage
 from subagents_nb.runner.engines.clean_text import one_line
-from subagents_nb.runner.engines.engine import Desk
+from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.scripted.instances import minimal_instance
 from subagents_nb.runner.engines.scripted.scripted_history import Transcript
@@ -35,15 +35,15 @@ _LOOK_S = 0.02
 class Player:
     """One step of the twin, from its first request to its outcome."""
 
-    def __init__(self, step: StepPlan, desk: Desk, transcript: Transcript) -> None:
+    def __init__(self, step: StepPlan, context: StepContext, transcript: Transcript) -> None:
         self.step = step
-        self.desk = desk
+        self.context = context
         self.transcript = transcript
         self._counted = Usage(cost_usd=0.0)
         self._length = 0
         self._text: list[str] = []
-        meter = ToolMeter(step.tool_budget, desk.report)
-        self.calls = PretendedCalls(desk, transcript, self.count, meter, self._remind)
+        meter = ToolMeter(step.tool_budget, context.report)
+        self.calls = PretendedCalls(context, transcript, self.count, meter, self._remind)
         self.value: tuple[Any] | None = None  # the structured answer, in a box of its own: it may be None
 
     @property
@@ -55,19 +55,19 @@ class Player:
     @property
     def may_ask(self) -> bool:
         """Say whether a request is left, by the limit that is in force now."""
-        limits = self.desk.limits
+        limits = self.context.limits
         return self._counted.requests < limits.max_requests and limits.over_budget() is None
 
     def begin(self) -> None:
         """Report what a model's first request would."""
         self._request([self.step.task])
-        self.desk.report(ModelNamed(self.step.model.label))
+        self.context.report(ModelNamed(self.step.model.label))
 
     # --- what comes from the person ---
 
     def steers(self) -> Sequence[str]:
         """Take what was said meanwhile; a request brings it, so without one left nothing is taken."""
-        said = self.desk.inbox.steers() if self.may_ask else ()
+        said = self.context.inbox.steers() if self.may_ask else ()
         if said:
             self._request(said)
         return said
@@ -76,7 +76,7 @@ class Player:
         """Wait until somebody steers, and return what was said."""
         while not (said := self.steers()):
             if not self.may_ask:
-                raise may_not_ask(self.desk.limits)
+                raise may_not_ask(self.context.limits)
             await asyncio.sleep(_LOOK_S)
         return "\n".join(said)
 
@@ -84,11 +84,11 @@ class Player:
         """Begin another turn if somebody has more to say now that this one is over, and return that."""
         if not self.may_ask:
             return ()
-        said = (*self.desk.inbox.steers(), *self.desk.inbox.follow_ups())
+        said = (*self.context.inbox.steers(), *self.context.inbox.follow_ups())
         if said:
             self._request(said)
             self._text.clear()
-            self.desk.report(TextStreamed("\n\n"))
+            self.context.report(TextStreamed("\n\n"))
         return said
 
     # --- what it says ---
@@ -98,18 +98,18 @@ class Player:
         self._text.append(text)
         self._length += len(text)
         self.transcript.say(text)
-        self.desk.report(TextStreamed(text))
-        self.desk.report(UsageChanged(self.usage))
+        self.context.report(TextStreamed(text))
+        self.context.report(UsageChanged(self.usage))
 
     def think(self, text: str) -> None:
         """Stream a piece of what comes before the answer."""
         self.transcript.think(text)
-        self.desk.report(ThoughtStreamed(text))
+        self.context.report(ThoughtStreamed(text))
 
     def count(self, more: Usage) -> None:
         """Add to the usage."""
         self._counted = self._counted.plus(more.model_copy(update={"cost_usd": more.cost_usd or 0.0}))
-        self.desk.report(UsageChanged(self.usage))
+        self.context.report(UsageChanged(self.usage))
 
     def _remind(self, texts: Sequence[str]) -> None:
         if texts and self.may_ask:
@@ -120,7 +120,7 @@ class Player:
             self.transcript.hear(text)
         tokens = sum(len(text) for text in said) // _TOKEN_CHARS
         self._counted = self._counted.plus(Usage(input_tokens=tokens, requests=1, cost_usd=0.0))
-        self.desk.report(ModelAsked(self._counted.requests))
+        self.context.report(ModelAsked(self._counted.requests))
 
     # --- what it came to ---
 

@@ -9,7 +9,7 @@ from subagents_nb.domain.agents.guarded import is_secret
 from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS, script_paths
 from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.runs.events import Noticed, StepFailed, StepOutcome
-from subagents_nb.runner.engines.engine import Desk
+from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.engines.scripted.perform import perform
 from subagents_nb.runner.engines.scripted.player import Player
 from subagents_nb.runner.engines.scripted.script import read_script
@@ -26,17 +26,17 @@ _SMALL_BYTES = 8192
 class ScriptedEngine:
     """Carry out a step as its script says."""
 
-    async def run(self, step: StepPlan, desk: Desk) -> StepOutcome:
+    async def run(self, step: StepPlan, context: StepContext) -> StepOutcome:
         """Play the step's script, then say back whatever else is said to it.
 
         Raises:
             StepFailed: the script says so, or can't be used.
         """
         name = step.model.name
-        _note_script(name, desk)
-        script = None if name in BUILTIN_SCRIPTS else read_script(name, desk.workspace or desk.cwd)
-        _note_script(name, desk)  # again: were it another one by now, nobody could say which one was played
-        player = Player(step, desk, await Transcript.after(desk.history))
+        _note_script(name, context)
+        script = None if name in BUILTIN_SCRIPTS else read_script(name, context.workspace or context.cwd)
+        _note_script(name, context)  # again: were it another one by now, nobody could say which one was played
+        player = Player(step, context, await Transcript.after(context.history))
         try:
             player.begin()
             if script is not None:
@@ -50,25 +50,25 @@ class ScriptedEngine:
             failure.usage = player.usage
             raise
         finally:
-            _save(desk, player.transcript)
+            _save(context, player.transcript)
 
 
-def _note_script(name: str, desk: Desk) -> None:
-    if desk.workspace not in (None, desk.cwd):
+def _note_script(name: str, context: StepContext) -> None:
+    if context.workspace not in (None, context.cwd):
         if name not in BUILTIN_SCRIPTS:
-            desk.reads.untracked("its script lies outside of its folder")
+            context.reads.untracked("its script lies outside of its folder")
         return
     for place in script_paths(name):
-        with desk.reads.reading(place):
+        with context.reads.reading(place):
             pass
 
 
-def _save(desk: Desk, transcript: Transcript) -> None:
+def _save(context: StepContext, transcript: Transcript) -> None:
     try:
-        save_session(desk.step_dir, transcript.content())
+        save_session(context.step_dir, transcript.content())
     except OSError as error:
         why = error.strerror or type(error).__name__
-        desk.report(Noticed("session-not-saved", f"The history of this step could not be saved: {why}."))
+        context.report(Noticed("session-not-saved", f"The history of this step could not be saved: {why}."))
 
 
 async def _say(player: Player, text: str) -> None:
@@ -95,9 +95,9 @@ async def _slow(player: Player) -> None:
 
 async def _tools(player: Player) -> None:
     """List the workspace and read its first small text file, really."""
-    root = player.desk.cwd.resolve()
+    root = player.context.cwd.resolve()
     entries = sorted(entry.name + "/" * entry.is_dir() for entry in root.iterdir() if not entry.name.startswith("."))
-    with player.desk.reads.listing("."):
+    with player.context.reads.listing("."):
         await player.calls.tool("list", {"path": "."}, "\n".join(entries))
     await asyncio.sleep(0)
     for entry in entries:
@@ -105,7 +105,7 @@ async def _tools(player: Player) -> None:
         if path.is_symlink() or not path.is_file() or is_secret(entry) or path.stat().st_size > _SMALL_BYTES:
             continue
         try:
-            with player.desk.reads.reading(entry):
+            with player.context.reads.reading(entry):
                 content = path.read_bytes().decode("utf-8")
         except (OSError, UnicodeDecodeError):
             continue

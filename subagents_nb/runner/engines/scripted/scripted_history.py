@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from subagents_nb.domain.runs.events import StepFailed
 from subagents_nb.runner.engines.session_file import read_session
-from subagents_nb.runner.processes.threads import aside
+from subagents_nb.runner.processes.threads import in_thread
 
 
 class Transcript:
@@ -28,7 +28,7 @@ class Transcript:
         """
         if session is None:
             return cls()
-        content = await aside(lambda: read_session(session))
+        content = await in_thread(lambda: read_session(session))
         try:
             messages = json.loads(content)
         except (ValueError, RecursionError):

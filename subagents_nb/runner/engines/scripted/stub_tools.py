@@ -10,7 +10,7 @@ from typing import Any
 from subagents_nb.domain.runs.events import FileChanged, StepFailed, ToolEnded, ToolStarted
 from subagents_nb.domain.runs.records import Usage
 from subagents_nb.runner.engines.clean_text import one_line
-from subagents_nb.runner.engines.engine import Desk, Python
+from subagents_nb.runner.engines.engine import Python, StepContext
 from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.opencalls import CANCELLED, CallCancelled, CallTimedOut, OpenCalls
 from subagents_nb.runner.engines.scripted.scripted_history import Transcript
@@ -22,18 +22,18 @@ class PretendedCalls:
 
     def __init__(
         self,
-        desk: Desk,
+        context: StepContext,
         transcript: Transcript,
         count: Callable[[Usage], None],
         meter: ToolMeter,
         remind: Callable[[Sequence[str]], None],
     ) -> None:
-        self._desk = desk
+        self._context = context
         self._transcript = transcript
         self._count = count
         self._meter = meter
         self._remind = remind
-        self._open = OpenCalls(desk.open_tools)
+        self._open = OpenCalls(context.open_tools)
         self._number = transcript.calls  # no id is given twice in one history
 
     async def tool(
@@ -50,19 +50,19 @@ class PretendedCalls:
             return
         path = args.get("path")
         if name in ("write", "edit") and isinstance(path, str):
-            self._desk.report(FileChanged(path))
+            self._context.report(FileChanged(path))
 
     async def python(self, code: str) -> str:
         """Carry out a cell, really; return what a model would be told."""
-        python = self._desk.python
+        python = self._context.python
         if python is None:
             raise StepFailed("setup", "The script runs Python, and this agent has no such tool: give it `python`.")
-        seconds = cell_seconds(None, self._desk.limits.tool_timeout_s)
+        seconds = cell_seconds(None, self._context.limits.tool_timeout_s)
         return await self._call("python", {"code": code}, lambda _: _cell(python, code, seconds)) or ""
 
     async def ask(self, question: str, choices: Sequence[str] = ()) -> str | None:
         """Ask the person; None when the question was cancelled."""
-        ask = self._desk.ask
+        ask = self._context.ask
         if ask is None:
             raise StepFailed("setup", "The script asks a question, and nobody can be asked here.")
         args = {"question": question, **({"choices": list(choices)} if choices else {})}
@@ -75,7 +75,7 @@ class PretendedCalls:
         call_id = f"call-{self._number}"
         preview = one_line("  ".join(str(v)[:160] for v in args.values() if isinstance(v, str)), 160)
         self._transcript.call(call_id, name, args)
-        self._desk.report(ToolStarted(call_id, name, preview))
+        self._context.report(ToolStarted(call_id, name, preview))
         began, result, failure = time.monotonic(), None, None
         spent = self._meter.refusal(call_id, name)
         if spent is not None:
@@ -84,7 +84,7 @@ class PretendedCalls:
             return None
         failed = False
         try:
-            async with self._open.at_work(call_id, limit_of(name, self._desk.limits.tool_timeout_s)):
+            async with self._open.at_work(call_id, limit_of(name, self._context.limits.tool_timeout_s)):
                 result = await work(call_id)
         except CallCancelled:
             pass
@@ -105,7 +105,7 @@ class PretendedCalls:
         return result
 
     def _over(self, end: ToolEnded) -> None:
-        self._desk.report(end)
+        self._context.report(end)
         self._count(Usage(tool_calls=1))
         self._meter.forget(end.call_id)
         self._remind(self._meter.reminders())

@@ -17,7 +17,7 @@ from subagents_nb.domain.values.characters import sayable, sayable_data
 from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.opencalls import CANCELLED, CallCancelled, CallTimedOut, OpenCalls
 from subagents_nb.runner.engines.step_limits import limit_of, past_limit
-from subagents_nb.runner.engines.tools.tools import Bench, tool_named
+from subagents_nb.runner.engines.tools.tools import ToolContext, tool_named
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class ToolNotes:
 
 
 @dataclass
-class GuardedToolset(WrapperToolset[Bench]):
+class GuardedToolset(WrapperToolset[ToolContext]):
     """Tell refusals from failures, time each call, and let no failed call use up a retry budget.
 
     pydantic-ai ends the whole run when one tool fails twice in a row; a model that looks for a file in three places
@@ -41,28 +41,28 @@ class GuardedToolset(WrapperToolset[Bench]):
     notes: ToolNotes
 
     async def call_tool(
-        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Bench], tool: ToolsetTool[Bench]
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[ToolContext], tool: ToolsetTool[ToolContext]
     ) -> Any:
         """Call the tool; a call that policy forbids is noted as refused.
 
         Raises:
             StepFailed: the call passed its limit.
         """
-        call_id, desk = ctx.tool_call_id or "", ctx.deps.desk
+        call_id, context = ctx.tool_call_id or "", ctx.deps.context
         started = time.monotonic()
         spent = self.notes.meter.refusal(call_id, name)
         if spent is not None:
             self.notes.refused[call_id] = spent
             raise ToolFailed(f"Not allowed: {spent}")
         try:
-            async with self.notes.open.at_work(call_id, limit_of(name, desk.limits.tool_timeout_s)):
+            async with self.notes.open.at_work(call_id, limit_of(name, context.limits.tool_timeout_s)):
                 return sayable_data(await super().call_tool(name, tool_args, ctx, tool))
         except CallCancelled as error:
             raise ToolFailed(CANCELLED) from error
         except CallTimedOut as error:
             failure = past_limit(name, error.seconds)
             # The run ends here, and the event stream with it.
-            desk.report(ToolEnded(call_id, ok=False, seconds=time.monotonic() - started, preview=failure.message))
+            context.report(ToolEnded(call_id, ok=False, seconds=time.monotonic() - started, preview=failure.message))
             raise failure from error
         except ModelRetry as error:
             cause = error.__cause__
@@ -78,7 +78,7 @@ class GuardedToolset(WrapperToolset[Bench]):
 
 
 def toolset_for(names: Sequence[str], notes: ToolNotes) -> GuardedToolset | None:
-    """Return the tools with these names; None when there are none. They work at the `Bench` that the run is given."""
+    """Return the tools with these names; None when there are none. They work with the `ToolContext` of the run."""
     wanted = [name for name in KNOWN_TOOLS if name in names]
     if not wanted:
         return None

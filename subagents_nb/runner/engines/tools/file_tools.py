@@ -18,7 +18,7 @@ import subagents_nb
 from subagents_nb.domain.agents.guarded import NEVER_READ, NEVER_WRITTEN, below, is_protected
 from subagents_nb.domain.values.words import duration
 from subagents_nb.runner.engines.tools.shell import run_program
-from subagents_nb.runner.processes.threads import aside
+from subagents_nb.runner.processes.threads import in_thread
 from subagents_nb.store.files.globbing import Allowance, TooMuch, walk
 
 OUTPUT_CHARS = 50_000
@@ -96,7 +96,7 @@ class Files(FileSystemToolset[Any]):
             raise ModelRetry(f"Not a directory: {path}")
         left = threading.Event()
         try:
-            return await aside(lambda: self._found(folder, pattern, Allowance(ended=left.is_set)))
+            return await in_thread(lambda: self._found(folder, pattern, Allowance(ended=left.is_set)))
         except TooMuch as error:
             raise ModelRetry(f"The search was given up: {error}. Name a directory, or a plainer pattern.") from error
         finally:

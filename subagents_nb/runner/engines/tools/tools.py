@@ -21,11 +21,11 @@ from pydantic_ai.tools import RunContext, Tool
 
 from subagents_nb.domain.agents.agent import WRITE_TOOLS
 from subagents_nb.domain.runs.events import ChangedMeanwhile, FileChanged
-from subagents_nb.runner.engines.engine import Desk
+from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.engines.step_limits import cell_seconds
 from subagents_nb.runner.engines.tools.file_tools import OUTPUT_CHARS, Files
 from subagents_nb.runner.engines.tools.shell import run_command
-from subagents_nb.runner.processes.threads import aside
+from subagents_nb.runner.processes.threads import in_thread
 from subagents_nb.runner.workspace.step_files import PROGRESS
 
 COMMAND_SECONDS = 120.0
@@ -34,24 +34,24 @@ _SEARCH_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class ToolContext:
     """Where the tools of one step work: the workspace, and the confined view of its files."""
 
-    desk: Desk
+    context: StepContext
     files: Files
     inputs: Files | None = None
     own: Files | None = None  # the run's own folder
 
     @classmethod
-    def at(cls, desk: Desk) -> Bench:
-        """Return the bench at a desk."""
-        inputs = Files.confined(desk.inputs.root) if desk.inputs is not None else None
-        own = Files.confined(desk.files) if desk.files is not None and desk.files.is_dir() else None
-        return cls(desk, Files.confined(desk.cwd, store=desk.store_home), inputs, own)
+    def at(cls, context: StepContext) -> ToolContext:
+        """Return what the tools of a step work with."""
+        inputs = Files.confined(context.inputs.root) if context.inputs is not None else None
+        own = Files.confined(context.files) if context.files is not None and context.files.is_dir() else None
+        return cls(context, Files.confined(context.cwd, store=context.store_home), inputs, own)
 
     def own_path(self, path: str) -> str | None:
         """Return the path in the run's own folder that an absolute path means; None if it lies elsewhere."""
-        folder = self.desk.files
+        folder = self.context.files
         if self.own is None or folder is None or not os.path.isabs(path):
             return None
         inner = os.path.relpath(path, folder)
@@ -59,7 +59,7 @@ class Bench:
 
     def input_path(self, path: str) -> str | None:
         """Return the path below the inputs that a path of the model's means; None if it means the workspace."""
-        inputs = self.desk.inputs
+        inputs = self.context.inputs
         if inputs is None:
             return None
         folder, _, inner = os.path.normpath(path).partition("/")
@@ -82,7 +82,7 @@ class Bench:
         if self.input_path(path) is not None:
             why = f"{path} is one of the inputs, which can't be written to; write into the workspace"
         elif self.own is not None and (own := self.own_path(path)) is not None:
-            if own == PROGRESS or own.startswith(f"{self.desk.step_dir.name}/"):
+            if own == PROGRESS or own.startswith(f"{self.context.step_dir.name}/"):
                 return self.own, own
             why = f"{path} is another step's file; write into the workspace, or where you were told to"
         if why:
@@ -93,12 +93,12 @@ class Bench:
         """Report a file that was written, by its place in the workspace."""
         if self.own_path(path) is not None:
             return
-        root = self.desk.cwd.resolve()
-        self.desk.report(FileChanged(os.path.relpath((root / path).resolve(), root)))
+        root = self.context.cwd.resolve()
+        self.context.report(FileChanged(os.path.relpath((root / path).resolve(), root)))
 
 
 @cache
-def tool_named(name: str) -> Tool[Bench]:
+def tool_named(name: str) -> Tool[ToolContext]:
     """Return the tool of this name."""
     # Kept for the life of the process: describing a function to a model takes 2 ms, and a forked runner inherits it.
     # `sequential`: two edits of one turn must not meet in one file.
@@ -115,7 +115,7 @@ def args_preview(args: Mapping[str, Any], limit: int = 160) -> str:
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
 
 
-async def _read(ctx: RunContext[Bench], path: str, offset: int = 0, limit: int | None = None) -> str:
+async def _read(ctx: RunContext[ToolContext], path: str, offset: int = 0, limit: int | None = None) -> str:
     """Read a text file, with line numbers.
 
     Args:
@@ -124,22 +124,22 @@ async def _read(ctx: RunContext[Bench], path: str, offset: int = 0, limit: int |
         offset: How many lines to skip.
         limit: How many lines to return at most (default 2000).
     """
-    files, path, seen = ctx.deps.for_reading(path, ctx.deps.desk.reads.reading)
+    files, path, seen = ctx.deps.for_reading(path, ctx.deps.context.reads.reading)
     return await _beside(lambda: files.read_file(path, offset=offset, limit=limit), seen)
 
 
-async def _list(ctx: RunContext[Bench], path: str = ".") -> str:
+async def _list(ctx: RunContext[ToolContext], path: str = ".") -> str:
     """List a directory.
 
     Args:
         ctx: The run.
         path: Directory path, relative to the workspace.
     """
-    files, path, seen = ctx.deps.for_reading(path, ctx.deps.desk.reads.listing)
+    files, path, seen = ctx.deps.for_reading(path, ctx.deps.context.reads.listing)
     return await _beside(lambda: files.list_directory(path), seen)
 
 
-async def _find(ctx: RunContext[Bench], pattern: str, path: str = ".") -> str:
+async def _find(ctx: RunContext[ToolContext], pattern: str, path: str = ".") -> str:
     """Find files by name.
 
     Args:
@@ -147,13 +147,13 @@ async def _find(ctx: RunContext[Bench], pattern: str, path: str = ".") -> str:
         pattern: Glob pattern, such as '*.csv' or '**/*.py'.
         path: Directory to look in, relative to the workspace.
     """
-    reads = ctx.deps.desk.reads
+    reads = ctx.deps.context.reads
     files, path, seen = ctx.deps.for_reading(path, lambda path: reads.listing(path, pattern))
     async with _noting(seen):
         return _cap(await files.find_files(pattern, path=path))
 
 
-async def _grep(ctx: RunContext[Bench], pattern: str, path: str = ".", include: str | None = None) -> str:
+async def _grep(ctx: RunContext[ToolContext], pattern: str, path: str = ".", include: str | None = None) -> str:
     """Search file contents by a regular expression; answers file:line:text.
 
     Args:
@@ -162,16 +162,18 @@ async def _grep(ctx: RunContext[Bench], pattern: str, path: str = ".", include: 
         path: Directory or file to search, relative to the workspace.
         include: Only files whose path matches this glob, such as '*.py'.
     """
-    desk = ctx.deps.desk
-    files, path, seen = ctx.deps.for_reading(path, lambda path: desk.reads.searching(path, include))
+    context = ctx.deps.context
+    files, path, seen = ctx.deps.for_reading(path, lambda path: context.reads.searching(path, include))
     # A pattern that takes for ever is no fault of the run's: the model is told before the tool's limit would end that.
-    given = desk.limits.tool_timeout_s
+    given = context.limits.tool_timeout_s
     seconds = _SEARCH_SECONDS if given is None else 0.8 * given
     async with _noting(seen):
-        return _cap(await files.search(pattern, path=path, include=include, environ=desk.tool_environ, seconds=seconds))
+        return _cap(
+            await files.search(pattern, path=path, include=include, environ=context.tool_environ, seconds=seconds)
+        )
 
 
-async def _write(ctx: RunContext[Bench], path: str, content: str) -> str:
+async def _write(ctx: RunContext[ToolContext], path: str, content: str) -> str:
     """Write a text file, replacing what was there; missing directories are made.
 
     Args:
@@ -188,7 +190,7 @@ async def _write(ctx: RunContext[Bench], path: str, content: str) -> str:
     return written
 
 
-async def _edit(ctx: RunContext[Bench], path: str, old_text: str, new_text: str) -> str:
+async def _edit(ctx: RunContext[ToolContext], path: str, old_text: str, new_text: str) -> str:
     """Replace one passage of a text file.
 
     Args:
@@ -198,13 +200,13 @@ async def _edit(ctx: RunContext[Bench], path: str, old_text: str, new_text: str)
         new_text: What to put in its place.
     """
     files, place = ctx.deps.for_writing(path)
-    seen = ctx.deps.desk.reads.reading(path) if files is ctx.deps.files else nullcontext()
+    seen = ctx.deps.context.reads.reading(path) if files is ctx.deps.files else nullcontext()
     edited = await _beside(lambda: files.edit_file(place, old_text, new_text), seen)
     ctx.deps.changed(path)
     return edited
 
 
-async def _bash(ctx: RunContext[Bench], command: str, timeout_seconds: float | None = None) -> str:
+async def _bash(ctx: RunContext[ToolContext], command: str, timeout_seconds: float | None = None) -> str:
     """Run a shell command in the workspace and return its output. Nothing it starts lives on afterwards.
 
     Args:
@@ -214,22 +216,24 @@ async def _bash(ctx: RunContext[Bench], command: str, timeout_seconds: float | N
     """
     if "\0" in command:
         raise ModelRetry("The command contains a NUL character.")
-    desk = ctx.deps.desk
+    context = ctx.deps.context
     if timeout_seconds is None:
         # A limit that was given for all tools stands in for ours.
-        timeout_seconds = COMMAND_SECONDS if desk.limits.tool_timeout_s is None else _LONGEST_COMMAND_S
+        timeout_seconds = COMMAND_SECONDS if context.limits.tool_timeout_s is None else _LONGEST_COMMAND_S
     seconds = min(max(0.1, timeout_seconds), _LONGEST_COMMAND_S)
-    async with desk.reads.watch.during() as changed:
-        end = await run_command(command, cwd=desk.cwd, environ=desk.tool_environ, seconds=seconds, limit=OUTPUT_CHARS)
+    async with context.reads.watch.during() as changed:
+        end = await run_command(
+            command, cwd=context.cwd, environ=context.tool_environ, seconds=seconds, limit=OUTPUT_CHARS
+        )
     for path in changed:
-        desk.report(ChangedMeanwhile(path))  # the shell's doing or another's: nobody says
+        context.report(ChangedMeanwhile(path))  # the shell's doing or another's: nobody says
     output = end.output or "(no output)"
     if end.code is None:
         raise ModelRetry(f"{output}\n[ended after {seconds:g} seconds, its time limit]")
     return output if end.code == 0 else f"{output}\n[exit code: {end.code}]"
 
 
-async def _python(ctx: RunContext[Bench], code: str, timeout_seconds: float | None = None) -> str:
+async def _python(ctx: RunContext[ToolContext], code: str, timeout_seconds: float | None = None) -> str:
     """Run Python code in a kernel of your own and return what it prints and shows.
 
     The variables stay until your work is over. Figures and tables that a cell shows are kept, and named in the answer.
@@ -239,16 +243,16 @@ async def _python(ctx: RunContext[Bench], code: str, timeout_seconds: float | No
         code: The code of one cell; the value of its last line is shown.
         timeout_seconds: When to interrupt it (default 120).
     """
-    desk = ctx.deps.desk
-    if desk.python is None:
+    context = ctx.deps.context
+    if context.python is None:
         raise ModelRetry("There is no Python here.")
-    end = await desk.python.run(code, seconds=cell_seconds(timeout_seconds, desk.limits.tool_timeout_s))
+    end = await context.python.run(code, seconds=cell_seconds(timeout_seconds, context.limits.tool_timeout_s))
     if not end.ok:
         raise ModelRetry(end.text)
     return end.text
 
 
-async def _ask(ctx: RunContext[Bench], question: str, choices: Sequence[str] = ()) -> str:
+async def _ask(ctx: RunContext[ToolContext], question: str, choices: Sequence[str] = ()) -> str:
     """Ask the person who started this work and wait for the answer. Ask only what the work cannot go on without.
 
     Args:
@@ -256,9 +260,9 @@ async def _ask(ctx: RunContext[Bench], question: str, choices: Sequence[str] = (
         question: The question, understandable by itself.
         choices: Likely answers; the person may also give another one.
     """
-    if ctx.deps.desk.ask is None:
+    if ctx.deps.context.ask is None:
         raise ModelRetry("Nobody can be asked.")
-    return await ctx.deps.desk.ask(question, choices, call_id=ctx.tool_call_id or "")
+    return await ctx.deps.context.ask(question, choices, call_id=ctx.tool_call_id or "")
 
 
 _FUNCTIONS: dict[str, Callable[..., Awaitable[str]]] = {
@@ -280,22 +284,22 @@ async def _beside(work: Callable[[], Coroutine[Any, Any, str]], seen: AbstractCo
             return asyncio.run(work())
 
     # Files are read and hashed without ever giving the loop a turn.
-    return await aside(carry_out)
+    return await in_thread(carry_out)
 
 
 @contextlib.asynccontextmanager
 async def _noting(seen: AbstractContextManager[None]) -> AsyncIterator[None]:
     """Have noted what is seen inside; who is cancelled does not wait for that."""
-    await aside(seen.__enter__)
+    await in_thread(seen.__enter__)
     try:
         yield
     except asyncio.CancelledError:
         threading.Thread(target=seen.__exit__, args=(None, None, None), daemon=True).start()
         raise
     except BaseException:
-        await aside(lambda: seen.__exit__(None, None, None))
+        await in_thread(lambda: seen.__exit__(None, None, None))
         raise
-    await aside(lambda: seen.__exit__(None, None, None))
+    await in_thread(lambda: seen.__exit__(None, None, None))
 
 
 def _cap(text: str) -> str:

@@ -14,7 +14,7 @@ import pytest
 from subagents_nb.domain.agents.models import parse_model
 from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.runs.events import EngineEvent, StepFailed, StepOutcome, TextStreamed
-from subagents_nb.runner.engines.engine import Desk, Engine, FixedLimits
+from subagents_nb.runner.engines.engine import Engine, FixedLimits, StepContext
 
 
 @dataclass
@@ -53,13 +53,13 @@ class Workshop:
     more: dict[str, Any] = field(default_factory=dict)  # what else lies on the desk
     on: Callable[[EngineEvent], None] = lambda _event: None  # told of each event when it has been noted
 
-    def desk(self, step: StepPlan | None = None) -> Desk:
+    def context(self, step: StepPlan | None = None) -> StepContext:
         def report(event: EngineEvent) -> None:
             self.events.append(event)
             self.on(event)
 
         planned = FixedLimits(step.max_requests, step.tool_timeout_s) if step else FixedLimits()
-        return Desk(
+        return StepContext(
             report=report,
             cwd=self.cwd,
             step_dir=self.step_dir,
@@ -74,7 +74,7 @@ class Workshop:
     def run(self, engine: Engine, step: StepPlan) -> StepOutcome:
         async def main() -> StepOutcome:
             async with asyncio.timeout(30):
-                return await engine.run(step, self.desk(step))
+                return await engine.run(step, self.context(step))
 
         return asyncio.run(main())
 
@@ -89,7 +89,7 @@ class Workshop:
         async def main() -> None:
             reached = asyncio.Event()
             self.on = lambda event: reached.set() if moment(event) else None
-            task = asyncio.ensure_future(engine.run(step, self.desk(step)))
+            task = asyncio.ensure_future(engine.run(step, self.context(step)))
             async with asyncio.timeout(20):
                 await reached.wait()
                 task.cancel()

@@ -19,7 +19,7 @@ from subagents_nb.runner.engines.tools.tools import args_preview
 def opened(workshop: Any, text: str, **endpoints: Endpoint) -> Any:
     async def main() -> Any:
         choice = parse_model(text, origin="call", endpoints=endpoints)
-        async with open_model(choice, workshop.desk()) as model:
+        async with open_model(choice, workshop.context()) as model:
             return model
 
     return asyncio.run(main())

@@ -139,7 +139,7 @@ def test_a_cancelled_call_ends_alone_and_the_model_is_told(workshop: Any, plan: 
     model = plays([("bash", {"command": SLEEP})], lambda messages: seen.update(results(messages)) or ["all right"])
 
     async def main() -> Any:
-        running = asyncio.ensure_future(NativeEngine(model).run(plan(tools=("bash",)), workshop.desk()))
+        running = asyncio.ensure_future(NativeEngine(model).run(plan(tools=("bash",)), workshop.context()))
         async with asyncio.timeout(20):
             while not (workshop.cwd / "pid").exists() or not (workshop.cwd / "pid").read_text():
                 await asyncio.sleep(0.01)

@@ -114,7 +114,7 @@ from pathlib import Path
 from subagents_nb.domain.agents.models import parse_model
 from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.runner.engines import engine_for
-from subagents_nb.runner.engines.engine import Desk
+from subagents_nb.runner.engines.engine import StepContext
 
 place, name = Path(sys.argv[1]), sys.argv[2]
 step = StepPlan(agent="a", agent_source="builtin", agent_digest="", task="t",
@@ -129,7 +129,7 @@ def report(event):
 
 async def main():
     global task
-    desk = Desk(report=report, cwd=place, step_dir=place, store_home=place, environ={})
+    desk = StepContext(report=report, cwd=place, step_dir=place, store_home=place, environ={})
     engine = engine_for(step)
     assert "pydantic_ai" not in sys.modules, "a scripted step imports no model library"
     task = asyncio.ensure_future(engine.run(step, desk))

@@ -12,9 +12,9 @@ from pydantic_ai import exceptions as pai
 
 from subagents_nb.domain.runs.events import ModelAsked, Noticed
 from subagents_nb.runner.engines.native.native import NativeEngine
-from subagents_nb.runner.engines.native.request_retries import NO_PATIENCE, Patience, pause_after
+from subagents_nb.runner.engines.native.request_retries import NO_RETRIES, RetryPolicy, pause_after
 
-QUICK = Patience(first_s=0.001, longest_s=0.002)
+QUICK = RetryPolicy(first_s=0.001, longest_s=0.002)
 
 
 def http(status: int, kind: Any = None, **more: Any) -> pai.ModelHTTPError:
@@ -61,11 +61,11 @@ class Clock:
 def test_who_may_be_asked_again_is_waited_for(
     error: Exception, attempt: int, least: float, most: float, code: str
 ) -> None:
-    pause = pause_after(error, attempt, Patience(), "run-1")
+    pause = pause_after(error, attempt, RetryPolicy(), "run-1")
 
     assert pause is not None and least <= pause.seconds <= most and pause.notice.code == code
-    assert pause == pause_after(error, attempt, Patience(), "run-1"), "nothing is left to luck"
-    assert pause != pause_after(error, attempt, Patience(), "run-2"), "runs come back apart"
+    assert pause == pause_after(error, attempt, RetryPolicy(), "run-1"), "nothing is left to luck"
+    assert pause != pause_after(error, attempt, RetryPolicy(), "run-2"), "runs come back apart"
 
 
 @pytest.mark.parametrize(
@@ -84,11 +84,11 @@ def test_who_may_be_asked_again_is_waited_for(
     ],
 )
 def test_others_are_not_asked_again(error: Exception, attempt: int) -> None:
-    assert pause_after(error, attempt, Patience(), "run-1") is None
+    assert pause_after(error, attempt, RetryPolicy(), "run-1") is None
 
 
 def test_no_pause_is_longer_than_the_longest() -> None:
-    pause = pause_after(busy(), 50, Patience(tries=99), "run-1")
+    pause = pause_after(busy(), 50, RetryPolicy(tries=99), "run-1")
 
     assert pause is not None and 45 <= pause.seconds <= 60
 
@@ -122,7 +122,7 @@ def test_an_answer_that_has_begun_is_not_asked_for_again(workshop: Any, plan: An
 
 
 def test_without_patience_nobody_is_asked_again(workshop: Any, plan: Any, plays: Any) -> None:
-    failure = workshop.fail(NativeEngine(plays([http(500)], ["x"]), patience=NO_PATIENCE), plan())
+    failure = workshop.fail(NativeEngine(plays([http(500)], ["x"]), patience=NO_RETRIES), plan())
 
     assert failure.reason == "provider" and workshop.told(Noticed) == []
 
@@ -135,7 +135,7 @@ def test_a_wait_ends_at_once_when_the_run_is_stopped(workshop: Any, plan: Any, p
     async def main() -> float:
         reached = asyncio.Event()
         workshop.on = lambda event: reached.set() if isinstance(event, Noticed) else None
-        task = asyncio.ensure_future(NativeEngine(model).run(plan(), workshop.desk()))
+        task = asyncio.ensure_future(NativeEngine(model).run(plan(), workshop.context()))
         await reached.wait()
         began = asyncio.get_running_loop().time()
         task.cancel()
