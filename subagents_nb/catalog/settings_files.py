@@ -122,9 +122,8 @@ class _Merge:
         target, read = _READERS[key]
         try:
             made, before = read(value), self.values.get(target)
-            if isinstance(made, AttentionSettings) and isinstance(
-                before, AttentionSettings
-            ):  # a nearer file need not say all of it
+            # A nearer file need not say all of it.
+            if isinstance(made, AttentionSettings) and isinstance(before, AttentionSettings):
                 made = before.model_copy(update=made.model_dump(exclude_none=True))
             self.values[target] = made
         except fields.FieldError as error:

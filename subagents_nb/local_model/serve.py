@@ -44,6 +44,9 @@ _HTTP_THREADS = 32
 # The default is 8 GB. One slot's full prompt takes 47 MB.
 _PROMPT_CACHE_MIB = 96
 
+# Whoever lets go of the engine runs its destructor, which joins threads that wait for connections: for ever, at times.
+_engines: list[Any] = []
+
 
 def main(home: Path) -> int:
     """Serve until there is no reason to; return the exit status."""
@@ -60,6 +63,7 @@ def main(home: Path) -> int:
         # The engine wrote its reasons to the log already; the starter shows the end of it.
         sys.stderr.write(f"The engine refused to start: {error}\n")
         return 1
+    _engines.append(server)
     port = int(server.listening_address.rpartition(":")[2])
     record = ServerRecord(pid=os.getpid(), start_ticks=read_start_ticks(os.getpid()), port=port, api_key=key)
     try:
@@ -201,5 +205,4 @@ if __name__ == "__main__":
     except SystemExit:
         status = 0
     sys.stderr.flush()
-    # The engine's destructors would wait for open connections.
-    os._exit(status)
+    os._exit(status)  # without the engine's destructor

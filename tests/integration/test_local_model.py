@@ -138,6 +138,34 @@ def test_a_terminated_server_takes_its_record_away(home: Path) -> None:
     assert not Places.under(home).record.exists()
 
 
+ENGINE = """
+import time, types
+CommonParams = lambda: types.SimpleNamespace(
+    model=types.SimpleNamespace(), cpuparams=types.SimpleNamespace(), cpuparams_batch=types.SimpleNamespace())
+class Server:
+    listening_address = "127.0.0.1:1"
+    def __init__(self, params): pass
+    def handle_metrics(self): return ""
+    def __del__(self): time.sleep(600)
+"""
+
+
+def test_a_server_whose_engine_can_not_be_taken_down_leaves_all_the_same(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "xllamacpp.py").write_text(ENGINE)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    places = Places.under(home)
+    places.directory.mkdir(parents=True)
+    command = [sys.executable, "-m", "subagents_nb.local_model.serve", str(home)]
+    subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    wait_until(places.record.exists)
+    record = read_record(places.record)
+    assert record is not None
+    os.kill(record.pid, signal.SIGTERM)
+    wait_until(lambda: not is_running(record), deadline_s=20)
+
+
 def test_an_idle_server_leaves_and_is_started_again_by_need(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SUBAGENTS_NB_LOCAL_IDLE_S", "1")
     endpoint = ensure(home)
