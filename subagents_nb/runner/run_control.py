@@ -15,7 +15,7 @@ from typing import assert_never
 
 from subagents_nb.domain.plans.plan import LaunchPlan
 from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest, Retuned
-from subagents_nb.domain.runs.states import RunEvent
+from subagents_nb.domain.runs.states import RequestEvent, RequestState, RunEvent
 from subagents_nb.domain.values.words import duration
 from subagents_nb.runner.chains.appended import AT_ITS_END
 from subagents_nb.runner.chains.chain_run import ChainRun
@@ -34,6 +34,8 @@ GRACE_S = 3.0
 _CONSIDER_S = 1.0
 _MEASURE_S = 5.0
 _LAST_WORD_S = 1.0  # how long the end of a run waits for an answer that is being written
+
+_Said = tuple[RequestEvent | None, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,25 +167,25 @@ class Control:
         for request in self._writer.requests(self._seen):
             if isinstance(request, tuple):
                 request_id, why = request
-                self._answer(request_id, "refused", f"the request can't be understood: {why}")
+                self._answer(request_id, RequestEvent.REFUSE, f"the request can't be understood: {why}")
             else:
-                outcome, text = self._carry_out(request)
-                if outcome and not self._answer(request.request_id, outcome, text):
+                event, text = self._carry_out(request)
+                if event and not self._answer(request.request_id, event, text):
                     self._writer.mark_heard(request)
 
-    def _carry_out(self, request: ControlRequest) -> tuple[str, str]:
-        """Return the outcome and what is said about it; an empty outcome means that somebody else answers."""
+    def _carry_out(self, request: ControlRequest) -> _Said:
+        """Return what becomes of it and what is said about it; None means that somebody else answers."""
         if request.step is not None and self._registry.find(request.step) is None:
-            return "refused", f"the run has no step {request.step}"
+            return RequestEvent.REFUSE, f"the run has no step {request.step}"
         if (self.cause is not None or self._over.is_set()) and request.verb != "stop":
-            return "too-late", "the run is already ending"
+            return RequestEvent.MISS, "the run is already ending"
         match request.verb:
             case "stop" if request.step is not None and self._plan.is_flow:
                 return self._stop_step(request.step, request)
             case "stop":
                 return self._end(stopped_by(request))
             case "interrupt" if request.step is not None and self._plan.is_flow:
-                return "refused", "one step can't be paused by itself; interrupt the run, or stop the step"
+                return RequestEvent.REFUSE, "one step can't be paused by itself; interrupt the run, or stop the step"
             case "interrupt":
                 return self._end(interrupted_by(request))
             case "steer":
@@ -191,59 +193,64 @@ class Control:
             case "drain":
                 self._flow.drain()
                 self._journal.draining()
-                return "accepted", "what runs is finished, nothing new is started"
+                return RequestEvent.ACCEPT, "what runs is finished, nothing new is started"
             case "retune":
                 return self._retune(request)
             case "append":
                 return self._append(request)
             case "cancel-tool":
                 if self._registry.cancel_tool(request.call_id or ""):
-                    return "accepted", ""
-                return "refused", f"no tool call {request.call_id} is open"
+                    return RequestEvent.ACCEPT, ""
+                return RequestEvent.REFUSE, f"no tool call {request.call_id} is open"
             case _:
                 assert_never(request.verb)
 
-    def _stop_step(self, index: int, request: ControlRequest) -> tuple[str, str]:
+    def _stop_step(self, index: int, request: ControlRequest) -> _Said:
         work = self._registry.work(index)
         if not work.end(stopped_by(request, step=True)):
-            return "too-late", f"step {index} has ended already"
+            return RequestEvent.MISS, f"step {index} has ended already"
         self._journal.step_stopping(index)
-        return "accepted", ""
+        return RequestEvent.ACCEPT, ""
 
-    def _steer(self, request: ControlRequest) -> tuple[str, str]:
+    def _steer(self, request: ControlRequest) -> _Said:
         if request.step is not None:
             work = self._registry.work(request.step)
-            return ("", "") if work.inbox.put(request) else ("too-late", f"step {request.step} has ended already")
+            return (
+                (None, "") if work.inbox.put(request) else (RequestEvent.MISS, f"step {request.step} has ended already")
+            )
         live = self._registry.at_work or ([] if self._plan.is_flow else self._registry.all)
         if len(live) > 1:
             numbers = ", ".join(str(work.step.index) for work in live)
-            return "refused", f"steps {numbers} are at work; say which one is meant"
+            return RequestEvent.REFUSE, f"steps {numbers} are at work; say which one is meant"
         if not live:
-            return "refused", "no step is at work now; say which one is meant"
-        return ("", "") if live[0].inbox.put(request) else ("too-late", "the run is already ending")
+            return RequestEvent.REFUSE, "no step is at work now; say which one is meant"
+        return (None, "") if live[0].inbox.put(request) else (RequestEvent.MISS, "the run is already ending")
 
-    def _append(self, request: ControlRequest) -> tuple[str, str]:
+    def _append(self, request: ControlRequest) -> _Said:
         more = request.append
         if more is None or not self._plan.is_flow:
-            return "refused", "only a chain can be appended to; this run has one step"
+            return RequestEvent.REFUSE, "only a chain can be appended to; this run has one step"
         why = self._flow.append(more)
         if why is not None:
-            return ("too-late" if why == AT_ITS_END else "refused"), why
-        return "accepted", f"{len(more.items)} appended"
+            return (RequestEvent.MISS if why == AT_ITS_END else RequestEvent.REFUSE), why
+        return RequestEvent.ACCEPT, f"{len(more.items)} appended"
 
-    def _end(self, cause: Cause) -> tuple[str, str]:
+    def _end(self, cause: Cause) -> _Said:
         if self.end(cause) or (self.cause is not None and self.cause.event is cause.event):
-            return "accepted", ""
-        return "too-late", "the run is already ending"
+            return RequestEvent.ACCEPT, ""
+        return RequestEvent.MISS, "the run is already ending"
 
-    def _retune(self, request: ControlRequest) -> tuple[str, str]:
+    def _retune(self, request: ControlRequest) -> _Said:
         change = request.retune
         if change is None:
-            return "refused", "it changes nothing"
+            return RequestEvent.REFUSE, "it changes nothing"
         if change.timeout_s is not None and change.timeout_s <= self._journal.elapsed_s:
-            return "refused", f"the run has worked for {duration(round(self._journal.elapsed_s))} already"
+            return RequestEvent.REFUSE, f"the run has worked for {duration(round(self._journal.elapsed_s))} already"
         if change.holds_nothing(self._journal.usage):
-            return "refused", "no price is known of its model, so that no amount of money can be held; give tokens"
+            return (
+                RequestEvent.REFUSE,
+                "no price is known of its model, so that no amount of money can be held; give tokens",
+            )
         self._limits.retune(change)
         self._flow.retuned()
         if change.timeout_s is not None:
@@ -251,12 +258,12 @@ class Control:
         self._journal.retuned(
             Retuned(at=utc_now(), by=request.asked_by, changes=change.changes), self._limits.timeout_s
         )
-        return "accepted", ""
+        return RequestEvent.ACCEPT, ""
 
-    def _answer(self, request_id: str, outcome: str, text: str) -> bool:
-        answer = {"run_id": self._plan.run_id, "request_id": request_id, "answered_at": utc_now()}
+    def _answer(self, request_id: str, event: RequestEvent, text: str) -> bool:
+        said = {"run_id": self._plan.run_id, "request_id": request_id, "text": text, "answered_at": utc_now()}
         try:
-            self._writer.answer(ControlAnswer.model_validate({**answer, "outcome": outcome, "text": text}))
+            self._writer.answer(ControlAnswer.after(RequestState.ASKED, event, **said))
         except OSError:
             return False  # nobody may be waiting; the run's state says it as well
         return True

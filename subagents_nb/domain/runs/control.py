@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from subagents_nb.domain.plans.plan import GroupItem, PlanItem, StepItem, StepPlan, output_names
+from subagents_nb.domain.runs.states import REQUEST, RequestEvent, RequestState
 from subagents_nb.domain.values.base import Document, Value
 from subagents_nb.domain.values.given import Real, Whole
 from subagents_nb.domain.values.usage import Usage
@@ -134,10 +135,26 @@ class ControlAnswer(Document):
 
     kind: Literal["answer"] = "answer"
     request_id: str
-    # accepted: being carried out; queued: a steer that waits to be consumed; delivered: the model was given it.
-    outcome: Literal["accepted", "queued", "delivered", "refused", "too-late"]
+    outcome: RequestState
     text: str = ""
     answered_at: str
+
+    @classmethod
+    def after(cls, was: RequestState, event: RequestEvent, **said: Any) -> Self:
+        """Return the answer that an event makes to a request that was in this state.
+
+        Raises:
+            IllegalTransition: the table of the lives of requests lacks the move.
+        """
+        return cls.model_validate({**said, "outcome": REQUEST.follow(was, event)})
+
+    def to(self, event: RequestEvent, **said: Any) -> Self:
+        """Return the answer that takes the place of this one. Raises as `after`."""
+        return self.after(self.outcome, event, **{**dict(self), **said})
+
+    def receipt(self, preview: str) -> SteerReceipt:
+        """Return it as the run's status shows it: the answer to a steering message."""
+        return SteerReceipt(request_id=self.request_id, preview=preview, outcome=self.outcome, at=self.answered_at)
 
 
 class SteerReceipt(Value):
@@ -145,5 +162,5 @@ class SteerReceipt(Value):
 
     request_id: str
     preview: str
-    outcome: Literal["queued", "delivered", "too-late"]
+    outcome: RequestState
     at: str

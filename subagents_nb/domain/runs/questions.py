@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field
 
+from subagents_nb.domain.runs.states import QUESTION, QuestionEvent, QuestionState
 from subagents_nb.domain.values.base import Document, Value
 
 
@@ -30,6 +31,12 @@ class Reply(Document):
     answered_at: str
     answered_by: str  # the widget, Python, a terminal: a surface, never a user or host name
     closed: bool = False  # no answer: whoever asked was ended
+
+    @classmethod
+    def after(cls, event: QuestionEvent, **said: Any) -> Self:
+        """Return what an event writes beside an open question; the disk refuses it where there is one already."""
+        state = QUESTION.follow(QuestionState.OPEN, event)
+        return cls.model_validate({**said, "closed": state is QuestionState.CLOSED})
 
 
 class OpenQuestion(Value):

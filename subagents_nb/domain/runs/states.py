@@ -1,4 +1,4 @@
-"""The lives of a run and of a step as tables, whose moves are the only way in which a state is set.
+"""The lives of runs, steps, requests and questions as tables, whose moves are the only way in which a state is set.
 
 Timed out, interrupted, budget exhausted and the like are reasons on the last record, not states. The drawings in
 `docs/states.md` are made from these tables.
@@ -33,7 +33,7 @@ class Lifecycle(Generic[S, E]):
         """
         following = self.moves.get(state, {}).get(event)
         if following is None:
-            raise IllegalTransition(f"a {state} {self.what} can't {event}")
+            raise IllegalTransition(f"no {state} {self.what} can {event}")
         return following
 
     def check(self, state: S, following: S) -> None:
@@ -43,7 +43,7 @@ class Lifecycle(Generic[S, E]):
             IllegalTransition: none does.
         """
         if following not in self.moves.get(state, {}).values():
-            raise IllegalTransition(f"a {state} {self.what} can't become {following}")
+            raise IllegalTransition(f"no {state} {self.what} can become {following}")
 
     def drawing(self, first: S) -> str:
         """Return the table as a drawing, in the language of mermaid."""
@@ -159,3 +159,62 @@ STEP = Lifecycle(
 )
 
 _LIVE = frozenset({RunState.QUEUED, RunState.RUNNING})
+
+
+class RequestState(StrEnum):
+    """Where something stands that was asked of a live run."""
+
+    ASKED = "asked"  # its file is there; nobody has answered
+    QUEUED = "queued"  # known, to be carried out later: when the run begins, or when the model can be told
+    ACCEPTED = "accepted"  # being carried out
+    DELIVERED = "delivered"  # the model was given it
+    REFUSED = "refused"
+    TOO_LATE = "too-late"
+
+
+class RequestEvent(StrEnum):
+    QUEUE = "queue"
+    ACCEPT = "accept"
+    DELIVER = "deliver"
+    REFUSE = "refuse"
+    MISS = "miss"  # the run ended first
+
+
+_HEARD = {
+    RequestEvent.QUEUE: RequestState.QUEUED,
+    RequestEvent.ACCEPT: RequestState.ACCEPTED,
+    RequestEvent.REFUSE: RequestState.REFUSED,
+    RequestEvent.MISS: RequestState.TOO_LATE,
+}
+REQUEST = Lifecycle(
+    "request",
+    {
+        RequestState.ASKED: _HEARD,
+        # What waited for the run to begin is heard anew by its runner.
+        RequestState.QUEUED: {**_HEARD, RequestEvent.DELIVER: RequestState.DELIVERED},
+    },
+)
+
+
+class QuestionState(StrEnum):
+    """Where a question to the person stands."""
+
+    OPEN = "open"
+    ANSWERED = "answered"
+    CLOSED = "closed"  # nobody waits any more
+
+
+class QuestionEvent(StrEnum):
+    ANSWER = "answer"
+    CLOSE = "close"
+
+
+QUESTION = Lifecycle(
+    "question",
+    {
+        QuestionState.OPEN: {
+            QuestionEvent.ANSWER: QuestionState.ANSWERED,
+            QuestionEvent.CLOSE: QuestionState.CLOSED,
+        },
+    },
+)

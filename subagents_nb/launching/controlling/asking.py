@@ -13,7 +13,7 @@ from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest, Verb
 from subagents_nb.domain.runs.questions import Question, Reply
 from subagents_nb.domain.runs.records import Verdict
 from subagents_nb.domain.runs.snapshot import Snapshot
-from subagents_nb.domain.runs.states import RunEvent, RunState
+from subagents_nb.domain.runs.states import QuestionEvent, RequestState, RunEvent, RunState
 from subagents_nb.domain.values.faults import said_of
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import RequestError, StoreError, Unreadable
@@ -55,7 +55,7 @@ def request(
         raise RequestError(f"That can't be asked of a run: {said_of(first)}.") from error
     RunWriter(home.run(run_id)).request(asked)
     answer = answer_to(home, run_id, request_id, wait_s=wait_s, until_done=until_done)
-    if answer is not None and answer.outcome == "refused":
+    if answer is not None and answer.outcome is RequestState.REFUSED:
         raise RequestError(f"The run refused: {answer.text}.")
     return answer
 
@@ -107,7 +107,7 @@ def answer_to(
     while True:
         with contextlib.suppress(Unreadable):
             found = read_document(path, ControlAnswer, run_id)
-            if found.outcome != "queued" or not until_done:
+            if found.outcome is not RequestState.QUEUED or not until_done:
                 return found
         if time.monotonic() >= deadline:
             return found
@@ -151,8 +151,8 @@ def reply(home: StoreHome, run_id: str, text: str, *, question: str | None, answ
     if len(chosen) > 1:
         listed = "\n".join(f"  {q.question_id}{_asker(snapshot, q)}: {one_line(q.text, 100)}" for q in chosen)
         raise RequestError(f"Several questions are open; name one with question=:\n{listed}")
-    made = {"run_id": run_id, "question_id": chosen[0].question_id, "text": text, "answered_at": utc_now()}
-    if not RunWriter(home.run(run_id)).reply(Reply.model_validate({**made, "answered_by": answered_by})):
+    said = {"run_id": run_id, "question_id": chosen[0].question_id, "text": text, "answered_by": answered_by}
+    if not RunWriter(home.run(run_id)).reply(Reply.after(QuestionEvent.ANSWER, **said, answered_at=utc_now())):
         raise RequestError(f"You were not the first. {_became(home, run_id, chosen[0].question_id)}".rstrip())
     return chosen[0]
 

@@ -7,7 +7,8 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 
-from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest, SteerReceipt
+from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest
+from subagents_nb.domain.runs.states import RequestEvent, RequestState
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.runner.journal.journal import Journal
 from subagents_nb.store.clock import utc_now
@@ -30,7 +31,7 @@ class RunInbox:
             if self._closed:
                 return False
             # Told before it can be taken: a late "queued" would stand where "delivered" was written.
-            self._tell(request, "queued")
+            self._tell(request, RequestState.ASKED, RequestEvent.QUEUE)
             self._waiting.append(request)
         return True
 
@@ -56,7 +57,7 @@ class RunInbox:
             late = list(self._waiting)
             self._waiting.clear()
         for request in late:
-            self._tell(request, "too-late")
+            self._tell(request, RequestState.QUEUED, RequestEvent.MISS)
 
     def _take(self, mode: str) -> list[str]:
         with self._guard:
@@ -64,16 +65,14 @@ class RunInbox:
             for request in taken:
                 self._waiting.remove(request)
         for request in taken:
-            self._tell(request, "delivered")
+            self._tell(request, RequestState.QUEUED, RequestEvent.DELIVER)
         return [request.text or "" for request in taken]
 
-    def _tell(self, request: ControlRequest, outcome: str) -> None:
+    def _tell(self, request: ControlRequest, was: RequestState, event: RequestEvent) -> None:
         if request.request_id == "runner":
             return
-        now = utc_now()
-        answer = {"run_id": request.run_id, "request_id": request.request_id, "answered_at": now}
+        said = {"run_id": request.run_id, "request_id": request.request_id, "answered_at": utc_now()}
+        answer = ControlAnswer.after(was, event, **said)
         with contextlib.suppress(OSError):  # a full disk keeps the receipt back, not the message
-            self._writer.answer(ControlAnswer.model_validate({**answer, "outcome": outcome}))
-        preview = one_line(self._journal.clean(request.text or ""), 80)
-        receipt = {"request_id": request.request_id, "preview": preview, "outcome": outcome, "at": now}
-        self._journal.steering(SteerReceipt.model_validate(receipt))
+            self._writer.answer(answer)
+        self._journal.steering(answer.receipt(one_line(self._journal.clean(request.text or ""), 80)))

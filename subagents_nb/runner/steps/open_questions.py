@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from subagents_nb.domain.plans.plan import LaunchPlan
 from subagents_nb.domain.runs.questions import Answered, OpenQuestion, Question, Reply
+from subagents_nb.domain.runs.states import QuestionEvent
 from subagents_nb.domain.values.words import one_line, plain
 from subagents_nb.errors import Unreadable
 from subagents_nb.runner.journal.journal import Journal
@@ -79,7 +80,7 @@ class Questions:
         """Take the place of an answer that nobody waits for; return the one that came at the last moment, if any."""
         made = {"run_id": question.run_id, "question_id": question.question_id, "text": "", "answered_at": utc_now()}
         with contextlib.suppress(OSError, Unreadable):
-            if not self._writer.reply(Reply.model_validate({**made, "answered_by": "runner", "closed": True})):
+            if not self._writer.reply(Reply.after(QuestionEvent.CLOSE, **made, answered_by="runner")):
                 return self._read(question.question_id)
         return None
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from subagents_nb.domain.plans.plan import LaunchPlan
 from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest
 from subagents_nb.domain.runs.records import Reason
+from subagents_nb.domain.runs.states import RequestEvent, RequestState
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.runs.layout import RunPaths
@@ -39,26 +40,25 @@ def hear(paths: RunPaths, heard: set[str]) -> tuple[Withdrawn | None, list[Contr
     for request in RunWriter(paths).requests(heard):
         if isinstance(request, tuple):
             request_id, why = request
-            answers.append(_answer(paths, request_id, "refused", f"the request can't be understood: {why}"))
+            answers.append(_answer(paths, request_id, RequestEvent.REFUSE, f"the request can't be understood: {why}"))
             continue
         end = None
         if (why_not := _misfit(paths, request)) is not None:
-            outcome, text = "refused", why_not
+            event, text = RequestEvent.REFUSE, why_not
         elif (end := _withdrawn(paths, request)) is not None:
-            outcome, text = "accepted", "it had not begun, and now it never will"
+            event, text = RequestEvent.ACCEPT, "it had not begun, and now it never will"
         else:
-            outcome, text = "queued", LATER
+            event, text = RequestEvent.QUEUE, LATER
         withdrawn = withdrawn or end
-        answers.append(_answer(paths, request.request_id, outcome, text))
+        answers.append(_answer(paths, request.request_id, event, text))
     return withdrawn, answers if withdrawn is None else [too_late(answer) for answer in answers]
 
 
 def too_late(answer: ControlAnswer) -> ControlAnswer:
     """Return what is said in place of a promise that can't be kept: the run never begins. Other answers stand."""
-    if answer.outcome != "queued":
+    if answer.outcome is not RequestState.QUEUED:
         return answer
-    said = {"outcome": "too-late", "text": "the run was ended before it began", "answered_at": utc_now()}
-    return answer.model_copy(update=said)
+    return answer.to(RequestEvent.MISS, text="the run was ended before it began", answered_at=utc_now())
 
 
 def _withdrawn(paths: RunPaths, request: ControlRequest) -> Withdrawn | None:
@@ -111,6 +111,6 @@ def _plan(paths: RunPaths) -> LaunchPlan | None:
         return None
 
 
-def _answer(paths: RunPaths, request_id: str, outcome: str, text: str) -> ControlAnswer:
-    said = {"run_id": paths.root.name, "request_id": request_id, "outcome": outcome, "text": text}
-    return ControlAnswer.model_validate({**said, "answered_at": utc_now()})
+def _answer(paths: RunPaths, request_id: str, event: RequestEvent, text: str) -> ControlAnswer:
+    said = {"run_id": paths.root.name, "request_id": request_id, "text": text, "answered_at": utc_now()}
+    return ControlAnswer.after(RequestState.ASKED, event, **said)

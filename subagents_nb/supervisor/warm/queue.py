@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from subagents_nb.domain.runs.control import ControlAnswer
 from subagents_nb.domain.runs.records import RunStatus, Verdict
-from subagents_nb.domain.runs.states import RunEvent, RunState
+from subagents_nb.domain.runs.states import RequestState, RunEvent, RunState
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.runs.layout import RunPaths, StoreHome
@@ -111,7 +111,7 @@ class Queue:
             return True
         withdrawn, answers = hear(paths, waiting.heard)
         if withdrawn is None:
-            waiting.promised += [answer for answer in answers if answer.outcome == "queued"]
+            waiting.promised += [answer for answer in answers if answer.outcome is RequestState.QUEUED]
             waiting.unsaid = [answer for answer in (*waiting.unsaid, *answers) if not _say(paths, answer)]
             return False
         answers = [too_late(answer) for answer in (*waiting.unsaid, *waiting.promised)] + answers

@@ -1,4 +1,4 @@
-"""The lives of runs and steps: every state met with every event, and no other way to set one."""
+"""The lives of runs, steps, requests and questions: every state met with every event, and no other way to set one."""
 
 from __future__ import annotations
 
@@ -13,12 +13,19 @@ from hypothesis import strategies as st
 from support import make_result, make_status
 
 import subagents_nb
+from subagents_nb.domain.runs.control import ControlAnswer
 from subagents_nb.domain.runs.records import StepStatus, Verdict
 from subagents_nb.domain.runs.states import (
+    QUESTION,
+    REQUEST,
     RUN,
     STEP,
     IllegalTransition,
     Lifecycle,
+    QuestionEvent,
+    QuestionState,
+    RequestEvent,
+    RequestState,
     RunEvent,
     RunState,
     StepEvent,
@@ -29,6 +36,7 @@ PACKAGE = Path(subagents_nb.__file__).parent
 DOCS = PACKAGE.parent / "docs" / "states.md"
 ENDS = {"fail": "failed", "stop": "stopped", "reject": "rejected", "lose": "lost"}
 STEP_ENDS = {"fail": "failed", "stop": "stopped", "pause": "paused"}
+HEARD = {"queue": "queued", "accept": "accepted", "refuse": "refused", "miss": "too-late"}
 ALLOWED: dict[str, dict[str, dict[str, str]]] = {
     "run": {
         "queued": {"proceed": "running", **ENDS},
@@ -41,10 +49,17 @@ ALLOWED: dict[str, dict[str, dict[str, str]]] = {
         "complete": {"reject": "rejected", "redo": "pending"},
         "stopped": {"redo": "pending"},
     },
+    "request": {"asked": HEARD, "queued": {**HEARD, "deliver": "delivered"}},
+    "question": {"open": {"answer": "answered", "close": "closed"}},
 }
+LIVES: list[tuple[Lifecycle[Any, Any], type[StrEnum], type[StrEnum]]] = [
+    (RUN, RunState, RunEvent),
+    (STEP, StepState, StepEvent),
+    (REQUEST, RequestState, RequestEvent),
+    (QUESTION, QuestionState, QuestionEvent),
+]
 EVERY: list[tuple[Lifecycle[Any, Any], StrEnum, StrEnum]] = [
-    *((RUN, state, event) for state in RunState for event in RunEvent),
-    *((STEP, state, event) for state in StepState for event in StepEvent),
+    (life, state, event) for life, states, events in LIVES for state in states for event in events
 ]
 
 
@@ -54,20 +69,22 @@ def test_a_state_follows_an_event_exactly_where_the_diagram_says_so(
 ) -> None:
     target = ALLOWED[life.what].get(state, {}).get(event)
     if target is None:
-        with pytest.raises(IllegalTransition, match=f"a {state} {life.what} can't {event}"):
+        with pytest.raises(IllegalTransition, match=f"no {state} {life.what} can {event}"):
             life.follow(state, event)
     else:
         assert life.follow(state, event) == target
 
 
-@pytest.mark.parametrize(("life", "first", "never"), [(RUN, "queued", set()), (STEP, "pending", {"partial"})])
-def test_every_state_is_reached_from_the_first(life: Lifecycle[Any, Any], first: str, never: set[str]) -> None:
-    reached, grew = {first}, True
+@pytest.mark.parametrize(("life", "states", "_events"), LIVES)
+def test_every_state_is_reached_from_the_first(
+    life: Lifecycle[Any, Any], states: type[StrEnum], _events: object
+) -> None:
+    reached, grew = {str(next(iter(states)))}, True
     while grew:
         more = {target for state in reached for target in ALLOWED[life.what].get(state, {}).values()} - reached
         reached |= more
         grew = bool(more)
-    assert reached == {str(state) for state in (RunState if life is RUN else StepState)} - never
+    assert reached == {str(state) for state in states} - ({"partial"} if life is STEP else set())
 
 
 def test_terminal_live_and_ended_divide_the_states() -> None:
@@ -112,7 +129,7 @@ def test_a_step_that_works_ends_only_as_its_table_says(state: StepState) -> None
     if state is StepState.RUNNING or state in ALLOWED["step"]["running"].values():
         assert working.ended(result).state is state
     else:
-        with pytest.raises(IllegalTransition, match=f"a running step can't become {state}"):
+        with pytest.raises(IllegalTransition, match=f"no running step can become {state}"):
             working.ended(result)
 
 
@@ -120,25 +137,40 @@ def test_no_verdict_is_over_a_run_that_has_its_own_last_word() -> None:
     said = {"run_id": "r", "reason": "vanished", "message": "gone", "judged_at": "now", "judged_by": "sweep"}
     assert Verdict.over(RunState.RUNNING, RunEvent.LOSE, **said).state is RunState.LOST
     assert Verdict.over(RunState.PAUSED, RunEvent.STOP, **said).state is RunState.STOPPED
-    with pytest.raises(IllegalTransition, match="a complete run can't lose"):
+    with pytest.raises(IllegalTransition, match="no complete run can lose"):
         Verdict.over(RunState.COMPLETE, RunEvent.LOSE, **said)
 
 
-@pytest.mark.parametrize(("life", "first"), [(RUN, RunState.QUEUED), (STEP, StepState.PENDING)])
-def test_the_drawing_in_the_docs_is_made_from_the_table(life: Lifecycle[Any, Any], first: Any) -> None:
-    assert f"```mermaid\n{life.drawing(first)}\n```" in DOCS.read_text(encoding="utf-8")
+def test_an_answer_that_was_given_is_never_taken_back() -> None:
+    said = {"run_id": "r", "request_id": "a", "answered_at": "now"}
+    queued = ControlAnswer.after(RequestState.ASKED, RequestEvent.QUEUE, **said)
+    delivered = queued.to(RequestEvent.DELIVER, text="told")
+    assert (delivered.outcome, delivered.text, delivered.request_id) == ("delivered", "told", "a")
+    with pytest.raises(IllegalTransition, match="no delivered request can miss"):
+        delivered.to(RequestEvent.MISS)
+    with pytest.raises(IllegalTransition, match="no asked request can deliver"):
+        ControlAnswer.after(RequestState.ASKED, RequestEvent.DELIVER, **said)
+
+
+@pytest.mark.parametrize(("life", "states", "_events"), LIVES)
+def test_the_drawing_in_the_docs_is_made_from_the_table(
+    life: Lifecycle[Any, Any], states: type[StrEnum], _events: object
+) -> None:
+    assert f"```mermaid\n{life.drawing(next(iter(states)))}\n```" in DOCS.read_text(encoding="utf-8")
 
 
 # --- nobody else sets a state ---
 
 _RECORDS = {"RunStatus", "RunResult", "StepStatus", "StepResult", "Verdict", "Stage"}
-_STATES = {"RunState", "StepState"}
+_RECORDS |= {"ControlAnswer", "SteerReceipt", "Reply"}
+_STATES = {states.__name__ for _, states, _ in LIVES}
+_FIELDS = {"state", "outcome", "closed"}
 
 
-def test_no_state_of_a_run_or_step_is_set_outside_domain() -> None:
+def test_no_state_is_set_outside_domain() -> None:
     files = [path for path in sorted(PACKAGE.rglob("*.py")) if PACKAGE / "domain" not in path.parents]
     found = [f"{path.relative_to(PACKAGE)}:{line}" for path in files for line in states_set(path.read_text("utf-8"))]
-    assert found == [], "set it by the move of its table: record.to(event), Verdict.over(was, event)"
+    assert found == [], "set it by the move of its table: record.to(event), ControlAnswer.after(was, event)"
 
 
 @pytest.mark.parametrize(
@@ -151,6 +183,13 @@ def test_no_state_of_a_run_or_step_is_set_outside_domain() -> None:
         ("self._update(state=state)", True),
         ("Verdict(state='lost')", True),
         ("StepResult(agent=a, state=found)", True),
+        ("ControlAnswer(outcome='accepted')", True),
+        ("ControlAnswer.model_validate({**said, 'outcome': 'refused'})", True),
+        ("answer.model_copy(update={'outcome': late})", True),
+        ("Reply.model_validate({**said, 'closed': True})", True),
+        ("answer.outcome is RequestState.QUEUED", False),
+        ("self._line('steering', {'outcome': receipt.outcome})", False),
+        ("Said(outcome, text)", False),
         ("record.model_copy(update={'state': 'ready'})", False),  # of a worktree: plain words
         ("self._line('run-ended', {'state': status.state})", False),
         ("RunFailed(text, state=str(result.state))", False),
@@ -162,7 +201,7 @@ def test_the_check_knows_a_state_that_is_set(code: str, sets: bool) -> None:
 
 
 def states_set(code: str) -> list[int]:
-    """Return the lines in which a run's or a step's state is set by hand."""
+    """Return the lines in which a state of one of the tables is set by hand."""
     return [node.lineno for node in ast.walk(ast.parse(code)) if isinstance(node, ast.expr) and sets_state(node)]
 
 
@@ -172,18 +211,20 @@ def sets_state(node: ast.expr) -> bool:
     if not isinstance(node, ast.Call):
         return False
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    given = [keyword.value for keyword in node.keywords if keyword.arg == "state"]
+    given = [keyword.value for keyword in node.keywords if keyword.arg in _FIELDS]
     update = [
         v for k in node.keywords if k.arg == "update" and isinstance(k.value, ast.Dict) for v in values_of(k.value)
     ]
     if name in ("model_copy", "_update"):
         return any(not isinstance(value, ast.Constant) for value in [*given, *update])
+    if name == "model_validate" and getattr(getattr(node.func, "value", None), "id", "") in _RECORDS:
+        return any(values_of(given) for given in node.args if isinstance(given, ast.Dict))
     return bool(given) if name in _RECORDS else any(map(is_state, given))
 
 
 def values_of(node: ast.Dict) -> list[ast.expr]:
     return [
-        v for k, v in zip(node.keys, node.values, strict=True) if isinstance(k, ast.Constant) and k.value == "state"
+        v for k, v in zip(node.keys, node.values, strict=True) if isinstance(k, ast.Constant) and k.value in _FIELDS
     ]
 
 
