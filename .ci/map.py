@@ -54,6 +54,7 @@ def _map() -> str:
         f"```mermaid\nflowchart TD\n{drawn}\n    supervisor -. starts .-> runner\n```\n\n"
         "An arrow is an import; what is reached by a longer way is not drawn again. Dotted: another process.\n\n"
         f"| package | its job | in | out | never |\n| --- | --- | --- | --- | --- |\n{rows}\n\n"
+        f"Packages inside packages:\n\n{_inside()}\n\n"
         f"The path of a launch:\n\n{path}\n"
     )
 
@@ -78,6 +79,17 @@ def _said(package: str) -> tuple[str, ...]:
     if found.keys() != {"In", "Out", "Never"}:
         sys.exit(f"{house.PACKAGE}/{package}/__init__.py: its docstring has to say what goes In, comes Out, and Never.")
     return (lines[0].rstrip("."), *(found[name].rstrip(".") for name in ("In", "Out", "Never")))
+
+
+def _inside() -> str:
+    """Return a line for each package within a package, with the first line of its docstring."""
+    root = Path(house.PACKAGE)
+    inside = [path.parent for path in sorted(root.rglob("*/__init__.py")) if path.parent.parent != root]
+    told = {one: (ast.get_docstring(house.MODULES[one / "__init__.py"]) or "").splitlines() for one in inside}
+    for one, lines in told.items():
+        if not lines:
+            sys.exit(f"{one}/__init__.py: its docstring has to say what the package holds.")
+    return "\n".join(f"- `{one.relative_to(root).as_posix()}`: {lines[0].rstrip('.')}" for one, lines in told.items())
 
 
 def _launch() -> tuple[tuple[str, str, str], ...]:
