@@ -66,7 +66,7 @@ def _memory() -> dict[str, float]:
     time.sleep(0.7)
     own = [one.memory_full_info() for one in (runner, *runner.children(recursive=True))]
     shared = psutil.Process(runner.ppid())
-    beside = shared.memory_full_info() if "subagents_nb.supervisor.warm.host" in shared.cmdline() else None
+    beside = shared.memory_full_info() if "subagents_nb.supervisor.host" in shared.cmdline() else None
     run.wait(30)
     found = {name: sum(getattr(one, name) for one in own) / 2**20 for name in ("uss", "pss", "rss")}
     if beside is not None:

@@ -7,8 +7,8 @@ Never: starts a run but by `launching`.
 
 from __future__ import annotations
 
-from subagents_nb.experiments.comparing.comparison import Comparison, compare
-from subagents_nb.experiments.comparing.run_diffs import Diff, diff
+from subagents_nb.experiments.comparing import Comparison, compare
+from subagents_nb.experiments.comparison.run_diffs import Diff, diff
 from subagents_nb.experiments.frames import Frame, frame
 from subagents_nb.experiments.rescoring import score
 from subagents_nb.experiments.sweeps.retrying import retry

@@ -14,7 +14,7 @@ from subagents_nb.store.clock import utc_now
 from subagents_nb.store.files.codec import decode, encode
 from subagents_nb.store.files.disk import DISK
 from subagents_nb.store.files.lock import hold
-from subagents_nb.store.runs.layout import RunPaths
+from subagents_nb.store.layout import RunPaths
 
 _KEPT = 50  # targets
 

@@ -58,7 +58,7 @@ def unload(shell: Any) -> None:
 
 
 def _add_matcher(shell: Any, verbs: Sequence[Verb]) -> Callable[[], None]:
-    from subagents_nb.notebook.magics.completion import make_matcher
+    from subagents_nb.notebook.completion import make_matcher
 
     completer = getattr(shell, "Completer", None)
     if completer is None:

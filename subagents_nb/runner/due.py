@@ -12,7 +12,7 @@ import os
 import time
 
 from subagents_nb.store.files.disk import DISK, Disk
-from subagents_nb.store.runs.layout import RunPaths
+from subagents_nb.store.layout import RunPaths
 
 _CHANGE_S = 0.5
 

@@ -40,9 +40,9 @@ from subagents_nb.runner.workspace.artifact_files import ArtifactKeeper
 from subagents_nb.runner.workspace.worktrees import Worktrees
 from subagents_nb.store.files.disk import DISK, Disk
 from subagents_nb.store.files.lock import hold
+from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.processes.childlog import ChildLog
 from subagents_nb.store.processes.outliving import outlives
-from subagents_nb.store.runs.layout import RunPaths, StoreHome
 from subagents_nb.store.runs.left import LeftFiles
 from subagents_nb.store.runs.reader import read_document
 from subagents_nb.store.runs.writer import RunWriter

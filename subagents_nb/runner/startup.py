@@ -14,7 +14,7 @@ from subagents_nb.domain.runs.records import ProcessRecord
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.files.lock import hold_now, owner_of
 from subagents_nb.store.kept.trash import SESSION_LEASE
-from subagents_nb.store.runs.layout import RunPaths
+from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.runs.reader import read_document
 
 BARRIER_S = 30.0

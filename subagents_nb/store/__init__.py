@@ -7,7 +7,7 @@ Never: starts or ends a process, or repairs what it reads.
 
 from __future__ import annotations
 
-from subagents_nb.store.runs.layout import RunPaths, StoreHome, open_home
+from subagents_nb.store.layout import RunPaths, StoreHome, open_home
 from subagents_nb.store.runs.lookup import find_run
 from subagents_nb.store.runs.reader import FileRuns
 from subagents_nb.store.runs.writer import RunWriter, create_run

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from subagents_nb.domain.runs.records import ProcessRecord
-    from subagents_nb.store.runs.layout import RunPaths, StoreHome
+    from subagents_nb.store.layout import RunPaths, StoreHome
 
 POSIX = os.name == "posix"
 PLACE_VARIABLE = "SUBAGENTS_NB_PLACE"
@@ -63,7 +63,7 @@ def _watch(home_text: str, run_id: str, token: str, process: subprocess.Popen[by
 
     from subagents_nb.domain.runs.records import ProcessRecord
     from subagents_nb.prctl import adopt_orphans
-    from subagents_nb.store.runs.layout import StoreHome
+    from subagents_nb.store.layout import StoreHome
     from subagents_nb.store.runs.writer import RunWriter
     from subagents_nb.store.waiting.hand_on import hand_on
     from subagents_nb.supervisor.ends.termination import record_pending

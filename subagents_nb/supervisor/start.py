@@ -16,7 +16,7 @@ from typing import Any, Literal
 from subagents_nb.domain.agents.environment import RUN_MARK
 from subagents_nb.errors import LaunchError
 from subagents_nb.signals import KILL, signal_child
-from subagents_nb.store.runs.layout import RunPaths, StoreHome
+from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.supervisor.processes.fresh import secrets_for
 from subagents_nb.supervisor.processes.identity import ticks_if_seen
 from subagents_nb.supervisor.processes.orphans import mark_of

@@ -121,7 +121,7 @@ class Storm:
                 said = path.read_bytes()
                 if b"subagents_nb.runner" in said or (path.parent / "comm").read_bytes() == b"subagents-run\n":
                     words["runner"].append(int(path.parent.name))
-                elif b"subagents_nb.supervisor.warm.host" in said:
+                elif b"subagents_nb.supervisor.host" in said:
                     words["supervisor"].append(int(path.parent.name))
         what = self.rng.choice(["supervisor", "runner", "runner", "launcher"])
         if words[what]:

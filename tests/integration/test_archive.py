@@ -22,7 +22,7 @@ from subagents_nb.cli import main
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError
 from subagents_nb.experiments import Sweep, sweep
 from subagents_nb.experiments.sweeps.sweep_spec import plan_sweep
-from subagents_nb.launching.stored.archiving import export_runs, import_runs
+from subagents_nb.launching.archive import export_runs, import_runs
 from subagents_nb.store import StoreHome, open_home
 
 pytestmark = pytest.mark.timeout(60)

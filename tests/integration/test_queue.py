@@ -173,7 +173,7 @@ FAILING = """
 import sys
 from pathlib import Path
 from subagents_nb.store import open_home
-from subagents_nb.supervisor.warm.host import Host
+from subagents_nb.supervisor.host import Host
 
 def warm_up():
     until = Path(sys.argv[2])

@@ -36,7 +36,7 @@ KEY = "test-cold"  # a cold one imports no model stack and is up at once
 
 
 def start_host(home: StoreHome, key: str = KEY, **variables: str) -> Path:
-    command = [sys.executable, "-P", "-m", "subagents_nb.supervisor.warm.host", str(home.root), key, "cold"]
+    command = [sys.executable, "-P", "-m", "subagents_nb.supervisor.host", str(home.root), key, "cold"]
     log = (home.supervisor / "test.log").open("ab")
     with log:
         subprocess.run(command, env={**os.environ, **variables}, stdout=log, stderr=log, timeout=30, check=True)
@@ -127,7 +127,7 @@ def hosts_of(home: StoreHome) -> list[int]:
             words = path.read_bytes().split(b"\0")
         except OSError:
             continue
-        if b"subagents_nb.supervisor.warm.host" in words and wanted in words and alive(int(path.parent.name)):
+        if b"subagents_nb.supervisor.host" in words and wanted in words and alive(int(path.parent.name)):
             found.append(int(path.parent.name))
     return found
 
@@ -384,7 +384,7 @@ import os, sys, threading
 from pathlib import Path
 from support import ask_host, make_plan
 from subagents_nb.store import open_home
-from subagents_nb.supervisor.warm.host import Host
+from subagents_nb.supervisor.host import Host
 from subagents_nb.supervisor.protocol.wire import queue_path
 
 home = open_home(Path(sys.argv[1]))
@@ -435,6 +435,6 @@ def test_a_launcher_starts_one_supervisor_and_no_rival_waits_to_take_over(store_
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             words = path.read_bytes().split(b"\0")
-            if b"subagents_nb.supervisor.warm.host" in words and os.fsencode(store_home.root) in words:
+            if b"subagents_nb.supervisor.host" in words and os.fsencode(store_home.root) in words:
                 up.add(int(path.parent.name))
     assert up == {pid}

@@ -299,7 +299,7 @@ def dismiss_supervisors(home: StoreHome) -> None:
             words = path.read_bytes().split(b"\0")
         except OSError:
             continue
-        if root in words and b"subagents_nb.supervisor.warm.host" in words:
+        if root in words and b"subagents_nb.supervisor.host" in words:
             pid = int(path.parent.name)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)

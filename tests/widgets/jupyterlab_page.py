@@ -186,7 +186,7 @@ def end_all(home: StoreHome) -> None:
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             words = path.read_bytes().split(b"\0")
-            if os.fsencode(home.root) in words and b"subagents_nb.supervisor.warm.host" in words:
+            if os.fsencode(home.root) in words and b"subagents_nb.supervisor.host" in words:
                 os.kill(int(path.parent.name), signal.SIGTERM)
                 until(lambda pid=int(path.parent.name): not alive(pid), 10, what="the end of the supervisor")
 

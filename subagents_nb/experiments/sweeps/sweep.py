@@ -209,7 +209,7 @@ class Sweep:
 
     def compare(self, **options: Any) -> Any:
         """Compare its runs by its parameters, as `compare` does."""
-        from subagents_nb.experiments.comparing.comparison import compare
+        from subagents_nb.experiments.comparing import compare
 
         return compare(self, **options)
 

@@ -15,7 +15,7 @@ from subagents_nb.domain.plans.worktree import ref_problem
 from subagents_nb.planning.facts import GitFacts, GitPlace
 from subagents_nb.planning.steps.worktree_plan import asked_of
 from subagents_nb.store.git.git import Git, GitProblem
-from subagents_nb.store.runs.layout import default_home
+from subagents_nb.store.layout import default_home
 
 _OLDEST = (2, 31)
 _MOST_DIRT = 1000

@@ -17,7 +17,7 @@ from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS, SCRIPT_FOLDER
 from subagents_nb.launching.gathering.gitfacts import gather_git_facts
 from subagents_nb.launching.gathering.step_folders import folder_below
 from subagents_nb.planning import Facts
-from subagents_nb.store.runs.layout import default_home
+from subagents_nb.store.layout import default_home
 
 _EXTRA_MODULES = {"anthropic": "anthropic", "google": "google.genai", "groq": "groq", "mistral": "mistralai"}
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from subagents_nb.planning.facts import FolderFact
-from subagents_nb.store.runs.layout import default_home
+from subagents_nb.store.layout import default_home
 
 
 def folder_below(base: Path, asked: str) -> FolderFact:

@@ -19,7 +19,7 @@ from subagents_nb.errors import RequestError, StoreError, SubagentsError, Unread
 from subagents_nb.store.files.codec import lenient_json
 from subagents_nb.store.files.disk import DISK
 from subagents_nb.store.files.opener import read_plain
-from subagents_nb.store.runs.layout import RunPaths
+from subagents_nb.store.layout import RunPaths
 
 if TYPE_CHECKING:
     from subagents_nb.launching.handle import Run

@@ -17,8 +17,8 @@ from subagents_nb.store.git.git import Git, GitProblem
 from subagents_nb.store.git.together import clash
 from subagents_nb.store.git.trees import discard as discard_tree
 from subagents_nb.store.git.trees import recover
+from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.runs.handoff import LOCK, HandoffFile, read_handoff
-from subagents_nb.store.runs.layout import RunPaths
 
 
 def leftovers(home: StoreHome, run_id: str) -> tuple[WorktreeRecord, ...]:

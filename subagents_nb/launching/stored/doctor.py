@@ -27,7 +27,7 @@ from subagents_nb.planning.steps.trust_check import untrusted_default
 from subagents_nb.store import FileRuns, StoreHome, open_home
 from subagents_nb.store.files.lock import probe
 from subagents_nb.store.kept.trash import Trash
-from subagents_nb.store.runs.layout import HOME_VARIABLE
+from subagents_nb.store.layout import HOME_VARIABLE
 from subagents_nb.store.runs.reader import read_tail
 from subagents_nb.store.waiting.capacity import places_taken
 from subagents_nb.supervisor.processes.liveness import liveness_of

@@ -15,7 +15,7 @@ from collections import deque
 import anywidget
 import traitlets
 
-from subagents_nb.experiments.comparing.comparison import Comparison
+from subagents_nb.experiments.comparing import Comparison
 from subagents_nb.notebook.comparing.compare_view import comparison_html, comparison_state
 from subagents_nb.notebook.page.assets import asset, joined
 from subagents_nb.notebook.views.show import display_mode

@@ -7,10 +7,10 @@ from typing import Any
 
 from subagents_nb.blocks import Child, Column, Html, Table
 from subagents_nb.domain.runs.reuse import ANEW
-from subagents_nb.experiments.comparing.comparison import Comparison
-from subagents_nb.experiments.comparing.comparison_words import groups_table, remarks, worst_table
-from subagents_nb.experiments.comparing.grouping import said
-from subagents_nb.experiments.comparing.run_diffs import Diff
+from subagents_nb.experiments.comparing import Comparison
+from subagents_nb.experiments.comparison.comparison_words import groups_table, remarks, worst_table
+from subagents_nb.experiments.comparison.grouping import said
+from subagents_nb.experiments.comparison.run_diffs import Diff
 from subagents_nb.experiments.sweeps.sweep import Sweep
 from subagents_nb.experiments.sweeps.sweep_cells import Place, first_to_see, no_run, tally, tally_text, whence_text
 from subagents_nb.notebook.cards.shown import ASKS

@@ -112,7 +112,7 @@ def show_written(call: Call, path: Path) -> Any:
 
 def archive(call: Call) -> str:
     """Write runs into a zip file."""
-    from subagents_nb.launching.stored.archiving import export_runs
+    from subagents_nb.launching.archive import export_runs
 
     options = call.options
     written = export_runs(options.run, options.output, project=options.project)
@@ -121,7 +121,7 @@ def archive(call: Call) -> str:
 
 def take_in(call: Call) -> str:
     """Take the runs of such a file in."""
-    from subagents_nb.launching.stored.archiving import import_runs
+    from subagents_nb.launching.archive import import_runs
 
     taken, known = import_runs(call.options.file, project=call.options.project)
     lines = [*(f"taken in: {run_id}" for run_id in taken), *(f"here already: {run_id}" for run_id in known)]

@@ -13,7 +13,7 @@ from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState, StepState
 from subagents_nb.errors import Unreadable
 from subagents_nb.runner.chains.collecting import given
-from subagents_nb.store.runs.layout import RunPaths, StoreHome
+from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.runs.reader import FileRuns, read_document
 
 POLL_S = 0.25

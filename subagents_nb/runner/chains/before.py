@@ -15,7 +15,7 @@ from subagents_nb.domain.values.usage import Usage
 from subagents_nb.errors import StoreError, Unreadable
 from subagents_nb.runner.workspace.step_files import FILES, PROGRESS, WROTE
 from subagents_nb.store.files.disk import DISK, Disk
-from subagents_nb.store.runs.layout import RunPaths
+from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.runs.reader import read_document
 
 SESSION = "session.json"

@@ -8,7 +8,7 @@ from pathlib import Path
 from subagents_nb.domain.plans.inputs import FOLDER, INPUTS_VARIABLE
 from subagents_nb.domain.plans.plan import LaunchPlan
 from subagents_nb.runner.engines.engine import InputFiles
-from subagents_nb.store.runs.layout import RunPaths
+from subagents_nb.store.layout import RunPaths
 
 _OTHER_FOLDER = "run-inputs"  # where the workspace has an `inputs` of its own
 

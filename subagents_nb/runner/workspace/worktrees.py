@@ -25,8 +25,8 @@ from subagents_nb.store.files.disk import DISK, Disk
 from subagents_nb.store.git.capture import APPLY, Kept, read_patch
 from subagents_nb.store.git.git import Git, GitProblem
 from subagents_nb.store.git.trees import create, free_names, made_besides, roll_back, settle, untracked
+from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.runs.handoff import HandoffFile, read_handoff
-from subagents_nb.store.runs.layout import RunPaths
 from subagents_nb.store.runs.reader import read_document
 
 T = TypeVar("T")

@@ -33,7 +33,7 @@ from subagents_nb.store.clock import read_clocks
 from subagents_nb.store.files.disk import DISK, Disk
 from subagents_nb.store.files.lock import probe
 from subagents_nb.store.kept.trash import GRACE_S, SESSION_LEASE, Trash, alone, moment, run_of
-from subagents_nb.store.runs.layout import StoreHome
+from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.runs.reader import FileRuns
 
 BATCH = 100

@@ -25,7 +25,7 @@ from subagents_nb.store.clock import utc_now
 from subagents_nb.store.files.codec import encode
 from subagents_nb.store.files.disk import DISK, PRIVATE_DIR, Disk
 from subagents_nb.store.files.lock import hold_now
-from subagents_nb.store.runs.layout import StoreHome
+from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.runs.reader import read_document
 
 GRACE_S = DAY_S

@@ -16,9 +16,9 @@ from subagents_nb.domain.values.ids import is_run_id
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.files.disk import DISK
 from subagents_nb.store.files.lock import probe
+from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.processes.childlog import is_notice, read_children
 from subagents_nb.store.processes.process_list import Process, look, mark_in
-from subagents_nb.store.runs.layout import StoreHome
 from subagents_nb.store.runs.reader import FileRuns, read_document
 
 _NEWEST = 64

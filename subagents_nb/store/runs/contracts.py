@@ -28,7 +28,7 @@ from subagents_nb.errors import StoreError, Unreadable
 from subagents_nb.store.files.disk import DISK, PRIVATE_DIR, PRIVATE_FILE
 from subagents_nb.store.files.lock import alone, hold
 from subagents_nb.store.files.opener import NO_LINK
-from subagents_nb.store.runs.layout import StoreHome
+from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.runs.reader import FileRuns, read_document
 
 _KEY = re.compile(r"[0-9a-f]{64}\Z")

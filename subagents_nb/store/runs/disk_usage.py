@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from subagents_nb.store.runs.layout import RunPaths
+from subagents_nb.store.layout import RunPaths
 
 DISK_CAP_BYTES = 100 * 1000 * 1000
 _MAX_ENTRIES = 50_000

@@ -9,7 +9,7 @@ from subagents_nb.domain.plans.worktree import Handoff, WorktreeRecord
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.files.codec import encode
 from subagents_nb.store.files.disk import DISK, Disk
-from subagents_nb.store.runs.layout import RunPaths
+from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.runs.reader import read_document
 
 NAME = "handoff.json"

@@ -10,7 +10,7 @@ from typing import Protocol
 from subagents_nb.domain.plans.inputs import FOLDER, InputRecord
 from subagents_nb.errors import StoreError, Unreadable
 from subagents_nb.store.files.disk import DISK, Disk
-from subagents_nb.store.runs.layout import RunPaths
+from subagents_nb.store.layout import RunPaths
 
 READ_ONLY = 0o400
 _CHUNK = 1024 * 1024

@@ -18,7 +18,7 @@ from subagents_nb.domain.values.ids import is_run_id
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.files.disk import DISK, PRIVATE_DIR
 from subagents_nb.store.files.fingerprints import Unsettled, file_sha256
-from subagents_nb.store.runs.layout import StoreHome
+from subagents_nb.store.layout import StoreHome
 
 _MOST = 1000
 _MOST_BYTES = 256 * 1024 * 1024

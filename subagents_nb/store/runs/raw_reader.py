@@ -13,7 +13,7 @@ from subagents_nb.domain.values.ids import is_run_id
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.files.disk import DISK, MAX_DOCUMENT_BYTES
 from subagents_nb.store.files.opener import FOLDER, READ
-from subagents_nb.store.runs.layout import StoreHome
+from subagents_nb.store.layout import StoreHome
 
 _BY_HANDLE = os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY")  # else by paths
 _AT_ONCE = 32 * 1024

@@ -22,7 +22,7 @@ from subagents_nb.errors import Unreadable
 from subagents_nb.store.clock import age_s
 from subagents_nb.store.files.codec import decode
 from subagents_nb.store.files.disk import DISK, Disk
-from subagents_nb.store.runs.layout import StoreHome
+from subagents_nb.store.layout import StoreHome
 
 D = TypeVar("D", bound=Document)
 _BATCH = 500

@@ -8,7 +8,7 @@ from subagents_nb.domain.plans.experiments import Score
 from subagents_nb.errors import StoreError, Unreadable
 from subagents_nb.store.files.codec import decode, encode
 from subagents_nb.store.files.disk import DISK, Disk
-from subagents_nb.store.runs.layout import RunPaths
+from subagents_nb.store.layout import RunPaths
 
 MAX_SCORES = 10_000  # of one run; more are not read
 

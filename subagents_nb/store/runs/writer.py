@@ -22,8 +22,8 @@ from subagents_nb.errors import StoreError, Unreadable
 from subagents_nb.store.files.codec import encode, lenient_json
 from subagents_nb.store.files.disk import DISK, Disk
 from subagents_nb.store.files.lock import hold
+from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.runs.input_files import Content, write_inputs
-from subagents_nb.store.runs.layout import RunPaths, StoreHome
 from subagents_nb.store.runs.reader import read_document
 from subagents_nb.store.runs.requests import mark_heard, read_request, request_name
 

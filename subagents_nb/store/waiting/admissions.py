@@ -26,7 +26,7 @@ from subagents_nb.store.clock import utc_now
 from subagents_nb.store.files.codec import encode
 from subagents_nb.store.files.disk import DISK, PRIVATE_DIR, Disk
 from subagents_nb.store.files.lock import alone
-from subagents_nb.store.runs.layout import RunPaths
+from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.runs.reader import read_document
 
 DEFAULT_LIMIT = 64

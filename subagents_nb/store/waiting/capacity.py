@@ -19,7 +19,7 @@ from pathlib import Path
 from subagents_nb.store.files.disk import DISK, PRIVATE_DIR, PRIVATE_FILE
 from subagents_nb.store.files.lock import look, wait_for
 from subagents_nb.store.files.opener import NO_LINK
-from subagents_nb.store.runs.layout import StoreHome
+from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.waiting import line
 
 try:

@@ -9,7 +9,7 @@ import sys
 
 from subagents_nb.domain.agents.environment import NO_RUN, RUN_MARK, exec_environ, runner_environ
 from subagents_nb.store.files.lock import probe
-from subagents_nb.store.runs.layout import StoreHome
+from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.waiting.line import standing
 
 _MODULE = "subagents_nb.supervisor.warm.takeover"  # known here by its name only

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from subagents_nb.domain.values.ids import is_run_id
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.files.disk import DISK, PRIVATE_DIR
-from subagents_nb.store.runs.layout import StoreHome
+from subagents_nb.store.layout import StoreHome
 
 try:
     import fcntl

@@ -20,7 +20,7 @@ from subagents_nb.domain.values.ids import is_run_id
 from subagents_nb.errors import LaunchRefused, Unreadable
 from subagents_nb.store.files.disk import DISK, PRIVATE_DIR
 from subagents_nb.store.files.lock import alone
-from subagents_nb.store.runs.layout import StoreHome
+from subagents_nb.store.layout import StoreHome
 
 _FOLDER = "outputs"
 _PATIENCE_S = 60.0

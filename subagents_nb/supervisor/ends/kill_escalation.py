@@ -16,7 +16,7 @@ import time
 
 from subagents_nb.domain.runs.records import RunStatus
 from subagents_nb.errors import Unreadable
-from subagents_nb.store.runs.layout import RunPaths
+from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.runs.reader import read_document
 from subagents_nb.store.runs.requests import is_heard, stops_of
 

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from subagents_nb.domain.runs.exit_report import Candidate
 from subagents_nb.domain.runs.records import ProcessRecord
 from subagents_nb.errors import Unreadable
-from subagents_nb.store.runs.layout import RunPaths
+from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.runs.reader import read_document
 from subagents_nb.supervisor.processes.orphans import Orphans
 

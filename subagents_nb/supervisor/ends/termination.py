@@ -19,10 +19,10 @@ from subagents_nb.errors import Unreadable
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.files.lock import probe
 from subagents_nb.store.kept.trash import SESSION_LEASE
+from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.processes.childlog import read_children
 from subagents_nb.store.processes.notice import send_notice
 from subagents_nb.store.processes.outliving import outlives
-from subagents_nb.store.runs.layout import RunPaths, StoreHome
 from subagents_nb.store.runs.reader import FileRuns, read_document, read_tail
 from subagents_nb.store.runs.requests import stops_of
 from subagents_nb.store.runs.writer import RunWriter

@@ -7,7 +7,7 @@ from typing import Literal
 from subagents_nb.domain.runs.postmortem import Liveness, Seen, judge_liveness
 from subagents_nb.domain.runs.records import Identity, ProcessRecord
 from subagents_nb.store.files.lock import probe
-from subagents_nb.store.runs.layout import RunPaths
+from subagents_nb.store.layout import RunPaths
 from subagents_nb.supervisor.processes.identity import boot_id, host_id, is_zombie, pid_namespace, start_ticks
 
 

@@ -8,7 +8,7 @@ import time
 
 from subagents_nb.errors import LaunchError
 from subagents_nb.store.files.lock import probe
-from subagents_nb.store.runs.layout import StoreHome
+from subagents_nb.store.layout import StoreHome
 from subagents_nb.supervisor.protocol import wire
 from subagents_nb.supervisor.protocol.reaching import ask
 from subagents_nb.supervisor.protocol.socket_lines import Lines

@@ -15,7 +15,7 @@ from subagents_nb.domain.runs.states import RunEvent, RunState
 from subagents_nb.errors import LaunchError, Unreadable
 from subagents_nb.signals import signal_handle
 from subagents_nb.store.clock import utc_now
-from subagents_nb.store.runs.layout import RunPaths
+from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.runs.reader import read_document
 from subagents_nb.store.runs.writer import RunWriter
 from subagents_nb.supervisor.processes.identity import start_ticks, ticks_if_seen

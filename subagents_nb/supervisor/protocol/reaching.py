@@ -16,8 +16,8 @@ from subagents_nb.domain.agents.environment import NO_RUN, RUN_MARK, exec_enviro
 from subagents_nb.errors import LaunchError, Unreadable
 from subagents_nb.store.files.disk import DISK
 from subagents_nb.store.files.lock import probe
+from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.processes.process_list import look
-from subagents_nb.store.runs.layout import StoreHome
 from subagents_nb.supervisor.protocol import wire
 from subagents_nb.supervisor.protocol.socket_lines import Lines
 
@@ -145,7 +145,7 @@ def ensure_host(home: StoreHome, key: str) -> None:
         return
     log = _fresh_log(home.supervisor / "host.log")
     try:
-        module = "subagents_nb.supervisor.warm.host"
+        module = "subagents_nb.supervisor.host"
         argv = [sys.executable, "-P", "-m", module, str(home.root), key, key.rpartition("-")[2]]
         _starting.append(
             popen(argv, cwd="/", environ=_host_environ(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)

@@ -19,7 +19,7 @@ from subagents_nb.domain.runs.records import ProcessRecord
 from subagents_nb.errors import Unreadable
 from subagents_nb.signals import KILL, signal_handle
 from subagents_nb.store.files.lock import probe
-from subagents_nb.store.runs.layout import StoreHome
+from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.runs.reader import FileRuns, read_document
 from subagents_nb.store.runs.writer import RunWriter
 from subagents_nb.supervisor.ends.kill_escalation import KillEscalation

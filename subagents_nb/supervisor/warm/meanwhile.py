@@ -14,7 +14,7 @@ from subagents_nb.domain.runs.records import Reason
 from subagents_nb.domain.runs.states import RequestEvent, RequestState
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.clock import utc_now
-from subagents_nb.store.runs.layout import RunPaths
+from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.runs.reader import read_document
 from subagents_nb.store.runs.writer import RunWriter
 

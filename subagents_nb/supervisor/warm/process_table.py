@@ -16,9 +16,9 @@ from subagents_nb.domain.runs.records import ProcessRecord
 from subagents_nb.errors import Unreadable
 from subagents_nb.signals import KILL, has_ended, signal_child
 from subagents_nb.store.files.disk import DISK
+from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.processes.notice import without_notices
 from subagents_nb.store.processes.process_list import mark_in, own_children, reap
-from subagents_nb.store.runs.layout import StoreHome
 from subagents_nb.store.runs.reader import read_document
 from subagents_nb.store.runs.writer import RunWriter
 from subagents_nb.supervisor.ends.kill_escalation import KillEscalation

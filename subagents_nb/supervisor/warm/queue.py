@@ -21,7 +21,7 @@ from subagents_nb.domain.runs.records import RunStatus, Verdict
 from subagents_nb.domain.runs.states import RequestState, RunEvent, RunState
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.clock import utc_now
-from subagents_nb.store.runs.layout import RunPaths, StoreHome
+from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.runs.reader import FileRuns, read_document
 from subagents_nb.store.runs.writer import RunWriter
 from subagents_nb.store.waiting import line

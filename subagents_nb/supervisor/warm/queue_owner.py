@@ -15,8 +15,8 @@ from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.files.lock import probe
+from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.processes.process_list import look
-from subagents_nb.store.runs.layout import StoreHome
 from subagents_nb.store.runs.reader import FileRuns, read_document
 from subagents_nb.store.runs.writer import RunWriter
 from subagents_nb.store.waiting import line

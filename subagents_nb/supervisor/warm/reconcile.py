@@ -12,7 +12,7 @@ from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.clock import age_s
 from subagents_nb.store.files.lock import probe
-from subagents_nb.store.runs.layout import StoreHome
+from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.runs.reader import FileRuns
 from subagents_nb.supervisor.ends.termination import judge_run, record_end
 from subagents_nb.supervisor.processes.liveness import is_earlier_boot, is_watched, liveness_of

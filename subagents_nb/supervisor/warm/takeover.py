@@ -18,7 +18,7 @@ from subagents_nb.domain.agents.environment import RUN_MARK, runner_environ
 from subagents_nb.domain.plans.plan import LaunchPlan
 from subagents_nb.domain.runs.records import RunStatus
 from subagents_nb.errors import LaunchError, Unreadable
-from subagents_nb.store.runs.layout import StoreHome
+from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.runs.reader import read_document
 from subagents_nb.store.waiting import line
 from subagents_nb.supervisor.processes.orphans import mark_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from subagents_nb.errors import RequestError
-from subagents_nb.experiments.comparing.comparison import compare_rows
+from subagents_nb.experiments.comparing import compare_rows
 from subagents_nb.experiments.rows import RunRow
 
 

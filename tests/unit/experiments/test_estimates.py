@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subagents_nb.experiments.comparing.estimates import estimate, is_share, t_quantile, wilson
+from subagents_nb.experiments.estimates import estimate, is_share, t_quantile, wilson
 
 NAN, INF = math.nan, math.inf
 

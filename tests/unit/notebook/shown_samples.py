@@ -57,7 +57,7 @@ from subagents_nb.domain.plans.plan import AttachedItem, Draft, FanOutItem, Grou
 from subagents_nb.domain.runs.control import Retuned
 from subagents_nb.domain.runs.records import SavedOutput, ToolRow
 from subagents_nb.domain.runs.states import RunState
-from subagents_nb.experiments.comparing.comparison import Comparison, compare_rows
+from subagents_nb.experiments.comparing import Comparison, compare_rows
 from subagents_nb.experiments.rows import RunRow
 from subagents_nb.experiments.sweeps.sweep_cells import Place, Reading
 from subagents_nb.launching import Preflight

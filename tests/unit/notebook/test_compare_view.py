@@ -14,7 +14,7 @@ import IPython.core.getipython
 import ipywidgets
 import pytest
 
-from subagents_nb.experiments.comparing.comparison import Comparison, compare_rows
+from subagents_nb.experiments.comparing import Comparison, compare_rows
 from subagents_nb.experiments.rows import RunRow
 from subagents_nb.notebook.comparing.compare_show import MOST_LIVE, CompareWidget, bundle_of, leave_all, show_comparison
 from subagents_nb.notebook.comparing.compare_view import comparison_html, comparison_state, diff_html

@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from subagents_nb.notebook.magics.completion import agents_in_body, candidates
+from subagents_nb.notebook.completion import agents_in_body, candidates
 
 
 class Findings(BaseModel):

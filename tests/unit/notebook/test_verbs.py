@@ -12,7 +12,7 @@ import pytest
 from IPython.core.error import UsageError
 
 from subagents_nb.cli import main, make_parser
-from subagents_nb.notebook.magics.completion import candidates
+from subagents_nb.notebook.completion import candidates
 from subagents_nb.notebook.magics.magics import magics_of
 from subagents_nb.notebook.verbs.call import Call
 from subagents_nb.notebook.verbs.table import VERBS

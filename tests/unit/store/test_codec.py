@@ -30,7 +30,7 @@ from subagents_nb.launching.listing import list_runs
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.files.codec import decode, encode
 from subagents_nb.store.files.disk import MAX_DOCUMENT_BYTES
-from subagents_nb.store.runs.layout import RunPaths
+from subagents_nb.store.layout import RunPaths
 
 Case = Callable[..., None]
 MAKERS: list[Callable[[], Document]] = [

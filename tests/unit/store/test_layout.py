@@ -10,7 +10,7 @@ import pytest
 
 from subagents_nb.errors import StoreError
 from subagents_nb.store import open_home
-from subagents_nb.store.runs.layout import default_home
+from subagents_nb.store.layout import default_home
 
 ROOT = os.getuid() == 0
 

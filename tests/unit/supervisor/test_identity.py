@@ -13,7 +13,7 @@ import pytest
 from support import CHILDREN, until
 
 from subagents_nb.domain.runs.postmortem import Liveness
-from subagents_nb.store.runs.layout import RunPaths
+from subagents_nb.store.layout import RunPaths
 from subagents_nb.supervisor.processes.identity import identify, is_zombie, start_ticks
 from subagents_nb.supervisor.processes.liveness import liveness_of
 

@@ -6,10 +6,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from subagents_nb.errors import RequestError
-from subagents_nb.experiments.comparing.grouping import FIGURES
+from subagents_nb.experiments.comparison.grouping import FIGURES
 
 if TYPE_CHECKING:
-    from subagents_nb.experiments.comparing.comparison import Comparison
+    from subagents_nb.experiments.comparing import Comparison
 
 
 def chart_points(comparison: Comparison, metric: str | None = None) -> list[dict[str, Any]]:

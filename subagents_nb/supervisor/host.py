@@ -3,7 +3,7 @@
 It listens on a private Unix socket, reaps its children and records how they ended, at once, with no kernel alive; runs
 that wait for a place wait here. It has a second socket for those, KEY.queue, which answers while the model stack is
 still being imported: what can't begin yet need not wait for that. It leaves after some idle time. Run as `python -m
-subagents_nb.supervisor.warm.host HOME KEY warm|cold`; a cold one imports no model stack and starts fresh interpreters.
+subagents_nb.supervisor.host HOME KEY warm|cold`; a cold one imports no model stack and starts fresh interpreters.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from subagents_nb.domain.values.ids import is_run_id
 from subagents_nb.prctl import adopt_orphans, keep_memory_private
 from subagents_nb.store.files.lock import hold
 from subagents_nb.store.kept.collector import collect_daily
-from subagents_nb.store.runs.layout import StoreHome
+from subagents_nb.store.layout import StoreHome
 from subagents_nb.supervisor.protocol import wire
 from subagents_nb.supervisor.warm.adoption import Reattached
 from subagents_nb.supervisor.warm.process_table import ProcessTable, SpawnRequest

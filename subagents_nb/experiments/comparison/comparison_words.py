@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from subagents_nb.blocks import Column, Table
 from subagents_nb.domain.values.words import one_line
-from subagents_nb.experiments.comparing.estimates import Estimate
-from subagents_nb.experiments.comparing.grouping import DONE, FIGURES, LIVE, Group, said
+from subagents_nb.experiments.comparison.grouping import DONE, FIGURES, LIVE, Group, said
+from subagents_nb.experiments.estimates import Estimate
 
 if TYPE_CHECKING:
-    from subagents_nb.experiments.comparing.comparison import Case, Comparison
+    from subagents_nb.experiments.comparing import Case, Comparison
 
 MAX_GROUPS = 60
 MAX_SAME = 12

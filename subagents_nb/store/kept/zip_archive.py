@@ -30,8 +30,8 @@ from subagents_nb.store.clock import utc_now
 from subagents_nb.store.files.codec import decode, encode, lenient_json
 from subagents_nb.store.files.disk import DISK, MAX_DOCUMENT_BYTES, PRIVATE_DIR, PRIVATE_FILE
 from subagents_nb.store.files.opener import NO_LINK, NotPlain, open_plain
+from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.runs.contracts import remember
-from subagents_nb.store.runs.layout import RunPaths, StoreHome
 from subagents_nb.version import __version__
 
 _CHUNK = 1 << 20

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from subagents_nb.above import above
 from subagents_nb.blocks import to_text
 from subagents_nb.errors import RequestError
-from subagents_nb.experiments.comparing.estimates import Estimate, estimate, is_share
-from subagents_nb.experiments.comparing.grouping import (
+from subagents_nb.experiments.comparison.grouping import (
     BY_NAME,
     DONE,
     FIGURES,
@@ -22,6 +21,7 @@ from subagents_nb.experiments.comparing.grouping import (
     params_of,
     same,
 )
+from subagents_nb.experiments.estimates import Estimate, estimate, is_share
 from subagents_nb.experiments.frames import Frame
 from subagents_nb.experiments.rescoring import settle
 from subagents_nb.experiments.rows import RunRow, read_rows
@@ -184,7 +184,7 @@ class Comparison(Sequence[Group]):
     @property
     def text(self) -> str:
         """Return the comparison as a table of text."""
-        from subagents_nb.experiments.comparing.comparison_words import groups_table, remarks, worst_table
+        from subagents_nb.experiments.comparison.comparison_words import groups_table, remarks, worst_table
 
         below = "\n".join(remarks(self))
         return to_text(groups_table(self), worst_table(self), f"\n{below}" if below else None)
@@ -195,7 +195,7 @@ class Comparison(Sequence[Group]):
         Raises:
             RequestError: Altair is not installed, or nothing was judged.
         """
-        from subagents_nb.experiments.comparing.charts import score_against_cost
+        from subagents_nb.experiments.comparison.charts import score_against_cost
 
         return score_against_cost(self, metric)
 

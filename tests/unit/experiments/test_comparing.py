@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from subagents_nb.errors import RequestError
-from subagents_nb.experiments.comparing.comparison import Comparison, compare_rows
+from subagents_nb.experiments.comparing import Comparison, compare_rows
 from subagents_nb.experiments.rows import RunRow
 
 NAN = math.nan

@@ -10,7 +10,7 @@ from subagents_nb.domain.texts.redaction import Redactor
 from subagents_nb.errors import RequestError
 from subagents_nb.launching.gathering.lineage import meant_run
 from subagents_nb.store import FileRuns, open_home
-from subagents_nb.store.kept.archive import read_archive, write_archive
+from subagents_nb.store.kept.zip_archive import read_archive, write_archive
 
 
 def export_runs(
