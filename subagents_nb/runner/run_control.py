@@ -105,7 +105,7 @@ class Control:
             self.cause = cause
             self._since = time.monotonic()
         if cause.event is RunEvent.STOP:
-            self._journal.stopping()
+            self._journal.status.milestone("stop-requested", {}, stopping=True)
         self._flow.end(cause)
         return True
 
@@ -161,17 +161,17 @@ class Control:
                 self._callbacks.tell(f"may need a look: {found.text}")
 
     def _keep_budget(self) -> None:
-        self._journal.budget(self._limits.budget)
+        self._journal.status.budget(self._limits.budget, self._journal.usage)
 
     def _hear(self) -> None:
-        for request in self._writer.requests(self._seen):
+        for request in self._writer.mail.requests(self._seen):
             if isinstance(request, tuple):
                 request_id, why = request
                 self._answer(request_id, RequestEvent.REFUSE, f"the request can't be understood: {why}")
             else:
                 event, text = self._carry_out(request)
                 if event and not self._answer(request.request_id, event, text):
-                    self._writer.mark_heard(request)
+                    self._writer.mail.mark_heard(request)
 
     def _carry_out(self, request: ControlRequest) -> _Said:
         """Return what becomes of it and what is said about it; None means that somebody else answers."""
@@ -192,7 +192,7 @@ class Control:
                 return self._steer(request)
             case "drain":
                 self._flow.drain()
-                self._journal.draining()
+                self._journal.status.milestone("drain-requested", {}, draining=True)
                 return RequestEvent.ACCEPT, "what runs is finished, nothing new is started"
             case "retune":
                 return self._retune(request)
@@ -255,7 +255,7 @@ class Control:
         self._flow.retuned()
         if change.timeout_s is not None:
             self._registry.remind_anew()
-        self._journal.retuned(
+        self._journal.status.retuned(
             Retuned(at=utc_now(), by=request.asked_by, changes=change.changes), self._limits.timeout_s
         )
         return RequestEvent.ACCEPT, ""
@@ -263,7 +263,7 @@ class Control:
     def _answer(self, request_id: str, event: RequestEvent, text: str) -> bool:
         said = {"run_id": self._plan.run_id, "request_id": request_id, "text": text, "answered_at": utc_now()}
         try:
-            self._writer.answer(ControlAnswer.after(RequestState.ASKED, event, **said))
+            self._writer.mail.answer(ControlAnswer.after(RequestState.ASKED, event, **said))
         except OSError:
             return False  # nobody may be waiting; the run's state says it as well
         return True

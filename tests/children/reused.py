@@ -62,7 +62,7 @@ def a_round(home: StoreHome, number: int) -> dict[str, Any]:
         run = Run(home, run_id(number))
         # Its lock is held by somebody who has nothing to do with it: only then the supervisor looks at its process.
         lock = hold(writer.paths.lock)
-        writer.request(make_request(number))
+        writer.mail.request(make_request(number))
         adopted = Reattached(home)
         watched = [*adopted.find()]
         adopted.force()

@@ -64,7 +64,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     writer = create_run(home, make_plan(created_at=LONG_AGO), make_recovery())
     writer.status(make_status(runner=make_identity(host=host_id(), boot_id="before the cut")), milestone=False)
     writer.process(make_process().model_copy(update={"state": "pending"}))
-    writer.event({"seq": 1, "type": "run-started"}, keep=True)
+    writer.events.append({"seq": 1, "type": "run-started"}, keep=True)
     writer.reserve()
     for path in (writer.paths.lock, writer.paths.err):
         path.touch(0o600)
@@ -118,8 +118,8 @@ def test_a_synced_document_that_is_lost_all_the_same_is_unreadable_and_the_run_h
         ended = name in ("result.json", "candidate.json")
         writer.status(make_status(runner=None), milestone=False)
         befall(writer.paths.status, "empty")
-        writer.request(make_request())
-        writer.question(Question(run_id=run_id(), question_id="q1", text="which?", asked_at=LONG_AGO))
+        writer.mail.request(make_request())
+        writer.mail.question(Question(run_id=run_id(), question_id="q1", text="which?", asked_at=LONG_AGO))
         writer.candidate(make_candidate())
         if ended:
             writer.result(make_result())

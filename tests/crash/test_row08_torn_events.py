@@ -32,14 +32,14 @@ def test_events_cut_at_any_byte_are_read_up_to_the_cut_and_go_on_after_it(
 ) -> None:
     paths = writer.paths
     for line in LINES:
-        writer.event(line, keep=True)
+        writer.events.append(line, keep=True)
     whole = paths.events.read_bytes()
     assert tuple(len(line) for line in whole.splitlines(keepends=True)[2:]) == LENGTHS
     for length in range(len(whole) - sum(LENGTHS), len(whole)):
         paths.events.write_bytes(whole[:length])
         left = whole[:length].count(b"\n")
         assert seqs(store_home, paths.root.name) == list(range(1, left + 1))
-        RunWriter(paths).event({"seq": 9, "type": "text", "text": "after"}, keep=True)
+        RunWriter(paths).events.append({"seq": 9, "type": "text", "text": "after"}, keep=True)
         left += whole[length : length + 1] == b"\n"  # only its end was missing, and now it is there
         assert seqs(store_home, paths.root.name) == [*range(1, left + 1), 9]
         case()
@@ -60,7 +60,7 @@ def test_a_line_that_was_refused_half_way_costs_no_other(
     kept = []
     for line in LINES:
         try:
-            mine.event(line, keep=True)
+            mine.events.append(line, keep=True)
             kept.append(line["seq"])
         except OSError:
             pass

@@ -93,14 +93,14 @@ def writing(paths: RunPaths, result: RunResult) -> list[Callable[[], object]]:
     def event() -> None:
         writer = RunWriter(paths)
         try:
-            writer.event({"seq": 1, "type": "text", "text": "x"}, keep=True)
+            writer.events.append({"seq": 1, "type": "text", "text": "x"}, keep=True)
         finally:
-            if writer._events is not None:
-                os.close(writer._events)
+            if writer.events._handle is not None:
+                os.close(writer.events._handle)
 
     return [
         lambda: RunWriter(paths).status(make_status().model_copy(update={"run_id": run_id}), milestone=False),
-        lambda: RunWriter(paths).answer(make_answer().model_copy(update={"run_id": run_id})),
+        lambda: RunWriter(paths).mail.answer(make_answer().model_copy(update={"run_id": run_id})),
         event,
         lambda: RunWriter(paths).reserve(),
         lambda: RunWriter(paths).result(result),
@@ -215,7 +215,7 @@ def test_a_run_whose_directory_is_a_link_is_a_row_that_says_so_and_nobody_begins
     with pytest.raises(SubagentsError):
         start_runner(store_home, run_id=plan.run_id, token=plan.token, cwd=plan.cwd, environ=runner_environ(os.environ))
     with pytest.raises(OSError):
-        RunWriter(paths).request(make_request().model_copy(update={"run_id": plan.run_id}))
+        RunWriter(paths).mail.request(make_request().model_copy(update={"run_id": plan.run_id}))
     assert looks(outside) == before
     case()
 

@@ -355,7 +355,7 @@ def test_a_runner_that_ends_hands_the_line_on_though_nobody_looks(store_home: St
     first = launch(task="tick", model="scripted:slow")
     waiting = launch(task="my turn", model="scripted:echo")
     os.kill(pid_of(store_home.supervisor / f"{host_key('cold')}.sock"), signal.SIGKILL)
-    RunWriter(store_home.run(first.id)).request(
+    RunWriter(store_home.run(first.id)).mail.request(
         ControlRequest(run_id=first.id, request_id="a", verb="stop", asked_at=utc_now())
     )
     until(store_home.run(waiting.id).result.exists, 60, what="the turn of the run that nobody looks at")

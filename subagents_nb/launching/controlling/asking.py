@@ -20,6 +20,7 @@ from subagents_nb.errors import RequestError, StoreError, Unreadable
 from subagents_nb.store import FileRuns, RunWriter, StoreHome
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.runs.reader import read_document
+from subagents_nb.store.runs.requests import Mailbox
 
 RECEIPT_S = 3.0
 _POLL_S = 0.02
@@ -53,7 +54,7 @@ def request(
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise RequestError(f"That can't be asked of a run: {said_of(first)}.") from error
-    RunWriter(home.run(run_id)).request(asked)
+    Mailbox(home.run(run_id)).request(asked)
     answer = answer_to(home, run_id, request_id, wait_s=wait_s, until_done=until_done)
     if answer is not None and answer.outcome is RequestState.REFUSED:
         raise RequestError(f"The run refused: {answer.text}.")
@@ -152,7 +153,7 @@ def reply(home: StoreHome, run_id: str, text: str, *, question: str | None, answ
         listed = "\n".join(f"  {q.question_id}{_asker(snapshot, q)}: {one_line(q.text, 100)}" for q in chosen)
         raise RequestError(f"Several questions are open; name one with question=:\n{listed}")
     said = {"run_id": run_id, "question_id": chosen[0].question_id, "text": text, "answered_by": answered_by}
-    if not RunWriter(home.run(run_id)).reply(Reply.after(QuestionEvent.ANSWER, **said, answered_at=utc_now())):
+    if not Mailbox(home.run(run_id)).reply(Reply.after(QuestionEvent.ANSWER, **said, answered_at=utc_now())):
         raise RequestError(f"You were not the first. {_became(home, run_id, chosen[0].question_id)}".rstrip())
     return chosen[0]
 

@@ -86,7 +86,7 @@ class AcceptingAll:
 
     def _told(self, event: EngineEvent) -> None:
         if isinstance(event, Noticed):
-            self._services.journal.note(self._services.journal.clean(event.text))
+            self._services.journal.status.note(self._services.journal.clean(event.text))
 
     def _seen(self, works: Sequence[StepWork], results: Sequence[StepResult]) -> Evaluation:
         if self._asked.report == "off":
@@ -101,7 +101,7 @@ class AcceptingAll:
 
     def _changed(self, works: Sequence[StepWork]) -> tuple[str, ...]:
         journal = self._services.journal
-        return tuple(dict.fromkeys(path for one in works for path in journal.changed_files(one.step.index)))
+        return tuple(dict.fromkeys(path for one in works for path in journal.accounts[one.step.index].changed_files))
 
     async def _newly_staged(self) -> tuple[str, ...] | None:
         if "no-staged-files" not in self._asked.evidence:

@@ -51,7 +51,7 @@ class ChainRun:
         self._fell_short = False
         self._cut_short = False  # a stage that was complete was not judged any more
         self._not_accepted: list[str] = []  # stages that were not accepted as a whole
-        self.bindings = Bindings(plan, services.journal.result_of)
+        self.bindings = Bindings(plan, lambda index: services.journal.accounts[index].result)
 
     # --- from other threads ---
 
@@ -114,7 +114,7 @@ class ChainRun:
         return self._items.popleft()
 
     def _all_complete(self) -> bool:
-        results = (self._services.journal.result_of(work.step.index) for work in self._registry.all)
+        results = (self._services.journal.accounts[work.step.index].result for work in self._registry.all)
         return all(result is not None and result.state is StepState.COMPLETE for result in results)
 
     def _take_appended(self) -> None:
@@ -251,7 +251,7 @@ class ChainRun:
             self._services.journal.step_carried(result)
 
     def _stood(self, work: StepWork) -> StepResult:
-        result = self._services.journal.result_of(work.step.index)
+        result = self._services.journal.accounts[work.step.index].result
         return result if result is not None else self._services.journal.draft(work.step.index)
 
     def _why_not(self, work: StepWork, failed_fast: bool) -> tuple[Reason, str] | None:
@@ -329,7 +329,7 @@ class ChainRun:
             raise ChainBroken(end)
 
     def _results(self) -> list[StepResult]:
-        results = (self._services.journal.result_of(work.step.index) for work in self._registry.all)
+        results = (self._services.journal.accounts[work.step.index].result for work in self._registry.all)
         return [result for result in results if result is not None]
 
     def _stage_failed(self, place: int, error: str) -> None:

@@ -27,7 +27,7 @@ class EventLog:
         record = {"seq": self._seq, "t": utc_now(), "s": round(self._clock.worked_s, 3), "type": kind}
         where = {} if step is None else {"step": step}
         with contextlib.suppress(OSError):
-            self._writer.event({**record, **where, **fields}, keep=keep)
+            self._writer.events.append({**record, **where, **fields}, keep=keep)
 
     def streamed(self, parts: Iterable[tuple[str, str]], *, step: int) -> None:
         """Append what a step streamed, by kind, in lines that are written whole."""

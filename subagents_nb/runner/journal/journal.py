@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import sys
-import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from subagents_nb.domain.agents.attention import Attention, Thresholds, attention_of_run
-from subagents_nb.domain.plans.budgets import UsageBudget
 from subagents_nb.domain.plans.plan import LaunchPlan, StepPlan, choices_of
-from subagents_nb.domain.runs.control import KEPT_RECEIPTS, Retuned, SteerReceipt
 from subagents_nb.domain.runs.events import EngineEvent
 from subagents_nb.domain.runs.postmortem import not_stored
 from subagents_nb.domain.runs.reads import ReadLog
@@ -30,19 +26,17 @@ from subagents_nb.domain.values.usage import Usage, total
 from subagents_nb.runner.journal.account import StepAccount, concerns
 from subagents_nb.runner.journal.event_lines import event_line
 from subagents_nb.runner.journal.event_redaction import EventRedactor
-from subagents_nb.runner.journal.eventlog import EventLog
 from subagents_nb.runner.journal.final_result import last_word
+from subagents_nb.runner.journal.live_status import LiveStatus
 from subagents_nb.runner.journal.stage_progress import Stages
 from subagents_nb.runner.journal.work_clock import WorkClock
 from subagents_nb.runner.journal.write_retry import retry_until_written
-from subagents_nb.store.clock import utc_now
 from subagents_nb.store.runs.writer import RunWriter
 
 STATUS_EVERY_S = 0.1
 # Every write wakes whoever watches: a kernel with fifty silent runs would pay three times as much for one every 1.5 s.
 HEARTBEAT_S, TOOL_HEARTBEAT_S = 5.0, 1.0
 REWORD_S = 10.0  # how often "at work for 5 min" is counted anew
-_KEPT_NOTES = 50
 
 
 class Journal:
@@ -61,17 +55,13 @@ class Journal:
         self._writer = writer
         self._plan = plan
         self._clock = clock
-        self._events = EventLog(writer, clock)
-        self._guard = threading.RLock()
-        self._written = 0.0
         self._worded = 0.0  # when the text of the attention was last made
-        self._dirty = False
-        self._finished = False
         self.unstored = False  # the disk never took the result
-        self._refused = False  # the disk took no status the last time
         self.disk_full = False  # something that can't be left out waits for room
-        self._status = first
-        self._accounts = {step.index: StepAccount(step) for step in first.steps}
+        self.accounts = {step.index: StepAccount(step) for step in first.steps}
+        self.status = LiveStatus(writer, first, clock, steps=self._shown)
+        self._guard = self.status.guard
+        self._events = self.status.events
         self._stages = Stages(first.stages)
         self.clean = EventRedactor(plan)  # no secret gets into what is written
 
@@ -88,37 +78,21 @@ class Journal:
     @property
     def activity(self) -> str:
         """Return what the run is busy with, in a word."""
-        return next((a.status.activity for a in self._accounts.values() if a.status.activity), "")
+        return next((a.status.activity for a in self.accounts.values() if a.status.activity), "")
 
     def begin(self) -> None:
         """Take the run over from its launcher: from here on it is running, durably."""
         with self._guard:
-            self._status = self._status.to(RunEvent.PROCEED)
+            self.status.current = self.status.current.to(RunEvent.PROCEED)
             self._events.line("run-started", {}, keep=True)
-            self._write(milestone=True)
+            self.status.write(milestone=True)
             self._writer.reserve()
-
-    def activity_of(self, index: int) -> str:
-        """Return what a step is busy with, in a word."""
-        return self._accounts[index].status.activity
-
-    def changed_files(self, index: int) -> tuple[str, ...]:
-        """Return the files that a step's own tools changed so far."""
-        return tuple(self._accounts[index].changed_files)
-
-    def changed_meanwhile(self, index: int) -> tuple[str, ...]:
-        """Return the files that changed while the step's programs were at work, by them or by others."""
-        return tuple(self._accounts[index].changed_meanwhile)
 
     @property
     def usage(self) -> Usage:
         """Return what all steps used so far."""
         with self._guard:
-            return total(account.status.usage for account in self._accounts.values())
-
-    def result_of(self, index: int) -> StepResult | None:
-        """Return what a step came to, once it has ended."""
-        return self._accounts[index].result
+            return total(account.status.usage for account in self.accounts.values())
 
     def add_steps(self, steps: Sequence[StepPlan], labels: Sequence[str] = ()) -> None:
         """Take in steps that a fan-out or an append adds."""
@@ -127,38 +101,37 @@ class Journal:
             for number, step in enumerate(steps):
                 label = labels[number] if labels else step.title
                 self._writer.add_step(step.index)
-                self._accounts[step.index] = StepAccount(first_step(step, label=label))
-            self._dirty = True
+                self.accounts[step.index] = StepAccount(first_step(step, label=label))
+            self.status.dirty = True
 
     def stages(self, change: Callable[[Stages], None], **update: Any) -> None:
         """Change how the stages of a chain are shown."""
         with self._guard:
             change(self._stages)
-            self._update(**update)
-            self._dirty = True
+            self.status.update(**update)
 
     def step_began(self, index: int) -> None:
         """Say that a step is at work."""
         with self._guard:
-            account = self._accounts[index]
+            account = self.accounts[index]
             account.status = account.status.to(StepEvent.BEGIN, started_s=round(self.elapsed_s, 3))
             account.last_event_s = self.elapsed_s
             if self._plan.is_flow:
                 self._events.line("step-started", {"agent": account.status.agent}, keep=True, step=index)
-            self._dirty = True
+            self.status.dirty = True
 
     def step_ended(self, result: StepResult) -> None:
         """Record how a step ended while its run may go on; what it came to is on disk from here on."""
         with self._guard:
-            account = self._accounts[result.index]
-            if self._finished or account.result is not None:
+            account = self.accounts[result.index]
+            if self.status.over or account.result is not None:
                 return
             now = round(self.elapsed_s, 3)
             self._take(account, self.clean.rest(result.index))
             times = {"started_s": account.status.started_s, "ended_s": now}
             ended = self.clean.result(result).model_copy(update=times)
             account.end(ended)
-            self._dirty = True
+            self.status.dirty = True
             if not self._plan.is_flow:
                 return
             self._flush_streams()
@@ -171,11 +144,11 @@ class Journal:
     def step_carried(self, result: StepResult) -> None:
         """Record a step that stands as another run left it: it took no time and cost nothing here."""
         with self._guard:
-            account = self._accounts[result.index]
+            account = self.accounts[result.index]
             account.end(result)
             carried = {"carried_from": result.carried_from, "model": result.model}
             account.status = account.status.model_copy(update=carried)
-            self._dirty = True
+            self.status.dirty = True
             with contextlib.suppress(OSError):
                 self._writer.step_result(StepRecord(run_id=self._plan.run_id, result=result))
             fields = {"state": result.state, "from": result.carried_from}
@@ -184,17 +157,17 @@ class Journal:
     def report(self, index: int, event: EngineEvent) -> None:
         """Take one event of a step's engine; never raises for a disk that refuses progress."""
         with self._guard:
-            if self._finished:
+            if self.status.over:
                 return
-            self._dirty = True
-            self._take(self._accounts[index], self.clean.events(index, event))
-            if time.monotonic() - self._written >= STATUS_EVERY_S:
+            self.status.dirty = True
+            self._take(self.accounts[index], self.clean.events(index, event))
+            if time.monotonic() - self.status.written >= STATUS_EVERY_S:
                 self.flush()
 
     def _take(self, account: StepAccount, events: Sequence[EngineEvent]) -> None:
         for event in events:
             if remark := account.remark(event, alone=not self._plan.is_flow):
-                self.note(remark)
+                self.status.note(remark)
             if account.take(event, self.elapsed_s):
                 self._flush_streams()
                 self._events.line(*event_line(event), keep=False, step=account.status.index)
@@ -202,60 +175,19 @@ class Journal:
     def flush(self) -> None:
         """Write what came since the last write; called by the runner's tick."""
         with self._guard:
-            idle = time.monotonic() - self._written
-            at_work = any(account.open_tools for account in self._accounts.values())
-            if not self._finished and (self._dirty or idle >= (TOOL_HEARTBEAT_S if at_work else HEARTBEAT_S)):
+            idle = time.monotonic() - self.status.written
+            at_work = any(account.open_tools for account in self.accounts.values())
+            if not self.status.over and (self.status.dirty or idle >= (TOOL_HEARTBEAT_S if at_work else HEARTBEAT_S)):
                 self._flush_streams()
-                self._write(milestone=False)
-
-    def stopping(self) -> None:
-        """Show that a stop was asked for and is being carried out."""
-        self._milestone("stop-requested", {}, stopping=True)
+                self.status.write(milestone=False)
 
     def step_stopping(self, index: int) -> None:
         """Show that one step was asked to stop."""
         with self._guard:
-            account = self._accounts[index]
+            account = self.accounts[index]
             account.status = account.status.model_copy(update={"stopping": True})
             self._events.line("step-stop-requested", {}, keep=True, step=index)
-            self._dirty = True
-
-    def budget(self, budget: UsageBudget | None) -> None:
-        """Show how far the usage has come against the budget in force; an amount that was reached stays noted."""
-        with self._guard:
-            if budget is None or self._finished:
-                return
-            state, said = budget.reached(self.usage)
-            if said and state != self._status.budget:
-                self.note(said)
-            if (state, budget) != (self._status.budget, self._status.usage_budget):
-                self._milestone("budget", {"state": state}, budget=state, usage_budget=budget)
-
-    def note(self, text: str) -> None:
-        """Add a quiet remark to the run, once; it is shown with the run and kept in its result."""
-        with self._guard:
-            if text not in self._status.notes and len(self._status.notes) < _KEPT_NOTES:
-                self._update(notes=(*self._status.notes, text))
-                self._dirty = True
-
-    def draining(self) -> None:
-        """Show that nothing new is started any more."""
-        self._milestone("drain-requested", {}, draining=True)
-
-    def retuned(self, change: Retuned, timeout_s: float | None) -> None:
-        """Record new limits beside the contract."""
-        fields = {"by": change.by, "changes": change.changes}
-        self._milestone("retuned", fields, retunes=(*self._status.retunes, change), timeout_s=timeout_s)
-
-    def steering(self, receipt: SteerReceipt) -> None:
-        """Record where a steering message stands; the last twenty are shown."""
-        others = tuple(r for r in self._status.steering if r.request_id != receipt.request_id)
-        fields = {"request": receipt.request_id, "outcome": receipt.outcome}
-        self._milestone("steering", fields, steering=(*others, receipt)[-KEPT_RECEIPTS:])
-
-    def questions(self, what: str, fields: Mapping[str, Any], **update: Any) -> None:
-        """Show the questions that wait for the person and what became of others; `what` names the change."""
-        self._milestone(what, fields, **update)
+            self.status.dirty = True
 
     def consider(self, patience: Callable[[int], Thresholds], waiting: Collection[int] = ()) -> Attention | None:
         """Decide anew whether to point at this run; return why if that is news. Words are at most ten seconds old.
@@ -263,31 +195,30 @@ class Journal:
         `patience` gives a step's thresholds; steps that are `waiting`, for the person or a rate limit, are not silent.
         """
         with self._guard:
-            accounts = [a for a in self._accounts.values() if a.status.state is StepState.RUNNING]
-            if self._finished or not accounts:
+            accounts = [a for a in self.accounts.values() if a.status.state is StepState.RUNNING]
+            if self.status.over or not accounts:
                 return None
             now = self.elapsed_s
             found = attention_of_run(
                 concerns(accounts, patience, waiting, now_s=now, alone=not self._plan.is_flow),
-                open_questions=len(self._status.questions),
+                open_questions=len(self.status.current.questions),
                 disk_full=self.disk_full,
                 since_s=max(a.last_event_s for a in accounts),
             )
-            before = self._status.attention
+            before = self.status.current.attention
             if (found and found.kind) == (before and before.kind):
                 if found != before and now - self._worded >= REWORD_S:
                     self._worded = now
-                    self._update(attention=found)
-                    self._dirty = True
+                    self.status.update(attention=found)
                 return None
             self._worded = now
-            self._milestone("attention", {"kind": found.kind if found else None}, attention=found)
+            self.status.milestone("attention", {"kind": found.kind if found else None}, attention=found)
             return found
 
     def draft(self, index: int) -> StepResult:
         """Return a step as it stands, to be completed into its result."""
         with self._guard:
-            return self._accounts[index].draft()
+            return self.accounts[index].draft()
 
     def finish(
         self,
@@ -306,22 +237,22 @@ class Journal:
         is the one record that must not be lost. One that never takes it makes the run failed and sets `unstored`.
         """
         with self._guard:
-            if self._finished:
+            if self.status.over:
                 return False
-            state = self._status.to(event).state
-            self._finished = True
-            for index, account in self._accounts.items():
+            state = self.status.current.to(event).state
+            self.status.over = True
+            for index, account in self.accounts.items():
                 self._take(account, self.clean.rest(index))
             self._flush_streams()
             end = None if unfinished is None else lambda draft: self.clean.result(unfinished(draft))
-            for account in self._accounts.values():
+            for account in self.accounts.values():
                 account.settle(state, end, round(self.elapsed_s, 3))
             error = None if error is None else self.clean(error)
             self._stages.settle(paused=state is RunState.PAUSED)
             result = last_word(
                 self._plan,
-                self._status,
-                tuple(self._accounts.values()),
+                self.status.current,
+                tuple(self.accounts.values()),
                 event=event,
                 reason=reason,
                 actor=actor,
@@ -335,50 +266,20 @@ class Journal:
             if why is not None:
                 self.unstored = True
                 event, reason = RunEvent.FAIL, "not-stored"
-                self._update(reason=reason, error=not_stored(why))
-            self._status = self._status.to(event, attention=None, questions=())
-            self._events.line("run-ended", {"state": self._status.state, "reason": reason}, keep=True)
-            self._write(milestone=True)
+                self.status.update(reason=reason, error=not_stored(why))
+            self.status.current = self.status.current.to(event, attention=None, questions=())
+            self._events.line("run-ended", {"state": self.status.current.state, "reason": reason}, keep=True)
+            self.status.write(milestone=True)
             return True
 
+    def _shown(self) -> dict[str, Any]:
+        steps = tuple(account.shown(crowd=len(self.accounts)) for account in self.accounts.values())
+        used = total(step.usage for step in steps)
+        return {"usage": used, "steps": steps, "stages": self._stages.shown(self._states())}
+
     def _states(self) -> dict[int, StepState]:
-        return {index: account.status.state for index, account in self._accounts.items()}
-
-    def _milestone(self, kind: str, fields: Mapping[str, Any], **update: Any) -> None:
-        with self._guard:
-            if self._finished:
-                return
-            self._update(**update)
-            self._events.line(kind, fields, keep=True)
-            self._write(milestone=True)
-
-    def _update(self, **update: Any) -> None:
-        self._status = self._status.model_copy(update=update)
+        return {index: account.status.state for index, account in self.accounts.items()}
 
     def _flush_streams(self) -> None:
-        for index, account in self._accounts.items():
+        for index, account in self.accounts.items():
             self._events.streamed(account.streamed(), step=index)
-
-    def _write(self, *, milestone: bool) -> None:
-        self._written = time.monotonic()
-        self._dirty = False
-        steps = tuple(account.shown(crowd=len(self._accounts)) for account in self._accounts.values())
-        self._update(
-            seq=self._status.seq + 1,
-            updated_at=utc_now(),
-            elapsed_s=round(self.elapsed_s, 3),
-            waited_s=round(self._clock.waited_s, 3),
-            usage=total(step.usage for step in steps),
-            steps=steps,
-            stages=self._stages.shown(self._states()),
-        )
-        try:
-            self._writer.status(self._status, milestone=milestone)
-            if milestone:
-                self._writer.sync_events()
-            self._refused = False
-        except OSError as error:
-            # Progress is dropped and the work goes on; the result itself is insisted on.
-            if not self._refused:
-                print(f"status not written: {error}", file=sys.stderr, flush=True)  # noqa: T201
-            self._refused = True

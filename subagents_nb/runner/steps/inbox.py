@@ -74,5 +74,5 @@ class RunInbox:
         said = {"run_id": request.run_id, "request_id": request.request_id, "answered_at": utc_now()}
         answer = ControlAnswer.after(was, event, **said)
         with contextlib.suppress(OSError):  # a full disk keeps the receipt back, not the message
-            self._writer.answer(answer)
-        self._journal.steering(answer.receipt(one_line(self._journal.clean(request.text or ""), 80)))
+            self._writer.mail.answer(answer)
+        self._journal.status.steering(answer.receipt(one_line(self._journal.clean(request.text or ""), 80)))

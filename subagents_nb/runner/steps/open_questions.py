@@ -74,13 +74,13 @@ class Questions:
 
     def _show(self, what: str, question: Question, **fields: str | None) -> None:
         said = {"question": question.question_id, "step": question.step, "open": len(self._open), **fields}
-        self._journal.questions(what, said, questions=tuple(self._open.values()), answers=tuple(self._answers))
+        self._journal.status.milestone(what, said, questions=tuple(self._open.values()), answers=tuple(self._answers))
 
     def _close(self, question: Question) -> Reply | None:
         """Take the place of an answer that nobody waits for; return the one that came at the last moment, if any."""
         made = {"run_id": question.run_id, "question_id": question.question_id, "text": "", "answered_at": utc_now()}
         with contextlib.suppress(OSError, Unreadable):
-            if not self._writer.reply(Reply.after(QuestionEvent.CLOSE, **made, answered_by="runner")):
+            if not self._writer.mail.reply(Reply.after(QuestionEvent.CLOSE, **made, answered_by="runner")):
                 return self._read(question.question_id)
         return None
 
@@ -90,7 +90,7 @@ class Questions:
         try:
             while True:
                 try:
-                    return self._writer.question(question)
+                    return self._writer.mail.question(question)
                 except OSError as error:
                     if error.errno not in _PASSING:
                         raise

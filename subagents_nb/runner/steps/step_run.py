@@ -122,7 +122,7 @@ class StepWork:
         limit, left = self._limits.timeout_s, self._left_s
         if limit is None or left is None or left > 0 or self._ended:
             return None
-        return past_deadline(limit, self._services.journal.activity_of(self.step.index), step=True)
+        return past_deadline(limit, self._services.journal.accounts[self.step.index].status.activity, step=True)
 
     def remind(self, run: TimeLeft | None) -> None:
         """Ask once for what there is when its own deadline, or the run's, is near; never in the first half."""
@@ -253,8 +253,10 @@ class StepWork:
         async with context.reads.watch.during(step.acceptance is not None and bool(step.acceptance.verify)):
             ledger = await accepting.judge(
                 result,
-                changed_files=tuple(from_folder(path, step.cwd) for path in journal.changed_files(step.index)),
-                changed_meanwhile=tuple(from_folder(path, step.cwd) for path in journal.changed_meanwhile(step.index)),
+                changed_files=tuple(from_folder(path, step.cwd) for path in journal.accounts[step.index].changed_files),
+                changed_meanwhile=tuple(
+                    from_folder(path, step.cwd) for path in journal.accounts[step.index].changed_meanwhile
+                ),
                 run_dir=self._services.writer.paths.root,
                 review=lambda about: self._review(about, context, result.usage),
             )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.files.inside import inside, open_parent
-from subagents_nb.store.files.opener import FOLDER, READ
+from subagents_nb.store.files.opener import READ
 
 PRIVATE_FILE = 0o600
 PRIVATE_DIR = 0o700
@@ -40,21 +40,6 @@ class Disk:
         """
         with inside(path) as (folder, name):
             os.mkdir(name, PRIVATE_DIR, dir_fd=folder)
-
-    def names(self, directory: str | Path) -> list[str]:
-        """Return what lies in a directory of ours.
-
-        Raises:
-            OSError: it is missing, or a link.
-        """
-        with inside(directory) as (folder, name):
-            if folder is None:
-                return os.listdir(directory)
-            handle = os.open(name, FOLDER, dir_fd=folder)
-            try:
-                return os.listdir(handle)
-            finally:
-                os.close(handle)
 
     def remove(self, path: Path) -> None:
         """Remove a file of ours."""

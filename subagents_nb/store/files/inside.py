@@ -54,3 +54,19 @@ def open_parent(path: str | os.PathLike[str]) -> int | None:
         finally:
             os.close(outer)
     return handle
+
+
+def names_in(directory: str | os.PathLike[str]) -> list[str]:
+    """Return what lies in a directory of ours.
+
+    Raises:
+        OSError: it is missing, or a link.
+    """
+    with inside(directory) as (folder, name):
+        if folder is None:
+            return os.listdir(directory)
+        handle = os.open(name, FOLDER, dir_fd=folder)
+        try:
+            return os.listdir(handle)
+        finally:
+            os.close(handle)

@@ -22,6 +22,7 @@ from subagents_nb.errors import Unreadable
 from subagents_nb.store.clock import age_s
 from subagents_nb.store.files.codec import decode
 from subagents_nb.store.files.disk import DISK, Disk
+from subagents_nb.store.files.inside import names_in
 from subagents_nb.store.layout import StoreHome
 
 D = TypeVar("D", bound=Document)
@@ -121,7 +122,7 @@ class FileRuns:
         """Return the status with the questions that wait by their files, which the runner's own word follows later."""
         directory = f"{folder}{os.sep}questions"
         try:
-            names = set(self._disk.names(directory))
+            names = set(names_in(directory))
         except OSError:
             return status
         asked = {name.removesuffix(".json") for name in names if name.endswith(".json") and name[0] == "q"}

@@ -8,6 +8,7 @@ from subagents_nb.domain.plans.experiments import Score
 from subagents_nb.errors import StoreError, Unreadable
 from subagents_nb.store.files.codec import decode, encode
 from subagents_nb.store.files.disk import DISK, Disk
+from subagents_nb.store.files.inside import names_in
 from subagents_nb.store.layout import RunPaths
 
 MAX_SCORES = 10_000  # of one run; more are not read
@@ -32,7 +33,7 @@ def write_score(paths: RunPaths, score: Score, *, disk: Disk = DISK) -> None:
 def read_scores(paths: RunPaths, *, disk: Disk = DISK) -> list[Score]:
     """Return all judgements about a run that can be read, in no order; a run without any has none."""
     try:
-        names = [name for name in disk.names(paths.scores) if name.endswith(".json") and not name.startswith(".")]
+        names = [name for name in names_in(paths.scores) if name.endswith(".json") and not name.startswith(".")]
     except OSError:
         return []
     found = []

@@ -5,32 +5,27 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
-
-from pydantic_core import PydanticSerializationError, to_json
 
 from subagents_nb.domain.plans.plan import LaunchPlan
-from subagents_nb.domain.runs.control import AppendedItems, ControlAnswer, ControlRequest
+from subagents_nb.domain.runs.control import AppendedItems
 from subagents_nb.domain.runs.exit_report import Candidate
-from subagents_nb.domain.runs.questions import Question, Reply
 from subagents_nb.domain.runs.reads import ReadsSoFar
 from subagents_nb.domain.runs.records import ProcessRecord, RecoveryRecord, RunResult, RunStatus, StepRecord, Verdict
 from subagents_nb.errors import StoreError, Unreadable
-from subagents_nb.store.files.codec import encode, lenient_json
+from subagents_nb.store.files.codec import encode
 from subagents_nb.store.files.disk import DISK, Disk
 from subagents_nb.store.files.lock import hold
 from subagents_nb.store.layout import RunPaths, StoreHome
+from subagents_nb.store.runs.event_file import EventFile
 from subagents_nb.store.runs.input_files import Content, write_inputs
 from subagents_nb.store.runs.reader import read_document
-from subagents_nb.store.runs.requests import mark_heard, read_request, request_name
+from subagents_nb.store.runs.requests import Mailbox
 
-EVENTS_CAP_BYTES = 50 * 1024 * 1024
 MAX_READS_BYTES = 512 * 1024
 _RESERVE_BYTES = 64 * 1024
-_LINE_BYTES = 4000
 
 
 def create_run(
@@ -95,9 +90,8 @@ class RunWriter:
         self.paths = paths
         self._disk = disk
         self._launching: int | None = None
-        self._events: int | None = None
-        self._events_size = 0
-        self._events_whole = False  # known to end with a whole line
+        self.mail = Mailbox(paths, disk=disk)
+        self.events = EventFile(paths.events, disk=disk)
 
     def begin_launch(self) -> None:
         """Take the launcher's lock, before there is a plan: the launcher."""
@@ -165,83 +159,6 @@ class RunWriter:
                 self._disk.rename(self.paths.verdict, self.paths.verdict.with_suffix(".bad"))
             return self._disk.create_once(self.paths.verdict, encode(verdict))
         return False
-
-    def request(self, request: ControlRequest) -> None:
-        """Ask something of a live run: any process of the user."""
-        self._disk.create_once(self.paths.control / request_name(request), encode(request))
-
-    def answer(self, answer: ControlAnswer) -> None:
-        """Answer a request, or say what became of one that was queued: the runner."""
-        self._disk.replace(self.paths.answers / f"{answer.request_id}.json", encode(answer), durable=True)
-
-    def mark_heard(self, request: ControlRequest) -> None:
-        """Mark a request as known that a full disk lets us not answer, so nobody takes us for frozen: the runner."""
-        mark_heard(self.paths, request, disk=self._disk)
-
-    def question(self, question: Question) -> None:
-        """Put a question to the person: the runner."""
-        self._disk.create_once(self.paths.questions / f"{question.question_id}.json", encode(question))
-
-    def reply(self, reply: Reply) -> bool:
-        """Answer a question: whoever is first. Return False if it was answered already."""
-        return self._disk.create_once(self.paths.reply(reply.question_id), encode(reply))
-
-    def requests(self, seen: set[str]) -> Iterator[ControlRequest | tuple[str, str]]:
-        """Yield the requests whose files are not in `seen`, oldest first, and add them.
-
-        One that can't be read, or is not what its name says, comes as the id in its name and the reason, to be refused.
-        """
-        try:
-            names = sorted(
-                n for n in self._disk.names(self.paths.control) if n.endswith(".json") and not n.startswith(".")
-            )
-        except OSError:
-            return
-        for name in names:
-            if name in seen:
-                continue
-            try:
-                request = read_request(self.paths.control / name, self.paths.root.name, disk=self._disk)
-            except Unreadable as error:
-                if error.kind != "busy":
-                    seen.add(name)
-                    whole = name.removesuffix(".json")
-                    yield whole.partition("-")[2] or whole, str(error)
-            else:
-                seen.add(name)
-                yield request
-
-    def event(self, record: Mapping[str, Any], *, keep: bool) -> None:
-        """Append one line to the events: the runner. Beyond the cap only lines with `keep` are written.
-
-        A line longer than a single write can carry whole is cut to its head.
-        """
-        try:
-            line = to_json(record, inf_nan_mode="null") + b"\n"
-        except PydanticSerializationError:
-            line = lenient_json(record) + b"\n"
-        if len(line) > _LINE_BYTES and not keep:
-            line = (
-                to_json({k: record[k] for k in ("seq", "t", "type", "step") if k in record} | {"cut": len(line)})
-                + b"\n"
-            )
-        if self._events_size + len(line) > EVENTS_CAP_BYTES and not keep:
-            return
-        if self._events is None:
-            self._events = self._disk.open(self.paths.events, os.O_CREAT | os.O_APPEND | os.O_RDWR)
-        if not self._events_whole:
-            self._events_size = os.fstat(self._events).st_size
-            if self._events_size and os.pread(self._events, 1, self._events_size - 1) != b"\n":
-                line = b"\n" + line  # what a full disk cut off must not take this line along
-        self._events_whole = False
-        self._disk.write(self._events, line)
-        self._events_whole = True
-        self._events_size += len(line)
-
-    def sync_events(self) -> None:
-        """Bring the events so far to the device, at a milestone."""
-        if self._events is not None:
-            self._disk.sync(self._events)
 
     def reserve(self) -> None:
         """Set some space aside that makes room for the result on a full disk."""

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from subagents_nb.store.files.disk import DISK, PRIVATE_DIR, PRIVATE_FILE
+from subagents_nb.store.files.inside import names_in
 from subagents_nb.store.files.lock import look, wait_for
 from subagents_nb.store.files.opener import NO_LINK
 from subagents_nb.store.layout import StoreHome
@@ -59,7 +60,7 @@ def places_taken(home: StoreHome) -> int:
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             stack.enter_context(_counting(home))  # a launcher that counts must not meet our probes
-        return sum(_is_held(_place(home, number)) for number in _numbers(DISK.names(home.capacity)))
+        return sum(_is_held(_place(home, number)) for number in _numbers(names_in(home.capacity)))
 
 
 class _NoLocks(OSError):
@@ -68,7 +69,7 @@ class _NoLocks(OSError):
 
 def _take(home: StoreHome, limit: int, *, waited: bool) -> int | None:
     """Take the free place with the lowest number. Those beyond the limit that nobody holds are done away with."""
-    names = DISK.names(home.capacity)
+    names = names_in(home.capacity)
     folder = f"{home.capacity}{os.sep}"
     taken, free = 0, None
     numbers = _numbers(names)

@@ -16,7 +16,7 @@ from subagents_nb.errors import Unreadable
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.runs.reader import read_document
-from subagents_nb.store.runs.writer import RunWriter
+from subagents_nb.store.runs.requests import Mailbox
 
 LATER = "it waits for a free place; this is carried out when it has begun"
 
@@ -37,7 +37,7 @@ def hear(paths: RunPaths, heard: set[str]) -> tuple[Withdrawn | None, list[Contr
     """
     withdrawn: Withdrawn | None = None
     answers = []
-    for request in RunWriter(paths).requests(heard):
+    for request in Mailbox(paths).requests(heard):
         if isinstance(request, tuple):
             request_id, why = request
             answers.append(_answer(paths, request_id, RequestEvent.REFUSE, f"the request can't be understood: {why}"))

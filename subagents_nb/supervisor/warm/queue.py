@@ -23,6 +23,7 @@ from subagents_nb.errors import Unreadable
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.runs.reader import FileRuns, read_document
+from subagents_nb.store.runs.requests import Mailbox
 from subagents_nb.store.runs.writer import RunWriter
 from subagents_nb.store.waiting import line
 from subagents_nb.store.waiting.capacity import take_place
@@ -205,7 +206,7 @@ def _write(word: _LastWord) -> bool:
 
 def _say(paths: RunPaths, answer: ControlAnswer) -> bool:
     try:
-        RunWriter(paths).answer(answer)
+        Mailbox(paths).answer(answer)
     except OSError:
         return False
     return True

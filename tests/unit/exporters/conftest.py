@@ -68,7 +68,7 @@ def record(store_home: StoreHome) -> Record:
         planned = make_plan(number, **{"steps": (step,), "tags": ("nightly",), **(plan or {})})
         writer = create_run(store_home, planned, make_recovery(number))
         for event in EVENTS:
-            writer.event(event, keep=True)
+            writer.events.append(event, keep=True)
         paths = writer.paths
         (paths.step(0) / "session.json").write_text(json.dumps(SESSION))
         (paths.root / "artifacts").mkdir()

@@ -71,7 +71,7 @@ class Carried:
         """Put a request; return its id."""
         request_id = f"q{next(self._asked)}"
         known = {"run_id": self.plan.run_id, "request_id": request_id, "asked_at": "2026-01-01T00:00:00Z"}
-        RunWriter(self.writer.paths).request(ControlRequest.model_validate({**known, "verb": verb, **fields}))
+        RunWriter(self.writer.paths).mail.request(ControlRequest.model_validate({**known, "verb": verb, **fields}))
         return request_id
 
     def answer(self, request_id: str) -> dict[str, Any] | None:

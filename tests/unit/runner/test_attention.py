@@ -183,7 +183,7 @@ def test_a_question_that_finds_no_room_waits_for_it_and_the_run_says_so(life: Li
         life.disk.full = None
         await sees(lambda: bool(told))
         assert (answer := life.at(2)) is not None and answer.kind == "question"
-        RunWriter(life.writer.paths).reply(
+        RunWriter(life.writer.paths).mail.reply(
             Reply(run_id=run_id(), question_id="q1", text="both", answered_at=WHEN, answered_by="Python")
         )
         return await asking

@@ -101,7 +101,7 @@ def test_the_first_end_is_the_only_one(home: StoreHome, journal: Journal) -> Non
     before = home.run(run_id()).status.read_bytes()
     journal.report(0, TextStreamed("after the end"))
     journal.flush()
-    journal.stopping()
+    journal.status.milestone("stop-requested", {}, stopping=True)
     snapshot = FileRuns(home).snapshot(run_id(), whole=True)
     assert (snapshot.state, snapshot.error) == (RunState.COMPLETE, None)
     assert home.run(run_id()).status.read_bytes() == before

@@ -144,7 +144,7 @@ def test_several_open_questions_are_listed_with_who_asks(home: StoreHome) -> Non
 
 def test_an_ended_run_takes_no_answer_whatever_its_files_say(home: StoreHome) -> None:
     run = ParsedLaunch(home)
-    run.writer.question(Question(run_id=run_id(), question_id="q1", text="which?", asked_at=WHEN))
+    run.writer.mail.question(Question(run_id=run_id(), question_id="q1", text="which?", asked_at=WHEN))
     assert len(asking.open_questions(home, run_id())) == 1
     run.writer.result(make_result(state=RunState.STOPPED))
     assert asking.open_questions(home, run_id()) == []

@@ -28,11 +28,11 @@ def shown(*names: str) -> tuple[OpenQuestion, ...]:
 
 def ask(writer: RunWriter, name: str) -> None:
     question = Question(run_id=run_id(), question_id=name, text=f"text {name}", asked_at=f"{WHEN}{name}")
-    writer.question(question)
+    writer.mail.question(question)
 
 
 def answer(writer: RunWriter, name: str) -> None:
-    writer.reply(Reply(run_id=run_id(), question_id=name, text="yes", answered_at=WHEN, answered_by="Python"))
+    writer.mail.reply(Reply(run_id=run_id(), question_id=name, text="yes", answered_at=WHEN, answered_by="Python"))
 
 
 def expect(home: StoreHome, *names: str) -> None:

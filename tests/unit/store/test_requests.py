@@ -44,7 +44,7 @@ def test_only_a_stop_of_the_whole_run_stops_the_run(writer: RunWriter) -> None:
     put(writer, "stop-e.json", asked(request_id="e", run_id=run_id(2)))
     (writer.paths.control / "stop-f.json").write_text('{"verb": "stop"')
     assert stops_of(writer.paths) == []
-    writer.request(asked(request_id="z", reason="enough"))
+    writer.mail.request(asked(request_id="z", reason="enough"))
     assert [request.reason for request in stops_of(writer.paths)] == ["enough"]
 
 
@@ -64,7 +64,7 @@ def test_a_request_under_a_name_that_is_not_its_own_is_refused(
     path = put(writer, name, asked(**fields))
     with pytest.raises(Unreadable, match="would have to be called"):
         read_request(path, run_id())
-    ((refused, why),) = writer.requests(set())
+    ((refused, why),) = writer.mail.requests(set())
     assert refused == request_id
     assert "would have to be called" in str(why)
 
@@ -72,12 +72,12 @@ def test_a_request_under_a_name_that_is_not_its_own_is_refused(
 def test_a_request_is_heard_once_it_is_answered_or_marked(writer: RunWriter) -> None:
     first, second = make_request(), asked(request_id="a-2")
     for request in (first, second):
-        writer.request(request)
+        writer.mail.request(request)
         assert not is_heard(writer.paths, request)
-    writer.answer(make_answer())
+    writer.mail.answer(make_answer())
     assert is_heard(writer.paths, first)
     assert not is_heard(writer.paths, second)
-    writer.mark_heard(second)
+    writer.mail.mark_heard(second)
     assert is_heard(writer.paths, second)
     assert read_request(writer.paths.control / "stop-a-2.json", run_id()) == second
 
@@ -86,9 +86,9 @@ def test_marking_what_is_gone_or_a_link_marks_nothing(writer: RunWriter, tmp_pat
     canary = tmp_path / "canary"
     canary.write_text("x")
     before = canary.stat().st_mtime_ns
-    writer.mark_heard(make_request())
+    writer.mail.mark_heard(make_request())
     (writer.paths.control / "stop-a-1.json").symlink_to(canary)
-    writer.mark_heard(make_request())
+    writer.mail.mark_heard(make_request())
     assert canary.stat().st_mtime_ns == before
     assert not is_heard(writer.paths, make_request())
 
@@ -101,6 +101,6 @@ class Refusing(Disk):
 
 
 def test_a_mark_that_can_not_be_made_harms_nothing(writer: RunWriter) -> None:
-    writer.request(make_request())
-    RunWriter(writer.paths, disk=Refusing()).mark_heard(make_request())
+    writer.mail.request(make_request())
+    RunWriter(writer.paths, disk=Refusing()).mail.mark_heard(make_request())
     assert not is_heard(writer.paths, make_request())

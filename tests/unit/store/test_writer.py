@@ -157,9 +157,9 @@ def test_room_is_made_for_the_result(home: StoreHome, writer: RunWriter) -> None
 
 
 def test_events_are_whole_lines_and_a_long_one_is_cut_to_its_head(writer: RunWriter) -> None:
-    writer.event({"seq": 1, "type": "text", "text": "short"}, keep=False)
-    writer.event({"seq": 2, "type": "text", "text": "x" * 9000}, keep=False)
-    writer.event({"seq": 3, "type": "text", "text": "half \ud83d"}, keep=False)
+    writer.events.append({"seq": 1, "type": "text", "text": "short"}, keep=False)
+    writer.events.append({"seq": 2, "type": "text", "text": "x" * 9000}, keep=False)
+    writer.events.append({"seq": 3, "type": "text", "text": "half \ud83d"}, keep=False)
     lines = writer.paths.events.read_bytes().splitlines(keepends=True)
     assert all(len(line) <= 4096 and line.endswith(b"\n") for line in lines)
     assert [json.loads(line)["seq"] for line in lines] == [1, 2, 3]
@@ -168,16 +168,16 @@ def test_events_are_whole_lines_and_a_long_one_is_cut_to_its_head(writer: RunWri
 
 def test_a_request_is_heard_once_and_a_bad_one_is_named(writer: RunWriter) -> None:
     seen: set[str] = set()
-    writer.request(make_request())
+    writer.mail.request(make_request())
     (writer.paths.control / "stop-forged.json").write_bytes(b"{")
     (writer.paths.control / "stop-dir.json").mkdir()
     os.mkfifo(writer.paths.control / "stop-pipe.json")
-    heard = list(writer.requests(seen))
+    heard = list(writer.mail.requests(seen))
     assert [type(h) for h in heard].count(ControlRequest) == 1
     assert len(heard) == 4, "a bad request was passed over in silence"
-    assert list(writer.requests(seen)) == []
-    writer.answer(make_answer())
-    assert list(writer.requests(seen)) == []
+    assert list(writer.mail.requests(seen)) == []
+    writer.mail.answer(make_answer())
+    assert list(writer.mail.requests(seen)) == []
 
 
 def test_a_request_that_could_not_be_opened_for_a_moment_is_heard_later(writer: RunWriter) -> None:
@@ -191,14 +191,14 @@ def test_a_request_that_could_not_be_opened_for_a_moment_is_heard_later(writer: 
 
     disk = Busy()
     mine, seen = RunWriter(writer.paths, disk=disk), set[str]()
-    mine.request(make_request())
-    assert [h for h in mine.requests(seen) if isinstance(h, ControlRequest)] == []
+    mine.mail.request(make_request())
+    assert [h for h in mine.mail.requests(seen) if isinstance(h, ControlRequest)] == []
     disk.busy = False
-    assert len([h for h in mine.requests(seen) if isinstance(h, ControlRequest)]) == 1
+    assert len([h for h in mine.mail.requests(seen) if isinstance(h, ControlRequest)]) == 1
 
 
 def test_requests_of_a_run_that_is_gone_are_none(writer: RunWriter) -> None:
     import shutil
 
     shutil.rmtree(writer.paths.root)
-    assert list(writer.requests(set())) == []
+    assert list(writer.mail.requests(set())) == []

@@ -50,26 +50,26 @@ def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watch:
 
 def test_a_run_that_does_not_hear_is_ended_after_its_time(watch: Watch) -> None:
     assert watch.after(10) == []
-    watch.writer.request(make_request())
+    watch.writer.mail.request(make_request())
     assert watch.after(UNHEARD_S) == []
     assert watch.after(1) == [run_id()]
 
 
 def test_an_answer_an_announcement_or_a_mark_means_that_it_heard(watch: Watch) -> None:
-    watch.writer.request(make_request())
-    watch.writer.mark_heard(make_request())
+    watch.writer.mail.request(make_request())
+    watch.writer.mail.mark_heard(make_request())
     assert watch.after(40) == []
     second = make_request().model_copy(update={"request_id": "a-2"})
-    watch.writer.request(second)
-    watch.writer.answer(make_answer().model_copy(update={"request_id": "a-2"}))
+    watch.writer.mail.request(second)
+    watch.writer.mail.answer(make_answer().model_copy(update={"request_id": "a-2"}))
     assert watch.after(40) == []
-    watch.writer.request(make_request().model_copy(update={"request_id": "a-3"}))
+    watch.writer.mail.request(make_request().model_copy(update={"request_id": "a-3"}))
     watch.show(1, stopping=True)
     assert watch.after(40) == []
 
 
 def test_a_runner_that_still_writes_its_status_is_given_longer_and_not_for_ever(watch: Watch) -> None:
-    watch.writer.request(make_request())
+    watch.writer.mail.request(make_request())
     assert watch.after(STUCK_S, alive=True) == []
     assert watch.after(1, alive=True) == [run_id()]
 
@@ -98,7 +98,7 @@ def test_a_torn_stop_ends_no_run(watch: Watch) -> None:
 
 def test_a_run_without_a_readable_status_is_ended_too(watch: Watch) -> None:
     watch.writer.paths.status.unlink()
-    RunWriter(watch.writer.paths).request(make_request())
+    RunWriter(watch.writer.paths).mail.request(make_request())
     assert watch.after(UNHEARD_S + 1) == [run_id()]
 
 

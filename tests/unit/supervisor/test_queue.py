@@ -55,7 +55,7 @@ def wait_in(queue: Queue, home: StoreHome, number: int = 1, **plan: Any) -> RunW
 
 def ask(writer: RunWriter, verb: Verb, name: str = "a", **fields: Any) -> None:
     request = {"run_id": writer.paths.root.name, "request_id": name, "verb": verb, "asked_at": WHEN, **fields}
-    writer.request(ControlRequest.model_validate(request))
+    writer.mail.request(ControlRequest.model_validate(request))
 
 
 def answered(writer: RunWriter, name: str = "a") -> tuple[str, str] | None:
