@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 
 from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition, AgentProblem, SearchedPlace
-from subagents_nb.domain.values.faults import shown
+from subagents_nb.domain.values.faults import shown, similar
 from subagents_nb.errors import RequestError
 
 
@@ -84,7 +83,7 @@ def near_names(name: str, catalog: AgentCatalog) -> tuple[str, ...]:
     same = [word for word in names if word.casefold() == name.casefold()]
     if len(same) == 1:
         return (same[0],)
-    return tuple(difflib.get_close_matches(name[:64], sorted(names), n=3, cutoff=0.6))
+    return similar(name, names)
 
 
 def _state(place: SearchedPlace) -> str:

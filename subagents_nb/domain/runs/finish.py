@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from subagents_nb.domain.runs.records import Reason
+from subagents_nb.domain.runs.records import EndReason
 
 BROKE_OFF = "The model's answer broke off before it was complete."
 HIT_LIMIT = "The model's answer reached the output token limit before it was complete. Ask for a shorter answer."
@@ -71,7 +71,7 @@ _WELL = (Finish.STOP, Finish.CALLS)
 class CutAnswer:
     """Why an answer is none: the reason for a program, the sentence for a person."""
 
-    reason: Reason
+    reason: EndReason
     text: str
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from subagents_nb.domain.runs.records import Actor, Identity, Reason
+from subagents_nb.domain.runs.records import Actor, EndReason, Identity
 from subagents_nb.domain.runs.states import RunEvent
 
 UNSTORED = 74  # the exit code of a runner whose result no disk took
@@ -83,7 +83,7 @@ class Ending:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
     event: RunEvent
-    reason: Reason
+    reason: EndReason
     actor: Actor
     message: str
 

@@ -26,7 +26,7 @@ TAIL_CHARS = 4000
 RECENT_TOOLS = 5
 
 # Why a run or step ended as it did; shown beside the state.
-Reason = Literal[
+EndReason = Literal[
     "timeout", "stopped", "interrupted", "signal", "provider", "auth", "rate-limit", "connection", "truncated",
     "schema", "context", "budget", "no-answer", "model", "setup", "startup", "vanished", "output-limit", "internal",
     "unknown", "rejected", "fan-out", "placeholder", "child", "attached", "worktree", "fail-fast",
@@ -162,7 +162,7 @@ class RunHead(Document):
     stages: tuple[Stage, ...] = ()  # of a chain: how its steps follow one another, and how far each stage is
     budget: str | None = None  # how far the usage came: "soft-reached" or "hard-reached", with a usage budget
     usage_budget: UsageBudget | None = None  # the one in force
-    reason: Reason | None = None
+    reason: EndReason | None = None
     error: str | None = None
 
     def to(self, event: RunEvent, **fields: Any) -> Self:
@@ -258,7 +258,7 @@ class StepResult(StepHead):
     has_value: bool = False
     value: Any = None
     refusals: tuple[Refusal, ...] = ()
-    reason: Reason | None = None
+    reason: EndReason | None = None
     session: bool = False  # whether it left a session to go on from
     saved: SavedOutput | None = None
     acceptance: Ledger | None = None
@@ -341,7 +341,7 @@ class Verdict(Document):
 
     kind: Literal["verdict"] = "verdict"
     state: Literal[RunState.LOST, RunState.FAILED, RunState.STOPPED]
-    reason: Reason
+    reason: EndReason
     actor: Actor = "unknown"
     message: str
     tail: str = ""

@@ -12,9 +12,9 @@ from subagents_nb.domain.plans.plan import LaunchPlan
 from subagents_nb.domain.runs.control import Retuned
 from subagents_nb.domain.runs.questions import OpenQuestion
 from subagents_nb.domain.runs.records import (
+    EndReason,
     NamedOutput,
     ProcessRecord,
-    Reason,
     RunResult,
     RunStatus,
     StepResult,
@@ -131,7 +131,7 @@ class Snapshot(Value):
         return self.plan.created_at if self.plan is not None else ""
 
     @property
-    def reason(self) -> Reason | None:
+    def reason(self) -> EndReason | None:
         """Return why it ended as it did."""
         document = self.last_word or self.status
         return document.reason if document is not None else None

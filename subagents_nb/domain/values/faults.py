@@ -27,8 +27,20 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
+def similar(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
+    """Return the names that may be meant, in their own spelling, the nearest first."""
+    names = {one.replace("-", "_"): one for one in sorted(known)}
+    near = difflib.get_close_matches(name[:_LONGEST_NAME].replace("-", "_"), names, n=most, cutoff=0.5)
+    return tuple(names[one] for one in near)
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the name that may be meant, in its own spelling, or nothing."""
-    names = {one.replace("-", "_"): one for one in known}
-    near = difflib.get_close_matches(name[:_LONGEST_NAME].replace("-", "_"), names, n=1, cutoff=0.5)
-    return names[near[0]] if near else ""
+    """Return the one name that may be meant, or nothing."""
+    return next(iter(similar(name, known, 1)), "")
+
+
+def meant(name: str, known: Iterable[str], otherwise: str = "there are") -> str:
+    """Return the end of a sentence that refuses a name: which may be meant, or which there are."""
+    known = tuple(known)
+    near = nearest(name, known)
+    return f"; did you mean {near}?" if near else f"; {otherwise} {', '.join(known)}"

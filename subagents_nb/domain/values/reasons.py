@@ -14,21 +14,24 @@ class Reason(str):
 
     It is a text, so whoever only shows reasons needs to know nothing else: `RequestError.reasons` stays a tuple of
     texts. `place` is an item or step of a chain as planning counts them ("2", "2.1"), `field` what was given there,
-    `code` what kind of fault it is, where somebody asks; `text` is the sentence without the words in front that say
-    where.
+    `code` what kind of fault it is, where somebody asks; `advice` is the command that mends it; `text` is the sentence
+    without the words in front that say where.
     """
 
-    __slots__ = ("code", "field", "place", "text")
+    __slots__ = ("advice", "code", "field", "place", "text")
     place: str
     field: str
     code: str
+    advice: str
     text: str
 
-    def __new__(cls, text: str, *, lead: str = "", place: str = "", field: str = "", code: str = "") -> Self:
+    def __new__(
+        cls, text: str, *, lead: str = "", place: str = "", field: str = "", code: str = "", advice: str = ""
+    ) -> Self:
         """Make a reason; `lead` are the words in front, a colon away from the text."""
         made = super().__new__(cls, f"{lead}: {text}" if lead else text)
         before = text if isinstance(text, cls) else None
-        for name, value in (("place", place), ("field", field), ("code", code)):
+        for name, value in (("place", place), ("field", field), ("code", code), ("advice", advice)):
             object.__setattr__(made, name, value or getattr(before, name, ""))
         object.__setattr__(made, "text", before.text if before is not None else text)
         return made
@@ -40,6 +43,13 @@ class Reason(str):
 def place_of(reason: str) -> str:
     """Return the place of a reason; nothing if it is a plain text, which knows none."""
     return reason.place if isinstance(reason, Reason) else ""
+
+
+def advice_of(reason: object) -> str:
+    """Return the command that mends what a reason, or an error of one, is about; nothing if it knows none."""
+    if isinstance(reason, Exception):
+        reason = next(iter(reason.args), None)
+    return reason.advice if isinstance(reason, Reason) else ""
 
 
 class Reasons(list[Reason]):

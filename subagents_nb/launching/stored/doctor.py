@@ -17,6 +17,7 @@ from subagents_nb.domain.agents.models import PROVIDERS, ModelChoice, choose_mod
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.kept.retention import size
 from subagents_nb.domain.runs.postmortem import Liveness
+from subagents_nb.domain.values.reasons import advice_of
 from subagents_nb.domain.values.words import one_line, plain
 from subagents_nb.errors import SubagentsError
 from subagents_nb.launching.front import agents, settings
@@ -78,9 +79,7 @@ def examine() -> Checkup:
     try:
         home = open_home(create=False)
     except SubagentsError as error:
-        fault = str(error)
-        advice = fault.partition("Run: ")[2] or f"export {HOME_VARIABLE}=~/subagents"
-        found.append(Check("store", False, fault, advice))
+        found.append(Check("store", False, str(error), advice_of(error) or f"export {HOME_VARIABLE}=~/subagents"))
     else:
         found += [*_store(home), *_runs(home), *_supervisor(home), _spawn(), _capacity(home, effective)]
     found += [*checks, _agents(), *_models(effective), _local(), _watching()]
@@ -203,7 +202,7 @@ def _models(effective: Settings | None) -> Iterator[Check]:
 def _help(problem: str | None, choice: ModelChoice) -> str:
     if problem is None:
         return ""
-    command = problem.partition("run: ")[2] or (problem.split("`")[1] if problem.count("`") > 1 else "")
+    command = advice_of(local_model.available() if choice.kind == "local" else problem)
     return command or (f"export {choice.key_env[0]}=…" if choice.key_env else f"${{EDITOR:-vi}} {_USER_SETTINGS}")
 
 

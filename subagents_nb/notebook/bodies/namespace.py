@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import difflib
 import keyword
 import re
 import types
@@ -11,6 +10,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
+
+from subagents_nb.domain.values.faults import nearest
 
 if TYPE_CHECKING:
     from subagents_nb.launching import Run
@@ -47,8 +48,8 @@ def lookup(name: str, variables: Mapping[str, Any], flag: str) -> Any:
     if name in variables:
         return variables[name]
     own = [key for key in variables if not key.startswith("_") and key not in _SHELL_OWN]
-    near = difflib.get_close_matches(name, own, n=1)
-    hint = f" Did you mean {near[0]}?" if near else " Define it in a cell first."
+    near = nearest(name, own)
+    hint = f" Did you mean {near}?" if near else " Define it in a cell first."
     raise UsageError(f"{flag} {name}: there is no variable of this name.{hint}")
 
 

@@ -77,8 +77,8 @@ _NAMED_BY = {
         "filtered",
     },
 }
-# With these the run's own last word tells it; with a timeout, if it is the deadline that passed, not a tool's limit.
-_SAID_BY_THE_RUN = {"interrupted", "stopped", "budget"}
+# With these the run's own last word tells it, and more: whether a deadline passed or the limit of a tool.
+_SAID_BY_THE_RUN = {"interrupted", "stopped", "budget", "timeout"}
 # With these the run's own words say which step it was.
 _SAID_BY_THE_CHAIN = {"rejected", "fan-out", "placeholder", "child", "attached", "fail-fast", "drained"}
 _LIMITS = {
@@ -111,14 +111,14 @@ def ending(snapshot: Snapshot) -> str:
 
 def says_it_all(snapshot: Snapshot) -> bool:
     """Whether the run's own last word tells why it ended, so that the same in our words would only repeat it."""
-    error, reason = snapshot.error or "", snapshot.reason or "unknown"
-    if not error or snapshot.ended_in_queue:
+    reason = snapshot.reason or "unknown"
+    if not snapshot.error or snapshot.ended_in_queue:
         return False
     if snapshot.stages and reason in _SAID_BY_THE_CHAIN:
         return True
     if reason == "signal":
         return snapshot.result is not None  # it lived to say so itself
-    return reason in _SAID_BY_THE_RUN or (reason == "timeout" and "deadline" in error)
+    return reason in _SAID_BY_THE_RUN
 
 
 def says_nothing_restarts(snapshot: Snapshot) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import shlex
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -11,6 +10,7 @@ from typing import Any, NoReturn
 from IPython.core.error import UsageError
 
 from subagents_nb.domain.values.durations import looks_like_duration
+from subagents_nb.domain.values.faults import nearest
 from subagents_nb.notebook.verbs.verb import FOREVER, Arg, Read, amount_of, count
 from subagents_nb.plain_text import plain
 from subagents_nb.terminal import say
@@ -115,11 +115,11 @@ class MagicParser(argparse.ArgumentParser):
                 faults += [f"{word!r} is one word too many; quote values that have spaces" for word in unknown[:1]]
                 return found
             name = flag.split("=", 1)[0]
-            near = difflib.get_close_matches(name, self.flags(), n=1, cutoff=0.5)
-            hint = f"; perhaps you mean {near[0]}" if near else ""
+            near = nearest(name, self.flags())
+            hint = f"; perhaps you mean {near}" if near else ""
             faults.append(f"there is no flag {name}{hint}")
             at = tokens.index(flag)
-            meant = [near[0] + flag[len(name) :]] if near else []  # taken for it: its value is looked at as well
+            meant = [near + flag[len(name) :]] if near else []  # taken for it: its value is looked at as well
             value = not near and "=" not in flag and not _is_flag(tokens[at + 1 : at + 2])
             tokens = tokens[:at] + meant + tokens[at + 1 + value :]
 

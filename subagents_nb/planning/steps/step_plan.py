@@ -279,7 +279,8 @@ def model_problem(choice: ModelChoice, facts: Facts) -> str | None:
         return f"there is no script {choice.name!r}; there are {', '.join(sorted(facts.scripts))}"
     extra = extra_for(choice)
     if extra in facts.missing_extras:
-        return f'the client for {choice.provider} is not installed; run: pip install "subagents-nb[{extra}]"'
+        install = f'pip install "subagents-nb[{extra}]"'
+        return Reason(f"the client for {choice.provider} is not installed; run: {install}", advice=install)
     if choice.key_env and not facts.environ_names.intersection(choice.key_env):
         names = " or ".join(choice.key_env)
         return f"the model {choice.label} needs a key, and {names} is not set; set it in the environment of the kernel"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from subagents_nb.domain.plans.flow import OnFailure
-from subagents_nb.domain.runs.records import Actor, Reason, StepResult
+from subagents_nb.domain.runs.records import Actor, EndReason, StepResult
 from subagents_nb.domain.runs.states import RunEvent, StepState
 
 
@@ -15,7 +15,7 @@ class ChainEnd:
     """How a run ended by its own course."""
 
     event: RunEvent
-    reason: Reason | None = None
+    reason: EndReason | None = None
     error: str | None = None
     actor: Actor = "self"
 

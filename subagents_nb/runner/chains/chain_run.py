@@ -12,7 +12,7 @@ from subagents_nb.domain.plans.flow import OnFailure
 from subagents_nb.domain.plans.placeholders import MissingField, as_text
 from subagents_nb.domain.plans.plan import AttachedItem, FanOutItem, GroupItem, PlanItem, StepItem
 from subagents_nb.domain.runs.control import Appendix
-from subagents_nb.domain.runs.records import NamedOutput, Reason, StepResult
+from subagents_nb.domain.runs.records import EndReason, NamedOutput, StepResult
 from subagents_nb.domain.runs.stages import stage_of
 from subagents_nb.domain.runs.states import RunEvent, StepEvent, StepState
 from subagents_nb.errors import RequestError, StoreError
@@ -254,7 +254,7 @@ class ChainRun:
         result = self._services.journal.accounts[work.step.index].result
         return result if result is not None else self._services.journal.draft(work.step.index)
 
-    def _why_not(self, work: StepWork, failed_fast: bool) -> tuple[Reason, str] | None:
+    def _why_not(self, work: StepWork, failed_fast: bool) -> tuple[EndReason, str] | None:
         if work.cause is not None or self._ending.is_set():
             return None  # it says itself how it was ended
         if failed_fast:
@@ -265,7 +265,7 @@ class ChainRun:
             return "budget", "Not started, since the usage budget is used up."
         return None
 
-    def _skipped(self, work: StepWork, reason: Reason, text: str, event: StepEvent = StepEvent.SKIP) -> StepResult:
+    def _skipped(self, work: StepWork, reason: EndReason, text: str, event: StepEvent = StepEvent.SKIP) -> StepResult:
         result = self._services.journal.draft(work.step.index).to(event, reason=reason, error=text)
         self._services.journal.step_ended(result)
         work.inbox.close()

@@ -9,7 +9,7 @@ from typing import Any
 from subagents_nb.domain.plans.fanout import Item
 from subagents_nb.domain.plans.placeholders import as_text
 from subagents_nb.domain.plans.plan import FanOutItem
-from subagents_nb.domain.runs.records import Reason, StepResult
+from subagents_nb.domain.runs.records import EndReason, StepResult
 from subagents_nb.domain.runs.states import StepState
 from subagents_nb.domain.values.schemas import validator_of
 from subagents_nb.runner.steps.step_result import VALUE_BYTES
@@ -28,9 +28,9 @@ _WORDS = {
 class CollectProblem(ValueError):
     """What was collected can't be used."""
 
-    def __init__(self, reason: Reason, text: str) -> None:
+    def __init__(self, reason: EndReason, text: str) -> None:
         super().__init__(text)
-        self.reason: Reason = reason
+        self.reason: EndReason = reason
 
 
 def given(result: StepResult) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from subagents_nb.domain.plans.plan import LaunchPlan
 from subagents_nb.domain.runs.reads import ReadLog
-from subagents_nb.domain.runs.records import Actor, Reason, RunResult, RunStatus
+from subagents_nb.domain.runs.records import Actor, EndReason, RunResult, RunStatus
 from subagents_nb.domain.runs.stages import Stage
 from subagents_nb.domain.runs.states import RunEvent
 from subagents_nb.domain.values.usage import total
@@ -21,7 +21,7 @@ def last_word(
     accounts: Sequence[StepAccount],
     *,
     event: RunEvent,
-    reason: Reason | None,
+    reason: EndReason | None,
     actor: Actor,
     error: str | None,
     clock: WorkClock,

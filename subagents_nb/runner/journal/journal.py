@@ -14,8 +14,8 @@ from subagents_nb.domain.runs.postmortem import not_stored
 from subagents_nb.domain.runs.reads import ReadLog
 from subagents_nb.domain.runs.records import (
     Actor,
+    EndReason,
     NamedOutput,
-    Reason,
     RunStatus,
     StepRecord,
     StepResult,
@@ -224,7 +224,7 @@ class Journal:
         self,
         *,
         event: RunEvent,
-        reason: Reason | None = None,
+        reason: EndReason | None = None,
         actor: Actor = "self",
         error: str | None = None,
         unfinished: Callable[[StepResult], StepResult] | None = None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from subagents_nb.domain.runs.control import ControlRequest
 from subagents_nb.domain.runs.events import ASKS_MODEL, LOADS_MODEL
-from subagents_nb.domain.runs.records import Actor, Reason
+from subagents_nb.domain.runs.records import Actor, EndReason
 from subagents_nb.domain.runs.states import RunEvent
 from subagents_nb.domain.values.words import duration
 
@@ -19,7 +19,7 @@ class Cause:
     """The event that ends a run or a step, why, by whom, and how that is said."""
 
     event: RunEvent
-    reason: Reason
+    reason: EndReason
     actor: Actor
     message: str
 

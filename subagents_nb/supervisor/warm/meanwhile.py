@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from subagents_nb.domain.plans.plan import LaunchPlan
 from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest
-from subagents_nb.domain.runs.records import Reason
+from subagents_nb.domain.runs.records import EndReason
 from subagents_nb.domain.runs.states import RequestEvent, RequestState
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.clock import utc_now
@@ -25,7 +25,7 @@ LATER = "it waits for a free place; this is carried out when it has begun"
 class Withdrawn:
     """Why a run shall not begin."""
 
-    reason: Reason
+    reason: EndReason
     message: str
 
 

@@ -20,6 +20,11 @@ def test_a_refused_value_is_one_short_line() -> None:
     assert shown("a\nb\u202e") == r"'a\nb\u202e'" and len(shown("a" * 999)) == 60
 
 
+def test_one_function_looks_for_near_misses() -> None:
+    root = Path(subagents_nb.__file__).parent
+    assert [path.name for path in root.rglob("*.py") if "get_close_matches" in path.read_text()] == ["faults.py"]
+
+
 def test_nobody_takes_the_words_of_pydantic_off_by_itself() -> None:
     root = Path(subagents_nb.__file__).parent
     found = [

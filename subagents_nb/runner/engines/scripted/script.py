@@ -9,7 +9,7 @@ from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS, script_paths
 from subagents_nb.domain.runs.events import StepFailed
-from subagents_nb.domain.runs.records import Reason, Usage
+from subagents_nb.domain.runs.records import EndReason, Usage
 from subagents_nb.domain.values.base import Value
 from subagents_nb.runner.engines.clean_text import one_line
 from subagents_nb.store.files.opener import NotPlain, read_plain
@@ -22,7 +22,7 @@ _BELONGS = {"tool": {"args", "result", "refused", "seconds"}, "ask": {"choices"}
 class ScriptedFailure(Value):
     """How a script ends a step without a result."""
 
-    reason: Reason = "model"
+    reason: EndReason = "model"
     message: str = "The script says so."
 
 
