@@ -17,7 +17,7 @@ def utc_now() -> str:
 def age_s(moment: str) -> float:
     """Return how many seconds ago an ISO 8601 moment was; 0 if it is no moment."""
     try:
-        return (datetime.now(UTC) - datetime.fromisoformat(moment.replace("Z", "+00:00"))).total_seconds()
+        return (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
     except (ValueError, TypeError, OverflowError):  # TypeError: a moment without a zone
         return 0.0
 

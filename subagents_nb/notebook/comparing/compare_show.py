@@ -35,9 +35,6 @@ class CompareWidget(anywidget.AnyWidget):
     token = traitlets.Unicode("").tag(sync=True)  # the class of the element that holds the plain table
     table = traitlets.Dict().tag(sync=True)
 
-    def __repr__(self) -> str:
-        return "<CompareWidget>"
-
     def dispose(self) -> None:
         """Close it and its layout; the page shows the plain table again."""
         layout = getattr(self, "layout", None)

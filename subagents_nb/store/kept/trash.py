@@ -217,7 +217,7 @@ def run_of(tomb: str) -> str:
 def moment(text: str) -> float | None:
     """Return an ISO 8601 moment with its zone in seconds since 1970; None if the text is none."""
     try:
-        when = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        when = datetime.fromisoformat(text)
         return when.timestamp() if when.tzinfo is not None else None
     except (ValueError, OverflowError):
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import sys
 from collections.abc import Mapping
@@ -23,7 +22,7 @@ def become_runner(*, run_root: Path, cwd: str, environ: Mapping[str, str], keep:
     """
     os.setsid()
     os.umask(0o077)
-    signal.set_wakeup_fd(-1)
+    signal.set_wakeup_fd(-1)  # or our signals would wake the supervisor, whose pipe it is: python/cpython#75670
     for number in _CATCHABLE:
         if signal.getsignal(number) not in (signal.SIG_DFL, None):
             signal.signal(number, signal.SIG_DFL)
@@ -36,7 +35,6 @@ def become_runner(*, run_root: Path, cwd: str, environ: Mapping[str, str], keep:
     show_as("subagents_nb.runner", run_root.name)
     os.environ.clear()
     os.environ.update(environ)
-    random.seed()
     os.chdir(cwd)
 
 
