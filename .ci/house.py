@@ -6,6 +6,7 @@ Run by `make check`, from the checkout.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ MOST_LINES, MOST_METHODS, MOST_NAMES = 400, 12, 15
 
 def main() -> int:
     """Print every fault in a line; return 1 if there is one."""
-    faults = [*_strings(), *_circles(), *_sizes(), *_shared_names(), *_crowds()]
+    faults = [*_strings(), *_circles(), *_sizes(), *_shared_names(), *_crowds(), *_references()]
     print("\n".join(faults), file=sys.stderr if faults else sys.stdout)
     return int(bool(faults))
 
@@ -150,6 +151,15 @@ def _crowds() -> Iterator[str]:
     for folder, names in folders.items():
         if len(names - {"__init__.py"}) > MOST_NAMES and folder.as_posix() != PACKAGE:
             yield f"{folder}: {len(names) - 1} names side by side; {MOST_NAMES} are the end. Which belong together?"
+
+
+def _references() -> Iterator[str]:
+    """Yield the issues that are not told in the one form by which they are found, here and with a search engine."""
+    other = re.compile(r"github\.com/[^/\s]+/[^/\s]+/(?:issues|pull)/\d|(?<![\w./-])[A-Za-z][\w-]+#\d{3}")
+    for path in [*MODULES, *sorted(Path("widgets").glob("*.js"))]:
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if other.search(line):
+                yield f"{path}:{number}: an issue is told as owner/repository#123."
 
 
 if __name__ == "__main__":

@@ -27,7 +27,10 @@ def name_process(name: str) -> None:
 
 
 def show_as(*words: str) -> None:
-    """Show other words as the command line of this process, a fork: who ends its parent by name must not end it too."""
+    """Show other words as the command line of this process, a fork: who ends its parent by name must not end it too.
+
+    They stand where `arg_start` in proc_pid_stat(5) says.
+    """
     try:
         import ctypes
 

@@ -1,8 +1,8 @@
 """The one place that signals processes. Who may be signalled is proved at the moment it is done.
 
-Two proofs count. A child of ours that is not reaped: its pid, and so the number of the group that it leads, can't be
-anybody else's, though it ended long ago. Or a descriptor of the process that was opened before its start time was
-compared with the one that was written down. A number that only was somebody's once is no proof.
+Two proofs count. A child of ours that is not reaped, waitid(2): its pid, and so the number of the group that it leads,
+can't be anybody else's, though it ended long ago. Or a descriptor of the process, pidfd_open(2), that was opened before
+its start time was compared with the one that was written down. A number that only was somebody's once is no proof.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import signal
 from typing import NoReturn
 
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
-# Where a child can be looked at without reaping it. macOS has it from Python 3.13 on; before, and there alone, a number
-# stands for its child for as long as its owner says so.
+# Where a child can be looked at without reaping it. macOS has it from Python 3.13 on, python/cpython#113536; before,
+# and there alone, a number stands for its child for as long as its owner says so.
 _CAN_LOOK = hasattr(os, "waitid")
 
 

@@ -61,7 +61,7 @@ export function makeField(label, action) {
   input.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.isComposing || event.shiftKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
-    event.stopPropagation(); // the notebook would take it for its own
+    event.stopPropagation(); // the notebook would take it for its own: jupyterlab/jupyterlab#1630
     submit();
   });
   /** A closed field keeps its focus and its text. @param {boolean} closed */

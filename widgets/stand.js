@@ -5,8 +5,8 @@
  * plain at any time, a page that is loaded anew has its views back as long as the kernel lives, and so has a new kernel
  * that makes a view of the same token.
  *
- * The kernel ends a view by publishing a card. A page that was loaded meanwhile knows no display ids and never hears of
- * it, so it asks for the card and puts it into the notebook by itself; where it can't, the view stays as it ended.
+ * The kernel ends a view by publishing a card. A page that was loaded meanwhile knows no display ids, ipython/ipython#12215,
+ * and never hears of it: it asks for the card and puts it into the notebook itself, or the view stays as it ended.
  *
  * @typedef {{section: HTMLElement, close(): void}} Standing
  * @typedef {{get(name: string): any, send(message: any): void, on(event: string, ear: (message?: any) => void): void,
@@ -57,7 +57,7 @@ class Keeper {
   }
 
   look() {
-    // JupyterLab destroys no model of a notebook that is closed, and makes new ones when it is opened again.
+    // A notebook that is closed keeps its models, and gets new ones when it is opened again: jupyterlab/jupyterlab#7144.
     if (this.model.widget_manager?.context?.isDisposed) return this.leave();
     for (const place of Array.from(this.found)) if (!this.places.has(place)) this.enter(place);
     this.late = this.isLate() ? this.late + 1 : 0;

@@ -208,7 +208,7 @@ export class View {
   }
   /**
    * Send a request that was not taken though the kernel is idle to the kernel itself, past the host's own comm and its
-   * subshell. The kernel carries out a request once, however often it comes.
+   * subshell, which may be gone: ipython/ipykernel#1557. The kernel carries out a request once, however often it comes.
    * @param {Request & {id: string}} request
    */
   askAgain(request) {

@@ -65,7 +65,7 @@ class Subscription:
             if not self._reader.has_last_word(run_id):
                 self._follow(run_id)
         self._leave = observe(self)
-        # An empty context: a thread that inherits a cell's context prints into that cell for ever.
+        # An empty context: a thread with that of a cell prints into it for ever, ipython/ipykernel#1491.
         threading.Thread(
             target=contextvars.Context().run, args=(self._loop,), name="subagents-nb-events", daemon=True
         ).start()

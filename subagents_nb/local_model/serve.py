@@ -44,7 +44,8 @@ _HTTP_THREADS = 32
 # The default is 8 GB. One slot's full prompt takes 47 MB.
 _PROMPT_CACHE_MIB = 96
 
-# Whoever lets go of the engine runs its destructor, which joins threads that wait for connections: for ever, at times.
+# Whoever lets go of the engine runs its destructor, which joins threads that wait for connections: for ever, at times,
+# see yhirose/cpp-httplib#937.
 _engines: list[Any] = []
 
 

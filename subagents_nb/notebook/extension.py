@@ -85,7 +85,7 @@ _HELP = re.compile(r"\s*%(%subagent(?:_[a-z]+)?\s+(?:.*\s)?(?:-h|--help)\s*)\Z")
 
 
 def help_alone(lines: list[str]) -> list[str]:
-    """Take the second % from a cell that only asks for help: IPython runs no cell magic over an empty body."""
+    """Take the second % from a cell that only asks for help: no magic runs over an empty body, ipython/ipython#3180."""
     match = _HELP.match("".join(lines).strip())
     return [match[1].strip() + "\n"] if match is not None and "\n" not in match[1].strip() else lines
 

@@ -94,8 +94,8 @@ class Host:
         """Carry out `warm_up`, and take runs into the queue meanwhile; they begin afterwards.
 
         An alarm interrupts the imports fifty times a second for a glance at the socket and the queue: a thread would
-        make forking unsafe. If `warm_up` fails, runs begin in fresh interpreters, and this process leaves when it has
-        nothing to do: those that wait here must not be lost for it.
+        make forking unsafe, fork(2). If `warm_up` fails, runs begin in fresh interpreters, and this process leaves when
+        it has nothing to do: those that wait here must not be lost for it.
         """
         self._listen(self._queue_path)
         self._warming = True
@@ -239,7 +239,7 @@ class Host:
         except OSError:
             part, handles, flags = b"", [], 0
         if flags & socket.MSG_CTRUNC:
-            part = b""  # its place was lost on the way, for want of descriptors: without one the run would not count
+            part = b""  # its place was lost on the way, for want of descriptors, unix(7): the run would not count
         for handle in handles:
             if peer.place is not None:
                 os.close(peer.place)

@@ -34,6 +34,7 @@ FAULTS = {
         "These parts of subagents_nb.a import each other in a circle:",
     ),
     "a name": ({"a/one.py": "", "b/one.py": ""}, "one.py stands in a, b: a file is known by its name"),
+    "a reference": ({"a/one.py": "# since ipykernel#1491"}, "one.py:1: an issue is told as owner/repository#123"),
     "a crowd": ({f"a/n{i}.py": "" for i in range(16)}, "subagents_nb/a: 16 names side by side; 15 are the end"),
 }
 FINE = {

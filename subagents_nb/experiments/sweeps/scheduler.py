@@ -96,7 +96,7 @@ class SweepScheduler:
             finally:
                 self._rest()
             return
-        # An empty context: a thread that inherits a cell's context prints into that cell for ever.
+        # An empty context: a thread with that of a cell prints into it for ever, ipython/ipykernel#1491.
         self._launcher = threading.Thread(
             target=contextvars.Context().run, args=(self._launch_slowly,), name="subagents-nb-sweep", daemon=True
         )

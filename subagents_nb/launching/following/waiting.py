@@ -27,7 +27,7 @@ class WaitInterrupted(KeyboardInterrupt):
 def cancelled(error: asyncio.CancelledError, words: str) -> asyncio.CancelledError:
     """Return the error itself, which a cell shows as these words: an `await` was cancelled, and the run goes on.
 
-    `asyncio.timeout` and `TaskGroup` know no subclass of it before 3.13: https://github.com/python/cpython/issues/113848
+    `asyncio.timeout` and `TaskGroup` know no subclass of it before 3.13: python/cpython#113848.
     """
     error._render_traceback_ = lambda *_: [f"Interrupted: {words}"]  # type: ignore[attr-defined]
     return error
@@ -88,7 +88,7 @@ async def until_ended(home: StoreHome, run_id: str) -> Snapshot:
     stop = WATCHER.follow(home, run_id, hear)
     try:
         while not over.done():
-            # A kernel whose loop sleeps hears an interrupt only when something else wakes the loop.
+            # A kernel whose loop sleeps hears an interrupt only when something wakes it: ipython/ipykernel#881.
             await asyncio.wait((over,), timeout=_SLICE_S)
         tell_awaited([run_id])
         return over.result()

@@ -1,6 +1,7 @@
 """One daemon thread that watches the directories of all followed runs and tells their followers what changed.
 
-Files are the truth and are read at least every two seconds; file events only make it quick.
+Files are the truth and are read at least every two seconds; file events, of which inotify(7) has none where another
+machine writes, only make it quick.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ class Watcher:
     def _ensure_thread(self) -> None:
         if self._thread is None or not self._thread.is_alive():
             self._closing = False
-            # An empty context: a thread that inherits a cell's context prints into that cell for ever.
+            # An empty context: a thread with that of a cell prints into it for ever, ipython/ipykernel#1491.
             self._thread = threading.Thread(
                 target=contextvars.Context().run, args=(self._loop,), name="subagents-nb-watch", daemon=True
             )

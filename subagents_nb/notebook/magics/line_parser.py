@@ -1,4 +1,4 @@
-"""The options of the magics: our own parser, since magics need quotes kept, help that returns, and near misses."""
+"""The options of the magics: our own parser, for quotes (ipython/ipython#12729), help that returns, near misses."""
 
 from __future__ import annotations
 
@@ -151,7 +151,10 @@ class MagicParser(argparse.ArgumentParser):
 
 
 def _without_comment(line: str) -> str:
-    """Cut a trailing comment: a # that begins a word outside of quotes. In `--tag issue#12` it begins none."""
+    """Cut a trailing comment, which IPython takes for arguments (ipython/ipython#13012): a # that begins a word.
+
+    Not one in quotes, nor that of `--tag issue#12`.
+    """
     quote, before = "", " "
     at = 0
     while at < len(line):

@@ -1,6 +1,7 @@
 """A question at the end of a line magic is text: `%subagent scout -- Which columns look wrong?` launches a run.
 
-IPython takes every line that ends in `?` for a request for help, shows the help of its last word, and runs nothing.
+IPython takes every line that ends in `?` for a request for help, shows the help of its last word, and runs nothing:
+ipython/ipython#14258.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ _EXPORT = re.compile(r"^export (?!default\b)", re.MULTILINE)
 
 @functools.cache
 def asset(name: str) -> str:
-    """Return an asset's text; given a path, anywidget would keep every widget alive for ever (anywidget#929).
+    """Return an asset's text; given a path, anywidget would keep every widget alive for ever (manzt/anywidget#929).
 
     Raises:
         FileNotFoundError: the installation is incomplete.

@@ -8,10 +8,10 @@ from typing import Any
 def heed_the_sender(comm: Any) -> Any:
     """Let each message of a page be handled where the page sent it, and return the comm.
 
-    A page names the subshell that shall handle its message. ipykernel 7.4 prefers the one whose message was being
-    handled when the kernel last sent on the comm. What a thread of ours sends belongs to no message, and takes the last
-    of anybody: often that of a second tab, whose subshell is deleted a moment later. From then on everything that any
-    page sends on this comm ends in "Unknown subshell_id". Our comms wait for no reply, so nothing is lost by it.
+    A page names the subshell that shall handle its message, jupyterlab/jupyterlab#17363. ipykernel 7.4 prefers the one
+    whose message was being handled when the kernel last sent on the comm. What a thread of ours sends belongs to none,
+    and takes the last of anybody: often that of a second tab, which is gone a moment later. From then on all that any
+    page sends here ends in "Unknown subshell_id", ipython/ipykernel#1557. Our comms wait for no reply: nothing is lost.
     """
     if hasattr(comm, "_reply_subshell_for"):
         comm._reply_subshell_for = _where_sent

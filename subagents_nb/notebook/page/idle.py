@@ -1,7 +1,7 @@
 """Work for a moment in which no cell runs, on the kernel's own thread.
 
 What loads modules has to be done there: a thread that imports beside a cell that imports can meet it crosswise, and
-then one of both fails with `_DeadlockError` (https://github.com/python/cpython/issues/83065).
+then one of both fails with `_DeadlockError` (python/cpython#83065).
 """
 
 from __future__ import annotations
@@ -19,6 +19,6 @@ def when_idle(work: Callable[[], object]) -> bool:
         loop = asyncio.get_running_loop()
     except RuntimeError:
         return False
-    # An empty context: what inherits a cell's prints into that cell for ever.
+    # An empty context: what has that of a cell prints into it for ever, ipython/ipykernel#1491.
     loop.call_later(SOON_S, work, context=contextvars.Context())
     return True

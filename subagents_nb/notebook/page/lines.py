@@ -31,6 +31,6 @@ def scalar(value: object, limit: int = 160) -> str:
         shown = repr(value)
         return shown if len(shown) <= 12 else f"{value:.6g}"
     if isinstance(value, int):
-        # Python refuses to write out an integer of more than some thousand digits.
+        # Python refuses to write out an integer of more than some thousand digits: python/cpython#95778.
         return line(str(value), limit) if value.bit_length() <= 1024 else f"an integer of {value.bit_length():,} bits"
     return f"({type(value).__name__})"

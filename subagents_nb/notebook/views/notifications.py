@@ -111,7 +111,7 @@ class Telling:
             news = notices.take(person=self._has_person())
             if news:
                 self._shell.display_pub.publish(data=bundle_of(news), metadata={})
-        except Exception:  # noqa: BLE001 - a hook that raises would spoil every cell of the person's
+        except Exception:  # noqa: BLE001 - a hook that raises spoils every cell: wandb/wandb#6546
             self._broken = True
             _log.exception("telling of ended runs failed; nothing more is told")
 

@@ -73,7 +73,7 @@ class OldViews:
 
     def _found(self, content: Any) -> None:
         """Take what the page found, off the kernel's own threads."""
-        # An empty context: a thread that inherits a cell's context prints into that cell for ever.
+        # An empty context: a thread with that of a cell prints into it for ever, ipython/ipykernel#1491.
         work = contextvars.Context().run
         threading.Thread(target=work, args=(self._take_over, content), name="find-old-views", daemon=True).start()
 

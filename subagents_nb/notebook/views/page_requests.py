@@ -101,7 +101,7 @@ class PageRequests:
                 self._taken.pop(asked.id, None)
             reply(asked.ack("Too many requests at once; try again.", ok=False))
             return
-        # An empty context: a thread that inherits a cell's context prints into that cell for ever.
+        # An empty context: a thread with that of a cell prints into it for ever, ipython/ipykernel#1491.
         work = contextvars.Context().run
         threading.Thread(target=work, args=(self._work, asked, reply), name="subagents-nb-page", daemon=True).start()
 

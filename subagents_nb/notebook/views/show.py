@@ -294,11 +294,11 @@ def _mode(shell: Any) -> str:
     mode = _settings["mode"]
     if mode != "auto":
         return mode
-    # Colab delivers later messages to earlier views unreliably (colabtools#498).
+    # Colab delivers later messages to earlier views unreliably (googlecolab/colabtools#498).
     if "google.colab" in sys.modules:
         return "html"
     # A page says which cell it runs. Programs that execute notebooks don't, show no widget to anybody, and would save
-    # the whole state of each, with its module, in the notebook.
+    # the whole state of each, with its module, in the notebook (jupyter/nbconvert#900).
     return "widget" if cell_id(shell) is not None else "html"
 
 

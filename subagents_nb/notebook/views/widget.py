@@ -68,16 +68,13 @@ class RunWidget(anywidget.AnyWidget):
     def _hear(self, _widget: Any, content: Any, _buffers: Any) -> None:
         self._on_request(content, self.send)
 
-    def __repr__(self) -> str:
-        return f"<RunWidget {self.name}>"
-
     def dispose(self) -> None:
         """Close the view and its layout, so that nothing of it stays in the kernel or the saved notebook."""
         dispose(self)
 
 
 def dispose(widget: anywidget.AnyWidget) -> None:
-    """Close a widget and its layout."""
+    """Close a widget and its layout, which would stay in ipywidgets' registry: jupyter-widgets/ipywidgets#2308."""
     layout = getattr(widget, "layout", None)
     if layout is not None:
         layout.close()
@@ -102,9 +99,6 @@ class SheetWidget(anywidget.AnyWidget):
         if isinstance(content, dict) and content.get("kind") == "card":
             self.send({"kind": "card", "data": self._bundle()})
 
-    def __repr__(self) -> str:
-        return "<SheetWidget>"
-
     def dispose(self) -> None:
         """Close it; the table stays as it is."""
         dispose(self)
@@ -123,9 +117,6 @@ class FinderWidget(anywidget.AnyWidget):
 
     def _hear(self, _widget: Any, content: Any, _buffers: Any) -> None:
         self._on_found(content)
-
-    def __repr__(self) -> str:
-        return "<FinderWidget>"
 
     def dispose(self) -> None:
         """Find no more."""

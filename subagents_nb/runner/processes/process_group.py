@@ -1,7 +1,8 @@
 """A process that leads a session of its own, and its group: nobody of it is left when it was ended.
 
 The leader is not reaped before its group has ended. Until then its number stays its own, however long ago it ended
-itself, so what is signalled by that number is never a stranger. asyncio's own subprocesses are reaped at once.
+itself, so what is signalled by that number is never a stranger. asyncio's own subprocesses are reaped at once:
+python/cpython#127049.
 """
 
 from __future__ import annotations
@@ -163,7 +164,7 @@ async def within(seconds: float, event: asyncio.Event) -> bool:
 
 
 def is_anyone_left(leader: int) -> bool:
-    """Say whether the group of an unreaped leader has a member that still runs: a zombie has ended."""
+    """Say whether the group of an unreaped leader has a member that still runs: a zombie, in kill(2), does not."""
     if not signal_group(leader, 0):
         return False
     stats = [*Path("/proc").glob("[0-9]*/stat")]
@@ -172,7 +173,7 @@ def is_anyone_left(leader: int) -> bool:
 
 def _runs_in(stat: Path, group: int) -> bool:
     try:
-        # The name stands in parentheses and may hold anything; state, parent and group follow it.
+        # State, parent and group follow the name, which may hold anything: proc_pid_stat(5).
         state, _parent, its_group, *_ = stat.read_text("utf-8", "replace").rpartition(")")[2].split()
     except (OSError, ValueError):
         return False

@@ -14,7 +14,7 @@ async def in_thread(work: Callable[[], T]) -> T:
     """Return what `work` returns, computed in a thread of its own.
 
     A cancelled caller leaves at once. The thread is a daemon and its late answer goes nowhere, so a blocked disk or a
-    slow walk never holds up the end of the process; asyncio's own pool would.
+    slow walk never holds up the end of the process; asyncio's own pool would: python/cpython#80961.
     """
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[T] = loop.create_future()

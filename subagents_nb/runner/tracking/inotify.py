@@ -49,7 +49,8 @@ class Watch:
         self.links: dict[str, str] = {}  # the tree's symbolic links, and where they lead
         self.answered: set[str] = set()  # tools' caches that were read, so nobody knows of which files
         self.overflowed = False
-        # How often each file was closed by one who could write, or put in its place by a move. Nobody says who it was.
+        # How often each file was closed by one who could write, or put in its place by a move. Nobody says who it was,
+        # and equal events in a row are one, so it may have been oftener: inotify(7).
         self.writes: Counter[str] = Counter()
         self.unfinished: set[str] = set()  # written, and not closed since by anybody who could write
         self.read_first: set[str] = set()  # read to an end before they changed, since the last `forget`
@@ -234,7 +235,7 @@ class Watch:
         waiting = [folder]
         while waiting:
             here = waiting.pop()
-            # Watched first, read then: what comes in between is seen at least once.
+            # Watched first, read then: what comes in between is seen at least once, as inotify(7) advises.
             if not self._add(here):
                 continue
             with contextlib.suppress(OSError), os.scandir(os.path.join(self._root, here)) as entries:

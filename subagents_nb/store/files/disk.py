@@ -29,7 +29,7 @@ class Disk:
     Below a run's directory, itself included, no link is followed: a call that would need to raises NotADirectoryError.
     """
 
-    waits_for_readers = os.name == "nt"  # a file that is open can't be replaced there
+    waits_for_readers = os.name == "nt"  # where none that is open can be replaced: modelcontextprotocol/servers#3632
     pause = staticmethod(time.sleep)
 
     def make_dir(self, path: Path) -> None:
@@ -85,7 +85,7 @@ class Disk:
         except OSError as error:
             if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK):
                 raise
-            # No hard links here: an empty claim decides who may write, then the ordinary replace follows.
+            # No hard links here, link(2): an empty claim decides who may write, then the ordinary replace follows.
             claim = path.with_name(f".{path.name}.claim")
             os.close(self.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
             try:
@@ -113,7 +113,7 @@ class Disk:
             os.replace(old, new, src_dir_fd=here, dst_dir_fd=there)
 
     def sync_dir(self, directory: Path) -> None:
-        """Make a rename or link in `directory` survive a power cut, where the platform can."""
+        """Make a rename or link in `directory` survive a power cut, where the platform can: fsync(2)."""
         if os.name == "nt":
             return
         handle = self.open(directory, os.O_RDONLY)

@@ -18,7 +18,7 @@ from subagents_nb.store.files.globbing import MOST_CHARS, Allowance, TooMuch, wa
 from subagents_nb.store.files.opener import READ
 
 MAX_NAMES = 100_000
-_RACY_S = 2.0  # a file this young can change again without a change of its time
+_RACY_S = 2.0  # a file this young can change again without a change of its time: racy-git in git's documentation
 _CHUNK = 1 << 20
 _LEFT_OUT = frozenset({"__pycache__"})  # comes and goes with the version of Python
 _KNOWN: dict[tuple[str, tuple[int, ...]], str] = {}  # within one process only
@@ -61,7 +61,7 @@ def file_sha256(root: Path, path: str, *, allowance: Allowance | None = None) ->
         before = os.fstat(handle)
         if not stat.S_ISREG(before.st_mode):
             return None
-        # The time of modification can be set back; that of the last change of anything about the file can't.
+        # The time of modification can be set back; that of the last change of anything about the file can't: inode(7).
         mark = (real, _stamp(before))
         if (known := _KNOWN.get(mark)) is not None:
             return known

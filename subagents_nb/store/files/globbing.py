@@ -1,7 +1,7 @@
 """Names below a directory by a glob: each directory is looked into once, whatever the pattern.
 
-A pattern such as `**/**/**/x` makes `Path.glob` look at a tree as often as there are ways to read the pattern; patterns
-come from models. Here all readings of it go down the tree together.
+A pattern such as `**/**/**/x` makes `Path.glob` look at a tree as often as there are ways to read the pattern, see
+python/cpython#102613; patterns come from models. Here all readings of it go down the tree together.
 """
 
 from __future__ import annotations

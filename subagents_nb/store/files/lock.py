@@ -53,6 +53,7 @@ def wait_for(handle: int, patience_s: float) -> None:
     deadline = time.monotonic() + patience_s
     while fcntl is not None:
         try:
+            # No lock of fcntl(2): it ends when the process closes any descriptor of the file, and no fork shares it.
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= deadline:
@@ -109,6 +110,7 @@ def look(path: Path) -> Literal["held", "free"] | None:
         return None
     handle = DISK.open(path, os.O_RDONLY)
     try:
+        # Shared, for over NFS an exclusive one needs a file that is open for writing: flock(2).
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return "held"

@@ -17,7 +17,7 @@ from pathlib import Path
 _HERE = os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY") and hasattr(os, "O_NOFOLLOW")
 NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | NO_LINK
-# A pipe in place of a file must not hold us up, and no terminal becomes ours.
+# A pipe in place of a file must not hold us up, fifo(7), and no terminal becomes ours, open(2).
 READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | NO_LINK
 _CHUNK = 256 * 1024
 
@@ -127,7 +127,7 @@ def _plain(path: str, about: os.stat_result) -> None:
 
 
 def _plainer(error: OSError, path: str) -> OSError:
-    if error.errno in (errno.ELOOP, errno.EMLINK):
+    if error.errno in (errno.ELOOP, errno.EMLINK):  # of O_NOFOLLOW on Linux and on FreeBSD: open(2)
         return NotPlain(path, "is a symlink or leads through one")
     if error.errno == errno.ENOTDIR:
         return NotPlain(path, "leads through a symlink, or through something that is no folder")

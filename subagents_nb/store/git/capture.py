@@ -87,7 +87,7 @@ class Capture:
         with tempfile.TemporaryDirectory(prefix=".capture-", dir=step_dir, ignore_cleanup_errors=True) as name:
             main = Git(cwd=Path(record.repo_root), tree=True)
             common = main.line("rev-parse", "--path-format=absolute", "--git-common-dir")
-            # With both given, nothing is looked for: not even a repository that the agent put in place of its own.
+            # With both given git(1) looks for nothing: not even a repository that the agent put in place of its own.
             index = {"GIT_DIR": common, "GIT_WORK_TREE": str(path), "GIT_INDEX_FILE": str(Path(name) / "index")}
             git = main.at(path, **index)
             git("read-tree", record.base_commit)
@@ -172,7 +172,7 @@ class Capture:
 
 
 def _tree(git: Git, record: WorktreeRecord, folder: Path) -> str:
-    # As ignored files they are not even read; but a .gitignore may take that back, so they are dropped besides.
+    # As ignored files they are not even read; but a .gitignore may take that back, gitignore(5): dropped besides.
     ignored = folder / "ignored"
     ignored.write_text("".join(f"/{_SPECIAL.sub(_ESCAPED, path)}\n" for path in record.synthetic), encoding="utf-8")
     git("-c", f"core.excludesFile={ignored}", "add", "-A", "--", ".", timeout=LONG_S)

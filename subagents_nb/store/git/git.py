@@ -37,7 +37,7 @@ _EVERYWHERE = (
     "core.untrackedCache=false",
     "core.ignoreStat=false",
     "core.quotePath=false",
-    "safe.bareRepository=explicit",  # since git 2.38; `_planted` does it for those before
+    "safe.bareRepository=explicit",  # since git 2.38, git/git#1261; `_planted` does it for those before
     "gc.auto=0",
     "maintenance.auto=false",
     "submodule.recurse=false",
@@ -221,7 +221,7 @@ def git_environ(environ: Mapping[str, str]) -> dict[str, str]:
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_PAGER": "cat",
         "LC_ALL": "C",
-        # A repository may say that its objects are to be fetched, and by which command. The second stops it in any git.
+        # git(1): a repository may say that its objects are to be fetched, and how. The second stops it in any version.
         "GIT_NO_LAZY_FETCH": "1",
         "GIT_ALLOW_PROTOCOL": "none",
     }

@@ -184,7 +184,7 @@ def _remove_tree(git: Git, record: WorktreeRecord) -> None:
             text = f"{path} is no worktree of {record.repo_root} any more"
             raise GitProblem(f"{text}; remove it yourself if nothing in it is needed")
         return
-    try:
+    try:  # twice: a locked one too, git-worktree(1)
         git("worktree", "remove", "--force", "--force", "--", str(path), timeout=LONG_S)
     except GitProblem:
         if not path.is_dir():

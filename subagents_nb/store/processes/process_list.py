@@ -39,7 +39,7 @@ class Process(NamedTuple):
 
 
 def can_look() -> bool:
-    """Say whether processes can be seen here, those of others too: with `hidepid` the first one can't be."""
+    """Say whether processes can be seen here, those of others too: with `hidepid`, proc(5), the first one can't be."""
     return (_PROC / "self/stat").exists() and (_PROC / "1/stat").exists()
 
 
@@ -53,7 +53,7 @@ def look(pid: int) -> Process | None:
         data = _read(f"/proc/{pid}/stat")
     except (*_GONE, PermissionError):
         return None
-    # The name stands in parentheses and may hold anything, half a character too.
+    # The name stands in parentheses and may hold anything, half a character too: proc_pid_stat(5).
     fields = data.rpartition(b")")[2].decode("ascii", "replace").split()
     if len(fields) < 20:
         return None
@@ -72,6 +72,8 @@ def everyone() -> dict[int, Process]:
 
 def own_children() -> set[int]:
     """Return the pids of this process's children, those that fell to it and the ended ones too.
+
+    One may be left out while another is reaped: proc_tid_children(5). Who must have them all looks twice.
 
     Raises:
         OSError: out of descriptors or memory.
@@ -109,7 +111,7 @@ def mark_in(pid: int) -> str | None:
 def end(process: Process) -> bool:
     """End this process by force and wait a moment for it; False if it was gone, or may not be ended by us.
 
-    The descriptor that is signalled was opened before it was seen to be the same process, so no other one ever is.
+    The descriptor that is signalled, pidfd_open(2), was opened before it was seen to be the same process: no other is.
 
     Raises:
         OSError: out of descriptors or memory.

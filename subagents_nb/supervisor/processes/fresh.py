@@ -1,8 +1,8 @@
 """Start a fresh interpreter without letting it, or others, see too much at its start.
 
-Secrets come by a pipe that is read once: what a process was executed with stays readable in /proc for as long as it
-lives. It imports in the root directory, by a search path without places that depend on where it works: a file of the
-workspace is never executed for standing there.
+Secrets come by a pipe that is read once: what a process was executed with stays readable for as long as it lives, see
+proc_pid_environ(5). It imports in the root directory, by a search path without places that depend on where it works: a
+file of the workspace is never executed for standing there.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from subagents_nb.domain.agents.environment import exec_environ
 
 VARIABLE = "SUBAGENTS_NB_ENVIRON"  # the number of the descriptor; without it all variables came with the start
-_PIPE_BYTES = 1 << 20
+_PIPE_BYTES = 1 << 20  # 64 KiB, as a pipe(7) takes at first, may hold us up
 _F_SETPIPE_SZ = 1031
 _WITHIN_S = 10.0
 

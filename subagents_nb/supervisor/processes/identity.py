@@ -1,4 +1,6 @@
-"""Who a process is: host, boot, pid namespace, pid and start ticks. Ticks never come from a wall clock on Linux."""
+"""Who a process is: host, boot, pid namespace, pid and start ticks. On Linux ticks come from no wall clock, which is
+set at times: giampaolo/psutil#2526.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ _PROC = Path("/proc")
 
 @functools.cache
 def host_id() -> str | None:
-    """Return a stable name for this machine or container, hashed: it tells machines apart and names none."""
+    """Return a stable name for this machine or container, hashed, as machine-id(5) wants it: it names none."""
     import hashlib
 
     for source in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
@@ -103,7 +105,7 @@ def identify(pid: int, token: str, *, ticks: int | None = None) -> Identity:
 
 
 def _stat(pid: int) -> list[str] | None:
-    """Return the fields of /proc/PID/stat after the command name, which may hold spaces and brackets itself."""
+    """Return the fields of /proc/PID/stat after the command name, which may hold brackets itself: proc_pid_stat(5)."""
     try:
         data = (_PROC / str(pid) / "stat").read_bytes()  # a name may be cut in the middle of a character
     except (FileNotFoundError, ProcessLookupError, NotADirectoryError):

@@ -62,7 +62,7 @@ def decode(line: bytes) -> dict[str, Any]:
 
 
 class SocketName:
-    """The address of a socket file at any depth: where the path is too long, through a descriptor of its directory."""
+    """The address of a socket file at any depth: where the path is too long, unix(7), through that of its directory."""
 
     def __init__(self, path: Path) -> None:
         self._handle: int | None = None
@@ -80,7 +80,7 @@ class SocketName:
 
 
 def peer_uid(connection: socket.socket) -> int | None:
-    """Return the user at the other end, or None where the platform doesn't tell."""
+    """Return the user at the other end, or None where the platform doesn't tell: unix(7)."""
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
         return None

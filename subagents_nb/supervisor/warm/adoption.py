@@ -1,7 +1,7 @@
 """Take over the runs of a watcher that died: those that live are watched on, for those that ended it is written down.
 
 The living are watched by descriptors that were opened, then verified. They are not our children, so how they end can't
-be observed; that they end can. The record says so.
+be observed; that they end can, see pidfd_open(2). The record says so.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class ProcessTable:
     def reap(self) -> int:
         """Record the ends of all runners that have ended; return how many. A fault with one harms no other.
 
-        A runner is reaped only when its end is on disk: till then the system keeps how it ended, and its pid.
+        A runner is reaped only when its end is on disk: till then waitid(2) keeps how it ended, and its pid.
         """
         recorded = 0
         for pid, child in list(self._children.items()):
@@ -168,6 +168,7 @@ class ProcessTable:
         return {pid for pid in fallen if not others or mark_in(pid) not in others}
 
     def _fork(self, birth: SpawnRequest, channel: int, place: int | None) -> int:
+        # A child has the locks that other threads hold, and not the threads that let them go: python/cpython#100228.
         threads = _thread_count()
         if threads != 1:
             raise RuntimeError(f"forking with {threads} threads is unsafe")

@@ -18,7 +18,7 @@ _ON_DIR, _ON_CHILD = 0x40000000, 0x08000000
 _WANTED = _CREATE | _CLOSE_WRITE | _MOVED_TO | _ON_DIR | _ON_CHILD
 _HEAD, _INFO, _HANDLE = struct.Struct("=IBBHQii"), struct.Struct("=BBH8s"), struct.Struct("=Ii")
 _DIR_AND_NAME = 2
-_FID_ONLY = 0x200  # a handle that only names a file: what the events hold; older systems don't know the flag
+_FID_ONLY = 0x200  # a handle that only names a file, as the events hold; since Linux 6.5, open_by_handle_at(2)
 _MOST_HANDLE = 128
 _HERE = -100
 MOST = 4000

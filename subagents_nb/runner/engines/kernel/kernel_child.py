@@ -23,7 +23,7 @@ def _limit_memory(limit: int) -> None:
         import resource
     except ImportError:  # Windows has no such limit
         return
-    # Libraries reserve address space that they never touch; Linux can count what is writable alone.
+    # Libraries reserve address space that they never touch; Linux can count what is writable alone: getrlimit(2).
     which = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
     try:
         resource.setrlimit(which, (limit, limit))

@@ -146,7 +146,7 @@ class Session:
             gone.cancel()
 
     async def _listen_anew(self) -> None:
-        # ZeroMQ closes a connection on which too much came at once, and never opens it again by itself.
+        # ZeroMQ closes a connection on which too much came at once, zmq_setsockopt(3), and opens it no more by itself.
         self._client.iopub_channel.stop()
         self._client._iopub_channel = None  # the next to ask for it gets a new one
         self._client.iopub_channel.start()

@@ -1,6 +1,6 @@
 """What runs inside the agent's kernel: each file that this very process writes is noted, to be known as its own.
 
-inotify tells what changed and not by whom. An audit hook hears every `open` of Python in this process, and in those
+inotify(7) tells what changed and not by whom. An audit hook hears every `open` of Python in this process, and in those
 that are forked from it; what compiled libraries open by themselves, as those that write Parquet do, fanotify tells.
 Neither knows of other programs that the kernel starts.
 """
@@ -84,7 +84,7 @@ def note_writes(log: str, root: str, folders: Sequence[str] = ()) -> Callable[[]
         if "dir_fd" not in options:
             own.add(os.path.relpath(os.path.realpath(path), top))
 
-    os.mkdir = mkdir  # what is written there at once is to be seen too
+    os.mkdir = mkdir  # what is written there at once is to be seen too, and marks go no deeper: fanotify(7)
     return note_events
 
 

@@ -25,7 +25,7 @@ _SAID_BYTES = 4000
 
 
 class Place:
-    """Where kernel and runner meet: sockets in a private directory, named by a path that is never too long for one."""
+    """Where kernel and runner meet: sockets in a private directory, named by a path that is never too long: unix(7)."""
 
     def __init__(self, folder: Path) -> None:
         self._handle: int | None = None

@@ -22,8 +22,8 @@ _IN_PROCESS = frozenset({"function", "test"})
 def mended(response: ModelResponse, earlier: Iterable[ModelMessage]) -> ModelResponse:
     """Return the response with texts that can be sent again, and with an id of its own for each call.
 
-    Some servers name calls after their tool, or count from 0 in each turn; pydantic-ai ends a run for two alike:
-    https://github.com/huggingface/smolagents/issues/2683.
+    Some servers give calls one id or none, huggingface/smolagents#2683, or count from 0 in each turn,
+    MoonshotAI/kimi-code#1730; pydantic-ai ends a run for two alike.
     """
     taken: set[str] = set()
     if response.tool_calls:

@@ -1,4 +1,4 @@
-"""Structured output: how it is asked for, and the check that pydantic-ai leaves out for raw JSON schemas."""
+"""Structured output: how it is asked for, and the check that `pydantic_ai.StructuredDict` says it leaves out."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _EVENT_ENDS = (b"\n\n", b"\r\r", b"\n\r\n")
 
 
 def trust() -> ssl.SSLContext:
-    """Return the certificates to trust, as httpx2 chooses them; reading them takes 40 ms, so they are kept."""
+    """Return the certificates to trust, as httpx2 chooses them; reading them takes 40 ms, python/cpython#95031."""
     return _trust(os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", ""))
 
 

@@ -34,8 +34,8 @@ class ToolNotes:
 class GuardedToolset(WrapperToolset[ToolContext]):
     """Tell refusals from failures, time each call, and let no failed call use up a retry budget.
 
-    pydantic-ai ends the whole run when one tool fails twice in a row; a model that looks for a file in three places
-    is at work. The request limit bounds it.
+    pydantic-ai ends the whole run when one tool fails twice in a row, see pydantic/pydantic-ai#2671; a model that looks
+    for a file in three places is at work. The request limit bounds it.
     """
 
     notes: ToolNotes
