@@ -44,6 +44,8 @@ def note(folder: Path, *notes: str) -> None:
         (["wa"], since(a=1, unfinished=("a",)), "shared"),
         (["oa"], since(a=1), "own"),
         (["oa", "ta"], since(a=2), "shared"),
+        (["wa", "oa", "ta"], since(a=1), "shared"),  # both closed it at once, which is seen as one
+        (["wa", "wa", "oa", "ta"], since(a=1), "own"),  # so did the kernel and a process that was forked from it
         (["oa", "!"], since(a=2), "shared"),
         (["wa", "ta"], since(a=1), "own"),  # a process that was forked from the kernel
         (["xa"], since(), "own"),

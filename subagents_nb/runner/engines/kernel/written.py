@@ -80,7 +80,9 @@ class Written:
             return "own"
         if name in self._own and name not in self._others and name not in since.unfinished and not self._lost:
             return "own"
-        mine, all_of_them = self._open[name] + self._noted[name], since.writes[name]
+        # Two who close right after one another are one event to inotify(7), and two to fanotify.
+        mine = self._open[name] + self._noted[name]
+        all_of_them = max(since.writes[name], (name in self._own) + (name in self._others))
         others = all_of_them > mine or (name in since.unfinished and all_of_them == mine)
         return "shared" if others else "own"
 
