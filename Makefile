@@ -27,8 +27,6 @@ LANES ?= 4
 test: check ## everything: unit, integration, crash, notebook, browser
 	$(BIN)/subagents-nb local-model install
 	$(PYTEST) --numprocesses=$(LANES) tests
-	$(PYTEST) -p nbval -p no:randomly --nbval-lax notebooks/01_quickstart.ipynb notebooks/03_data_analysis.ipynb
-	$(PYTEST) -p nbval -p no:randomly --nbval notebooks/02_chains.ipynb notebooks/04_experiments.ipynb
 
 check: $(VENV)/.dev widgets/node_modules/.ready ## format, lint, types, import contracts, JavaScript types
 	$(BIN)/ruff format --check subagents_nb tests benchmarks .ci notebooks/*.py

@@ -31,6 +31,8 @@ class _Lanes(LoadScopeScheduling):
 
 
 LONGEST = (
+    "test_notebooks",
+    "test_demo",
     "test_binder",
     "test_exporters",
     "crash/",
