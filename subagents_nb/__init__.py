@@ -94,14 +94,16 @@ _ABOVE = {
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(home), name)
+    return _load(name)
 
 
 def _load(name: str) -> Any:
-    return getattr(importlib.import_module((_HOMES | _ABOVE)[name]), name)
+    from subagents_nb.errors import unchanged
+
+    with unchanged():
+        return getattr(importlib.import_module((_HOMES | _ABOVE)[name]), name)
 
 
 register(_load)

@@ -13,12 +13,14 @@ SubagentsError                something this package reports in plain words
 ├── StoreError                the run store can't be used safely
 │   └── Unreadable            one document can't be read, with the reason
 ├── ExportError               a run did not arrive where it was to be exported
-└── LaunchError               a process could not be started
+├── LaunchError               a process could not be started
+└── Outdated                  other code is on disk than this process has loaded
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from subagents_nb.plain_text import plain
@@ -111,3 +113,25 @@ class ExportError(SubagentsError):
 
 class LaunchError(SubagentsError):
     """A process could not be started."""
+
+
+class Outdated(SubagentsError, ImportError):
+    """Other code is on disk than this process has loaded: an upgrade took away what it would load now."""
+
+
+@contextmanager
+def unchanged() -> Iterator[None]:
+    """Say in plain words what it means that a module of ours, or something in one, is not there.
+
+    Raises:
+        Outdated: it is not there.
+    """
+    try:
+        yield
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != __name__.partition(".")[0]:
+            raise
+        raise Outdated(
+            f"subagents_nb was installed anew or removed since this process loaded it ({error}). "
+            "Restart the kernel: runs go on, and `attach` finds them."
+        ) from error

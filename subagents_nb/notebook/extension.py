@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from subagents_nb.errors import unchanged
 from subagents_nb.notebook.verbs.table import VERBS
 from subagents_nb.notebook.verbs.verb import Verb
 
@@ -114,6 +115,7 @@ def _formatters(shell: Any, *, add: bool) -> None:
                 formatters[mime].pop(f"{module}.{name}", None)
 
 
+@unchanged()
 def _as_page(value: Any) -> str:
     from subagents_nb.notebook.page.html import to_page
     from subagents_nb.notebook.plans.lists import described
@@ -121,6 +123,7 @@ def _as_page(value: Any) -> str:
     return to_page(described(value))
 
 
+@unchanged()
 def _as_text(value: Any, printer: Any, _cycle: bool) -> None:
     from subagents_nb.blocks import to_text
     from subagents_nb.notebook.plans.lists import described

@@ -12,7 +12,7 @@ import traceback
 from pathlib import Path
 
 from subagents_nb.domain.agents.environment import tool_environ
-from subagents_nb.domain.plans.plan import LaunchPlan
+from subagents_nb.domain.plans.plan import LaunchPlan, everything
 from subagents_nb.domain.runs.postmortem import UNSTORED
 from subagents_nb.domain.runs.records import RunStatus
 from subagents_nb.domain.runs.states import RunEvent
@@ -21,6 +21,7 @@ from subagents_nb.runner.chains.chain_ends import ChainEnd
 from subagents_nb.runner.chains.chain_run import ChainRun
 from subagents_nb.runner.chains.step_registry import StepRegistry
 from subagents_nb.runner.due import Due
+from subagents_nb.runner.engines.choose import load
 from subagents_nb.runner.journal.event_redaction import EventRedactor
 from subagents_nb.runner.journal.journal import Journal
 from subagents_nb.runner.journal.work_clock import WorkClock
@@ -133,6 +134,7 @@ class Runner:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda sent, _: control.note(signalled(sent)))
         control.start()
+        load(everything(self._plan.steps, self._plan.items))
         await asyncio.wait({work})
         control.close()
         self._finish(work, flow, control.cause)

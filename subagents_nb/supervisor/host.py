@@ -59,6 +59,7 @@ _GLANCE_S = 0.02
 _BREATH_S = 0.1
 _SHORT_OF = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _COLLECT_AFTER_S = 60.0
+_COMPARE_S = 2.0
 _MAKESHIFT_S = 5.0
 
 
@@ -89,6 +90,7 @@ class Host:
         self._leaving = False
         self._warming = False
         self._makeshift = False
+        self._code, self._compared = wire.digest_of_code(), time.monotonic()
 
     def prepare(self, warm_up: Callable[[], None]) -> None:
         """Carry out `warm_up`, and take runs into the queue meanwhile; they begin afterwards.
@@ -146,8 +148,9 @@ class Host:
                 self._last_used = time.monotonic()
             self._queue.step()
             self._drop_slow_peers()
+            self._heed_upgrade()
             busy = len(self._process_table) or len(self._queue) or len(self._adopted)
-            if not busy and time.monotonic() - self._last_used > _COLLECT_AFTER_S:
+            if not busy and self._idle_s and time.monotonic() - self._last_used > _COLLECT_AFTER_S:
                 collect_daily(self.home, keep_days=_keep_days, judge=functools.partial(sweep, self.home))
             idle_s = _MAKESHIFT_S if self._makeshift else self._idle_s
             if not busy and (time.monotonic() - self._last_used > idle_s or not self.socket_path.exists()):
@@ -155,6 +158,18 @@ class Host:
         for path in (self.socket_path, self._queue_path):
             with contextlib.suppress(OSError):
                 path.unlink()
+
+    def _heed_upgrade(self) -> None:
+        """See whether other code lies on disk: a copy of this process would import what does not fit it.
+
+        From then on runs begin in fresh interpreters, and this process leaves when it has nothing to do.
+        """
+        if time.monotonic() - self._compared < _COMPARE_S:
+            return
+        self._compared = time.monotonic()
+        if wire.digest_of_code() != self._code:
+            self._process_table.fork_no_more()
+            self._idle_s = 0.0
 
     def _when_possible(self, begin: Callable[[], None]) -> None:
         """Do it; if the system lacks something now and runs wait here, as soon as it can be done."""

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,6 +19,7 @@ from pathlib import Path
 import pytest
 from support import CHILDREN, alive, ask_host, until
 
+import subagents_nb
 from subagents_nb import Run, launch, runs
 from subagents_nb.domain.runs.control import ControlRequest
 from subagents_nb.domain.runs.records import ProcessRecord
@@ -138,6 +140,17 @@ def test_an_idle_supervisor_leaves_and_takes_its_socket_along(store_home: StoreH
     until(lambda: not hosts_of(store_home), 15, what="its leave")
     assert not path.exists()
     until(lambda: probe(store_home.supervisor / f"{KEY}.lock") == "free", 5)
+
+
+def test_a_supervisor_makes_room_when_other_code_is_installed(store_home: StoreHome, tmp_path: Path) -> None:
+    package = tmp_path / "subagents_nb"
+    shutil.copytree(Path(subagents_nb.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    path = start_host(store_home, PYTHONPATH=str(tmp_path))
+    until(lambda: ask_host(path, {"op": "ping"}), 20, what="the supervisor")
+    (package / "catalog").rename(package / "catalogue")
+    until(lambda: ask_host(path, {"op": "ping"}) is None, 20, what="its leave")
+    until(lambda: not hosts_of(store_home), 10)
+    assert not path.exists() and not (store_home.supervisor / "test.log").read_bytes()
 
 
 def test_a_supervisor_can_live_at_the_end_of_a_long_path(

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ import pytest
 
 import subagents_nb
 from subagents_nb.above import above
+from subagents_nb.errors import unchanged
 from subagents_nb.version import __version__
 
 ROOT = Path(__file__).parents[2]
@@ -91,6 +93,31 @@ def test_every_name_is_there_and_explains_itself(name: str) -> None:
 def test_a_name_that_is_not_there_is_an_attribute_error_that_says_it() -> None:
     with pytest.raises(AttributeError, match="no attribute 'lunch'"):
         _ = subagents_nb.lunch
+
+
+def test_what_an_upgrade_took_away_is_told_in_one_line(tmp_path: Path) -> None:
+    shutil.copytree(PACKAGE, tmp_path / "subagents_nb", ignore=shutil.ignore_patterns("__pycache__"))
+    code = "import shutil, subagents_nb as s; s.launch; shutil.rmtree(s.__path__[0] + '/experiments'); s.frame"
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-P", "-c", code], env=environ, capture_output=True, text=True, check=False)
+    assert "installed anew or removed" in done.stderr.splitlines()[-1] and "Restart the kernel" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "domain.agents.guarded", "local_model.serve", "runner", "runner.engines.kernel.kernel_child",
+        "runner.engines.kernel.preload", "runner.engines.tools.searcher", "supervisor.host", "supervisor.shim",
+        "supervisor.warm.takeover",
+    ],
+)  # fmt: skip
+def test_what_processes_of_an_earlier_installation_start_by_its_name_stays_where_it_is(name: str) -> None:
+    assert importlib.util.find_spec(f"subagents_nb.{name}") is not None
+
+
+def test_a_module_of_others_that_is_not_there_is_told_as_it_is() -> None:
+    with pytest.raises(ModuleNotFoundError, match="No module named 'nonsense'"), unchanged():
+        importlib.import_module("nonsense")
 
 
 @pytest.mark.parametrize("name", sorted(subagents_nb._ABOVE))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from IPython.core.error import UsageError
 
-from subagents_nb.errors import LaunchRefused, RequestError
+from subagents_nb.errors import LaunchRefused, RequestError, unchanged
 from subagents_nb.notebook.magics.line_parser import HelpShown, MagicParser, split_text
 from subagents_nb.notebook.magics.parsers import magic_parser
 from subagents_nb.notebook.verbs.call import Call
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+@unchanged()
 def carry_out(verb: Verb, magics: SubagentMagics, line: str, cell: str | None) -> Any:
     """Carry out a verb as a magic, and return what the cell shows.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+from collections.abc import Iterable
 
 from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.runner.engines.engine import Engine
@@ -19,6 +21,20 @@ def engine_for(step: StepPlan) -> Engine:
     return NativeEngine()
 
 
+def load(steps: Iterable[StepPlan]) -> None:
+    """Import all of ours that these steps can need: later it may be gone, for an upgrade waits for no run.
+
+    What is missing now is told by the step that needs it.
+    """
+    for step in steps:
+        with contextlib.suppress(ImportError):
+            engine_for(step)
+            if step.model.kind == "local":
+                from subagents_nb.local_model import server  # noqa: F401
+            if step.model.kind != "scripted" and "python" in step.tools:
+                from subagents_nb.runner.engines.kernel import kernel_session  # noqa: F401
+
+
 def warm_up() -> None:
     """Import what a run through OpenAI's protocol needs and build what its first run would build.
 
@@ -28,6 +44,7 @@ def warm_up() -> None:
     collecting = gc.isenabled()
     gc.disable()
     try:
+        from subagents_nb.runner.engines.kernel import kernel_session  # noqa: F401
         from subagents_nb.runner.engines.native.prewarm import rehearse
 
         rehearse()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -25,11 +26,18 @@ def supervisor_key() -> str:
 
     An edited checkout has another key, so a warm process never runs stale code.
     """
+    return digest_of_code()
+
+
+def digest_of_code() -> str:
+    """Digest the interpreter, the version and the code that is on disk now, by sizes and times."""
     digest = hashlib.sha256(f"{sys.executable}|{sys.version}|{__version__}".encode())
-    package = Path(__file__).parents[2]
-    for path in sorted(package.rglob("*.py")):
-        info = path.stat()
-        digest.update(f"{path.relative_to(package)}:{info.st_size}:{info.st_mtime_ns}".encode())
+    for folder, folders, files in os.walk(Path(__file__).parents[2]):
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        for path in (os.path.join(folder, name) for name in sorted(files) if name.endswith(".py")):
+            with contextlib.suppress(FileNotFoundError):  # an upgrade is just taking it away
+                info = os.stat(path)
+                digest.update(f"{path}:{info.st_size}:{info.st_mtime_ns}".encode())
     pydantic_ai = [p for p in sys.path if (Path(p) / "pydantic_ai").is_dir()]
     if pydantic_ai:
         digest.update(str((Path(pydantic_ai[0]) / "pydantic_ai").stat().st_mtime_ns).encode())

@@ -17,6 +17,7 @@ from pydantic_ai_harness.filesystem import FileSystemToolset
 import subagents_nb
 from subagents_nb.domain.agents.guarded import NEVER_READ, NEVER_WRITTEN, below, is_protected
 from subagents_nb.domain.values.words import duration
+from subagents_nb.runner.engines.clean_text import one_line
 from subagents_nb.runner.engines.tools.shell import run_program
 from subagents_nb.runner.processes.threads import in_thread
 from subagents_nb.store.files.globbing import Allowance, TooMuch, walk
@@ -146,7 +147,9 @@ class Files(FileSystemToolset[Any]):
         try:
             answer = json.loads(end.output)
         except ValueError:
-            raise ModelRetry("The search failed; use a plainer pattern, or name a directory or file.") from None
+            said = one_line(end.output.strip().rpartition("\n")[2], 300)
+            why = said or "use a plainer pattern, or name a directory or file"
+            raise ModelRetry(f"The search failed: {why}.") from None
         if "error" in answer:
             raise ModelRetry(answer["error"])
         lines = answer["found"] + ([f"[... truncated at {_MOST_MATCHES} matches]"] if answer["more"] else [])

@@ -5,11 +5,34 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from subagents_nb.runner.engines import engine_for
+
+TESTS = str(Path(__file__).parents[3])
+
+LOADED = """
+import importlib.abc, sys
+from support import make_plan
+from subagents_nb.domain.agents.models import parse_model
+from subagents_nb.runner.engines.choose import engine_for, load
+
+model = parse_model("openai:gpt-5", origin="call", endpoints={})
+step = make_plan().steps[0].model_copy(update={"model": model, "tools": ("python",)})
+load([step])
+
+class Gone(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, *_):
+        if name.startswith("subagents_nb."):
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Gone())
+engine_for(step)
+from subagents_nb.runner.engines.kernel.kernel_session import Session
+"""
 
 WARM = """
 import gc, os, sys, warnings
@@ -34,6 +57,12 @@ def test_each_kind_of_model_has_its_engine(plan: Any) -> None:
     names = [type(engine_for(plan(model))).__name__ for model in ("scripted:echo", "openai:gpt-5", "local:smollm2")]
 
     assert names == ["ScriptedEngine", "NativeEngine", "NativeEngine"]
+
+
+def test_a_run_has_loaded_what_its_steps_need_before_an_upgrade_takes_it_away() -> None:
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([TESTS, *sys.path])}
+    done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, timeout=120, env=environ)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted in /proc")
