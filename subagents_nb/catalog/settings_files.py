@@ -52,8 +52,7 @@ def load_settings(
     Args:
         cwd: the working directory; the project file is looked for at its project root.
         home: the home folder, for tests.
-        environ: the environment; `SUBAGENTS_NB_MODEL`, `_TIMEOUT`, `_THINKING`, `_REUSE` and `_TOOL_TIMEOUT` count,
-            empty ones do not.
+        environ: the environment, of which `SUBAGENTS_NB_REUSE` and the variables of options count; empty ones do not.
         reserved: provider names that an endpoint may not take.
 
     Raises:
@@ -270,10 +269,8 @@ _READERS: Mapping[str, tuple[str, Callable[[object], object]]] = {
     "attention": ("patience", _patience),
     "trusted_folders": ("trusted_folders", _folders),
 }
-_BELOW_THE_FILES: Mapping[str, str] = {"SUBAGENTS_NB_TOOL_TIMEOUT": "tool_timeout"}
+_BELOW_THE_FILES: Mapping[str, str] = {one.environ: one.setting for one in OPTIONS if one.variable == "below"}
 _ABOVE_THE_FILES: Mapping[str, str] = {
-    "SUBAGENTS_NB_MODEL": "default_model",
-    "SUBAGENTS_NB_TIMEOUT": "timeout",
-    "SUBAGENTS_NB_THINKING": "default_thinking",
+    **{one.environ: one.setting for one in OPTIONS if one.variable == "above"},
     "SUBAGENTS_NB_REUSE": "reuse",
 }

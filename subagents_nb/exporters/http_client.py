@@ -26,7 +26,7 @@ class Server:
         headers: Mapping[str, str] | None = None,
         auth: tuple[str, str] | None = None,
         certificates: str | None = None,
-        timeout_s: float = TIMEOUT_S,
+        patience_s: float = TIMEOUT_S,
     ) -> None:
         split = urlsplit(base)
         own = (split.username or "", split.password or "") if split.username or split.password else None
@@ -35,7 +35,7 @@ class Server:
             context = ssl.create_default_context(cafile=certificates) if certificates else True
         except OSError as error:
             raise ExportError(f"the certificates {os.path.basename(certificates or '')} can't be read") from error
-        self._client = httpx.Client(headers=dict(headers or {}), auth=auth or own, timeout=timeout_s, verify=context)
+        self._client = httpx.Client(headers=dict(headers or {}), auth=auth or own, timeout=patience_s, verify=context)
 
     def close(self) -> None:
         """Let the connections go."""

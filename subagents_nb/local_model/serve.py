@@ -185,7 +185,7 @@ def _unlist(places: Places, record: ServerRecord, server: Any, seen: object) -> 
     Clients touch `last-used` before they read the record, so one who still read it is seen here.
     """
     try:
-        with FileLock(places.lock, timeout=0):
+        with FileLock(places.lock, blocking=False):
             remove_record_of(places.record, record.pid)
             activity, busy = _look(places, server)
             if busy or activity != seen:

@@ -122,7 +122,7 @@ def _find(places: Places, deadline: float) -> ServerRecord | None:
         record = read_record(places.record)
         if record is None or is_running(record) is False:
             return None
-        answer = _ask(record, timeout_s=max(0.1, min(5.0, deadline - time.monotonic())))
+        answer = _ask(record, patience_s=max(0.1, min(5.0, deadline - time.monotonic())))
         if answer is _Answer.OURS:
             return record
         if answer is _Answer.NOT_OURS or is_running(record) is None:
@@ -135,9 +135,9 @@ def _find(places: Places, deadline: float) -> ServerRecord | None:
             )
 
 
-def _ask(record: ServerRecord, *, timeout_s: float) -> _Answer:
+def _ask(record: ServerRecord, *, patience_s: float) -> _Answer:
     """Ask for something that only the right key opens; `/health` answers anybody."""
-    connection = http.client.HTTPConnection(HOST, record.port, timeout=timeout_s)
+    connection = http.client.HTTPConnection(HOST, record.port, timeout=patience_s)
     try:
         connection.request("GET", "/props", headers={"Authorization": f"Bearer {record.api_key}"})
         response = connection.getresponse()
@@ -153,7 +153,7 @@ def _ask(record: ServerRecord, *, timeout_s: float) -> _Answer:
 
 def _is_proven(record: ServerRecord) -> bool:
     running = is_running(record)
-    return _ask(record, timeout_s=5.0) is _Answer.OURS if running is None else running
+    return _ask(record, patience_s=5.0) is _Answer.OURS if running is None else running
 
 
 def _start(places: Places, deadline: float) -> ServerRecord:

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
+from subagents_nb.domain.plans.options import BY_NAME
 from subagents_nb.notebook.magics.line_parser import MagicParser
 from subagents_nb.notebook.magics.parsers import magic_parser
 from subagents_nb.notebook.verbs.table import VERBS
 from subagents_nb.notebook.verbs.verb import Verb
 
 _LINE = re.compile(r"\s*(?:\w+\s*=\s*)?%%?(subagent(?:_[a-z]+)?)\b(.*)\Z", re.DOTALL)
-_LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 _ACCEPTANCE = (
     ("attested", "the agent reports on it"),
     ("checked", "what has to be shown is shown"),
@@ -176,7 +176,7 @@ _VALUES: dict[str, Callable[[dict[str, Any]], Iterator[Offer]]] = {
     "--model": _models,
     "--schema": _schemas,
     "--inputs": _inputs,
-    "--thinking": lambda _: ((level, "thinking level") for level in _LEVELS),
+    "--thinking": lambda _: ((level, "thinking level") for level in BY_NAME["thinking"].choices),
     "--cwd": _directories,
     "--acceptance": lambda _: iter(_ACCEPTANCE),
     "--output-mode": lambda _: iter(_OUTPUT_MODES),

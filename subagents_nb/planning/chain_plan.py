@@ -11,7 +11,6 @@ import jsonschema_rs
 from subagents_nb.domain.plans.acceptance import Acceptance
 from subagents_nb.domain.plans.flow import MAX_CONCURRENCY, Attached, Chain, Expand, Parallel, Step
 from subagents_nb.domain.plans.plan import (
-    CHILD_TIMEOUT_S,
     AttachedItem,
     FanOutItem,
     GroupItem,
@@ -26,7 +25,7 @@ from subagents_nb.domain.values.schemas import validator_of
 from subagents_nb.planning.acceptance.group_acceptance import plan_together, reporting
 from subagents_nb.planning.acceptance.terms import words_for_people
 from subagents_nb.planning.output_references import UNKNOWN, Names, check_key, check_template, source_problem
-from subagents_nb.planning.steps.step_plan import PlanContext, plan_step
+from subagents_nb.planning.steps.step_plan import PlanContext, plan_step, with_deadline
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +236,7 @@ class _Planner:
         )
         if step is None or found:
             return None
-        timeout = step.timeout_s or min(CHILD_TIMEOUT_S, self.ground.settings.timeout_s)
-        step = step.model_copy(update={"timeout_s": timeout})
+        step = with_deadline(step, self.ground.settings)
         if not template:
             self.steps.append(step)
             self.next_index += 1

@@ -47,8 +47,8 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
     mode: Mode = "single"
     items: tuple[PlanItem, ...] = ()
     steps: tuple[StepPlan, ...] = ()
-    timeout = asked_time(request.timeout, reasons)
-    checkpoint = asked_time(request.checkpoint, reasons)
+    timeout = asked_time("timeout", request.timeout, reasons)
+    checkpoint = asked_time("checkpoint", request.checkpoint, reasons)
     plan_max_output(request.max_output, reasons)
     terms_of(request.agent_contract, request.gate_on, reasons)
     if request.flow is None:

@@ -146,12 +146,12 @@ class Control:
             self.end(past_disk_cap(used))
 
     def _keep_time(self) -> None:
-        timeout, elapsed, left = self._limits.timeout_s, self._journal.elapsed_s, None
-        if timeout is not None:
-            left = TimeLeft(timeout - elapsed, timeout)
+        limit, left = self._limits.timeout_s, None
+        if limit is not None:
+            left = TimeLeft(limit - self._journal.elapsed_s, limit)
             self._callbacks.due(None if self._journal.is_waiting else left.left_s)
             if left.left_s <= 0:
-                self.end(past_deadline(timeout, self._journal.activity))
+                self.end(past_deadline(limit, self._journal.activity))
         self._registry.keep_time(left, reminding=self.cause is None)
         now = time.monotonic()
         if now - self._considered >= _CONSIDER_S:
@@ -255,9 +255,7 @@ class Control:
         self._flow.retuned()
         if change.timeout_s is not None:
             self._registry.remind_anew()
-        self._journal.status.retuned(
-            Retuned(at=utc_now(), by=request.asked_by, changes=change.changes), self._limits.timeout_s
-        )
+        self._journal.status.retuned(Retuned(at=utc_now(), by=request.asked_by, changes=change.changes))
         return RequestEvent.ACCEPT, ""
 
     def _answer(self, request_id: str, event: RequestEvent, text: str) -> bool:

@@ -102,7 +102,7 @@ def test_help_prints_and_returns(kernel: Kernel, magic: str) -> None:
 
 def test_a_flag_that_is_none_hides_no_other_fault_of_the_cell(kernel: Kernel) -> None:
     said = kernel.fails("%%subagent scoot --modle scripted:ecko --timeout soon --fresh=1\nx")
-    for part in ("5 reasons", "you mean --model", "--fresh takes no value", "no timeout", "'scoot'", "'ecko'"):
+    for part in ("5 reasons", "you mean --model", "--fresh takes no value", "no length of time", "'scoot'", "'ecko'"):
         assert part in said, said
     said = kernel.fails("%%subagent_chain --modle x\nsteps:\n  - clrk: x\n    modell: y")
     for part in ("perhaps you mean --model", "line 4: a step has no key 'modell'"):
@@ -130,8 +130,8 @@ def test_a_question_mark_shows_the_same_help(kernel: Kernel) -> None:
         ("%%subagent --model scripted:ecko\nx", "there is no script 'ecko'"),
         ("%%subagent --model opnai:gpt-5\nx", "Did you mean 'openai'"),
         ("%%subagent --model openai:gpt-5\nx", "OPENAI_API_KEY is not set"),
-        ("%%subagent --model scripted:echo --timeout soon\nx", "'soon' is no timeout"),
-        ("%%subagent --model scripted:echo --wait=soon\nx", "--wait: 'soon' is no timeout"),
+        ("%%subagent --model scripted:echo --timeout soon\nx", "'soon' is no length of time"),
+        ("%%subagent --model scripted:echo --wait=soon\nx", "--wait: 'soon' is no length of time"),
         ("%%subagent --model scripted:echo --cwd nowhere\nx", "does not exist"),
         ("%%subagent --model scripted:echo --thinking much\nx", "the levels are"),
         ("%%subagent --model scripted:echo --name r-x\nx", "can't name a run"),
@@ -142,9 +142,9 @@ def test_a_question_mark_shows_the_same_help(kernel: Kernel) -> None:
         ("%subagent_attach ../../etc", "can't be a run id or name"),
         ("%subagent_status --state bad", "the states are"),
         ("%subagent_status -n many", "-n: 'many' is no number of 0 or more"),
-        ("%subagent_wait --timeout never", "'never' is no timeout"),
+        ("%subagent_wait --timeout never", "'never' is no length of time"),
         ("%subagent_agents extra", "'extra' is one word too many"),
-        ("%%subagent --model scripted:echo --tool-timeout soon\nx", "'soon' is no timeout"),
+        ("%%subagent --model scripted:echo --tool-timeout soon\nx", "'soon' is no length of time"),
         ("%subagent_steer nope", "behind -- on the line"),
         ("%subagent_steer nope -- look", "No run is named 'nope'"),
         ("%%subagent_steer\nlook", "say which run"),

@@ -299,6 +299,6 @@ def test_all_that_is_wrong_with_a_cell_is_told_at_once(kernel: Kernel) -> None:
         "%%subagent scuot --model opneai:x --schema Nope --inputs lost,gone --timeout soon --cwd nowhere"
         " --max-requests ² --tool-budget '{hard: 0}' --wait=2weeks --output ../x\nx"
     )
-    wanted = ("'scuot'", "opneai", "--schema Nope", "--inputs lost", "--inputs gone", "'soon' is no timeout", "nowhere",
-              "--max-requests", "tool_budget.hard", "output: ")  # fmt: skip
+    wanted = ("'scuot'", "opneai", "--schema Nope", "--inputs lost", "--inputs gone", "'soon' is no length of time",
+              "nowhere", "--max-requests", "tool_budget.hard", "output: ")  # fmt: skip
     assert [word for word in wanted if word not in error] == []

@@ -8,14 +8,15 @@ from typing import Any
 from pydantic import Field
 
 from subagents_nb.domain.agents.settings import Settings
+from subagents_nb.domain.plans.options import OPTIONS
 from subagents_nb.domain.values.base import Value
 
 # As the launch named them. What is not here a chain says at its steps, or it holds for the run as a whole.
-ASKED = ("model", "thinking", "temperature", "tool_timeout", "max_requests", "max_output", "tool_budget",
-         "agent_contract", "gate_on")  # fmt: skip
+ASKED = tuple(one.name for one in OPTIONS if one.scope == "both")
 # Those of the settings by which steps are planned.
-_SETTINGS = ("default_agent", "default_thinking", "timeout_s", "max_requests", "tool_timeout_s", "group_concurrency",
-             "max_output", "tool_budget", "max_items", "acceptance", "output_mode", "progress")  # fmt: skip
+_SETTINGS = {one.in_settings for one in OPTIONS if one.scope != "run"} & Settings.model_fields.keys() | {
+    "default_agent", "group_concurrency", "max_items",
+}  # fmt: skip
 
 
 class LaunchDefaults(Value):
@@ -28,13 +29,11 @@ class LaunchDefaults(Value):
     def of(cls, asked: Mapping[str, Any], settings: Settings, *, fallback: str | None) -> LaunchDefaults:
         """Return those of a launch; `fallback` is the model of a step for which nobody names one."""
         given = {name: value for name, value in asked.items() if name in ASKED and value is not None}
-        own = settings.model_dump(mode="json", include=set(_SETTINGS), exclude_none=True)
+        own = settings.model_dump(mode="json", include=_SETTINGS, exclude_none=True)
         return cls(asked=given, settings=own | ({"default_model": fallback} if fallback else {}))
 
     def settings_of(self, now: Settings) -> Settings:
         """Return the settings of today with those that the launch was planned by."""
-        unset = dict.fromkeys(
-            name for name in (*_SETTINGS, "default_model") if Settings.model_fields[name].default is None
-        )
+        unset = dict.fromkeys(name for name in _SETTINGS if Settings.model_fields[name].default is None)
         known = {name: value for name, value in self.settings.items() if name in Settings.model_fields}
         return Settings.model_validate({**now.model_dump(), **unset, **known})

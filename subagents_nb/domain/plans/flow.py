@@ -69,7 +69,7 @@ class Step(StepOptions):
     output_type: Any = Field(default=None, exclude=True, repr=False)
 
 
-class _Together(_Composed):
+class Together(_Composed):
     """What may be said of several steps together."""
 
     concurrency: Whole | None = None
@@ -85,7 +85,7 @@ class _Together(_Composed):
     gate_on: Any = None
 
 
-class Parallel(_Together):
+class Parallel(Together):
     """Steps that are at work at the same time."""
 
     steps: tuple[Step, ...]
@@ -98,7 +98,7 @@ class Source(_Composed):
     path: str = ""  # a JSON Pointer (RFC 6901); empty: the whole value
 
 
-class Expand(_Together):
+class Expand(Together):
     """One step for each item of an array that an earlier step found."""
 
     from_: Source = Field(alias="from")

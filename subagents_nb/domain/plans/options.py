@@ -1,17 +1,21 @@
 """The options of a launch, one row each. Flags, keys of cells and agent files, settings and sweeps are made from them.
 
 A new one takes a row here, a field of `StepOptions` (or of `LaunchRequest`, if it is the run's), and a parameter of
-`launch`. Nothing is imported for the table: loading the magics reads it.
+`launch`; where an agent's file or settings may say it, a field of theirs that holds it. Nothing is imported for the
+table: loading the magics reads it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-# How its text is read. A file: false means none. A value: a word, a number or a mapping, as YAML has them.
-Kind = Literal["text", "duration", "count", "number", "value", "words", "flag", "file", "contract"]
+# How its text is read. A remark is for people: no model is told. Of a level, YAML reads off as false. A file: false
+# means none. A value: a word, a number or a mapping, as YAML has them.
+Kind = Literal[
+    "text", "remark", "level", "duration", "count", "number", "value", "words", "flag", "file", "contract"
+]  # fmt: skip
 _AS_FLAG = ("flag", "contract")
 
 
@@ -20,18 +24,21 @@ class Option:
     """One option: what it is called, how it is read, who may say it.
 
     `scope` says who: the launch, for the `run`; a `step` alone, be it the only one of its run; `both`, and then what
-    a launch says holds for steps that leave it open.
+    a launch says holds for steps that leave it open; `each`, and then it is of whom it is said, run or step.
     """
 
     name: str
     kind: Kind
     help: str
     metavar: str | None = None
-    scope: Literal["run", "step", "both"] = "both"
+    scope: Literal["run", "step", "both", "each"] = "both"
     of_all: str = ""  # the help where it is for a whole chain
     single: bool = True  # False: a run of one step has no such thing
     file: tuple[str, ...] | None = None  # an agent's file may say it: so it is spelled there too
     setting: str = ""  # settings may say it: under this key
+    variable: Literal["", "above", "below"] = ""  # so may the environment: above what files say, or below
+    trait: str = ""  # the magics keep a default of it, by this name
+    choices: tuple[str, ...] = ()
 
     @property
     def stored(self) -> str:
@@ -43,6 +50,16 @@ class Option:
         """Return the field of the settings that holds where neither step, run nor agent says it."""
         called = self.setting or self.name
         return f"{called}_s" if self.kind == "duration" else called
+
+    @property
+    def environ(self) -> str:
+        """Return what it is called in the environment."""
+        return f"SUBAGENTS_NB_{self.name.upper()}"
+
+    @property
+    def behind(self) -> bool:
+        """Whether an agent's file or settings may say it: a default of the magics holds where those say nothing."""
+        return self.file is not None or bool(self.setting)
 
     @property
     def flag(self) -> str:
@@ -83,72 +100,73 @@ class Option:
 OPTIONS: tuple[Option, ...] = (
     Option("name", "text", "a name to find the run by", scope="run"),
     Option("model", "text", "provider:model, provider/model:thinking, local:smollm2, scripted:NAME or ENDPOINT:model",
-           file=(), setting="default_model"),
-    Option("thinking", "text", "off, minimal, low, medium, high, xhigh or max", "LEVEL",
-           file=(), setting="default_thinking"),
+           file=(), setting="default_model", variable="above", trait="default_model"),
+    Option("thinking", "level", "off, minimal, low, medium, high, xhigh or max", "LEVEL",
+           file=(), setting="default_thinking", variable="above", trait="thinking",
+           choices=("off", "minimal", "low", "medium", "high", "xhigh", "max")),
     Option("temperature", "number", "0 to 2, for models that take one", "NUMBER"),
-    Option("cwd", "text", "where the agent works; it can't leave this directory", "DIR"),
-    Option("timeout", "duration", "deadline of the run: seconds, or 90s, 30m, 1.5h", "TIME",
-           file=("timeout_ms",), setting="timeout"),
+    Option("cwd", "text", "where the agent works; it can't leave this directory", "DIR", scope="each", trait="cwd"),
+    Option("timeout", "duration", "deadline of the run: seconds, or 90s, 30m, 1.5h", "TIME", scope="each",
+           file=("timeout_ms",), setting="timeout", variable="above", trait="timeout"),
     Option("tool_timeout", "duration", "how long one tool call may take", "TIME",
-           file=("tool_timeout_ms",), setting="tool_timeout"),
-    Option("worktree", "flag", "work in a git worktree of its own, not in your files", scope="step"),
+           file=("tool_timeout_ms",), setting="tool_timeout", variable="below", trait="tool_timeout"),
+    Option("worktree", "flag", "work in a git worktree of its own, not in your files", scope="step", trait="worktree"),
     Option("gate", "text", "a command that must succeed in the workspace when the work is done", "COMMAND",
-           scope="step"),
+           scope="step", trait="gate"),
     Option("acceptance", "value", "when it counts as done: attested, checked, off, or a mapping in YAML", "HOW",
-           scope="step", file=()),
+           scope="step", file=(), trait="acceptance"),
     Option("agent_contract", "contract", "a rejection is only reported; nothing is inferred"),
     Option("gate_on", "text", "under a contract: execution goes on after a rejection, acceptance does not", "WHAT"),
     Option("checkpoint", "duration", "so long before its deadline an agent is asked for what it has", "TIME",
-           setting="checkpoint"),
+           scope="each", setting="checkpoint"),
     Option("max_output", "value", "how much of an answer later steps are given, as 20k; the whole is kept", "CHARS",
            setting="max_output"),
-    Option("goal", "text", "what it is for, shown with the run; no model is told", "TEXT"),
-    Option("description", "text", "what it does, likewise", "TEXT"),
-    Option("phase", "text", "which part of a larger whole it belongs to, likewise", "WORD"),
+    Option("goal", "remark", "what it is for, shown with the run; no model is told", "TEXT", scope="each"),
+    Option("description", "remark", "what it does, likewise", "TEXT", scope="each"),
+    Option("phase", "remark", "which part of a larger whole it belongs to, likewise", "WORD", scope="each"),
     Option("output", "file", "a file of the workspace in which the answer is kept; false for none", "FILE",
            scope="step", file=()),
     Option("output_mode", "text", "inline: the answer comes back too; file-only: a line that names the file", "MODE",
-           scope="step", file=()),
+           scope="step", file=(), trait="output_mode", choices=("inline", "file-only")),
     Option("reads", "words", "a file the agent is told to read first; repeatable", "FILE",
            scope="step", file=("default_reads",)),
-    Option("progress", "flag", "let the agent keep a progress file", scope="step", file=("default_progress",)),
+    Option("progress", "flag", "let the agent keep a progress file",
+           scope="step", file=("default_progress",), trait="progress"),
     Option("max_requests", "count", "how often it may ask its model", "NUMBER",
-           of_all="how often each step may ask its model", file=("max_turns",), setting="max_requests"),
+           of_all="how often each step may ask its model",
+           file=("max_turns",), setting="max_requests", trait="max_requests"),
     Option("max_children", "count", "how many steps the chain may ever start (64)", "NUMBER",
            scope="run", single=False, setting="max_children"),
     Option("tool_budget", "value", "how many tool calls it may make, or a mapping: '{soft: 10, hard: 20}'", "NUMBER",
-           of_all="how many tool calls each step may make", file=(), setting="tool_budget"),
+           of_all="how many tool calls each step may make", file=(), setting="tool_budget", trait="tool_budget"),
     Option("usage_budget", "value", "what it may use: tokens, as 200k, or money, as '$2', or a mapping", "AMOUNT",
            scope="run", of_all="what all steps together may use: tokens, as 200k, or money, as '$2'",
-           setting="usage_budget"),
+           setting="usage_budget", trait="usage_budget"),
 )  # fmt: skip
 
 
-def by_name(options: Iterable[Option] = OPTIONS) -> dict[str, Option]:
-    """Return the rows by their names."""
-    return {one.name: one for one in options}
+BY_NAME: Mapping[str, Option] = {one.name: one for one in OPTIONS}
 
 
-def of_launch(options: Iterable[Option] = OPTIONS, *, chain: bool) -> tuple[Option, ...]:
+def of_launch(*, chain: bool) -> tuple[Option, ...]:
     """Return what a launch may say: of a chain nothing that belongs to one step, of one step nothing of a chain."""
-    return tuple(one for one in options if (one.scope != "step" if chain else one.single))
+    return tuple(one for one in OPTIONS if (one.scope != "step" if chain else one.single))
 
 
-def of_step(options: Iterable[Option] = OPTIONS) -> tuple[str, ...]:
+def of_step() -> tuple[str, ...]:
     """Return the keys that a step of a chain may have."""
     own = ("agent", "task", "as", "label", "schema", "count", "session")
-    return (*own, *(one.name for one in options if one.scope != "run"))
+    return (*own, *(one.name for one in OPTIONS if one.scope != "run"))
 
 
-def spellings(options: Iterable[Option] = OPTIONS) -> dict[str, Option]:
+def spellings() -> dict[str, Option]:
     """Return the keys of an agent's file, with what each says."""
-    return {key: one for one in options if one.file is not None for key in (one.name, *one.file)}
+    return {key: one for one in OPTIONS if one.file is not None for key in (one.name, *one.file)}
 
 
-def setting_keys(options: Iterable[Option] = OPTIONS) -> dict[str, Option]:
+def setting_keys() -> dict[str, Option]:
     """Return the keys of a settings file, with what each says; a length of time may be written with its unit too."""
-    found = {one.setting: one for one in options if one.setting}
+    found = {one.setting: one for one in OPTIONS if one.setting}
     return found | {f"{key}_s": one for key, one in found.items() if one.kind == "duration"}
 
 
@@ -176,13 +194,17 @@ def _number(given: str) -> float:
         raise ValueError(f"{given!r} is no number") from None
 
 
-def reference(options: Iterable[Option] = OPTIONS) -> str:
+_SAID_OF = {"run": "the run", "step": "one step", "both": "the run or a step", "each": "the run, or a step for itself"}
+
+
+def reference() -> str:
     """Return the table of all options for the documentation, in Markdown."""
     rows = []
-    for one in options:
-        where = {"run": "the run", "step": "one step", "both": "the run or a step"}[one.scope]
-        files = ["agent file"] if one.file is not None else []
-        files += [f"settings: `{one.setting}`"] if one.setting else []
-        rows.append(f"| `{one.flag}` | `{one.name}` | {where} | {', '.join(files)} | {one.help} |")
+    for one in OPTIONS:
+        also = ["agent file"] if one.file is not None else []
+        also += [f"settings: `{one.setting}`"] if one.setting else []
+        also += [f"`{one.environ}`"] if one.variable else []
+        also += [f"`%config`: `{one.trait}`"] if one.trait else []
+        rows.append(f"| `{one.flag}` | `{one.name}` | {_SAID_OF[one.scope]} | {', '.join(also)} | {one.help} |")
     head = "| flag | argument and key | said of | also in | what it is |\n| --- | --- | --- | --- | --- |\n"
     return head + "".join(f"{row}\n" for row in rows)

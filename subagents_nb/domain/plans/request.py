@@ -7,11 +7,12 @@ from typing import Any, Literal
 from subagents_nb.domain.plans.experiments import ExperimentPart
 from subagents_nb.domain.plans.flow import Chain, Step, StepOptions
 from subagents_nb.domain.plans.inputs import InputRecord
+from subagents_nb.domain.plans.options import OPTIONS
 from subagents_nb.domain.values.base import Value
 from subagents_nb.domain.values.given import Whole
 
-# What the run itself is given when a launch says it; a step of a chain may say it of its own work.
-OF_THE_RUN = frozenset({"cwd", "timeout", "checkpoint"})
+# What a launch says of the run, and its one step need not hold as well.
+_OF_THE_RUN = frozenset(one.name for one in OPTIONS if one.scope == "each" and one.kind != "remark")
 
 
 class Origin(Value):
@@ -40,5 +41,5 @@ class LaunchRequest(StepOptions):
 
     def alone(self) -> Step:
         """Return the one step of a launch that is no chain; its deadline, checkpoint and directory are the run's."""
-        options = {name: getattr(self, name) for name in StepOptions.model_fields.keys() - OF_THE_RUN}
+        options = {name: getattr(self, name) for name in StepOptions.model_fields.keys() - _OF_THE_RUN}
         return Step(task=self.task, as_=self.as_, **options)

@@ -21,14 +21,14 @@ def parse_duration(value: float | int | str) -> float:
         ValueError: it is no duration, not positive, or longer than seven days.
     """
     if isinstance(value, bool):
-        raise ValueError("a timeout is a number of seconds, not true or false")
+        raise ValueError("a length of time is a number of seconds, not true or false")
     if isinstance(value, int | float):
         seconds = float(min(value, MAX_TIMEOUT_S + 1))  # an int may be too large for a float
     else:
         match = _DURATION.match(value) if isinstance(value, str) else None
         if match is None:
-            raise ValueError(f"{value!r} is no timeout; write seconds (90) or 90s, 30m, 1.5h")
+            raise ValueError(f"{value!r} is no length of time; write seconds (90) or 90s, 30m, 1.5h")
         seconds = float(match[1]) * _UNITS[match[2]]
     if not 0 < seconds <= MAX_TIMEOUT_S:
-        raise ValueError(f"a timeout must be more than 0 and at most 7 days, not {value!r}")
+        raise ValueError(f"a length of time is more than 0 and at most 7 days, not {value!r}")
     return seconds

@@ -111,10 +111,10 @@ class SweepScheduler:
         self._look()
         return sum(self._choose(key, cell)[1] for key, cell in self.cells)
 
-    def join(self, timeout: float | None) -> bool:
+    def join(self, within_s: float | None) -> bool:
         """Wait until nothing more is launched, at most so long; say whether that is so."""
         if self._launcher is not None:
-            self._launcher.join(timeout)
+            self._launcher.join(within_s)
         return not self._at_work
 
     def raise_fault(self) -> None:

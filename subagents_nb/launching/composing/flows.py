@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import inspect
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from subagents_nb.domain.plans.flow import Attached, Chain, Expand, OnFailure, Parallel, Source, Step
+from subagents_nb.domain.plans.options import OPTIONS
 from subagents_nb.domain.plans.plan import LaunchRequest
 from subagents_nb.domain.values.faults import nearest, said_of
 from subagents_nb.domain.values.reasons import Reason
@@ -46,10 +48,8 @@ def step(
         count: inside a group, how many copies of it to start.
         session: a run, or one of its steps, whose stored conversation this step goes on from, as a copy: `run`,
             `run.steps[2]`, "NAME" or "NAME/step 2".
-        options: model, thinking, timeout, tool_timeout, checkpoint, max_requests, max_output, output, output_mode,
-            reads, progress, acceptance, gate, agent_contract, gate_on, tool_budget, worktree, goal, description, phase:
-            as for `launch`; cwd: a folder inside the directory of the run, in which this
-            step works and to which it is confined.
+        options: what `launch` may say of a step, by the same names; `cwd` is a folder inside the directory of the run,
+            in which this step works and to which it is confined.
 
     Raises:
         LaunchRefused: an argument makes no sense.
@@ -60,6 +60,17 @@ def step(
     if kind is not None:
         fields |= {"output_schema": kind.schema_, "schema_name": kind.name, "output_type": kind}
     return _made(Step, "step", fields)
+
+
+def _spelled_out(function: Callable[..., Any]) -> inspect.Signature:
+    """Return its signature with the options of a step by name, as `function?` shows it and completion offers it."""
+    *own, _ = inspect.signature(function).parameters.values()
+    names = [one.name for one in OPTIONS if one.scope != "run"]
+    more = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in names]
+    return inspect.Signature([*own, *more], return_annotation=Step)
+
+
+step.__signature__ = _spelled_out(step)  # type: ignore[attr-defined]  # inspect looks for it
 
 
 def parallel(
@@ -93,17 +104,11 @@ def parallel(
         gate: a command that must succeed in the run's directory then.
         agent_contract, gate_on: what a rejection means, of the group and of its steps that say nothing.
     """
+    fields = dict(locals())  # the arguments, before anything else has a name
     for one in steps:
         if not isinstance(one, Step):
             raise LaunchRefused([f"parallel: {_shown(one)} is no step; write step(agent, task)"])
-    fields: dict[str, Any] = {
-        "steps": tuple(steps),
-        "concurrency": concurrency,
-        "fail_fast": fail_fast,
-        "on_failure": on_failure,
-    }
-    fields |= {"acceptance": acceptance, "gate": gate, "agent_contract": agent_contract, "gate_on": gate_on}
-    return _made(Parallel, "parallel", {**fields, "as_": as_, "label": label, "phase": phase, "worktree": worktree})
+    return _made(Parallel, "parallel", fields)
 
 
 def expand(
@@ -143,26 +148,10 @@ def expand(
         concurrency, fail_fast, on_failure, label, phase, worktree, acceptance, gate, agent_contract, gate_on: as for
             `parallel`.
     """
-    fields = {
-        "from_": Source(output=from_, path=path),
-        "each": each,
-        "max_items": max_items,
-        "as_": as_,
-        "item": item,
-        "key": key,
-        "on_empty": on_empty,
-        "collect_schema": None if schema is None else dict(schema),
-        "concurrency": concurrency,
-        "fail_fast": fail_fast,
-        "on_failure": on_failure,
-        "label": label,
-        "phase": phase,
-        "worktree": worktree,
-        "acceptance": acceptance,
-        "gate": gate,
-        "agent_contract": agent_contract,
-        "gate_on": gate_on,
-    }
+    fields = dict(locals())  # the arguments, before anything else has a name
+    fields["from_"] = Source(output=from_, path=fields.pop("path"))
+    given = fields.pop("schema")
+    fields["collect_schema"] = None if given is None else dict(given)
     return _made(Expand, "expand", fields)
 
 

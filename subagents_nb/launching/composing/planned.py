@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from subagents_nb.catalog import discover, load_settings, registered_agents
 from subagents_nb.domain.agents.agent import AgentCatalog
 from subagents_nb.domain.agents.models import PROVIDER_NAMES, ModelChoice
 from subagents_nb.domain.agents.settings import Settings
-from subagents_nb.domain.plans.options import OPTIONS, Option
+from subagents_nb.domain.plans.options import BY_NAME
 from subagents_nb.domain.plans.plan import Draft, LaunchRequest
 from subagents_nb.domain.values.words import parse_duration
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError
@@ -107,14 +107,6 @@ def _models_used() -> list[ModelChoice]:
     return []
 
 
-def in_settings(options: Iterable[Option] = OPTIONS) -> dict[str, str]:
-    """Return by option the field of the settings that holds where neither step, run nor agent says it."""
-    return {one.name: one.in_settings for one in options}
-
-
-_TIMES = frozenset(one.name for one in OPTIONS if one.kind == "duration")
-
-
 def _with_defaults(settings: Settings, defaults: Mapping[str, Any]) -> tuple[Settings, tuple[str, ...]]:
     """Return the settings with a kernel's own, which come before those of files and behind step, run and agent.
 
@@ -122,10 +114,11 @@ def _with_defaults(settings: Settings, defaults: Mapping[str, Any]) -> tuple[Set
     """
     wrong: list[str] = []
     given: dict[str, Any] = {}
-    held = in_settings()
     for name, value in defaults.items():
+        one = BY_NAME.get(name)
         try:
-            given[held.get(name, name)] = parse_duration(value) if name in _TIMES else value
+            timed = one is not None and one.kind == "duration"
+            given[name if one is None else one.in_settings] = parse_duration(value) if timed else value
         except ValueError as error:
             wrong.append(f"the default of {name}: {error}")
     if not given:

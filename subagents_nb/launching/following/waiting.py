@@ -41,7 +41,7 @@ def goes_on(names: Sequence[tuple[str, str]]) -> str:
     return f"{listed} {verb}; see it again with %subagent_attach {again}"
 
 
-def wait_all(home: StoreHome, run_ids: Sequence[str], timeout: float | None) -> dict[str, Snapshot]:
+def wait_all(home: StoreHome, run_ids: Sequence[str], within_s: float | None) -> dict[str, Snapshot]:
     """Block until all runs have ended or the time is over; return the snapshots of those that have ended."""
     ended: dict[str, Snapshot] = {}
     change = threading.Condition()
@@ -53,7 +53,7 @@ def wait_all(home: StoreHome, run_ids: Sequence[str], timeout: float | None) -> 
                 change.notify_all()
 
     stops = [WATCHER.follow(home, run_id, hear) for run_id in run_ids]
-    deadline = None if timeout is None else time.monotonic() + timeout
+    deadline = None if within_s is None else time.monotonic() + within_s
     try:
         with change:
             while len(ended) < len(set(run_ids)):

@@ -164,7 +164,7 @@ def _hash(text: str) -> str | None:
 
 def _dirty(cwd: Path) -> bool | None:
     try:
-        return bool(Git(cwd=cwd, filters=False)("status", "--porcelain", timeout=_PATIENCE_S).strip())
+        return bool(Git(cwd=cwd, filters=False)("status", "--porcelain", within_s=_PATIENCE_S).strip())
     except GitProblem:
         return None
 

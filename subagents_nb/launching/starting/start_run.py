@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from subagents_nb.domain.agents.agent import AgentDefinition
 from subagents_nb.domain.agents.environment import runner_environ
 from subagents_nb.domain.plans.plan import Draft, LaunchPlan, choices_of, outputs_of
-from subagents_nb.domain.runs.records import Identity, RecoveryRecord, RunStatus, first_step
+from subagents_nb.domain.runs.records import Identity, RecoveryRecord, RunHead, RunStatus, first_step
 from subagents_nb.domain.runs.reuse import NO_PLACE
 from subagents_nb.domain.runs.stages import stage_of
 from subagents_nb.domain.values.ids import make_run_id
@@ -253,25 +253,19 @@ def first_status(
     plan: LaunchPlan, *, runner: Identity | None = None, queue_keeper: Identity | None = None
 ) -> RunStatus:
     """Return the status that the launcher writes: queued, with the process that waits or that keeps its turn."""
-    now = utc_now()
     return RunStatus(
-        run_id=plan.run_id,
-        name=plan.name,
-        mode=plan.mode,
-        goal=plan.goal,
-        description=plan.description,
-        phase=plan.phase,
-        digest=plan.digest,
+        **{name: getattr(plan, name) for name in _PLANNED},
         runner=runner,
         queue_keeper=queue_keeper,
         started_at=plan.created_at,
-        updated_at=now,
-        timeout_s=plan.timeout_s,
+        updated_at=utc_now(),
         steps=tuple(first_step(step) for step in plan.steps),
         stages=tuple(stage_of(item, plan.steps) for item in plan.items),
-        notes=plan.notes,
-        usage_budget=plan.usage_budget,
     )
+
+
+# What a run is told to be and to keep to: said of it while it lives, and when it has ended.
+_PLANNED = RunHead.model_fields.keys() & LaunchPlan.model_fields.keys() - {"kind"}
 
 
 def _recovery(plan: LaunchPlan, agents: Mapping[str, AgentDefinition]) -> RecoveryRecord:

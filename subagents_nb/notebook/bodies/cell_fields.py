@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from subagents_nb.catalog.strict_yaml import Lines
+from subagents_nb.domain.plans.options import OPTIONS
 from subagents_nb.domain.values.faults import nearest, shown, snake
 from subagents_nb.domain.values.reasons import Reason
 from subagents_nb.errors import LaunchRefused, RequestError
@@ -16,26 +17,9 @@ Path: TypeAlias = "tuple[str | int, ...]"
 T = TypeVar("T")
 UNTOLD = "-"  # in place of a task whose fault was told already
 
-_TEXTS = {
-    "agent",
-    "task",
-    "as",
-    "label",
-    "model",
-    "gate",
-    "gate_on",
-    "goal",
-    "description",
-    "phase",
-    "output_mode",
-    "item",
-    "key",
-    "on_empty",
-    "on_failure",
-    "path",
-    "cwd",
-    "session",
-}
+_TEXTS = {one.name for one in OPTIONS if one.kind in ("text", "remark")} | {
+    "agent", "task", "as", "label", "item", "key", "on_empty", "on_failure", "path", "session",
+}  # fmt: skip
 # What the origin calls it.
 _ALSO = {"output_schema": "schema", "chain": "steps", "template": "each"}
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from subagents_nb.catalog.strict_yaml import YamlRefused, load_located
-from subagents_nb.domain.plans.flow import Attached, Chain, Expand, Parallel, Step
-from subagents_nb.domain.plans.options import of_step
+from subagents_nb.domain.plans.flow import Attached, Chain, Expand, Parallel, Step, Together
+from subagents_nb.domain.plans.options import BY_NAME, of_step
 from subagents_nb.domain.values.faults import shown
 from subagents_nb.domain.values.reasons import NO_EARLIER_OUTPUT, OF_THE_RUN, place_of
 from subagents_nb.errors import LaunchRefused
@@ -22,10 +22,7 @@ from subagents_nb.launching.composing.flows import chain, expand, parallel, step
 from subagents_nb.notebook.bodies.cell_fields import UNTOLD, CellReader, Fields, Path, Refused, named
 
 _STEP = of_step()
-_TOGETHER = (
-    "concurrency", "fail_fast", "on_failure", "as", "label", "phase", "worktree", "acceptance", "gate",
-    "agent_contract", "gate_on",
-)  # fmt: skip
+_TOGETHER = tuple(name.rstrip("_") for name in Together.model_fields)
 _GROUP = ("parallel", *_TOGETHER)
 _FAN_OUT = ("expand", "each", "parallel", "collect", *_TOGETHER)
 _SOURCE = ("from", "path", "item", "key", "max_items", "on_empty")
@@ -193,13 +190,15 @@ class _ChainReader(CellReader):
         elif schema is not None and not isinstance(schema, Mapping):
             self.note(given.at("schema"), "schema is the name of a type of yours, or a JSON Schema as a mapping")
             options["schema"] = ANY_OBJECT
-        if options.get("thinking") is False:
-            options["thinking"] = "off"  # which is how YAML reads an unquoted off
         if isinstance(named_run := options.get("session"), str):
             held = self.namespace.get(named_run)
             options["session"] = held if isinstance(held, Run) else named_run
-        if isinstance(options.get("reads"), str):
-            options["reads"] = [options["reads"]]
+        for name, value in options.items():
+            kind = BY_NAME[name].kind if name in BY_NAME else ""
+            if kind == "level" and value is False:
+                options[name] = "off"  # which is how YAML reads an unquoted off
+            elif kind == "words" and isinstance(value, str):
+                options[name] = [value]
         return self.composed(step, given, {k: v for k, v in options.items() if v is not None})
 
     def _spelt_out(self, item: Mapping[str, Any], path: Path) -> Mapping[str, Any]:

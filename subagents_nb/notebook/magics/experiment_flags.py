@@ -6,12 +6,11 @@ import csv
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from subagents_nb.domain.plans.options import Option, by_name
+from subagents_nb.domain.plans.options import BY_NAME
 from subagents_nb.notebook.magics.line_parser import MagicParser
 
 # What a value on the line is to be, by the kind of the option; for any other it is a text.
 _TYPES: dict[str, Callable[[str], Any]] = {"number": float, "count": int, "duration": str}
-_KINDS = by_name()
 _YES = {"true": True, "false": False}
 
 
@@ -69,13 +68,7 @@ def scorers_of(options: Any, variables: Mapping[str, Any], parser: MagicParser) 
         parser.error(f"--score: {error}")
 
 
-def grid_of(
-    options: Any,
-    variables: Mapping[str, Any],
-    parser: MagicParser,
-    known: frozenset[str],
-    kinds: Mapping[str, Option] = _KINDS,
-) -> dict[str, Any]:
+def grid_of(options: Any, variables: Mapping[str, Any], parser: MagicParser, known: frozenset[str]) -> dict[str, Any]:
     """Return the grid that --sweep gives, values as the option's own type.
 
     Raises:
@@ -95,14 +88,14 @@ def grid_of(
         if name == "schema":
             grid[name] = {word: lookup(word, variables, "--sweep") for word in words}
         else:
-            grid[name] = [_value(name, word, parser, known, kinds) for word in words]
+            grid[name] = [_value(name, word, parser, known) for word in words]
     return grid
 
 
-def _value(name: str, word: str, parser: MagicParser, known: frozenset[str], kinds: Mapping[str, Option]) -> Any:
+def _value(name: str, word: str, parser: MagicParser, known: frozenset[str]) -> Any:
     from subagents_nb.domain.plans.grid import parsed
 
-    kind = _TYPES.get(kinds[name].kind) if name in kinds else None
+    kind = _TYPES.get(BY_NAME[name].kind) if name in BY_NAME else None
     if name in known and kind is None:
         return _YES.get(word, word)
     try:

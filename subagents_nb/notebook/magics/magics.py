@@ -11,6 +11,7 @@ from typing import Any
 import traitlets
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
 
+from subagents_nb.domain.plans.options import OPTIONS, Option
 from subagents_nb.notebook.magics.cells import CellCall, Faults, carry_out, raise_failure
 from subagents_nb.notebook.magics.experiment_flags import about_run, scorers_of
 from subagents_nb.notebook.magics.experiment_magics import launch_sweep
@@ -22,26 +23,9 @@ from subagents_nb.notebook.verbs.verb import FOREVER, Verb
 
 
 class SubagentMagics(Magics):
-    """Delegate work to subagents that outlive the kernel. Each default below is a flag's default."""
+    """Delegate work to subagents that outlive the kernel. What can be configured is a flag's default, or for all."""
 
     default_agent = traitlets.Unicode("", help="The agent when a cell names none.").tag(config=True)
-    default_model = traitlets.Unicode("", help="The model when neither cell nor agent names one.").tag(config=True)
-    thinking = traitlets.Unicode("", help="The thinking level when a cell names none.").tag(config=True)
-    timeout = traitlets.Unicode("", help="The deadline when a cell names none, such as 30m.").tag(config=True)
-    tool_timeout = traitlets.Unicode("", help="The limit of one tool call when a cell names none.").tag(config=True)
-    max_requests = traitlets.Int(0, min=0, help="How often a step may ask its model; 0: as the agent says.").tag(
-        config=True
-    )
-    tool_budget = traitlets.Unicode("", help="How many tool calls a step may make.").tag(config=True)
-    usage_budget = traitlets.Unicode("", help="What a run may use, such as 200k or $2.").tag(config=True)
-    worktree = traitlets.Bool(False, help="Let each %%subagent work in a git worktree of its own.").tag(config=True)
-    gate = traitlets.Unicode("", help="A command that must succeed when a %%subagent is done.").tag(config=True)
-    acceptance = traitlets.Unicode("", help="When a %%subagent counts as done.").tag(config=True)
-    output_mode = traitlets.Enum(("", "inline", "file-only"), "", help="What comes back of an answer in a file.").tag(
-        config=True
-    )
-    progress = traitlets.Bool(False, help="Let each %%subagent keep a progress file.").tag(config=True)
-    cwd = traitlets.Unicode("", help="Where agents work when a cell does not say.").tag(config=True)
     wait = traitlets.Unicode("", help="`forever` or a time: every launch waits so long.").tag(config=True)
     queue = traitlets.Bool(True, help="Wait for a place when none is free; else refuse.").tag(config=True)
     quiet = traitlets.Bool(False, help="Show nothing at a launch.").tag(config=True)
@@ -113,8 +97,6 @@ class SubagentMagics(Magics):
 
         options, variables, parser, faults = call.options, call.variables, call.parser, call.faults
         asked = self._launching(call, chain=True)
-        if asked["timeout"] is None and self.timeout:
-            asked["timeout"] = self.timeout  # of the chain as a whole, of which no agent says anything
         scorers = faults.tried(lambda: scorers_of(options, variables, parser), [])
         parsed: Any = faults.tried(lambda: call.read_chain(lenient=True))
         if parsed is None or parsed.faults or faults:
@@ -170,11 +152,22 @@ class SubagentMagics(Magics):
 
 
 def magics_of(verbs: Iterable[Verb] = VERBS) -> type[SubagentMagics]:
-    """Return the class with a magic for each verb that makes sense in a cell."""
+    """Return the class with a magic for each verb that makes sense in a cell, and the defaults of options."""
     methods = {verb.magic: _magic(verb) for verb in verbs if not verb.not_in_cell}
+    defaults = {one.trait: _default(one).tag(config=True) for one in OPTIONS if one.trait}
     # Its name is what %config knows; the module would be that of the metaclass.
-    made = type("SubagentMagics", (SubagentMagics,), {"__module__": __name__, **methods})
+    made = type("SubagentMagics", (SubagentMagics,), {"__module__": __name__, **methods, **defaults})
     return magics_class(made)
+
+
+def _default(option: Option) -> traitlets.TraitType[Any, Any]:
+    who = "neither cell nor agent says it" if option.behind else "a cell does not say it"
+    about = f"{option.help}: when {who}"
+    if option.choices:
+        return traitlets.Enum(("", *option.choices), "", help=about)
+    if option.kind == "count":
+        return traitlets.Int(0, min=0, help=about)
+    return traitlets.Bool(False, help=about) if option.kind == "flag" else traitlets.Unicode("", help=about)
 
 
 def _magic(verb: Verb) -> Callable[..., Any]:

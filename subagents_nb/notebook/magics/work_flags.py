@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
 from typing import Any
 
 from subagents_nb.domain.plans.options import OPTIONS, Option, of_launch
@@ -11,55 +10,40 @@ from subagents_nb.notebook.magics.line_parser import MagicParser
 
 
 def launch_options(
-    given: Any,
-    parser: MagicParser,
-    faults: Any,
-    traits: Any = None,
-    *,
-    chain: bool = False,
-    options: Iterable[Option] = OPTIONS,
+    given: Any, parser: MagicParser, faults: Any, traits: Any = None, *, chain: bool = False
 ) -> dict[str, Any]:
-    """Return what the flags say, as arguments of `launch`; of what no agent can say, the traits fill the rest.
+    """Return what the flags say, as arguments of `launch`.
 
-    Values that make no sense are noted in `faults`.
+    The traits fill in what no agent can say; of a chain as a whole that is its own deadline too. Values that make no
+    sense are noted in `faults`.
     """
-    said = {
-        one.name: faults.tried(functools.partial(_said, one, getattr(given, one.name), parser))
-        for one in of_launch(options, chain=chain)
-    }
-    return said | {name: said[name] or getattr(traits, name, None) or None for name in _OF_NO_AGENT if name in said}
-
-
-_OF_NO_AGENT = ("worktree", "gate", "cwd")
-# What the magics call otherwise than `launch` does.
-_TRAITS = {"model": "default_model"}
-# What an agent's file or the settings may say too, and what holds for it behind the run: a default never outranks an
-# agent. A chain's own deadline is of no agent; nor is a usage budget, but it is for a run as settings are.
-_BEHIND = tuple(one for one in OPTIONS if one.file is not None or one.name == "usage_budget")
+    said = {}
+    for one in of_launch(chain=chain):
+        said[one.name] = faults.tried(functools.partial(_said, one, getattr(given, one.name), parser))
+        if one.trait and (not one.behind or (chain and one.scope == "each")):
+            said[one.name] = said[one.name] or getattr(traits, one.trait, None) or None
+    return said
 
 
 def defaults_of(traits: Any, parser: MagicParser, faults: Any) -> dict[str, Any]:
-    """Return the defaults of the magics, as an argument of `launch`; nothing if none is set."""
+    """Return the defaults of the magics that an agent's file outranks, as an argument of `launch`; nothing if none is.
+
+    A usage budget is of no agent, but it holds for a run as settings do.
+    """
     found = {}
-    for one in _BEHIND:
-        value = getattr(traits, name := _TRAITS.get(one.name, one.name), None)
-        if value and one.kind == "value":
-            value = faults.tried(functools.partial(_said, one, value, parser, f"SubagentMagics.{name}"))
-            if value is not None:
-                found[one.name] = value
-        elif value:
+    for one in OPTIONS:
+        value = (getattr(traits, one.trait, None) if one.trait and one.behind else None) or None
+        if value is not None and one.kind == "value":
+            value = faults.tried(functools.partial(_said, one, value, parser, f"SubagentMagics.{one.trait}"))
+        if value is not None:
             found[one.name] = value
     return {"defaults": found} if found else {}
 
 
 def _said(option: Option, given: Any, parser: MagicParser, called: str = "") -> Any:
-    try:
-        return option.read(given, value=_as_yaml)
-    except ValueError as error:
-        parser.error(f"{called or option.flag}: {error}")
-
-
-def _as_yaml(given: str) -> Any:
     from subagents_nb.catalog.strict_yaml import as_value
 
-    return as_value(given)
+    try:
+        return option.read(given, value=as_value)
+    except ValueError as error:
+        parser.error(f"{called or option.flag}: {error}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from subagents_nb.domain.plans.options import Option, of_launch
@@ -83,6 +83,13 @@ class Call:
     def refuse(self, why: str) -> NoReturn:
         """Refuse what the flags say together."""
         raise RequestError(f"{why[:1].upper()}{why[1:]}.")
+
+    def said_of(self, function: Callable[..., Any]) -> dict[str, Any]:
+        """Return what the flags say of the arguments of a function that have their names."""
+        import inspect
+
+        names = inspect.signature(function).parameters
+        return {name: getattr(self.options, name) for name in names if name in self.options}
 
     def read_chain(self, *, lenient: bool = False) -> Parsed:
         """Read the body as a chain."""

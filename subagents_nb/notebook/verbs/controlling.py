@@ -124,19 +124,13 @@ def append(call: Call) -> Any:
 
 def retune(call: Call) -> Any:
     """Change the limits of a live run; return the line that says what became of it."""
+    from subagents_nb.launching import Run
     from subagents_nb.notebook.cards.receipts import retuned
 
-    options = call.options
-    limits = {
-        "timeout": options.timeout,
-        "max_requests": options.max_requests,
-        "tool_timeout": options.tool_timeout,
-        "concurrency": options.concurrency,
-        "tokens": options.tokens,
-        "cost_usd": options.cost,
-    }
+    limits = {**call.said_of(Run.retune), "cost_usd": call.options.cost}
     if not any(limits.values()):
-        call.refuse("say what to change: --timeout, --max-requests, --tool-timeout, --concurrency, --tokens, --cost")
+        flags = (f"--{name.removesuffix('_usd').replace('_', '-')}" for name in limits)
+        call.refuse(f"say what to change: {', '.join(flags)}")
     run = call.run
     changes = ", ".join(f"{name.replace('_', ' ')} {_plain(value)}" for name, value in limits.items() if value)
     return retuned(run.name, run.retune(**limits, asked_by=call.asked_by), changes)

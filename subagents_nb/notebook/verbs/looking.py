@@ -82,8 +82,8 @@ def wait(call: Call) -> Runs:
     """Wait for the runs that are named, or all that are live."""
     from subagents_nb import launching
 
-    options = call.options
-    waited = launching.wait_for([call.find(word).id for word in options.run], timeout=options.timeout)
+    named = [call.find(word).id for word in call.options.run]
+    waited = launching.wait_for(named, **call.said_of(launching.wait_for))
     for snapshot in waited.snapshots:
         if snapshot.ended:
             call.saw_end(snapshot.run_id)

@@ -27,17 +27,8 @@ def chain(call: Call) -> Any:
 
 def resume(call: Call) -> Any:
     """Go on from a run."""
-    options = call.options
-    run = call.typed_run.resume(
-        call.text,
-        step=options.step,
-        name=options.name,
-        timeout=options.timeout,
-        max_requests=options.max_requests,
-        usage_budget=options.usage_budget,
-        origin=call.origin,
-    )
-    return call.begun(run)
+    run = call.typed_run
+    return call.begun(run.resume(**{**call.said_of(run.resume), "text": call.text, "origin": call.origin}))
 
 
 def print_resumed(call: Call, run: Run) -> None:

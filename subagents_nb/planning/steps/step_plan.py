@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
 from subagents_nb.catalog import AmbiguousAgent, BrokenAgent, UnknownAgent, resolve
 from subagents_nb.domain.agents.agent import KNOWN_TOOLS, THINKING_LEVELS, AgentCatalog, AgentDefinition, Thinking
 from subagents_nb.domain.agents.models import ModelChoice, UnknownModel, choose_model, extra_for
 from subagents_nb.domain.agents.settings import Settings
+from subagents_nb.domain.plans.defaults import ASKED
 from subagents_nb.domain.plans.flow import Step
-from subagents_nb.domain.plans.plan import LaunchRequest, StepPlan, label_of
+from subagents_nb.domain.plans.options import OPTIONS
+from subagents_nb.domain.plans.plan import CHILD_TIMEOUT_S, LaunchRequest, StepPlan, label_of
 from subagents_nb.domain.plans.resumed import SessionPlan
 from subagents_nb.domain.values.reasons import Reason, Reasons
 from subagents_nb.domain.values.words import parse_duration
@@ -25,6 +27,9 @@ from subagents_nb.planning.steps.trust_check import untrusted, withheld_notes
 from subagents_nb.planning.steps.worktree_plan import plan_worktree
 
 MAX_TASK_BYTES = 256 * 1024
+# What a step takes over from its launch as it was said. What is wrong with the others is told once, with the launch.
+_OF_THE_LAUNCH = tuple(name for name in ASKED if name not in ("max_output", "agent_contract", "gate_on"))
+_AMOUNTS = tuple(one for one in OPTIONS if one.kind in ("duration", "count", "number") and one.scope != "run")
 _HOTTEST = 2.0
 # Fields of the origin's agent files that would change what an agent does and that are not carried out here.
 _IGNORED = ("permission", "permissions", "memory", "runner")
@@ -76,32 +81,24 @@ def plan_step(
     """
     before = len(reasons)
     request, settings, facts = ground.request, ground.settings, ground.facts
+    asked = _under_launch(asked, request)
     check_task(asked.task or "", reasons)
     agent = _agent(asked.agent or settings.default_agent, ground.catalog, reasons)
-    wanted = asked.thinking or request.thinking
-    thinking = _thinking(wanted, agent, settings, reasons)
-    model = _model(asked.model or request.model, wanted is not None, agent, ground, thinking, reasons)
-    timeout = asked_time(asked.timeout, reasons)
-    tool_timeout = asked_time(asked.tool_timeout if asked.tool_timeout is not None else request.tool_timeout, reasons)
+    thinking = _thinking(asked.thinking, agent, settings, reasons)
+    model = _model(asked.model, asked.thinking is not None, agent, ground, thinking, reasons)
+    amounts = _amounts(asked, agent, settings, reasons)
     schema = asked.output_schema if asked.output_schema is not None else (agent.output_schema if agent else None)
     if schema is not None and (problem := schema_problem(dict(schema), asked.schema_name)):
         reasons.append(problem)
-    checkpoint = asked_time(asked.checkpoint, reasons)
     bound = plan_max_output(asked.max_output, reasons)
     if asked.max_output is None:  # what is wrong with that of the launch is told once, with the launch
         wider = request.max_output is not None
         bound = (
             plan_max_output(request.max_output, Reasons()) if wider else plan_max_output(settings.max_output, reasons)
         )
-    temperature = _temperature(asked.temperature if asked.temperature is not None else request.temperature, reasons)
-    requests = asked.max_requests if asked.max_requests is not None else request.max_requests
-    if requests is not None and requests < 1:
-        reasons.append(f"max_requests is {requests}; a step needs at least 1")
     # What is asked for is judged even where the agent or the model can't be had: all reasons are told at once.
     judged = _with_defaults(agent if agent is not None else _ANY_AGENT, asked, settings)
-    tool_budget = plan_tool_budget(
-        asked.tool_budget if asked.tool_budget is not None else request.tool_budget, judged, reasons
-    )
+    tool_budget = plan_tool_budget(asked.tool_budget, judged, reasons)
     folder = _folder(asked.cwd, facts, reasons)
     output = plan_output(asked, judged, facts.inside(folder), reasons, namespace=namespace)
     terms = terms_of(asked.agent_contract, asked.gate_on, reasons).under(ground.terms)
@@ -137,14 +134,10 @@ def plan_step(
         prompt_mode=agent.prompt_mode,
         model=model,
         thinking=model.thinking,
-        temperature=temperature,
         tools=_tools(agent, model, ground),
         output_schema=dict(schema) if schema is not None else None,
         schema_name=asked.schema_name,
-        timeout_s=timeout or agent.timeout_s,
-        tool_timeout_s=tool_timeout or agent.tool_timeout_s or settings.tool_timeout_s,
-        checkpoint_s=checkpoint,
-        max_requests=requests or agent.max_requests or settings.max_requests,
+        **amounts,
         max_output=bound,
         output_name=asked.as_,
         output=output,
@@ -157,6 +150,46 @@ def plan_step(
         cwd=folder,
         session=session,
     )
+
+
+def _under_launch(asked: Step, request: LaunchRequest) -> Step:
+    """Return a step with what its launch says where it says nothing."""
+    said = {name: getattr(request, name) for name in _OF_THE_LAUNCH if getattr(asked, name) is None}
+    return asked.model_copy(update=said)
+
+
+def _amounts(asked: Step, agent: AgentDefinition | None, settings: Settings, reasons: Reasons) -> dict[str, Any]:
+    """Return the times and numbers of a step, by the fields that hold them: as asked, else its agent's, else as set.
+
+    What a launch says of its run alone, the settings do not say of a step.
+    """
+    found = {}
+    for one in _AMOUNTS:
+        given = getattr(asked, one.name)
+        if one.kind == "duration":
+            given = asked_time(one.name, given, reasons)
+        elif one.kind == "count" and given is not None and given < 1:
+            reasons.append(f"{one.name} is {given}; a step needs at least 1")
+        by_settings = getattr(settings, one.in_settings, None) if one.scope == "both" else None
+        behind = (getattr(agent, one.stored, None), by_settings)
+        found[one.stored] = next((value for value in (given, *behind) if value is not None), None)
+    if (temperature := found["temperature"]) is not None and not 0 <= temperature <= _HOTTEST:
+        reasons.append(f"the temperature is {temperature:g}; models take 0 to {_HOTTEST:g}")
+    return found
+
+
+def asked_time(name: str, given: float | str | None, reasons: Reasons) -> float | None:
+    """Return a length of time in seconds; nothing for one that makes no sense, once that was added to the reasons."""
+    try:
+        return None if given is None else parse_duration(given)
+    except ValueError as error:
+        reasons.append(f"{name}: {error}")
+        return None
+
+
+def with_deadline(step: StepPlan, settings: Settings) -> StepPlan:
+    """Return a step of a chain, which has a deadline also where nobody gave it one."""
+    return step.model_copy(update={"timeout_s": step.timeout_s or min(CHILD_TIMEOUT_S, settings.timeout_s)})
 
 
 def _with_defaults(agent: AgentDefinition, asked: Step, settings: Settings) -> AgentDefinition:
@@ -228,12 +261,6 @@ def _thinking(
     return None
 
 
-def _temperature(asked: float | None, reasons: Reasons) -> float | None:
-    if asked is not None and not 0 <= asked <= _HOTTEST:
-        reasons.append(f"the temperature is {asked:g}; models take 0 to {_HOTTEST:g}")
-    return asked
-
-
 def _model(
     asked: str | None,
     thinking_asked: bool,
@@ -289,16 +316,6 @@ def model_problem(choice: ModelChoice, facts: Facts) -> str | None:
 
 def _named(choice: ModelChoice, facts: Facts) -> str:
     return next((name for name in choice.key_env if name in facts.environ_names), "a key")
-
-
-def asked_time(asked: float | str | None, reasons: Reasons) -> float | None:
-    if asked is None:
-        return None
-    try:
-        return parse_duration(asked)
-    except ValueError as error:
-        reasons.append(str(error))
-        return None
 
 
 def _tools(agent: AgentDefinition, model: ModelChoice, ground: PlanContext) -> tuple[str, ...]:

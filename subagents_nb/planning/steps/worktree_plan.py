@@ -55,7 +55,7 @@ def plan_worktree(asked: Any, facts: Facts, reasons: Reasons) -> WorktreePlan | 
     prefix = texts["branch_prefix"] or DEFAULT_PREFIX
     if (problem := prefix_problem(prefix)) is not None:
         reasons.append(f"worktree: branch_prefix {problem}")
-    timeout = _hook_timeout(given.get("hook_timeout"), reasons)
+    hook_timeout_s = _hook_timeout(given.get("hook_timeout"), reasons)
     git = facts.git
     if git is None and facts.cwd_problem is not None:
         return None  # said already, and there is nothing to look at
@@ -80,7 +80,7 @@ def plan_worktree(asked: Any, facts: Facts, reasons: Reasons) -> WorktreePlan | 
         branch_prefix=prefix,
         root=root,
         setup_hook=hook,
-        hook_timeout_s=timeout,
+        hook_timeout_s=hook_timeout_s,
     )
 
 

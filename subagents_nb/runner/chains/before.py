@@ -68,8 +68,7 @@ class Before:
         taken = self._taken.get(step.index)
         if taken is None:
             return step
-        left = {"max_requests": taken.max_requests, "timeout_s": taken.timeout_s}
-        return step.model_copy(update={name: value for name, value in left.items() if value is not None})
+        return step.model_copy(update=taken.model_dump(exclude={"step", "how"}, exclude_none=True))
 
     def number(self, index: int) -> int | None:
         """Return the number that a step had which goes on; None if it begins by itself."""

@@ -73,10 +73,11 @@ class LiveStatus:
             if (state, budget) != (self.current.budget, self.current.usage_budget):
                 self.milestone("budget", {"state": state}, budget=state, usage_budget=budget)
 
-    def retuned(self, change: Retuned, timeout_s: float | None) -> None:
+    def retuned(self, change: Retuned) -> None:
         """Record new limits beside the contract."""
         fields = {"by": change.by, "changes": change.changes}
-        self.milestone("retuned", fields, retunes=(*self.current.retunes, change), timeout_s=timeout_s)
+        shown = {name: value for name, value in change.changes.items() if name in RunStatus.model_fields}
+        self.milestone("retuned", fields, retunes=(*self.current.retunes, change), **shown)
 
     def steering(self, receipt: SteerReceipt) -> None:
         """Record where a steering message stands; the last twenty are shown."""

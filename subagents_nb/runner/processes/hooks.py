@@ -28,7 +28,7 @@ class HookFailed(Exception):
 
 
 def run_hook(
-    hook: Path, facts: dict[str, Any], *, cwd: Path, timeout_s: float, ended: Callable[[], bool] = lambda: False
+    hook: Path, facts: dict[str, Any], *, cwd: Path, within_s: float, ended: Callable[[], bool] = lambda: False
 ) -> tuple[str, ...]:
     """Run a hook in a new worktree and return the paths that it says it made; end it when `ended` says so.
 
@@ -46,9 +46,9 @@ def run_hook(
     CHILDREN.began(process.pid, what="tool", poll=lambda: process.returncode)
     with process:
         try:
-            out, err = _exchange(process, json.dumps(facts).encode(), time.monotonic() + timeout_s, ended)
+            out, err = _exchange(process, json.dumps(facts).encode(), time.monotonic() + within_s, ended)
         except TimeoutError as error:
-            raise HookFailed(f"took longer than {duration(timeout_s)}") from error
+            raise HookFailed(f"took longer than {duration(within_s)}") from error
         finally:
             # What it left in the background would work in a tree that is the agent's from now on.
             signal_group(process.pid, KILL)

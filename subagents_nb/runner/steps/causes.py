@@ -36,7 +36,7 @@ def interrupted_by(request: ControlRequest) -> Cause:
     return Cause(RunEvent.PAUSE, "interrupted", "person", text)
 
 
-def past_deadline(timeout_s: float, activity: str, *, step: bool = False) -> Cause:
+def past_deadline(limit_s: float, activity: str, *, step: bool = False) -> Cause:
     """Return the cause that a passed deadline makes: the run's, or one step's own."""
     doing = ""
     if activity in _STATES_OF_MIND:
@@ -44,7 +44,7 @@ def past_deadline(timeout_s: float, activity: str, *, step: bool = False) -> Cau
     elif activity:
         doing = f" while the tool {activity} was at work"
     what, how = ("step", "with its timeout") if step else ("run", "with --timeout")
-    text = f"The {what} passed its deadline of {duration(timeout_s)}{doing}. Give it more {how}."
+    text = f"The {what} passed its deadline of {duration(limit_s)}{doing}. Give it more {how}."
     return Cause(RunEvent.FAIL, "timeout", "deadline", text)
 
 

@@ -74,7 +74,7 @@ class GitState:
         def ask() -> bytes | None:
             git = Git(cwd=self._cwd, filters=args[:2] != ("diff", "HEAD"), began=began)  # no other one reads the files
             try:
-                return git(*args, timeout=_SECONDS, limit=_MAX_BYTES)
+                return git(*args, within_s=_SECONDS, limit=_MAX_BYTES)
             except GitProblem:
                 return None
             finally:

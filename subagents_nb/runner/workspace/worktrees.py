@@ -177,7 +177,7 @@ class Worktrees:
             "agent": step.agent,
         }
         try:
-            made = run_hook(hook, facts, cwd=Path(record.path), timeout_s=plan.hook_timeout_s, ended=ended)
+            made = run_hook(hook, facts, cwd=Path(record.path), within_s=plan.hook_timeout_s, ended=ended)
         except HookFailed as error:
             raise HookFailed(f"the setup hook {plan.setup_hook} {error}") from error
         if not untracked(record, made):

@@ -133,7 +133,7 @@ class Capture:
         path = self.folder / "patch"
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         try:
-            self.git(*_PATCH, *_AS_PATCH, base, self.first, timeout=LONG_S, into=handle, limit=PATCH_BYTES)
+            self.git(*_PATCH, *_AS_PATCH, base, self.first, within_s=LONG_S, into=handle, limit=PATCH_BYTES)
         finally:
             os.close(handle)
         return path.read_bytes()
@@ -175,7 +175,7 @@ def _tree(git: Git, record: WorktreeRecord, folder: Path) -> str:
     # As ignored files they are not even read; but a .gitignore may take that back, gitignore(5): dropped besides.
     ignored = folder / "ignored"
     ignored.write_text("".join(f"/{_SPECIAL.sub(_ESCAPED, path)}\n" for path in record.synthetic), encoding="utf-8")
-    git("-c", f"core.excludesFile={ignored}", "add", "-A", "--", ".", timeout=LONG_S)
+    git("-c", f"core.excludesFile={ignored}", "add", "-A", "--", ".", within_s=LONG_S)
     if record.synthetic:
         literal = (f":(top,literal){path}" for path in record.synthetic)
         git("rm", "-r", "-f", "-q", "--cached", "--ignore-unmatch", "--", *literal)
@@ -187,5 +187,5 @@ def tree_of_patch(git: Git, folder: Path, record: WorktreeRecord, patch: Path | 
     trial = git.at(GIT_INDEX_FILE=str(folder / "trial"))
     trial("read-tree", record.base_commit)
     if patch is not None:
-        trial(*APPLY, "--cached", "--", str(patch), timeout=LONG_S)
+        trial(*APPLY, "--cached", "--", str(patch), within_s=LONG_S)
     return trial.line("write-tree")

@@ -79,7 +79,7 @@ class Git:
     def __call__(
         self,
         *args: str,
-        timeout: float = QUICK_S,
+        within_s: float = QUICK_S,
         into: int | None = None,
         limit: int = MOST_BYTES,
         fine: Sequence[int] = (0,),
@@ -87,7 +87,7 @@ class Git:
         """Run one command and return what it printed, or write that `into` a file; a held lock is waited for a second.
 
         Raises:
-            GitProblem: it failed, took longer than `timeout`, printed more than `limit` bytes, or git is not there.
+            GitProblem: it failed, took longer than `within_s`, printed more than `limit` bytes, or git is not there.
         """
         environ = git_environ(os.environ)
         # Looked for by itself: an empty or relative place on the path means the folder in which git is to look.
@@ -103,7 +103,7 @@ class Git:
             args = (args[0], "--ignore-submodules=dirty", *args[1:])
         command = [program, *(part for one in settings for part in ("-c", one)), *args]
         for attempt in range(_TRIES):
-            code, out, said = git._once(command, environ, _verb(args), timeout, into, limit)
+            code, out, said = git._once(command, environ, _verb(args), within_s, into, limit)
             if code in fine:
                 return out
             if not _LOCKED.search(said) or attempt == _TRIES - 1:
@@ -128,7 +128,7 @@ class Git:
         command: Sequence[str],
         environ: Mapping[str, str],
         verb: str,
-        timeout: float,
+        within_s: float,
         into: int | None,
         limit: int,
     ) -> tuple[int, bytes, str]:
@@ -150,12 +150,12 @@ class Git:
             listener = _Listener(process, into, limit)
             listener.start()
             try:
-                listener.join(timeout)
+                listener.join(within_s)
                 if listener.is_alive():
-                    raise GitProblem(f"git {verb} took longer than {timeout:g} s")
-                code = process.wait(timeout)
+                    raise GitProblem(f"git {verb} took longer than {within_s:g} s")
+                code = process.wait(within_s)
             except subprocess.TimeoutExpired as error:
-                raise GitProblem(f"git {verb} took longer than {timeout:g} s") from error
+                raise GitProblem(f"git {verb} took longer than {within_s:g} s") from error
             finally:
                 if process.poll() is None:
                     signal_child(process.pid, KILL)

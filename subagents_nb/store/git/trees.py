@@ -51,7 +51,7 @@ def create(record: WorktreeRecord) -> tuple[str, ...]:
         raise GitProblem(f"{path} lies inside the checkout")
     git("update-ref", f"refs/heads/{record.branch}", record.base_commit, "0" * len(record.base_commit))
     try:
-        git("worktree", "add", "--quiet", "--", str(path), record.branch, timeout=LONG_S)
+        git("worktree", "add", "--quiet", "--", str(path), record.branch, within_s=LONG_S)
         made = []
         for name in record.synthetic:
             if not os.path.lexists(path / name):
@@ -185,12 +185,12 @@ def _remove_tree(git: Git, record: WorktreeRecord) -> None:
             raise GitProblem(f"{text}; remove it yourself if nothing in it is needed")
         return
     try:  # twice: a locked one too, git-worktree(1)
-        git("worktree", "remove", "--force", "--force", "--", str(path), timeout=LONG_S)
+        git("worktree", "remove", "--force", "--force", "--", str(path), within_s=LONG_S)
     except GitProblem:
         if not path.is_dir():
             raise
         _open_up(path)
-        git("worktree", "remove", "--force", "--force", "--", str(path), timeout=LONG_S)
+        git("worktree", "remove", "--force", "--force", "--", str(path), within_s=LONG_S)
     with contextlib.suppress(OSError):
         path.parent.rmdir()  # only if no other tree is in it
 

@@ -47,7 +47,7 @@ def test_a_dropped_stream_is_a_lost_connection(workshop: Any, plan: Any, llmock:
 def test_a_stream_that_stalls_is_a_lost_connection(workshop: Any, plan: Any, llmock: Any, api: str) -> None:
     llmock.stall(after_chunks=2, seconds=2)
 
-    failure = workshop.fail(NativeEngine(timeout_s=0.5, patience=NO_RETRIES), plan("count", at=llmock.url, api=api))
+    failure = workshop.fail(NativeEngine(request_s=0.5, patience=NO_RETRIES), plan("count", at=llmock.url, api=api))
 
     assert failure.reason == "connection" and "in time" in failure.message, failure.message
 
@@ -56,7 +56,7 @@ def test_a_stream_that_stalls_is_a_lost_connection(workshop: Any, plan: Any, llm
 def test_a_model_that_does_not_begin_is_a_lost_connection(workshop: Any, plan: Any, llmock: Any, api: str) -> None:
     llmock.slow_first_token(2)
 
-    failure = workshop.fail(NativeEngine(timeout_s=0.5, patience=NO_RETRIES), plan("count", at=llmock.url, api=api))
+    failure = workshop.fail(NativeEngine(request_s=0.5, patience=NO_RETRIES), plan("count", at=llmock.url, api=api))
 
     assert failure.reason == "connection" and "in time" in failure.message, failure.message
 

@@ -165,8 +165,8 @@ def test_a_fault_names_the_file_and_the_key(load: Load, text: str, fault: str) -
 
 def test_a_bad_variable_is_named(load: Load) -> None:
     assert faults(load, environ={"SUBAGENTS_NB_TIMEOUT": "x", "SUBAGENTS_NB_THINKING": "x"}) == (
-        "SUBAGENTS_NB_TIMEOUT: its value must be seconds, or text such as 90s, 30m or 1h, not 'x'",
         "SUBAGENTS_NB_THINKING: its value must be one of off, minimal, low, medium, high, xhigh, max, not 'x'",
+        "SUBAGENTS_NB_TIMEOUT: its value must be seconds, or text such as 90s, 30m or 1h, not 'x'",
     )
 
 

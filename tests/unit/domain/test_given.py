@@ -22,7 +22,7 @@ DURATIONS = ["30min", "30m", "90 s", "1.5h", "500ms", "2d", "45", "45sec", "0s",
 @pytest.mark.parametrize("text", DURATIONS)
 def test_a_length_of_time_means_the_same_on_a_line_in_a_file_and_in_settings(text: str, tmp_path: Path) -> None:
     reasons: list[str] = []
-    in_python = asked_time(text, reasons)
+    in_python = asked_time("timeout", text, reasons)
     try:
         in_frontmatter = fields.duration(text)
     except fields.FieldError:

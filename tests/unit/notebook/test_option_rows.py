@@ -2,102 +2,104 @@
 
 from __future__ import annotations
 
-import argparse
 import inspect
+import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from subagents_nb.catalog import fields, parse
+import subagents_nb
+from subagents_nb.catalog import parse
 from subagents_nb.catalog import settings_files as settings
 from subagents_nb.cli import main
+from subagents_nb.domain.agents.agent import AgentDefinition
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.plans.flow import Step, StepOptions
-from subagents_nb.domain.plans.options import (
-    OPTIONS,
-    Option,
-    by_name,
-    of_launch,
-    of_step,
-    reference,
-    setting_keys,
-    spellings,
-)
+from subagents_nb.domain.plans.options import OPTIONS, Option, reference
 from subagents_nb.domain.plans.request import LaunchRequest
 from subagents_nb.launching import launch
-from subagents_nb.launching.composing.planned import in_settings
-from subagents_nb.notebook.magics.cells import Faults
-from subagents_nb.notebook.magics.experiment_flags import grid_of
 from subagents_nb.notebook.magics.parsers import magic_parser
-from subagents_nb.notebook.magics.work_flags import launch_options
 from subagents_nb.notebook.verbs.table import VERBS
+from subagents_nb.store import StoreHome
 
-# The three places: a row, a field that steps and requests inherit, and the parameter of `launch`.
-MADE_UP = Option(
-    "quiet_time", "duration", "how long it may say nothing", "TIME", file=("quiet_time_ms",), setting="quiet"
-)
-TABLE = (*OPTIONS, MADE_UP)
-
-
-def _parser(name: str, options: Any = OPTIONS) -> Any:
-    return magic_parser(next(verb for verb in VERBS if verb.name == name), options)
-
-
-class MadeUp(StepOptions):
-    quiet_time: float | str | None = None
-
-
-def test_a_row_is_a_flag_of_both_cells_and_an_argument_of_launch() -> None:
-    for parser, chain in ((_parser("launch", TABLE), False), (_parser("chain", TABLE), True)):
-        said = launch_options(parser.read("--quiet-time 2m"), parser, Faults(), chain=chain, options=TABLE)
-        assert said["quiet_time"] == "2m"
-        assert "--quiet-time" in parser.flags() and "how long it may say nothing" in parser.format_help()
+PACKAGE = Path(subagents_nb.__file__).parent
+# The three places, each by what the new line stands before; and the fields that keep it: of agents, settings, plans.
+PLACES = {
+    "domain/plans/options.py": (
+        '    Option("temperature"',
+        '    Option("quiet_time", "duration", "how long it may say nothing", "TIME",\n'
+        '           file=("quiet_time_ms",), setting="quiet", variable="above", trait="quiet_time"),\n',
+    ),
+    "domain/plans/flow.py": ("    temperature: Real", "    quiet_time: Time | None = None\n"),
+    "launching/front.py": ("    temperature: float", "    quiet_time: float | str | None = None,\n"),
+    "domain/agents/agent.py": ("    timeout_s:", "    quiet_time_s: float | None = None\n"),
+    "domain/agents/settings.py": ("    timeout_s:", "    quiet_s: float | None = None\n"),
+    "domain/plans/plan.py": ("    tool_timeout_s:", "    quiet_time_s: float | None = None\n"),
+}
+FLAGS = {verb.name: magic_parser(verb).flags() for verb in VERBS if verb.launches}
+CHILD = Path(__file__).parents[2] / "children" / "made_up_option.py"
+REFUSED = "quiet_time: 'never' is no length of time; write seconds (90) or 90s, 30m, 1.5h"
 
 
-def test_a_row_is_a_flag_of_the_terminal() -> None:
-    parser = argparse.ArgumentParser()
-    for option in of_launch(TABLE, chain=True):
-        option.add_to(parser.add_argument, chain=True)
-    assert parser.parse_args(["--quiet-time", "2m"]).quiet_time == "2m"
+@pytest.fixture(scope="module")
+def changed_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("changed")
+    shutil.copytree(PACKAGE, place / "subagents_nb", copy_function=os.symlink)
+    for name, (before, line) in PLACES.items():
+        path = place / "subagents_nb" / name
+        text = path.read_text(encoding="utf-8")
+        assert text.count(before) == 1, (name, before)
+        path.unlink()
+        path.write_text(text.replace(before, line + before), encoding="utf-8")
+    return place
 
 
-def test_a_row_is_a_key_of_a_step_in_a_cell_and_in_an_agent_file_and_of_the_settings() -> None:
-    assert "quiet_time" in of_step(TABLE)
-    in_file = {key: (one.stored, fields.reader_of(one, key)) for key, one in spellings(TABLE).items()}
-    assert {key: read(1500) for key, (name, read) in in_file.items() if name == "quiet_time_s"} == {
-        "quiet_time": 1500.0, "quiet_time_ms": 1.5,
-    }  # fmt: skip
-    assert {key: one.in_settings for key, one in setting_keys(TABLE).items() if one is MADE_UP} == {
-        "quiet": "quiet_s", "quiet_s": "quiet_s",
-    }  # fmt: skip
-    assert in_settings(TABLE)["quiet_time"] == "quiet_s"
-
-
-def test_a_row_says_how_a_sweep_reads_its_values() -> None:
-    parser = _parser("launch", TABLE)
-    given = parser.read("--sweep quiet_time=1,2m --sweep max_requests=3,4")
-    grid = grid_of(given, {}, parser, frozenset({"quiet_time", "max_requests"}), by_name(TABLE))
-    assert grid == {"quiet_time": ["1", "2m"], "max_requests": [3, 4]}
-
-
-def test_a_field_of_the_options_is_one_of_steps_and_of_requests() -> None:
-    assert MadeUp(quiet_time="2m").quiet_time == "2m"
-    for kind in (Step, LaunchRequest):
-        assert issubclass(kind, StepOptions) and not set(vars(kind)["__annotations__"]) & {*StepOptions.model_fields}
+def test_an_option_that_is_made_up_in_its_places_can_be_said_wherever_an_option_can(
+    changed_package: Path, store_home: StoreHome
+) -> None:
+    environ = {**os.environ, "PYTHONPATH": str(changed_package)}
+    child = subprocess.run(
+        [sys.executable, CHILD], env=environ, stdout=subprocess.PIPE, text=True, timeout=60, check=True
+    )
+    found: dict[str, Any] = json.loads(child.stdout.splitlines()[-1])
+    of_the_first_step = f"step 1 (scout): {REFUSED}"
+    assert found == {
+        "python": [REFUSED],
+        "step": "2m",
+        "signatures": True,
+        "cell": [REFUSED],
+        "chain": [f"line 2: {of_the_first_step}"],
+        "key": [f"line 2: {of_the_first_step}"],
+        "sweep": [REFUSED],
+        "terminal": f"subagents-nb: Not launched: line 1: {of_the_first_step}\n",
+        "help": True,
+        "default": ["the default of quiet_time: 'never' is no length of time; write seconds (90) or 90s, 30m, 1.5h"],
+        "files": {"a": 1.5, "b": 120.0},
+        "settings": 180.0,
+        "plans": [120.0, 1.5, 180.0],
+        "environment": 240.0,
+    }
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda one: one.name)
 def test_each_row_is_known_wherever_its_scope_says(option: Option) -> None:
-    parameters = inspect.signature(launch).parameters
-    assert option.name in parameters and option.name in LaunchRequest.model_fields
+    assert option.name in inspect.signature(launch).parameters and option.name in LaunchRequest.model_fields
+    for kind in (Step, LaunchRequest):
+        assert issubclass(kind, StepOptions) and not set(vars(kind)["__annotations__"]) & {*StepOptions.model_fields}
     assert (option.name in StepOptions.model_fields) == (option.scope != "run")
-    assert (option.flag in _parser("chain").flags()) == (option.scope != "step")
-    assert (option.flag in _parser("launch").flags()) == option.single
+    assert (option.flag in FLAGS["chain"]) == (option.scope != "step")
+    assert (option.flag in FLAGS["launch"]) == option.single
     if option.file is not None:
-        assert option.name in parse.FIELDS
+        assert option.name in parse.FIELDS and option.stored in AgentDefinition.model_fields
     if option.setting:
-        assert option.setting in settings._READERS and option.in_settings in Settings.model_fields
+        assert option.setting in settings._READERS
+    if option.setting or (option.trait and option.behind):
+        assert option.in_settings in Settings.model_fields
 
 
 def test_no_option_of_a_step_is_without_a_row() -> None:

@@ -11,7 +11,7 @@ from IPython.core.error import UsageError
 from subagents_nb.domain.plans.options import of_launch
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.notebook.magics.cells import Faults
-from subagents_nb.notebook.magics.magics import SubagentMagics
+from subagents_nb.notebook.magics.magics import magics_of
 from subagents_nb.notebook.magics.parsers import PARSERS
 from subagents_nb.notebook.magics.work_flags import defaults_of, launch_options
 
@@ -19,9 +19,7 @@ NOTHING = dict.fromkeys(one.name for one in of_launch(chain=False))
 
 
 def defaults(**changes: Any) -> Any:
-    return SimpleNamespace(
-        **{name: trait.default_value for name, trait in SubagentMagics.class_traits().items()} | changes
-    )
+    return SimpleNamespace(**{name: one.default_value for name, one in magics_of().class_traits().items()} | changes)
 
 
 def asked(line: str, **changes: Any) -> dict[str, Any]:
@@ -79,6 +77,12 @@ def test_a_default_of_what_an_agent_can_say_is_handed_on_as_a_default() -> None:
     found = defaults_of(defaults(**kept), PARSERS["subagent"](), Faults())["defaults"]
     assert found == {"model" if name == "default_model" else name: v for name, v in kept.items()} | {"tool_budget": 40}
     assert defaults_of(defaults(), PARSERS["subagent"](), Faults()) == {}
+
+
+def test_a_default_deadline_is_that_of_a_whole_chain_of_which_no_agent_says_anything() -> None:
+    parser = PARSERS["subagent_chain"]()
+    said = launch_options(parser.read(""), parser, Faults(), defaults(timeout="7m", tool_timeout="5s"), chain=True)
+    assert {name: value for name, value in said.items() if value is not None} == {"timeout": "7m"}
 
 
 def test_the_limits_are_those_of_a_chain_too() -> None:

@@ -205,7 +205,7 @@ REFUSED: list[tuple[Any, str]] = [
         {"verify": {"command": "x", "timeoutMs": 1.5}},
         "acceptance.verify[0].timeout_ms: it is a whole number of milliseconds",
     ),
-    ({"verify": {"command": "x", "timeout": "soon"}}, "acceptance.verify[0].timeout: 'soon' is no timeout"),
+    ({"verify": {"command": "x", "timeout": "soon"}}, "acceptance.verify[0].timeout: 'soon' is no length of time"),
     ({"verify": {"command": "x", "timeout": []}}, "acceptance.verify[0].timeout: "),
     (
         {"verify": {"command": "x", "cwd": "../up"}},

@@ -64,7 +64,7 @@ def test_every_wish_is_taken_up() -> None:
         ({"branch_prefix": "x"}, "must end with a slash"),
         ({"setup_hook": "bad"}, "'bad' is not executable"),
         ({"setup_hook": "other"}, "was not looked up"),
-        ({"hook_timeout": "soon"}, "is no timeout"),
+        ({"hook_timeout": "soon"}, "is no length of time"),
         ({"hook_timeout": [1]}, "hook_timeout"),
         ({"hook_timeout": "11m"}, "at most 600"),
         ({"root": "in"}, "lies inside the checkout /w/repo"),

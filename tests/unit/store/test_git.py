@@ -32,7 +32,7 @@ def test_a_git_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     git = Git(cwd=tmp_path)
     git("init", "-q")
     with pytest.raises(GitProblem, match=r"git sleepy took longer than 0\.2 s"):
-        git("-c", "alias.sleepy=!exec sleep 60", "sleepy", timeout=0.2)
+        git("-c", "alias.sleepy=!exec sleep 60", "sleepy", within_s=0.2)
 
 
 def test_a_place_that_is_gone_is_a_problem_of_git(tmp_path: Path) -> None:

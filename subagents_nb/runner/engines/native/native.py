@@ -51,10 +51,10 @@ class NativeEngine:
     """Carry out a step with a language model. A model given here takes the place of the plan's, for tests."""
 
     def __init__(
-        self, model: Model | None = None, *, timeout_s: float = REQUEST_TIMEOUT_S, patience: RetryPolicy | None = None
+        self, model: Model | None = None, *, request_s: float = REQUEST_TIMEOUT_S, patience: RetryPolicy | None = None
     ) -> None:
         self._model = model
-        self._timeout_s = timeout_s
+        self._request_s = request_s
         self._patience = patience or RetryPolicy()
 
     async def run(self, step: StepPlan, context: StepContext) -> StepOutcome:
@@ -111,7 +111,7 @@ class NativeEngine:
                 _save(context, messages)
 
     def _settings(self, step: StepPlan, model: Model) -> ModelSettings:
-        settings = ModelSettings(timeout=self._timeout_s, first_event_timeout=self._timeout_s, max_retries=0)
+        settings = ModelSettings(timeout=self._request_s, first_event_timeout=self._request_s, max_retries=0)
         if step.model.kind == "local":
             settings["max_tokens"] = LOCAL_MAX_TOKENS
             settings["temperature"] = step.temperature or 0.0

@@ -77,7 +77,7 @@ async def _run(place: Path, port: int, api: str, *, history: Path | None = None)
     context = StepContext(
         report=_forget, cwd=place, step_dir=place, store_home=place, environ={}, ask=_nobody, history=history
     )
-    return await NativeEngine(timeout_s=_PATIENCE_S, patience=NO_RETRIES).run(step, context)
+    return await NativeEngine(request_s=_PATIENCE_S, patience=NO_RETRIES).run(step, context)
 
 
 class Peer:
