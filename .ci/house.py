@@ -23,11 +23,20 @@ MAY_IMPORT_BY_STRING = {
     f"{PACKAGE}/supervisor/warm/process_table.py",
 }
 MOST_LINES, MOST_METHODS, MOST_NAMES = 400, 12, 15
+# An option is a row of a table, and nobody carries it on by hand: modules that name one, the deadline of a run, hold
+# it, decide by it or show it. In these the word is how long a caller waits, or how long a command may take.
+OPTION, MOST_WITH_AN_OPTION = {"timeout", "timeout_s"}, 23
+ANOTHER = {
+    f"{PACKAGE}/{name}.py" for name in (
+        "domain/plans/acceptance", "experiments/sweeps/sweep", "launching/handle", "launching/wait_all",
+        "planning/acceptance/demand_parser", "runner/steps/verifying",
+    )
+}  # fmt: skip
 
 
 def main() -> int:
     """Print every fault in a line; return 1 if there is one."""
-    faults = [*_strings(), *_circles(), *_sizes(), *_shared_names(), *_crowds(), *_references()]
+    faults = [*_strings(), *_circles(), *_sizes(), *_shared_names(), *_crowds(), *_references(), *_carriers()]
     print("\n".join(faults), file=sys.stderr if faults else sys.stdout)
     return int(bool(faults))
 
@@ -160,6 +169,28 @@ def _references() -> Iterator[str]:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             if other.search(line):
                 yield f"{path}:{number}: an issue is told as owner/repository#123."
+
+
+def _carriers() -> Iterator[str]:
+    found = [path.as_posix() for path, tree in MODULES.items() if any(map(_names_the_option, ast.walk(tree)))]
+    found = [path for path in found if path not in ANOTHER]
+    if len(found) > MOST_WITH_AN_OPTION:
+        yield (
+            f"{len(found)} modules name the option timeout; {MOST_WITH_AN_OPTION} are the end. What carries options on "
+            f"goes by their table (domain/plans/options.py): {', '.join(found)}"
+        )
+
+
+def _names_the_option(node: ast.AST) -> bool:
+    """Whether it names the option; a keyword of a library's function is none, nor is the reason of an end."""
+    match node:
+        case ast.Attribute(value=ast.Name(id="asyncio")):
+            return False
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
+            return name in OPTION
+        case ast.Constant(value=text):
+            return text == "timeout_s"
+    return False
 
 
 if __name__ == "__main__":

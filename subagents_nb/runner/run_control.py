@@ -24,7 +24,6 @@ from subagents_nb.runner.journal.journal import Journal
 from subagents_nb.runner.processes.stdio import cap
 from subagents_nb.runner.steps.causes import GONE, Cause, interrupted_by, past_deadline, past_disk_cap, stopped_by
 from subagents_nb.runner.steps.limits_in_force import LiveLimits
-from subagents_nb.runner.steps.step_run import TimeLeft
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.runs.disk_usage import DISK_CAP_BYTES, disk_use
 from subagents_nb.store.runs.writer import RunWriter
@@ -146,12 +145,11 @@ class Control:
             self.end(past_disk_cap(used))
 
     def _keep_time(self) -> None:
-        limit, left = self._limits.timeout_s, None
-        if limit is not None:
-            left = TimeLeft(limit - self._journal.elapsed_s, limit)
+        left = self._limits.time_left(self._journal.elapsed_s)
+        if left is not None:
             self._callbacks.due(None if self._journal.is_waiting else left.left_s)
             if left.left_s <= 0:
-                self.end(past_deadline(limit, self._journal.activity))
+                self.end(past_deadline(left.of_s, self._journal.activity))
         self._registry.keep_time(left, reminding=self.cause is None)
         now = time.monotonic()
         if now - self._considered >= _CONSIDER_S:

@@ -35,6 +35,10 @@ FAULTS = {
     ),
     "a name": ({"a/one.py": "", "b/one.py": ""}, "one.py stands in a, b: a file is known by its name"),
     "a reference": ({"a/one.py": "# since ipykernel#1491"}, "one.py:1: an issue is told as owner/repository#123"),
+    "an option by hand": (
+        {f"{room}/{room}{i}.py": "def f(timeout): ..." for room in "ab" for i in range(12)},
+        "24 modules name the option timeout; 23 are the end.",
+    ),
     "a crowd": ({f"a/n{i}.py": "" for i in range(16)}, "subagents_nb/a: 16 names side by side; 15 are the end"),
 }
 FINE = {

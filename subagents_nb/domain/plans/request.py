@@ -9,7 +9,7 @@ from subagents_nb.domain.plans.flow import Chain, Step, StepOptions
 from subagents_nb.domain.plans.inputs import InputRecord
 from subagents_nb.domain.plans.options import OPTIONS
 from subagents_nb.domain.values.base import Value
-from subagents_nb.domain.values.given import Whole
+from subagents_nb.domain.values.given import Time, Whole
 
 # What a launch says of the run, and its one step need not hold as well.
 _OF_THE_RUN = frozenset(one.name for one in OPTIONS if one.scope == "each" and one.kind != "remark")
@@ -43,3 +43,14 @@ class LaunchRequest(StepOptions):
         """Return the one step of a launch that is no chain; its deadline, checkpoint and directory are the run's."""
         options = {name: getattr(self, name) for name in StepOptions.model_fields.keys() - _OF_THE_RUN}
         return Step(task=self.task, as_=self.as_, **options)
+
+
+class Revival(Value):
+    """What a person asks for when an ended run shall go on."""
+
+    text: str
+    name: str | None = None
+    timeout: Time | None = None
+    max_requests: Whole | None = None
+    usage_budget: Any = None  # False: none
+    origin: Origin = Origin()

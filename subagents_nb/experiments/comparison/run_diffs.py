@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from subagents_nb.above import above
+from subagents_nb.domain.plans.options import OPTIONS
 from subagents_nb.domain.plans.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.values.words import plain
 from subagents_nb.launching import Run
@@ -16,6 +17,9 @@ from subagents_nb.launching.stored.selecting import runs_of
 MAX_LINES = 2000  # of one text; more are left out, and said to be
 _TEXTS = ("task", "system_prompt")
 _PASSING = {"index", "agent_where", "label", *_TEXTS}
+
+
+_OF_THE_RUN = {"mode", "max_parallel", "tags", *(one.stored for one in OPTIONS if one.kind != "remark")} - {"name"}
 
 
 class Part:
@@ -78,8 +82,7 @@ def _texts(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _fields(plan: LaunchPlan) -> dict[str, Any]:
-    kept = {"mode", "cwd", "max_children", "max_parallel", "usage_budget", "timeout_s", "tags"}
-    fields = plan.model_dump(mode="json", include=kept, exclude_none=True)
+    fields = plan.model_dump(mode="json", include=_OF_THE_RUN, exclude_none=True)
     fields["items"] = [item.model_dump(mode="json", exclude={"template"}) for item in plan.items]
     fields["inputs"] = [one.contract() for one in plan.inputs]
     return fields | {"experiment": plan.experiment.model_dump(mode="json", exclude={"lineage", "cell"})}

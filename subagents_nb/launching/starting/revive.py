@@ -11,6 +11,7 @@ from pydantic import ConfigDict, ValidationError
 
 from subagents_nb.domain.agents.agent import AgentDefinition
 from subagents_nb.domain.plans.plan import Draft, LaunchPlan, Origin, StepPlan, choices_of, everything
+from subagents_nb.domain.plans.request import Revival
 from subagents_nb.domain.runs.control import AppendedItems
 from subagents_nb.domain.runs.records import RecoveryRecord, StepRecord, StepResult, StepStatus
 from subagents_nb.domain.runs.reuse import lasting_notes
@@ -25,7 +26,7 @@ from subagents_nb.launching.gathering.refusing import said_of
 from subagents_nb.launching.inputs.input_values import given_again
 from subagents_nb.launching.starting.start_run import begin
 from subagents_nb.planning.resuming.chain_revival import appended_to, draft_whole, numbers, step_of
-from subagents_nb.planning.resuming.revival import Revival, draft_revival, same_agents
+from subagents_nb.planning.resuming.revival import draft_revival, same_agents
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.runs.reader import read_document
 

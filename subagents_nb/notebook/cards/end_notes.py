@@ -81,14 +81,8 @@ _NAMED_BY = {
 _SAID_BY_THE_RUN = {"interrupted", "stopped", "budget", "timeout"}
 # With these the run's own words say which step it was.
 _SAID_BY_THE_CHAIN = {"rejected", "fan-out", "placeholder", "child", "attached", "fail-fast", "drained"}
-_LIMITS = {
-    "timeout_s": "timeout",
-    "max_requests": "requests",
-    "tool_timeout_s": "tool timeout",
-    "concurrency": "steps at a time",
-    "tokens": "tokens",
-    "cost_usd": "cost in dollars",
-}
+# What a limit is called, where its name does not say it.
+_LIMITS = {"max_requests": "requests", "concurrency": "steps at a time", "cost_usd": "cost in dollars"}
 
 
 def ending(snapshot: Snapshot) -> str:
@@ -259,10 +253,14 @@ def retuned(changes: tuple[Retuned, ...]) -> str:
 
 
 def _retuned(change: Retuned) -> str:
-    limits = [f"{_LIMITS.get(name, line(name, 40))} {_amount(name, value)}" for name, value in change.changes.items()]
+    limits = [f"{_limit(name)} {_amount(name, value)}" for name, value in change.changes.items()]
     at = _CLOCK.search(change.at)
     whence = ", ".join(filter(None, [line(change.by, 60), f"{at[1]} UTC" if at else ""]))
     return f"{', '.join(limits)}{f' ({whence})' if whence else ''}"
+
+
+def _limit(name: str) -> str:
+    return _LIMITS.get(name) or line(name.removesuffix("_s").replace("_", " "), 40)
 
 
 def _amount(name: str, value: float) -> str:

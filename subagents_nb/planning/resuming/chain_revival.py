@@ -16,19 +16,19 @@ from subagents_nb.domain.plans.plan import (
     StepPlan,
     choices_of,
 )
+from subagents_nb.domain.plans.request import Revival
 from subagents_nb.domain.plans.resumed import GoingOn, Taken
-from subagents_nb.domain.runs.control import AppendedItems, Appendix, Retune, in_force
+from subagents_nb.domain.runs.control import AppendedItems, Appendix
 from subagents_nb.domain.runs.records import StepResult, StepStatus
 from subagents_nb.domain.runs.resuming import Places, is_done, taken_over
 from subagents_nb.domain.runs.reuse import GOES_ON, lasting_notes
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.stages import Stage
 from subagents_nb.domain.runs.states import RunState
-from subagents_nb.domain.values.reasons import Reasons
-from subagents_nb.domain.values.words import duration
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.planning.facts import Facts
-from subagents_nb.planning.resuming.revival import Revival, budget_left, gone_on, refusals, time_left
+from subagents_nb.planning.resuming.limits_left import LimitsLeft
+from subagents_nb.planning.resuming.revival import gone_on, refusals
 from subagents_nb.planning.steps.step_plan import model_problem
 
 _SHOWN_STEPS = 12
@@ -65,23 +65,22 @@ def draft_whole(
     steps, items = plan.steps, plan.items
     if appended is not None:
         steps, items = (*steps, *appended.steps), (*items, *appended.items)
-    retuned = in_force(snapshot.retunes)
-    deadline = time_left(revival, plan, snapshot, retuned, reasons)
-    budget = budget_left(revival, plan, snapshot, retuned, reasons, single=False)
-    given = None if revival.timeout is None else deadline
-    limits = _Limits(plan, {step.index: step for step in steps}, outcomes, retuned, revival.max_requests, given)
-    places = tuple(
-        tuple(limits.left(place, order, one, items[place], reasons) for order, one in enumerate(held))
-        for place, held in enumerate(taken)
-    )
+    limits = LimitsLeft(revival, plan, snapshot, reasons)
+    of_run, changed = limits.of_run(), limits.of_steps_to_come()
+    by_index = {step.index: step for step in steps}
+    had = before.stages if before is not None else ()
+
+    def left(place: int, order: int, one: Taken) -> Taken:
+        if one.how != "goes-on":
+            return one
+        earlier = next(iter(had[place][order : order + 1]), None) if place < len(had) else None
+        return limits.of_step(one, _planned(items[place], order, by_index), earlier, outcomes[one.step])
+
+    places = tuple(tuple(left(place, order, one) for order, one in enumerate(held)) for place, held in enumerate(taken))
     reasons.extend(_model_problems(steps, items, places, facts))
     if reasons:
         raise LaunchRefused(list(dict.fromkeys(reasons)))
-    more = {
-        "max_requests": revival.max_requests or retuned.max_requests,
-        "tool_timeout_s": retuned.tool_timeout_s,
-    }
-    changed = {name: value for name, value in more.items() if value is not None}
+    concurrency = limits.retuned.concurrency
     status = snapshot.status
     admitted = max(sum(map(len, places)), status.fan_out_used if status is not None else 0)
     goes_on = GoingOn(text=revival.text, stages=places, admitted=admitted)
@@ -90,10 +89,9 @@ def draft_whole(
         plan,
         mode=plan.mode if appended is None else "chain",
         steps=tuple(step.model_copy(update=changed) for step in steps),
-        items=tuple(_limited(item, changed, retuned.concurrency) for item in items),
-        usage_budget=budget,
-        max_parallel=retuned.concurrency or plan.max_parallel,
-        timeout_s=deadline,
+        items=tuple(_limited(item, changed, concurrency) for item in items),
+        max_parallel=concurrency or plan.max_parallel,
+        **of_run,
         notes=(*lasting_notes(plan.notes), _note(plan, places)),
         resumes=Resumes(run_id=plan.run_id, digest=plan.digest, chain=goes_on),
     )
@@ -139,61 +137,15 @@ def numbers(outcomes: Mapping[int, Outcome]) -> str:
     return ", ".join(shown[:_SHOWN_STEPS]) + (" …" if len(shown) > _SHOWN_STEPS else "")
 
 
-class _Limits:
-    """What is left to the steps that go on."""
-
-    def __init__(
-        self,
-        plan: LaunchPlan,
-        steps: Mapping[int, StepPlan],
-        outcomes: Mapping[int, Outcome],
-        retuned: Retune,
-        requests: int | None,
-        timeout_s: float | None,
-    ) -> None:
-        before = plan.resumes.chain if plan.resumes is not None else None
-        self._before: Places = before.stages if before is not None else ()
-        self._steps = steps
-        self._outcomes = outcomes
-        self._retuned = retuned
-        self._requests = requests
-        self._timeout_s = timeout_s
-
-    def left(self, place: int, order: int, taken: Taken, item: PlanItem, reasons: Reasons) -> Taken:
-        if taken.how != "goes-on":
-            return taken
-        step, outcome = self._planned(item, order), self._outcomes[taken.step]
-        held = self._before[place] if place < len(self._before) else ()
-        had = held[order] if order < len(held) else None
-        allowed = self._retuned.max_requests or (had and had.max_requests) or step.max_requests
-        requests = self._requests or allowed - outcome.usage.requests
-        if requests <= 0:
-            reasons.append(f"all {allowed} requests of step {taken.step} are used; give it more with max_requests")
-        limit = (had and had.timeout_s) or step.timeout_s
-        if limit is not None and self._retuned.timeout_s is not None:
-            limit = max(limit, self._retuned.timeout_s)
-        time = None if limit is None else limit - _worked(outcome)
-        if time is not None and self._timeout_s is not None:
-            time = max(time, self._timeout_s)
-        if limit is not None and time is not None and time <= 0:
-            reasons.append(f"the {duration(limit)} of step {taken.step} are used up; give it more with --timeout")
-        return taken.model_copy(update={"max_requests": requests, "timeout_s": time})
-
-    def _planned(self, item: PlanItem, order: int) -> StepPlan:
-        match item:
-            case StepItem():
-                return self._steps[item.step]
-            case GroupItem():
-                return self._steps[item.steps[order]]
-            case FanOutItem():
-                return item.template
-        raise AssertionError("an attached run has no steps")
-
-
-def _worked(outcome: Outcome) -> float:
-    if outcome.started_s is None:
-        return 0.0
-    return max(0.0, (outcome.ended_s or outcome.started_s) - outcome.started_s)
+def _planned(item: PlanItem, order: int, steps: Mapping[int, StepPlan]) -> StepPlan:
+    match item:
+        case StepItem():
+            return steps[item.step]
+        case GroupItem():
+            return steps[item.steps[order]]
+        case FanOutItem():
+            return item.template
+    raise AssertionError("an attached run has no steps")
 
 
 def _limited(item: PlanItem, changed: Mapping[str, Any], concurrency: int | None) -> PlanItem:

@@ -10,7 +10,8 @@ from subagents_nb.domain.agents.attention import Thresholds
 from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.runs.states import RunEvent
 from subagents_nb.runner.steps.causes import Cause
-from subagents_nb.runner.steps.step_run import RunServices, StepWork, TimeLeft
+from subagents_nb.runner.steps.limits_in_force import TimeLeft
+from subagents_nb.runner.steps.step_run import RunServices, StepWork
 
 
 class StepRegistry:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import NamedTuple
 
 from subagents_nb.domain.plans.budgets import BudgetState, UsageBudget, retuned_budget
 from subagents_nb.domain.plans.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.runs.control import Retune
 from subagents_nb.domain.values.usage import Usage
+
+
+class TimeLeft(NamedTuple):
+    """How much of a deadline is left, and how much it was in all."""
+
+    left_s: float
+    of_s: float
 
 
 class LiveLimits:
@@ -20,10 +28,10 @@ class LiveLimits:
         self._guard = threading.Lock()
         self._retuned = Retune()
 
-    @property
-    def timeout_s(self) -> float | None:
-        """Return the run's deadline in seconds of working time."""
-        return self.retuned.timeout_s or self._plan.timeout_s
+    def time_left(self, worked_s: float) -> TimeLeft | None:
+        """Return what is left of the run's deadline after so much work; None without one."""
+        limit = self.retuned.timeout_s or self._plan.timeout_s
+        return None if limit is None else TimeLeft(limit - worked_s, limit)
 
     @property
     def retuned(self) -> Retune:
@@ -80,11 +88,11 @@ class StepLimits:
         self._run = run
         self._step = step
 
-    @property
-    def timeout_s(self) -> float | None:
-        """Return the step's own deadline in seconds of its work; a longer one given to the live run lifts it too."""
-        own, retuned = self._step.timeout_s, self._run.retuned.timeout_s
-        return own if own is None or retuned is None else max(own, retuned)
+    def time_left(self, worked_s: float) -> TimeLeft | None:
+        """Return what is left of the step's own deadline; a longer one given to the live run lifts it too."""
+        own = self._step.timeout_s
+        limit = own and max(own, self._run.retuned.timeout_s or 0.0)
+        return None if limit is None else TimeLeft(limit - worked_s, limit)
 
     @property
     def max_requests(self) -> int:

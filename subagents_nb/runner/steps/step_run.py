@@ -9,7 +9,6 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from subagents_nb.domain.agents.environment import tool_environ
 from subagents_nb.domain.plans.acceptance import Judgement
@@ -39,7 +38,7 @@ from subagents_nb.runner.steps.accepting import Accepting
 from subagents_nb.runner.steps.causes import FROM_WITHIN, Cause, past_deadline
 from subagents_nb.runner.steps.inbox import RunInbox
 from subagents_nb.runner.steps.input_paths import given_inputs, inputs_environ
-from subagents_nb.runner.steps.limits_in_force import LiveLimits, StepLimits
+from subagents_nb.runner.steps.limits_in_force import LiveLimits, StepLimits, TimeLeft
 from subagents_nb.runner.steps.open_questions import Questions
 from subagents_nb.runner.steps.reviewing import review
 from subagents_nb.runner.steps.step_result import ended_for, ended_well, ended_with
@@ -73,13 +72,6 @@ class RunServices:
     reads: FolderReads = field(default_factory=lambda: FolderReads(ReadRecorder(), Path()))
     keep_reads: Callable[[], None] = lambda: None
     artifacts: ArtifactKeeper | None = None  # None: nothing is kept, and no step has a kernel
-
-
-class TimeLeft(NamedTuple):
-    """How much of a deadline is left, and how much it was in all."""
-
-    left_s: float
-    of_s: float
 
 
 class StepWork:
@@ -119,19 +111,19 @@ class StepWork:
 
     def overdue(self) -> Cause | None:
         """Return the cause of its end if it is past its own deadline."""
-        limit, left = self._limits.timeout_s, self._left_s
-        if limit is None or left is None or left > 0 or self._ended:
+        left = self._left
+        if left is None or left.left_s > 0 or self._ended:
             return None
-        return past_deadline(limit, self._services.journal.accounts[self.step.index].status.activity, step=True)
+        return past_deadline(left.of_s, self._services.journal.accounts[self.step.index].status.activity, step=True)
 
     def remind(self, run: TimeLeft | None) -> None:
         """Ask once for what there is when its own deadline, or the run's, is near; never in the first half."""
         checkpoint_s = self.step.checkpoint_s or self._services.plan.checkpoint_s
         if checkpoint_s is None:
             return
-        limit, left = self._limits.timeout_s, self._left_s
-        own = TimeLeft(left, limit) if limit is not None and left is not None else None
-        near = [one.left_s for one in (own, run) if one is not None and one.left_s <= min(checkpoint_s, one.of_s / 2)]
+        near = [
+            one.left_s for one in (self._left, run) if one is not None and one.left_s <= min(checkpoint_s, one.of_s / 2)
+        ]
         if near and not self._reminded:
             self._reminded = True
             self.inbox.remind(_CHECKPOINT.format(left=duration(max(1, round(min(near))))))
@@ -147,9 +139,8 @@ class StepWork:
         return clock is not None and not self._ended and clock.is_waiting
 
     @property
-    def _left_s(self) -> float | None:
-        limit, clock = self._limits.timeout_s, self._clock
-        return None if limit is None or clock is None else limit - clock.worked_s
+    def _left(self) -> TimeLeft | None:
+        return None if self._clock is None else self._limits.time_left(self._clock.worked_s)
 
     def cancel_tool(self, call_id: str) -> bool:
         """End one open tool call."""

@@ -9,13 +9,14 @@ from support import WHEN, make_plan, make_result, make_step
 
 from subagents_nb.domain.plans.budgets import Amount, UsageBudget
 from subagents_nb.domain.plans.plan import Draft, LaunchPlan, StepItem
+from subagents_nb.domain.plans.request import Revival
 from subagents_nb.domain.runs.control import Retuned
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.values.usage import Usage
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.planning import Facts
-from subagents_nb.planning.resuming.revival import Revival, draft_revival
+from subagents_nb.planning.resuming.revival import draft_revival
 
 USED = Usage(requests=3, input_tokens=1000, output_tokens=200, cost_usd=0.25)
 BUDGET = UsageBudget(tokens=Amount(hard=5000, soft=1000), stop_running=True)

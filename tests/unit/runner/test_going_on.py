@@ -19,6 +19,7 @@ from subagents_nb import chain, expand, parallel, step
 from subagents_nb.domain.agents.models import parse_model
 from subagents_nb.domain.plans.flow import Chain
 from subagents_nb.domain.plans.plan import Draft, FanOutItem, LaunchPlan, StepPlan
+from subagents_nb.domain.plans.request import Revival
 from subagents_nb.domain.runs.control import AppendedItems, Appendix
 from subagents_nb.domain.runs.records import RunResult, StepRecord
 from subagents_nb.domain.runs.states import RunState, StepState
@@ -26,7 +27,6 @@ from subagents_nb.domain.values.ids import make_run_id
 from subagents_nb.errors import LaunchRefused, Unreadable
 from subagents_nb.planning import Facts
 from subagents_nb.planning.resuming.chain_revival import appended_to, draft_whole
-from subagents_nb.planning.resuming.revival import Revival
 from subagents_nb.store import FileRuns, StoreHome, open_home
 from subagents_nb.store.runs.reader import read_document
 from subagents_nb.store.waiting.admissions import budget_used
