@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from subagents_nb.catalog.search_paths import Place, printable, shown_folder
+from subagents_nb.catalog.search_paths import SearchPath, printable, shown_folder
 from subagents_nb.catalog.trust import how_to_allow, who_else_writes
 from subagents_nb.domain.agents.agent import AgentProblem, SearchedPlace
 
@@ -32,7 +32,7 @@ class _Full(Exception):
     """A bound was reached."""
 
 
-def scan_place(place: Place) -> Scan:
+def scan_place(place: SearchPath) -> Scan:
     """List every `.md` file of a place but `.chain.md`; each real folder is entered once.
 
     Links are followed, those of a project as far as it goes. What does not count is reported.
@@ -59,7 +59,7 @@ def scan_place(place: Place) -> Scan:
 class _Walk:
     """One breadth-first walk and its counts."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: SearchPath) -> None:
         self.files: list[tuple[Path, str]] = []
         self.problems: list[AgentProblem] = []
         self._place = place
@@ -130,7 +130,7 @@ class _Walk:
         self.problems.append(AgentProblem(where=where, source=self._place.source, error=error))
 
 
-def _refused(path: Path, place: Place) -> str | None:
+def _refused(path: Path, place: SearchPath) -> str | None:
     """Return why what lies in a project does not count: it leads out of it, or others may write it."""
     if place.root is not None and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(place.root)):
         return "it is a link that leads out of the project, and is not followed"
@@ -144,7 +144,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
     return sorted(entries, key=lambda entry: entry.name)
 
 
-def _searched(place: Place, state: str) -> SearchedPlace:
+def _searched(place: SearchPath, state: str) -> SearchedPlace:
     return SearchedPlace.model_validate({"where": place.where, "source": place.source, "state": state})
 
 

@@ -15,7 +15,7 @@ _AGENT_FOLDERS = (".agents", ".pi/agents", ".claude/agents", ".subagents/agents"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class SearchPath:
     """A folder that may hold agent files, or a file of settings."""
 
     path: Path
@@ -58,23 +58,23 @@ def find_project(cwd: Path, *, home: Path | None = None) -> Project:
     return Project(root=cwd, left_out=tuple(left_out))
 
 
-def agent_places(root: Path, *, home: Path | None = None, cwd: Path | None = None) -> tuple[Place, ...]:
+def agent_places(root: Path, *, home: Path | None = None, cwd: Path | None = None) -> tuple[SearchPath, ...]:
     """Return the user's places, then the project's, lowest priority first."""
     top = home_folder(home)
-    user = [Place(path=top / name, where=f"~/{name}", source="user") for name in _AGENT_FOLDERS]
+    user = [SearchPath(path=top / name, where=f"~/{name}", source="user") for name in _AGENT_FOLDERS]
     if root == top:
         return tuple(user)
     guarded = _is_guarded(root, home, cwd)
-    project = (Place(path=root / n, where=n, source="project", root=root, guarded=guarded) for n in _AGENT_FOLDERS)
+    project = (SearchPath(path=root / n, where=n, source="project", root=root, guarded=guarded) for n in _AGENT_FOLDERS)
     return (*user, *project)
 
 
-def settings_files(root: Path, *, home: Path | None = None, cwd: Path | None = None) -> tuple[Place, ...]:
+def settings_files(root: Path, *, home: Path | None = None, cwd: Path | None = None) -> tuple[SearchPath, ...]:
     """Return the user's settings file, then the project's."""
     top, name = home_folder(home), ".subagents/settings.toml"
-    user = Place(path=top / name, where=f"~/{name}", source="user")
+    user = SearchPath(path=top / name, where=f"~/{name}", source="user")
     guarded = root != top and _is_guarded(root, home, cwd)
-    project = Place(path=root / name, where=name, source="project", root=root, guarded=guarded)
+    project = SearchPath(path=root / name, where=name, source="project", root=root, guarded=guarded)
     return (user,) if root == top else (user, project)
 
 
@@ -82,7 +82,7 @@ def _is_guarded(root: Path, home: Path | None, cwd: Path | None) -> bool:
     return cwd is not None and root != cwd.resolve() and not is_trusted(root, home=home)
 
 
-def not_counted(place: Place) -> str | None:
+def not_counted(place: SearchPath) -> str | None:
     """Return why a guarded file or folder, or the folder that holds it, does not count; None if it does."""
     for path in (place.path.parent, place.path):
         try:

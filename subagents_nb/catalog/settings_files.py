@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from subagents_nb.catalog import fields
-from subagents_nb.catalog.search_paths import Place, not_counted, project_root, settings_files
+from subagents_nb.catalog.search_paths import SearchPath, not_counted, project_root, settings_files
 from subagents_nb.catalog.trust import MAX_SETTINGS_BYTES
 from subagents_nb.domain.agents.attention import AttentionSettings
 from subagents_nb.domain.agents.settings import REUSE_POLICIES, Endpoint, Settings
@@ -75,7 +75,7 @@ class _Merge:
     origins: dict[str, str] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
 
-    def add_file(self, place: Place) -> None:
+    def add_file(self, place: SearchPath) -> None:
         try:
             if place.guarded and not_counted(place) is not None:
                 return  # said with the agents
@@ -104,7 +104,7 @@ class _Merge:
             if value := environ.get(variable, "").strip():
                 self._set(key, value, variable, f"{variable}: its value")
 
-    def _add_key(self, key: str, value: object, place: Place) -> None:
+    def _add_key(self, key: str, value: object, place: SearchPath) -> None:
         if key not in _READERS and key != "endpoints":
             self.reasons.append(f"{place.where}: unknown key `{key}`{_nearest(key, (*_READERS, 'endpoints'))}")
         elif key in _USER_ONLY and place.source != "user":

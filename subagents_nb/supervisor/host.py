@@ -48,7 +48,7 @@ from subagents_nb.store.layout import StoreHome
 from subagents_nb.supervisor.protocol import wire
 from subagents_nb.supervisor.warm.adoption import Reattached
 from subagents_nb.supervisor.warm.process_table import ProcessTable, SpawnRequest
-from subagents_nb.supervisor.warm.queue import Queue, Waiting
+from subagents_nb.supervisor.warm.queue import Queue, QueuedRun
 from subagents_nb.supervisor.warm.reconcile import sweep
 
 IDLE_VARIABLE = "SUBAGENTS_NB_SUPERVISOR_IDLE_S"
@@ -306,7 +306,7 @@ class Host:
                 pid = self._process_table.start(_birth(message), channel=channel, place=peer.place)
                 return {"ok": True, "pid": pid}
             case "queue":
-                self._queue.add(Waiting(_birth(message), int(message["limit"])))
+                self._queue.add(QueuedRun(_birth(message), int(message["limit"])))
                 return {"ok": True, "waiting": len(self._queue)}
             case "ping":
                 here = {"children": len(self._process_table), "waiting": len(self._queue)}

@@ -14,7 +14,7 @@ from typing import Any
 from subagents_nb.above import above
 from subagents_nb.domain.plans.plan import Origin
 from subagents_nb.experiments.sweeps.scheduler import SweepScheduler
-from subagents_nb.experiments.sweeps.sweep_cells import DONE, Place, Reading, sweep_line, tally
+from subagents_nb.experiments.sweeps.sweep_cells import DONE, Reading, SweepCell, sweep_line, tally
 from subagents_nb.experiments.sweeps.sweep_spec import SweepSpec, plan_sweep
 from subagents_nb.experiments.sweeps.typed_runs import SweptRuns
 from subagents_nb.launching import Run, Runs
@@ -217,13 +217,13 @@ class Sweep:
         """Return how many of its cells are done, live, failed, stopped, and without a run."""
         return tally(place.reading for place in self.places())
 
-    def places(self, heard: Mapping[str, Reading] = _NOTHING) -> list[Place]:
+    def places(self, heard: Mapping[str, Reading] = _NOTHING) -> list[SweepCell]:
         """Return its cells in order, each with how its run stands. A run that was `heard` of is not read."""
         found = []
         for key, cell in self._filling.cells:
             run_id = self._filling.run_of(key)
             reading = None if run_id is None else heard.get(run_id) or self.read(run_id)
-            found.append(Place(cell.params, cell.repeat, reading))
+            found.append(SweepCell(cell.params, cell.repeat, reading))
         return found
 
     def read(self, run_id: str) -> Reading:

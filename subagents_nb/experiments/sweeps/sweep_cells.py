@@ -32,7 +32,7 @@ class Reading(NamedTuple):
         return "unreadable" if self.state is None else str(self.state)
 
 
-class Place(NamedTuple):
+class SweepCell(NamedTuple):
     """One cell: its parameters, which repetition it is, and how its run stands; None without one."""
 
     params: Mapping[str, ParamValue]
@@ -82,7 +82,7 @@ def sweep_line(name: str, counts: Mapping[str, int], *remarks: str, launching: b
     return f"<Sweep {name}: {said}>"
 
 
-def first_to_see(places: Sequence[Place], most: int, *, launching: bool = False) -> tuple[list[Place], str]:
+def first_to_see(places: Sequence[SweepCell], most: int, *, launching: bool = False) -> tuple[list[SweepCell], str]:
     """Return the cells that a bounded table shows, in the order of the grid, and what the others are, in words.
 
     Those that ask or failed come before those at work, and these before the rest.

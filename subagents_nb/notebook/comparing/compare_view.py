@@ -12,7 +12,7 @@ from subagents_nb.experiments.comparison.comparison_words import groups_table, r
 from subagents_nb.experiments.comparison.grouping import said
 from subagents_nb.experiments.comparison.run_diffs import Diff
 from subagents_nb.experiments.sweeps.sweep import Sweep
-from subagents_nb.experiments.sweeps.sweep_cells import Place, first_to_see, no_run, tally, tally_text, whence_text
+from subagents_nb.experiments.sweeps.sweep_cells import SweepCell, first_to_see, no_run, tally, tally_text, whence_text
 from subagents_nb.notebook.cards.shown import ASKS
 from subagents_nb.notebook.cards.tables import state_badge
 from subagents_nb.notebook.page.html import bar, colour, element, frame, note, pre, safe, soft, styled, to_page
@@ -47,7 +47,7 @@ def _toned(cell: str) -> Child:
     return safe(rest, " ", styled("span", f"font-weight:600;color:{colour(_TONES[word])}", word))
 
 
-def sweep_html(sweep: Sweep, places: Sequence[Place] | None = None, *, as_of: str = "") -> Html:
+def sweep_html(sweep: Sweep, places: Sequence[SweepCell] | None = None, *, as_of: str = "") -> Html:
     """Show how far a sweep is: its counts, and one row for each cell, the `places` if they are known already.
 
     `as_of` says when that was, of one that goes on.
@@ -88,7 +88,7 @@ def _anew(reasons: Sequence[str]) -> str:
     return f"{ANEW}{line(reasons[0], 200)}{more}."
 
 
-def _place_row(place: Place, nothing: str) -> list[Child]:
+def _place_row(place: SweepCell, nothing: str) -> list[Child]:
     head = [*(said(value) for value in place.params.values()), str(place.repeat + 1)]
     reading = place.reading
     if reading is None:

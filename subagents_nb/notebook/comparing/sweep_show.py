@@ -12,7 +12,7 @@ from typing import Any
 from subagents_nb.blocks import Html
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.experiments.sweeps.sweep import Sweep
-from subagents_nb.experiments.sweeps.sweep_cells import Place, Reading, reading_of, sweep_line, tally, whence_text
+from subagents_nb.experiments.sweeps.sweep_cells import Reading, SweepCell, reading_of, sweep_line, tally, whence_text
 from subagents_nb.launching.following.watch import WATCHER
 from subagents_nb.notebook.comparing.compare_view import sweep_html
 from subagents_nb.notebook.page.html import element, to_page
@@ -150,7 +150,7 @@ class SweepView:
         self._publish(self.bundle())
 
 
-def bundle_of(sweep: Sweep, places: list[Place]) -> Bundle:
+def bundle_of(sweep: Sweep, places: list[SweepCell]) -> Bundle:
     """Return what a saved notebook keeps."""
     counts = tally(place.reading for place in places)
     goes_on = sweep.launching or any(place.reading is not None and place.reading.live for place in places)

@@ -41,7 +41,7 @@ class _Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class Notifications:
     """What is told at once."""
 
     ended: tuple[Snapshot, ...] = ()
@@ -123,7 +123,7 @@ class Notices:
             if self.hook is not None:
                 self._start_hooking("on_end", self.hook, expected.run)
 
-    def take(self, *, person: bool = True) -> News:
+    def take(self, *, person: bool = True) -> Notifications:
         """Take what is to be told now: everything, but for successes that others may still join."""
         with self._guard:
             fault, self._fault = self._fault, ""
@@ -132,11 +132,11 @@ class Notices:
             asking = tuple(s for e in waiting.values() if (s := _asks_anew(e)) is not None)
             ended = [(run_id, e.latest, e.ended_at) for run_id, e in waiting.items() if e.latest and e.ended_at]
             if not is_ripe([(at, s.state == "complete") for _, s, at in ended], self._clock()):
-                return News(asking=asking, fault=fault)
+                return Notifications(asking=asking, fault=fault)
             for run_id, _, _ in ended:
                 self.suppressed[run_id] = "already-told"
                 del self._runs[run_id]
-            return News(tuple(s for _, s, _ in sorted(ended, key=lambda end: end[2])), asking, fault)
+            return Notifications(tuple(s for _, s, _ in sorted(ended, key=lambda end: end[2])), asking, fault)
 
     def drain(self, within_s: float) -> list[str]:
         """Wait for the runs of this kernel that are live, at most so long; return the ids of those that go on."""

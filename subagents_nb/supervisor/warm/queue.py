@@ -40,7 +40,7 @@ _DESCRIPTORS = 32
 
 
 @dataclass(eq=False, slots=True)
-class Waiting:
+class QueuedRun:
     """One run in the queue, and the limit that its launcher goes by."""
 
     birth: SpawnRequest
@@ -66,14 +66,14 @@ class Queue:
         self._process_table = table
         self._files = FileRuns(home)
         self._keeping = Keeping(home)
-        self._runs: list[Waiting] = []
+        self._runs: list[QueuedRun] = []
         self._unwritten: list[_LastWord] = []
 
     def __len__(self) -> int:
         """Return for how many runs there is something to do; nothing can be done for one that lacks a variable."""
         return sum(not waiting.lacks for waiting in self._runs) + len(self._unwritten)
 
-    def add(self, waiting: Waiting) -> None:
+    def add(self, waiting: QueuedRun) -> None:
         """Take in a run of the line, with variables that its launcher, or another who has them, brings."""
         run_id = waiting.birth.run_id
         self._keeping.own(run_id, waiting.birth.token)
@@ -95,7 +95,7 @@ class Queue:
     def look(self) -> None:
         """Take over whom nobody keeps, answer what was asked of those that wait, and drop what is over."""
         for taken in self._keeping.take_over({waiting.birth.run_id for waiting in self._runs}):
-            self._runs.append(Waiting(taken.birth, taken.limit, taken.lacks))
+            self._runs.append(QueuedRun(taken.birth, taken.limit, taken.lacks))
             self._runs.sort(key=lambda one: one.birth.run_id)
         self._unwritten = [word for word in self._unwritten if not _write(word)]
         over = [waiting for waiting in self._runs if self._is_over(waiting)]
@@ -103,7 +103,7 @@ class Queue:
         for waiting in over:
             line.leave(self._home, waiting.birth.run_id)
 
-    def _is_over(self, waiting: Waiting) -> bool:
+    def _is_over(self, waiting: QueuedRun) -> bool:
         run_id = waiting.birth.run_id
         paths = self._home.run(run_id)
         if self._files.has_last_word(run_id):
@@ -145,7 +145,7 @@ class Queue:
             finally:
                 os.close(place)
 
-    def _start(self, waiting: Waiting, place: int) -> bool:
+    def _start(self, waiting: QueuedRun, place: int) -> bool:
         """Start a run; say whether its turn is over. If not, the system could not do it now and nothing was started."""
         birth, before = waiting.birth, len(self._process_table)
         paths = self._home.run(birth.run_id)

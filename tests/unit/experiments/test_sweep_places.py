@@ -7,8 +7,8 @@ from support import make_result, make_status
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.experiments.sweeps.sweep_cells import (
-    Place,
     Reading,
+    SweepCell,
     first_to_see,
     reading_of,
     sweep_line,
@@ -17,8 +17,8 @@ from subagents_nb.experiments.sweeps.sweep_cells import (
 )
 
 
-def place(number: int, state: RunState | None, *, asks: bool = False) -> Place:
-    return Place({"n": number}, 0, Reading(state, f"run-{number}", asks))
+def place(number: int, state: RunState | None, *, asks: bool = False) -> SweepCell:
+    return SweepCell({"n": number}, 0, Reading(state, f"run-{number}", asks))
 
 
 def test_every_cell_is_counted_once() -> None:
@@ -39,7 +39,7 @@ def test_every_cell_is_counted_once() -> None:
 
 
 def test_a_small_sweep_is_shown_as_it_is() -> None:
-    places = [place(1, RunState.COMPLETE), place(0, None), Place({"n": 2}, 0, None)]
+    places = [place(1, RunState.COMPLETE), place(0, None), SweepCell({"n": 2}, 0, None)]
 
     assert first_to_see(places, 3) == (places, "")
 
@@ -50,7 +50,7 @@ def test_of_a_large_one_what_failed_comes_first_then_what_is_at_work_in_the_orde
     places = [place(n, state) for n, state in enumerate(states)]
     places[99] = place(99, RunState.RUNNING, asks=True)
     places[10] = place(10, RunState.QUEUED)
-    places.append(Place({"n": 100}, 0, None))
+    places.append(SweepCell({"n": 100}, 0, None))
 
     shown, others = first_to_see(places, 6)
     assert [one.params["n"] for one in shown] == [0, 40, 70, 90, 95, 99]

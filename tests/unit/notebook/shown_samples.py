@@ -59,7 +59,7 @@ from subagents_nb.domain.runs.records import SavedOutput, ToolRow
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.experiments.comparing import Comparison, compare_rows
 from subagents_nb.experiments.rows import RunRow
-from subagents_nb.experiments.sweeps.sweep_cells import Place, Reading
+from subagents_nb.experiments.sweeps.sweep_cells import Reading, SweepCell
 from subagents_nb.launching import Preflight
 from subagents_nb.notebook.cards.card import CardContext
 from subagents_nb.notebook.cards.diffs import ShownDiff
@@ -227,9 +227,9 @@ def sweep(**changes: Any) -> Any:
     return SimpleNamespace(**{**known, **changes})
 
 
-def places(number: int) -> list[Place]:
+def places(number: int) -> list[SweepCell]:
     readings = [None, Reading(RunState.COMPLETE, "a"), Reading(RunState.RUNNING, "b", True), Reading(None, EVIL)]
-    return [Place({"model": EVIL, "t": n}, n % 3, readings[n % 4]) for n in range(number)]
+    return [SweepCell({"model": EVIL, "t": n}, n % 3, readings[n % 4]) for n in range(number)]
 
 
 def agents() -> Iterator[tuple[str, AgentCatalog]]:

@@ -12,7 +12,7 @@ from card_page import Page
 from card_payloads import PAYLOADS
 from card_samples import answered, asking, ended, lost
 
-from subagents_nb.notebook.views.notices import News
+from subagents_nb.notebook.views.notices import Notifications
 from subagents_nb.notebook.views.notifications import DRAIN_S, Telling, bundle_of, drain_s
 
 
@@ -38,9 +38,9 @@ class Source:
     for_person: list[bool] = field(default_factory=list)
     drained: list[float] = field(default_factory=list)
 
-    def take(self, *, person: bool) -> News:
+    def take(self, *, person: bool) -> Notifications:
         self.for_person.append(person)
-        return News((lost(),))
+        return Notifications((lost(),))
 
     def drain(self, within_s: float) -> None:
         self.drained.append(within_s)
@@ -86,7 +86,7 @@ def test_a_fresh_kernel_tells_once_what_the_one_before_left_though_it_has_launch
 
 
 def bundle(*ended_: Any, **more: Any) -> dict[str, str]:
-    return bundle_of(News(tuple(ended_), **more))
+    return bundle_of(Notifications(tuple(ended_), **more))
 
 
 def test_ends_are_lines_with_the_one_thing_to_do() -> None:

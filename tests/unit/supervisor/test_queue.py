@@ -24,7 +24,7 @@ from subagents_nb.store.runs.reader import read_document
 from subagents_nb.store.waiting import line
 from subagents_nb.store.waiting.capacity import take_place
 from subagents_nb.supervisor.warm.process_table import ProcessTable, SpawnRequest
-from subagents_nb.supervisor.warm.queue import Queue, Waiting
+from subagents_nb.supervisor.warm.queue import Queue, QueuedRun
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def wait_in(queue: Queue, home: StoreHome, number: int = 1, **plan: Any) -> RunW
     keeper = make_identity(token=made.token)
     writer.status(make_status(number, state=RunState.QUEUED, queue_keeper=keeper), milestone=False)
     line.enter(home, made.run_id, 1)
-    queue.add(Waiting(SpawnRequest(made.run_id, made.token, "/", {}), limit=1))
+    queue.add(QueuedRun(SpawnRequest(made.run_id, made.token, "/", {}), limit=1))
     return writer
 
 
@@ -216,7 +216,7 @@ def test_launchers_are_told_as_long_as_runs_wait(queue: Queue, home: StoreHome) 
     assert may_begin()
     writer = wait_in(queue, home)
     line.enter(home, run_id(2), 2)
-    queue.add(Waiting(SpawnRequest(run_id(2), "t", "/", {}), limit=2))  # its directory is gone by the next round
+    queue.add(QueuedRun(SpawnRequest(run_id(2), "t", "/", {}), limit=2))  # its directory is gone by the next round
     assert not may_begin(), "a run waits that could have this place"
     queue.step()
     assert may_begin(), "the one that waits can't begin while another is live"
@@ -234,7 +234,7 @@ def test_a_run_that_can_not_be_started_in_its_turn_tells_the_person_once(
     writer = create_run(home, made, make_recovery())
     writer.paths.status.write_bytes(b"[]")
     line.enter(home, made.run_id, 2)
-    queue.add(Waiting(SpawnRequest(made.run_id, made.token, "/", {}), limit=2))
+    queue.add(QueuedRun(SpawnRequest(made.run_id, made.token, "/", {}), limit=2))
     queue.step()
     queue.step()
     assert seen(home).state is RunState.FAILED and len(queue) == 0

@@ -20,7 +20,7 @@ from subagents_nb.store.waiting import line
 from subagents_nb.store.waiting.capacity import take_place
 from subagents_nb.supervisor.processes.identity import identify
 from subagents_nb.supervisor.warm.process_table import ProcessTable, SpawnRequest
-from subagents_nb.supervisor.warm.queue import Queue, Waiting
+from subagents_nb.supervisor.warm.queue import Queue, QueuedRun
 from subagents_nb.supervisor.warm.queue_owner import Keeping
 from subagents_nb.supervisor.warm.reconcile import sweep
 from subagents_nb.supervisor.warm.takeover import remember
@@ -89,7 +89,7 @@ def test_a_keeper_that_stands_still_is_passed_by(home: StoreHome, other: subproc
 def test_a_keeper_that_wakes_up_finds_that_its_runs_are_anothers(home: StoreHome) -> None:
     awake = Queue(home, ProcessTable(home, forking=False))
     waits(home, 1, dead())
-    awake.add(Waiting(SpawnRequest(run_id(1), TOKEN, "/", {}), limit=1))
+    awake.add(QueuedRun(SpawnRequest(run_id(1), TOKEN, "/", {}), limit=1))
     assert Keeping(home).keeps(run_id(1))
     writer = RunWriter(home.run(run_id(1)))
     writer.status(status(home).model_copy(update={"queue_keeper": identify(os.getppid(), TOKEN)}), milestone=False)
@@ -128,7 +128,7 @@ def test_a_run_that_lacks_its_key_keeps_its_turn_says_so_and_holds_up_nobody(hom
     for handle in (free, place):
         os.close(handle)
     held = [take_place(home, 16) for _ in range(16)]
-    queue.add(Waiting(SpawnRequest(run_id(1), TOKEN, "/", {"NO_SUCH_KEY": "k"}), limit=16))
+    queue.add(QueuedRun(SpawnRequest(run_id(1), TOKEN, "/", {"NO_SUCH_KEY": "k"}), limit=16))
     assert (status(home).lacks, len(queue)) == ((), 1)
     assert [turn.limit for turn in line.standing(home)] == [16]
     assert b"NO_SUCH_KEY" in line.standing(home)[0].path.read_bytes()

@@ -12,7 +12,7 @@ import zmq
 import zmq.asyncio
 from jupyter_client.asynchronous.client import AsyncKernelClient
 
-from subagents_nb.runner.engines.kernel.process import KernelProcess, Place
+from subagents_nb.runner.engines.kernel.process import KernelFolder, KernelProcess
 
 START_S = 60.0
 _INTERRUPT_S = 5.0  # how long an interrupted cell may take to let go
@@ -34,7 +34,7 @@ class KernelProblem(Exception):
 class Session:
     """A kernel, from its start to its end."""
 
-    def __init__(self, place: Place, process: KernelProcess) -> None:
+    def __init__(self, place: KernelFolder, process: KernelProcess) -> None:
         self._place = place
         self._process = process
         self._context = zmq.asyncio.Context()
@@ -52,7 +52,7 @@ class Session:
             KernelProblem: it did not come up.
         """
         try:
-            place = Place(folder)
+            place = KernelFolder(folder)
         except OSError as error:
             raise KernelProblem(f"its directory can't be used ({error.strerror})") from error
         try:

@@ -24,7 +24,7 @@ _MODULE = "subagents_nb.runner.engines.kernel.kernel_child"
 _SAID_BYTES = 4000
 
 
-class Place:
+class KernelFolder:
     """Where kernel and runner meet: sockets in a private directory, named by a path that is never too long: unix(7)."""
 
     def __init__(self, folder: Path) -> None:
@@ -79,7 +79,7 @@ class KernelProcess:
 
     @classmethod
     async def start(
-        cls, place: Place, *, folder: Path, cwd: Path, environ: Mapping[str, str], memory_mb: int
+        cls, place: KernelFolder, *, folder: Path, cwd: Path, environ: Mapping[str, str], memory_mb: int
     ) -> KernelProcess:
         """Start the process.
 
