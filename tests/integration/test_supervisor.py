@@ -303,6 +303,21 @@ def test_a_run_that_can_be_interrupted_is_gone_on_from_under_a_lease(spawn: str)
     assert third.wait(10)
 
 
+def test_a_resume_that_has_no_process_leaves_nothing_and_one_in_a_copied_store_is_at_home(
+    store_home: StoreHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = launch(task="said", model="scripted:echo")
+    assert first.wait(20)
+    with monkeypatch.context() as wrong:
+        wrong.setenv("SUBAGENTS_NB_SPAWN", "nonsense")
+        with pytest.raises(LaunchError, match="nonsense"):
+            first.resume("go on")
+    assert [run.id for run in runs()] == [first.id], "nobody would ever judge it"
+    shutil.rmtree(store_home.supervisor)  # it was no run, and so was not copied
+    assert first.resume("go on").wait(20)
+    assert store_home.supervisor.is_dir()
+
+
 def test_a_resume_returns_at_once_though_its_runner_is_deaf(
     store_home: StoreHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,7 @@ from subagents_nb.errors import LaunchError, LaunchRefused, Unreadable
 from subagents_nb.launching.following.observers import tell_launched
 from subagents_nb.launching.gathering.sessions import sessions_for
 from subagents_nb.launching.starting.claiming import claiming
-from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run
+from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, open_home
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.files.lock import owner_of, probe
 from subagents_nb.store.kept.trash import SESSION_LEASE
@@ -64,8 +64,9 @@ def begin(
     Raises:
         LaunchRefused: no place is free for it and it may not wait, or an output file of its belongs to a live run.
         StoreError: its directory could not be made; nothing is left.
-        LaunchError: its process could not be started; nothing is left, but for a revival, which stays listed as failed.
+        LaunchError: its process could not be started; nothing is left, but for a revival that had one: it has failed.
     """
+    open_home(home.root)  # of a copied or cleared store only the runs may be there
     sessions = sessions_for(home, draft, earlier)
     with claiming(home, draft.cwd, outputs_of(draft.steps, draft.items)) as claim:
         return _begin(
@@ -191,10 +192,9 @@ def _start(home: StoreHome, writer: RunWriter, plan: LaunchPlan, place: int, env
         else:
             _revive(started, plan)
     except BaseException as error:
-        observed = started is None or started.abandon(error)
-        # A revival stays listed, as failed, by our word or that of the process that watched it. A plain launch leaves
-        # nothing, unless its process could not be seen to end: then what is known about it is kept.
-        if observed and plan.resumes is None:
+        # A revival that had a process stays listed, as failed, by our word or that of who watched it. Others leave
+        # nothing, unless their process could not be seen to end: then what is known about it is kept.
+        if started is None or (started.abandon(error) and plan.resumes is None):
             discard_run(writer.paths)
         raise
 
