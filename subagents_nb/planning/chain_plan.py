@@ -123,16 +123,18 @@ class _Planner:
             return None
         if whole is not None:
             self.steps = [reporting(step, whole) if step.index in steps else step for step in self.steps]
-        return GroupItem(
-            steps=steps,
-            concurrency=self._concurrency(found, asked.concurrency),
-            fail_fast=asked.fail_fast,
-            on_failure=asked.on_failure,
-            output_name=asked.as_,
-            title=asked.label or "",
-            acceptance=whole,
+        return GroupItem(steps=steps, **self._of_several(found, asked, whole))
+
+    def _of_several(self, found: Reasons, asked: Parallel | Expand, whole: Acceptance | None) -> dict[str, Any]:
+        return {
+            "concurrency": self._concurrency(found, asked.concurrency),
+            "fail_fast": asked.fail_fast,
+            "on_failure": asked.on_failure,
+            "output_name": asked.as_,
+            "title": asked.label or "",
+            "acceptance": whole,
             **words_for_people(None, None, asked.phase),
-        )
+        }
 
     def _together(self, found: Reasons, asked: Parallel | Expand, members: list[StepPlan]) -> Acceptance | None:
         own = found.at("")
@@ -185,14 +187,8 @@ class _Planner:
             key=asked.key,
             max_items=most,
             on_empty=asked.on_empty,
-            concurrency=self._concurrency(found, asked.concurrency),
-            fail_fast=asked.fail_fast,
-            on_failure=asked.on_failure,
-            output_name=asked.as_,
             collect_schema=asked.collect_schema,
-            title=asked.label or "",
-            acceptance=whole,
-            **words_for_people(None, None, asked.phase),
+            **self._of_several(found, asked, whole),
         )
 
     def _attached(self, place: int, asked: Attached, first: bool) -> PlanItem | None:

@@ -123,11 +123,9 @@ class StepItem(Value):
     step: int
 
 
-class GroupItem(Value):
-    """Steps that are at work at the same time."""
+class ItemOfSeveral(Value):
+    """What is planned of several steps together."""
 
-    kind: Literal["parallel"] = "parallel"
-    steps: tuple[int, ...] = Field(min_length=1)
     concurrency: int = Field(ge=1)
     fail_fast: bool = False
     on_failure: OnFailure = "stop"
@@ -137,9 +135,21 @@ class GroupItem(Value):
     acceptance: Acceptance | None = None  # of all its steps together
 
 
-class FanOutItem(Value):
+class GroupItem(ItemOfSeveral):
+    """Steps that are at work at the same time."""
+
+    _ON_DISK = "kind steps concurrency fail_fast on_failure output_name title phase acceptance"
+    kind: Literal["parallel"] = "parallel"
+    steps: tuple[int, ...] = Field(min_length=1)
+
+
+class FanOutItem(ItemOfSeveral):
     """One step for each item of an array; they get their numbers when the items are known."""
 
+    _ON_DISK = """
+        kind template source path item key max_items on_empty concurrency fail_fast on_failure output_name
+        collect_schema title phase acceptance
+    """
     kind: Literal["expand"] = "expand"
     template: StepPlan
     source: str  # the name of an earlier structured output
@@ -148,14 +158,7 @@ class FanOutItem(Value):
     key: str | None = None  # JSON Pointer
     max_items: int = Field(ge=0)
     on_empty: Literal["skip", "fail"] = "skip"
-    concurrency: int = Field(ge=1)
-    fail_fast: bool = False
-    on_failure: OnFailure = "stop"
-    output_name: str | None = None
     collect_schema: dict[str, Any] | None = None
-    title: str = ""
-    phase: str = ""
-    acceptance: Acceptance | None = None  # of all its steps together
 
 
 class AttachedItem(Value):

@@ -171,19 +171,8 @@ class Controls:
             LaunchRefused: with every reason; a live run is steered instead, a stopped one is over.
             LaunchError: another run holds the session, or the process did not get to work.
         """
-        run_id = revive.resume(
-            self._home,
-            self.id,
-            text,
-            step=step,
-            name=name,
-            timeout=timeout,
-            max_requests=max_requests,
-            usage_budget=usage_budget,
-            origin=origin,
-            limit=live_limit(),
-        )
-        return self._next(run_id, step)
+        given = {name: value for name, value in locals().items() if name != "self"}
+        return self._next(revive.resume(self._home, self.id, **given, limit=live_limit()), step)
 
     def launch_again(self, *, origin: Origin | None = None) -> Self:
         """Start a new run of the very same plan, whatever became of this one, and return its handle.
