@@ -133,7 +133,7 @@ class _Planner:
             "output_name": asked.as_,
             "title": asked.label or "",
             "acceptance": whole,
-            **words_for_people(None, None, asked.phase),
+            **words_for_people(asked),
         }
 
     def _together(self, found: Reasons, asked: Parallel | Expand, members: list[StepPlan]) -> Acceptance | None:

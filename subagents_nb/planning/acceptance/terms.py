@@ -8,6 +8,8 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from subagents_nb.domain.plans.bounds import MAX_OUTPUT_CHARS, OutputBound
+from subagents_nb.domain.plans.flow import StepOptions, Together
+from subagents_nb.domain.plans.options import OPTIONS
 from subagents_nb.domain.values.base import Value
 from subagents_nb.domain.values.given import parse_amount
 from subagents_nb.domain.values.reasons import Reasons
@@ -75,7 +77,9 @@ def plan_max_output(asked: Any, reasons: Reasons) -> OutputBound | None:
     return None
 
 
-def words_for_people(goal: str | None, description: str | None, phase: str | None) -> dict[str, str]:
+def words_for_people(asked: StepOptions | Together) -> dict[str, str]:
     """Return what is recorded beside a task, each in one line, cut to what views have room for."""
-    given = (("goal", goal, _TEXT_CHARS), ("description", description, _TEXT_CHARS), ("phase", phase, _PHASE_CHARS))
-    return {name: one_line(text, most) for name, text, most in given if text}
+    given = {one.name: getattr(asked, one.name, None) for one in OPTIONS if one.kind == "remark"}
+    return {
+        name: one_line(text, _PHASE_CHARS if name == "phase" else _TEXT_CHARS) for name, text in given.items() if text
+    }

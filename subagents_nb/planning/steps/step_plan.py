@@ -128,7 +128,7 @@ def plan_step(
         agent_digest=agent.digest(),
         label=label_of(asked.task or ""),
         title=asked.label or "",
-        **words_for_people(asked.goal, asked.description, asked.phase),
+        **words_for_people(asked),
         task=asked.task or "",
         system_prompt=system_prompt(agent, project_context=facts.project_context),
         prompt_mode=agent.prompt_mode,
