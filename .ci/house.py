@@ -29,7 +29,7 @@ OPTION, MOST_WITH_AN_OPTION = {"timeout", "timeout_s"}, 23
 ANOTHER = {
     f"{PACKAGE}/{name}.py" for name in (
         "domain/plans/acceptance", "experiments/sweeps/sweep", "launching/handle", "launching/wait_all",
-        "planning/acceptance/demand_parser", "runner/steps/verifying",
+        "planning/acceptance/acceptance_models", "runner/steps/verifying",
     )
 }  # fmt: skip
 

@@ -3,38 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from pydantic import ValidationError
+from pydantic import create_model
 
 from subagents_nb.catalog import fields
 from subagents_nb.catalog.strict_yaml import StrictYaml, YamlRefused
 from subagents_nb.domain.agents.agent import READ_TOOLS, AgentDefinition, AgentProblem, AgentSource
-from subagents_nb.domain.plans.options import spellings
 from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.domain.values.faults import snake
+from subagents_nb.domain.values.reading import Fault, Written, read
 
 MAX_FILE_BYTES = 64 * 1024
 MAX_HEAD_BYTES = 16 * 1024  # of frontmatter: reading that takes most of the time
 
-# Spelling in snake_case -> the field it fills and how. camelCase and kebab-case are turned into it first.
-FIELDS: Mapping[str, tuple[str, Callable[[object], object]]] = {
-    "alias": ("aliases", fields.agent_names),
-    "aliases": ("aliases", fields.agent_names),
-    "tools": ("tools", fields.split_tools),
-    "exclude_tools": ("denied", fields.denied_tools),
-    "disallowed_tools": ("denied", fields.denied_tools),
-    "system_prompt_mode": ("prompt_mode", fields.prompt_mode),
-    "prompt_mode": ("prompt_mode", fields.prompt_mode),
-    "inherit_project_context": ("inherit_project_context", fields.flag),
-    "skill": ("skills", fields.text_list),
-    "skills": ("skills", fields.text_list),
-    "skill_path": ("skill_paths", fields.relative_paths),
-    "skill_paths": ("skill_paths", fields.relative_paths),
-    "output_schema": ("output_schema", fields.json_schema),
-    "acceptance_role": ("role", fields.acceptance_role),
-    **{key: (one.stored, fields.reader_of(one, key)) for key, one in spellings().items()},
-}
+_AgentFile: type[Written] = create_model(  # type: ignore[call-overload]
+    "AgentFile", __base__=Written, **{key: (kind | None, None) for key, (_, kind) in fields.KEYS.items()}
+)
 
 _YAML = StrictYaml()
 _NAME_LINE = re.compile(
@@ -66,17 +52,14 @@ def parse_agent(text: str, *, where: str, source: AgentSource) -> AgentDefinitio
         return problem_of(text, str(error), where=where, source=source)
     if _blank(data.get("name")) or _blank(data.get("description")):
         return None
-    try:
-        values = _values(data)
-        return AgentDefinition.model_validate(
-            {**values, "prompt": prompt, "source": source, "where": where, "content_sha256": sha256_text(text)}
-        )
-    except fields.FieldError as error:
-        reason = str(error)
-    except ValidationError as error:
-        first = error.errors()[0]
-        reason = f"field `{'.'.join(str(part) for part in first['loc'])}`: {first['msg']}"
-    return AgentProblem(where=where, source=source, error=reason, name=_usable_name(data["name"]))
+    values, reasons = _values(data)
+    if not reasons:
+        values |= {"prompt": prompt, "source": source, "where": where, "content_sha256": sha256_text(text)}
+        agent, faults = read(AgentDefinition, values)
+        if agent is not None:
+            return agent
+        reasons = _told(faults)
+    return AgentProblem(where=where, source=source, error="; ".join(reasons), name=_usable_name(data["name"]))
 
 
 def problem_of(text: str, reason: str, *, where: str, source: AgentSource) -> AgentProblem | None:
@@ -90,37 +73,32 @@ def problem_of(text: str, reason: str, *, where: str, source: AgentSource) -> Ag
     return AgentProblem(where=where, source=source, error=reason, name=_usable_name(match["name"]))
 
 
-def _values(data: Mapping[str, object]) -> dict[str, object]:
-    """Turn the frontmatter into the arguments of a definition."""
-    values: dict[str, object] = {}
-    extra: dict[str, object] = {}
+def _values(data: Mapping[str, object]) -> tuple[dict[str, Any], list[str]]:
+    """Turn the frontmatter into the arguments of a definition, or say what is wrong with it."""
+    extra = {key: value for key, value in data.items() if snake(key) not in fields.KEYS}
+    own = {key: [] if value is None and key == "tools" else value for key, value in data.items() if key not in extra}
+    found, faults = read(_AgentFile, own)
+    reasons = _told(faults)
+    values: dict[str, Any] = {}
     spelled: dict[str, str] = {}
-    for key, value in data.items():
-        if key in {"name", "description"}:
-            convert = fields.agent_name if key == "name" else fields.plain_text
-            values[key] = _convert(key, convert, value)
-            continue
-        spelling = snake(key)
-        if spelling not in FIELDS:
-            extra[key] = value
-            continue
-        field, read = FIELDS[spelling]
+    for key in own:
+        field, name = fields.KEYS[snake(key)][0], snake(key)
         if field in spelled:
-            raise fields.FieldError(f"fields `{spelled[field]}` and `{key}` mean the same: keep one")
+            reasons.append(f"fields `{spelled[field]}` and `{key}` mean the same: keep one")
         spelled[field] = key
-        values[field] = _convert(key, read, value)
+        if found is not None and name in found.model_fields_set:
+            values[field] = getattr(found, name)
+    if reasons:
+        return {}, reasons
     values["aliases"] = _without(values.get("aliases", ()), {values["name"]})
     extra.pop("unsupported_tools", None)  # ours to say, not the file's
     values |= _tools(values, extra)
     values.pop("denied", None)
-    return {**values, "extra": extra}
+    return {**values, "extra": extra}, []
 
 
-def _convert(key: str, read: Callable[[object], object], value: object) -> object:
-    try:
-        return read(value)
-    except fields.FieldError as error:
-        raise fields.FieldError(f"field `{key}` {error}") from None
+def _told(faults: Iterable[Fault]) -> list[str]:
+    return [fault.about(f"field `{fault.key}`") if fault.path else fault.at() for fault in faults]
 
 
 def _tools(values: Mapping[str, object], extra: dict[str, object]) -> dict[str, object]:

@@ -7,20 +7,25 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import AfterValidator, Field, create_model
 
 from subagents_nb.catalog import fields
 from subagents_nb.catalog.search_paths import SearchPath, not_counted, project_root, settings_files
 from subagents_nb.catalog.trust import MAX_SETTINGS_BYTES
 from subagents_nb.domain.agents.attention import AttentionSettings
-from subagents_nb.domain.agents.settings import REUSE_POLICIES, Endpoint, Settings
+from subagents_nb.domain.agents.settings import Endpoint, ReusePolicy, Settings
+from subagents_nb.domain.plans.bounds import OutputBound
+from subagents_nb.domain.plans.budgets import WrittenUsageBudget
 from subagents_nb.domain.plans.options import OPTIONS, setting_keys
-from subagents_nb.domain.values.faults import nearest, said_of, shown
-from subagents_nb.domain.values.given import parse_amount
+from subagents_nb.domain.values.base import Value
+from subagents_nb.domain.values.given import Count, Seconds, Text
+from subagents_nb.domain.values.reading import mapping, must_be, read
+from subagents_nb.domain.values.reasons import Reason
 from subagents_nb.errors import RequestError
 from subagents_nb.store.files.opener import read_plain
 
@@ -28,8 +33,6 @@ from subagents_nb.store.files.opener import read_plain
 _USER_ONLY = frozenset(
     {"endpoints", "python_memory_mb", "tool_env", "notify_command", "keep_days", "max_live_runs", "trusted_folders"}
 )
-_ENDPOINT_NAME = re.compile(r"[a-z][a-z0-9_-]*\Z")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 class SettingsProblem(RequestError):
@@ -73,202 +76,116 @@ class _Merge:
     reserved: frozenset[str]
     values: dict[str, object] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
-    reasons: list[str] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
 
     def add_file(self, place: SearchPath) -> None:
         try:
             if place.guarded and not_counted(place) is not None:
-                return  # said with the agents
+                return None  # said with the agents
             data = read_plain(place.path, MAX_SETTINGS_BYTES, within=place.root)
         except (FileNotFoundError, NotADirectoryError):
-            return
+            return None
         except OSError as error:
-            self.reasons.append(f"{place.where}: the file can't be read: {error.strerror or error}")
-            return
+            return self._refuse(place.where, f"the file can't be read: {error.strerror or error}")
         if len(data) > MAX_SETTINGS_BYTES:
-            self.reasons.append(f"{place.where}: the file is larger than {MAX_SETTINGS_BYTES // 1024} KiB")
-            return
+            return self._refuse(place.where, f"the file is larger than {MAX_SETTINGS_BYTES // 1024} KiB")
         try:
             table = tomllib.loads(data.decode("utf-8-sig"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-            self.reasons.append(f"{place.where}: not TOML: {error}")
-            return
-        for key in (one.setting for one in OPTIONS if one.setting and one.kind == "duration"):
-            if key in table and f"{key}_s" in table:
-                self.reasons.append(f"{place.where}: `{key}` and `{key}_s` mean the same: keep one")
-        for key, value in table.items():
-            self._add_key(key, value, place)
+            return self._refuse(place.where, f"not TOML: {error}")
+        if place.source != "user":
+            for key in [key for key in table if key in _USER_ONLY]:
+                del table[key]
+                why = "a project must not decide about your keys, your commands and your other runs"
+                self._refuse(place.where, f"`{key}` is for ~/.subagents/settings.toml only: {why}")
+        return self._add(table, place.where)
 
     def add_environment(self, environ: Mapping[str, str], variables: Mapping[str, str]) -> None:
         for variable, key in variables.items():
             if value := environ.get(variable, "").strip():
-                self._set(key, value, variable, f"{variable}: its value")
+                self._add({key: value}, variable, called="its value")
 
-    def _add_key(self, key: str, value: object, place: SearchPath) -> None:
-        if key not in _READERS and key != "endpoints":
-            self.reasons.append(f"{place.where}: unknown key `{key}`{_nearest(key, (*_READERS, 'endpoints'))}")
-        elif key in _USER_ONLY and place.source != "user":
-            self.reasons.append(
-                f"{place.where}: `{key}` is for ~/.subagents/settings.toml only: a project must not decide about your "
-                "keys, your commands and your other runs"
-            )
-        elif key == "endpoints":
-            self._add_endpoints(value, place.where)
-        else:
-            self._set(key, value, place.where, f"{place.where}: `{key}`")
+    def _refuse(self, origin: str, text: str) -> None:
+        self.reasons.append(Reason(text, lead=origin, place=origin))
 
-    def _set(self, key: str, value: object, origin: str, subject: str) -> None:
-        target, read = _READERS[key]
-        try:
-            made, before = read(value), self.values.get(target)
-            # A nearer file need not say all of it.
-            if isinstance(made, AttentionSettings) and isinstance(before, AttentionSettings):
+    def _add(self, table: Mapping[str, Any], origin: str, called: str = "") -> None:
+        """Take what one file or variable says over what those before it said."""
+        found, faults = read(_SettingsFile, table)
+        for fault in faults:
+            self.reasons.append(Reason(fault.about(f"{origin}: {called or f'`{fault.where}`'}"), place=origin))
+        spelled: dict[str, str] = {}
+        for key in (key for key in table if key in _KEYS):
+            target = _KEYS[key][0]
+            if target in spelled:
+                self._refuse(origin, f"`{spelled[target]}` and `{key}` mean the same: keep one")
+            spelled[target] = key
+            if found is None:
+                continue
+            made = getattr(found, key)
+            if key == "endpoints":
+                for name in sorted(self.reserved & made.keys()):
+                    self._refuse(origin, f"`endpoints.{name}`: this is the name of a known provider; choose another")
+                self.origins |= {f"endpoints.{name}": origin for name in made}
+            else:
+                self.origins[target] = origin
+            before = self.values.get(target)
+            if isinstance(before, AttentionSettings):  # a nearer file need not say all of it
                 made = before.model_copy(update=made.model_dump(exclude_none=True))
             self.values[target] = made
-        except fields.FieldError as error:
-            self.reasons.append(f"{subject} {error}")
-        else:
-            self.origins[target] = origin
-
-    def _add_endpoints(self, table: object, where: str) -> None:
-        if not isinstance(table, dict):
-            self.reasons.append(f"{where}: `endpoints` must be a table: [endpoints.lab]")
-            return
-        endpoints: dict[str, Endpoint] = {}
-        for name, value in table.items():
-            key = f"{where}: `endpoints.{name}`"
-            if not _ENDPOINT_NAME.match(name):
-                self.reasons.append(f"{key}: a name is lower-case letters, digits, _ and -, and starts with a letter")
-            elif name in self.reserved:
-                self.reasons.append(f"{key}: this is the name of a known provider; choose another")
-            else:
-                try:
-                    endpoints[name] = Endpoint.model_validate(value)
-                except ValidationError as error:
-                    self.reasons.extend(_endpoint_faults(key, error))
-                else:
-                    self.origins[f"endpoints.{name}"] = where
-        self.values["endpoints"] = endpoints
 
 
-def _endpoint_faults(key: str, error: ValidationError) -> Iterable[str]:
-    for fault in error.errors():
-        part = ".".join(str(step) for step in fault["loc"])
-        if fault["type"] == "extra_forbidden":
-            yield f"{key}: unknown key `{part}`{_nearest(part, Endpoint.model_fields)}"
-        elif fault["type"] == "missing":
-            yield f"{key}: `{part}` is missing"
-        elif not part:
-            yield f"{key} must be a table with base_url"
-        else:
-            yield f"{key}: `{part}`: {said_of(fault)}"
+def _matching(pattern: str, what: str) -> AfterValidator:
+    """Accept what looks like this."""
+
+    def checked(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise must_be(what, text)
+        return text
+
+    return AfterValidator(checked)
 
 
-def _nearest(key: str, known: Iterable[str]) -> str:
-    known = list(known)
-    near = nearest(key, known)
-    return f"; did you mean `{near}`?" if near else f" (known: {', '.join(sorted(known))})"
+class _Attention(Value):
+    """When to point at a run, as it is written."""
+
+    idle: Seconds | None = None
+    long_tool: Seconds | None = None
+    failing_edits: Count | None = None
+    failing_within: Seconds | None = None
+
+    def settings(self) -> AttentionSettings:
+        within, edits = self.failing_within, self.failing_edits
+        return AttentionSettings(idle_s=self.idle, tool_s=self.long_tool, failing_edits=edits, failing_window_s=within)
 
 
-def _some_text(value: object) -> str:
-    text = fields.plain_text(value)
-    if not text:
-        raise fields.FieldError("must not be empty")
-    return text
-
-
-def _variables(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise fields.FieldError(f"must be a list of variable names, not {shown(value)}")
-    for name in value:
-        if not isinstance(name, str) or not _VARIABLE.match(name):
-            raise fields.FieldError(f"must hold names of variables, not {shown(name)}")
-    return tuple(value)
-
-
-def _command(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not value or not all(isinstance(word, str) and word for word in value):
-        raise fields.FieldError(f'must be a list of words, as in ["notify-send", "done"], not {shown(value)}')
-    return tuple(value)
-
-
-def _folders(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise fields.FieldError(f'must be a list of folders, as in ["~/work"], not {shown(value)}')
-    for folder in value:
-        if not isinstance(folder, str) or not (Path(folder).is_absolute() or folder == "~" or folder.startswith("~/")):
-            raise fields.FieldError(f"must hold whole paths, or such that begin with ~/, not {shown(folder)}")
-    return tuple(value)
-
-
-def _usage_budget(value: object) -> object:
-    if isinstance(value, str):
-        try:
-            parse_amount(value)
-        except ValueError as error:
-            raise fields.FieldError(f"must be an amount such as 200k or $2, not {shown(value)}") from error
-    elif isinstance(value, bool) or not isinstance(value, int | float | dict):
-        raise fields.FieldError(f"must be an amount such as 200k or $2, or a table, not {shown(value)}")
-    return value
-
-
-def _max_output(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, int | str | dict):
-        raise fields.FieldError(f"must be a number of characters such as 20k, or a table, not {shown(value)}")
-    return value
-
-
-_PATIENCE: Mapping[str, tuple[str, Callable[[object], object]]] = {
-    "idle": ("idle_s", fields.duration),
-    "long_tool": ("tool_s", fields.duration),
-    "failing_edits": ("failing_edits", fields.whole_number),
-    "failing_within": ("failing_window_s", fields.duration),
-}
-
-
-def _patience(value: object) -> AttentionSettings:
-    if not isinstance(value, dict):
-        raise fields.FieldError(f'must be a table: [attention] with idle = "2m", not {shown(value)}')
-    found: dict[str, object] = {}
-    for key, given in value.items():
-        if key not in _PATIENCE:
-            raise fields.FieldError(f"has no key {shown(key)}{_nearest(key, _PATIENCE)}")
-        name, read = _PATIENCE[key]
-        try:
-            found[name] = read(given)
-        except fields.FieldError as error:
-            raise fields.FieldError(f"has a fault: `{key}` {error}") from error
-    return AttentionSettings.model_validate(found)
-
-
-def _reuse(value: object) -> str:
-    if value not in REUSE_POLICIES:
-        raise fields.FieldError(f"must be one of {', '.join(REUSE_POLICIES)}, not {shown(value)}")
-    return str(value)
-
-
+_Table = mapping('a table: [attention] with idle = "2m"')
+_Patience = Annotated[_Attention, _Table, AfterValidator(_Attention.settings)]
+_EndpointName = Annotated[str, _matching("[a-z][a-z0-9_-]*", "lower-case letters, digits, _ and -, a letter first")]
+_Endpoints = dict[_EndpointName, Annotated[Endpoint, mapping("a table with base_url")]]
+_Variable = Annotated[str, _matching("[A-Za-z_][A-Za-z0-9_]*", "the name of a variable")]
+_Folder = Annotated[str, _matching("(?s)/.*|~(/.*)?", "a whole path, or one that begins with ~/")]
 # Where a setting is read otherwise than the same option in an agent's file.
-_OWN: Mapping[str, Callable[[object], object]] = {
-    "model": _some_text,
-    "usage_budget": _usage_budget,
-    "max_output": _max_output,
+_OWN: Mapping[str, Any] = {
+    "model": Text,
+    "usage_budget": Annotated[Any, fields.well_formed(WrittenUsageBudget)],
+    "max_output": Annotated[Any, fields.well_formed(OutputBound)],
 }
-# Key in a file -> field of Settings and how it is read.
-_READERS: Mapping[str, tuple[str, Callable[[object], object]]] = {
-    **{key: (one.in_settings, _OWN.get(one.name) or fields.reader_of(one)) for key, one in setting_keys().items()},
-    "default_agent": ("default_agent", fields.agent_name),
-    "max_live_runs": ("max_live_runs", fields.whole_number),
-    "max_parallel": ("max_parallel", fields.whole_number),
-    "group_concurrency": ("group_concurrency", fields.whole_number),
-    "python_memory_mb": ("python_memory_mb", fields.whole_number),
-    "keep_days": ("keep_days", fields.whole_number),
-    "notify_command": ("notify_command", _command),
-    "tool_env": ("tool_env", _variables),
-    "reuse": ("reuse", _reuse),
-    "max_items": ("max_items", fields.whole_number),
-    "attention": ("patience", _patience),
-    "trusted_folders": ("trusted_folders", _folders),
-}
+# Key in a file -> the field of Settings that it fills and what it may hold.
+_KEYS: Mapping[str, tuple[str, Any]] = {
+    **{key: (one.in_settings, _OWN.get(one.name) or fields.type_of(one)) for key, one in setting_keys().items()},
+    **{key: (key, Count) for key in ("max_live_runs", "max_parallel", "group_concurrency", "python_memory_mb",
+                                     "keep_days", "max_items")},
+    "default_agent": ("default_agent", fields.AgentName),
+    "notify_command": ("notify_command", Annotated[tuple[Text, ...], Field(min_length=1)]),
+    "tool_env": ("tool_env", tuple[_Variable, ...]),
+    "reuse": ("reuse", ReusePolicy),
+    "attention": ("patience", _Patience),
+    "trusted_folders": ("trusted_folders", tuple[_Folder, ...]),
+    "endpoints": ("endpoints", Annotated[_Endpoints, mapping("a table: [endpoints.lab]")]),
+}  # fmt: skip
+_SettingsFile: type[Value] = create_model(  # type: ignore[call-overload]
+    "SettingsFile", __base__=Value, **{key: (kind, None) for key, (_, kind) in _KEYS.items()}
+)
 _BELOW_THE_FILES: Mapping[str, str] = {one.environ: one.setting for one in OPTIONS if one.variable == "below"}
 _ABOVE_THE_FILES: Mapping[str, str] = {
     **{one.environ: one.setting for one in OPTIONS if one.variable == "above"},

@@ -69,7 +69,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("timeout zero", {"timeout": 0}, "a length of time is more than 0"),
     ("timeout negative", {"timeout": -1}, "a length of time is more than 0"),
     ("timeout as text", {"timeout": "soon"}, "'soon' is no length of time"),
-    ("timeout true", {"timeout": True}, "not true or false"),
+    ("timeout true", {"timeout": True}, "timeout must be a number"),
     ("timeout endless", {"timeout": float("inf")}, "at most 7 days"),
     ("timeout of another type", {"timeout": [1]}, "timeout"),
     ("bad name", {"name": "a/b"}, "'a/b' can't name a run"),
@@ -143,9 +143,9 @@ def test_arguments_that_make_no_sense_are_told_beside_what_planning_has_against_
     )  # fmt: skip
     for fragment in (
         "int is no object schema", "tags=['one']", "reads is a list of words, not 7", "input print: ",
-        "can't name an experiment", "timeout is a number, not true or false", "No agent is named",
-        "there is no option tmeout; did you mean timeout?", "max_requests is a number, not true", "output: ",
-        "max_live is a number", "no reuse 'sometimes'", "usage_budget is",
+        "can't name an experiment", "timeout must be a number, not True", "No agent is named",
+        "tmeout is unknown; did you mean timeout?", "max_requests must be a number, not True", "output: ",
+        "max_live is a number", "no reuse 'sometimes'", "usage_budget must",
     ):  # fmt: skip
         assert fragment in text
 

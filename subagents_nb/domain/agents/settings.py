@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 from subagents_nb.domain.agents.agent import Thinking
 from subagents_nb.domain.agents.attention import AttentionSettings
 from subagents_nb.domain.values.base import Value
+from subagents_nb.domain.values.reading import must_be
 
 ReusePolicy = Literal["never", "tracked", "complete"]
 REUSE_POLICIES: tuple[ReusePolicy, ...] = get_args(ReusePolicy)
@@ -29,7 +30,7 @@ class Endpoint(Value):
     @classmethod
     def _is_http(cls, value: str) -> str:
         if not re.match(r"https?://[^\s/]+", value):
-            raise ValueError(f"base_url must start with http:// or https://, not {value!r}")
+            raise must_be("an address that starts with http:// or https://", value)
         return value.rstrip("/")
 
 

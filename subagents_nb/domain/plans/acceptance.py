@@ -32,6 +32,7 @@ EVIDENCE_OF: dict[Level, tuple[Evidence, ...]] = {
     "verified": (*_CHECKED, "validation-output"),
 }
 
+ReportMode = Literal["off", "optional", "required"]
 Status = Literal[
     "not-asked", "claimed", "attested", "checked", "verified", "review-required", "reviewed", "rejected", "skipped"
 ]
@@ -79,7 +80,7 @@ class Acceptance(Value):
     review: Review | None = None
     stop_rules: tuple[str, ...] = ()  # when the agent is to stop and say so instead of going on
     reason: str | None = None  # why nothing is asked for, with level none
-    report: Literal["off", "optional", "required"] = "optional"
+    report: ReportMode = "optional"
     # Whether a rejection keeps the chain from going on; under an agent contract only the acceptance says so.
     gate_on: Literal["execution", "acceptance"] = "execution"
     contract: bool = False

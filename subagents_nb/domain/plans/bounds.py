@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, model_validator
 
 from subagents_nb.domain.values.base import Value
+from subagents_nb.domain.values.given import Whole, parse_amount
 
 MAX_OUTPUT_CHARS = 200 * 1024
+
+
+def _chars(given: Any) -> Any:
+    number, unit = parse_amount(given) if isinstance(given, str) else (given, "")
+    return given if unit else number  # which is refused then, as money is
 
 
 class OutputBound(Value):
     """The head of an answer: so many characters at most, and so many lines. What is structured is never cut."""
 
-    chars: int = Field(default=MAX_OUTPUT_CHARS, gt=0, le=MAX_OUTPUT_CHARS)
-    lines: int | None = Field(default=None, gt=0)
+    chars: Annotated[Whole, BeforeValidator(_chars)] = Field(default=MAX_OUTPUT_CHARS, gt=0, le=MAX_OUTPUT_CHARS)
+    lines: Whole | None = Field(default=None, gt=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _form(cls, given: Any) -> Any:
+        return given if isinstance(given, Mapping | OutputBound) else {"chars": given}
 
     def head(self, text: str) -> str:
         """Return what of a text lies within the bound."""

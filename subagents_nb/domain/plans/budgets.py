@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from subagents_nb.domain.agents.agent import KNOWN_TOOLS
 from subagents_nb.domain.values.base import Value
-from subagents_nb.domain.values.given import Real, Whole
+from subagents_nb.domain.values.faults import shown
+from subagents_nb.domain.values.given import Real, Whole, parse_amount, parse_whole
+from subagents_nb.domain.values.reading import Unfit, Written, must_be
 from subagents_nb.domain.values.usage import Usage
 
 # What a tool budget blocks unless it names the tools itself: looking around is what runs away (origin's default).
@@ -36,6 +41,16 @@ class ToolBudget(Value):
         return "*" in self.block or tool in self.block
 
 
+def _tool(name: str) -> str:
+    if name != "*" and name not in KNOWN_TOOLS:
+        raise Unfit(f"names no tool with {shown(name)}; the tools are {', '.join(KNOWN_TOOLS)}, or * for all")
+    return name
+
+
+def _one_or_many(given: Any) -> Any:
+    return [given] if isinstance(given, str) else given
+
+
 class Amount(Value):
     """A soft and a hard amount of one thing."""
 
@@ -52,6 +67,24 @@ class Amount(Value):
         """Return what is left of it."""
         soft = self.soft if self.soft is not None and self.soft > used else None
         return type(self)(hard=self.hard - used, soft=None if soft is None else soft - used)
+
+
+def _amount(unit: str) -> Callable[[Any], Any]:
+    """Return what reads an amount of one thing: a number, one with its unit, or a mapping of such."""
+
+    def plain(given: Any) -> Any:
+        if isinstance(given, str):
+            with contextlib.suppress(ValueError):
+                amount, named = parse_amount(given)
+                return amount if named in ("", unit) else given
+        return given
+
+    def read(given: Any) -> Any:
+        if isinstance(given, Mapping):
+            return {name: plain(value) for name, value in given.items()}
+        return given if isinstance(given, Amount) else {"hard": plain(given)}
+
+    return read
 
 
 class UsageBudget(Value):
@@ -115,6 +148,45 @@ class UsageBudget(Value):
             used = "an unknown cost" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
             parts.append(f"{used} of ${self.cost_usd.hard:g}")
         return " and ".join(parts)
+
+
+class WrittenToolBudget(Written, ToolBudget):
+    """A tool budget as people write it: a number of calls, or a mapping; one tool to block, or a list."""
+
+    block: Annotated[tuple[Annotated[str, AfterValidator(_tool)], ...], BeforeValidator(_one_or_many)] = DEFAULT_BLOCKED
+
+    @model_validator(mode="before")
+    @classmethod
+    def _form(cls, given: Any) -> Any:
+        hard = given
+        if isinstance(given, str):
+            with contextlib.suppress(ValueError):
+                hard = parse_whole(given)
+        if isinstance(hard, int) and not isinstance(hard, bool):
+            return {"hard": hard}
+        if not isinstance(given, Mapping):
+            raise must_be("a number of calls, or a mapping with hard, soft and block", given)
+        return given
+
+
+class WrittenUsageBudget(Written, UsageBudget):
+    """A usage budget as people write it: a number of tokens, an amount with its unit, or a mapping."""
+
+    tokens: Annotated[Amount | None, BeforeValidator(_amount("tokens"))] = None
+    cost_usd: Annotated[Amount | None, BeforeValidator(_amount("usd"))] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _form(cls, given: Any) -> Any:
+        if isinstance(given, Mapping):
+            return given
+        if isinstance(given, int | float) and not isinstance(given, bool):
+            return {"tokens": given}
+        if isinstance(given, str):
+            with contextlib.suppress(ValueError):
+                amount, unit = parse_amount(given)
+                return {"cost_usd" if unit == "usd" else "tokens": amount}
+        raise must_be("a number of tokens, an amount like $0.50, or a mapping with tokens and cost_usd", given)
 
 
 def retuned_budget(planned: UsageBudget | None, *, tokens: float | None, cost_usd: float | None) -> UsageBudget | None:

@@ -1,19 +1,13 @@
-"""How a value that was refused is told: what pydantic found, what was written, and which name may have been meant."""
+"""How a name or value that was refused is told: what was written, and which name may have been meant."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_SHOWN, _LONGEST_NAME = 60, 80
-
-
-def said_of(fault: Mapping[str, Any]) -> str:
-    """Return what pydantic says of one fault, without the words it puts in front of a validator's own."""
-    return str(fault["msg"]).removeprefix("Value error, ")
+_SHOWN, _LONGEST_NAME, _MOST_NAMES = 60, 80, 30
 
 
 def snake(name: str) -> str:
@@ -43,4 +37,6 @@ def meant(name: str, known: Iterable[str], otherwise: str = "there are") -> str:
     """Return the end of a sentence that refuses a name: which may be meant, or which there are."""
     known = tuple(known)
     near = nearest(name, known)
-    return f"; did you mean {near}?" if near else f"; {otherwise} {', '.join(known)}"
+    if near:
+        return f"; did you mean {near}?"
+    return f"; {otherwise} {', '.join(known)}" if len(known) <= _MOST_NAMES else ""

@@ -2,18 +2,51 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterable
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator
 
-from subagents_nb.domain.values.faults import nearest
+from subagents_nb.domain.values.durations import looks_like_duration, parse_duration
+from subagents_nb.domain.values.faults import shown
+from subagents_nb.domain.values.reading import Unfit, must_be
 
 
 def _no_flag(value: Any) -> Any:
     if isinstance(value, bool):
-        raise ValueError("is a number, not true or false")
+        raise must_be("a number", value)
+    return value
+
+
+def _says_something(text: str) -> str:
+    if not text.strip():
+        raise Unfit(f"must say something, not {shown(text)}")
+    if "\0" in text:
+        raise Unfit("holds a character that no command or model can be given")
+    if len(text) > MAX_CHARS:
+        raise Unfit(f"has {len(text):,} characters, more than {MAX_CHARS:,}")
+    return text.strip()
+
+
+def _seconds(value: Any) -> float:
+    wanted = must_be("seconds, or text such as 90s, 30m or 1h", value)
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise wanted
+    if isinstance(value, str) and not looks_like_duration(value):
+        raise wanted
+    try:
+        return parse_duration(value)
+    except ValueError as error:
+        raise must_be("above zero and at most 7 days", value) from error
+
+
+def _counted(value: Any) -> int:
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            value = parse_whole(value)
+    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+        raise must_be("a whole number above zero", value)
     return value
 
 
@@ -21,7 +54,13 @@ def _no_flag(value: Any) -> Any:
 Whole: TypeAlias = Annotated[int, BeforeValidator(_no_flag)]
 Real: TypeAlias = Annotated[float, BeforeValidator(_no_flag)]
 Time: TypeAlias = Annotated[float | str, BeforeValidator(_no_flag)]  # seconds, or as `words.parse_duration` reads it
+# In files and mappings, where they are read at once.
+Text: TypeAlias = Annotated[str, AfterValidator(_says_something)]
+Seconds: TypeAlias = Annotated[float, BeforeValidator(_seconds)]
+Milliseconds: TypeAlias = Annotated[float, BeforeValidator(lambda given: _seconds(min(_counted(given), 10**12) / 1000))]
+Count: TypeAlias = Annotated[int, BeforeValidator(_counted)]
 
+MAX_CHARS = 10_000
 _NUMBER = r"-?(?:[0-9][0-9,_]*(?:\.[0-9]+)?|\.[0-9]+)(?:e[+-]?[0-9]+)?"
 _SCALES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 _AMOUNT = re.compile(rf"(\$)?\s*({_NUMBER})\s*([kmg]?)\s*(\$|usd|dollars?|tokens?)?", re.ASCII | re.IGNORECASE)
@@ -66,11 +105,5 @@ def parse_flag(value: Any) -> bool:
     """
     found = _FLAGS.get(value.strip().lower()) if isinstance(value, str) else value
     if not isinstance(found, bool):
-        raise ValueError(f"{value!r} is neither true nor false")
+        raise must_be("true or false", value)
     return found
-
-
-def no_such_option(name: str, known: Iterable[str]) -> str:
-    """Say that an option is none, and which may be meant."""
-    near = nearest(name, known)
-    return f"there is no option {name}{f'; did you mean {near}?' if near else ''}"

@@ -6,12 +6,12 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from subagents_nb.domain.plans.flow import Attached, Chain, Expand, OnFailure, Parallel, Source, Step
 from subagents_nb.domain.plans.options import OPTIONS
 from subagents_nb.domain.plans.plan import LaunchRequest
-from subagents_nb.domain.values.faults import nearest, said_of
+from subagents_nb.domain.values.reading import read
 from subagents_nb.domain.values.reasons import Reason
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import LaunchRefused, RequestError
@@ -264,19 +264,7 @@ def _meant(item: object) -> str:
 
 
 def _made(kind: type[M], what: str, fields: Mapping[str, Any]) -> M:
-    try:
-        return kind(**fields)
-    except ValidationError as error:
-        reasons, told = [], set[str]()
-        for fault in error.errors(include_url=False):
-            parts = [str(part).rstrip("_") for part in fault["loc"] if not isinstance(part, int)]
-            where = (parts[0] if kind is Step else ".".join(parts)) if parts else "it"  # the rest names a kind of value
-            if where in told:
-                continue
-            told.add(where)
-            text = said_of(fault)
-            if fault["type"] == "extra_forbidden":
-                near = nearest(where, (name.rstrip("_") for name in kind.model_fields))
-                text = f"there is no such option{f'; did you mean {near}?' if near else ''}"
-            reasons.append(Reason(text, lead=f"{what}: {where}", field=where))
-        raise LaunchRefused(list(dict.fromkeys(reasons))) from error
+    made, faults = read(kind, fields)
+    if made is None:
+        raise LaunchRefused([Reason(fault.at(), lead=what) for fault in faults])
+    return made

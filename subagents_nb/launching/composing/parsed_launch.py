@@ -8,21 +8,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import ValidationError
-
 from subagents_nb.domain.plans.experiments import ExperimentPart
 from subagents_nb.domain.plans.flow import Chain, Step
 from subagents_nb.domain.plans.plan import LaunchRequest, Origin
+from subagents_nb.domain.values.reading import read
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import LaunchRefused, RequestError
 from subagents_nb.launching.composing.flows import FlowLike, as_chain, types_of
 from subagents_nb.launching.gathering.experiment import experiment_part
 from subagents_nb.launching.gathering.lineage import origin_here
 from subagents_nb.launching.gathering.output_types import OutputType, output_type
-from subagents_nb.launching.gathering.refusing import said_of
 from subagents_nb.launching.inputs.input_values import InputValue, gather
 
 T = TypeVar("T")
+# What a launch takes by name.
+OPTIONS = (
+    *sorted({*LaunchRequest.model_fields} - {"agent", "task", "output_schema", "flow", "as_", "label"}),
+    "schema", "params", "defaults", "notes", "max_input_mb", "max_live", "reuse", "fresh", "queue", "wait",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +141,11 @@ class _Faults:
 
     def request(self, fields: dict[str, Any]) -> LaunchRequest:
         """Return the request of what can be read; what can't counts as not given."""
-        try:
-            return LaunchRequest(**fields)
-        except ValidationError as error:
-            wrong = {str(fault["loc"][0]): fault for fault in error.errors(include_url=False)}
-        self.found.extend(said_of(fault) for fault in wrong.values())
+        made, faults = read(LaunchRequest, fields, known=OPTIONS)
+        self.found.extend(fault.at() for fault in faults)
+        wrong = {fault.key for fault in faults}
         kept = {name: value for name, value in fields.items() if name not in wrong}
-        return LaunchRequest(**{"task": "-", **kept})  # a task that is none was told already
+        return made or LaunchRequest(**{"task": "-", **kept})  # a task that is none was told already
 
 
 def somewhere() -> Path:

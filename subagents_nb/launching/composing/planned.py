@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from subagents_nb.catalog import discover, load_settings, registered_agents
 from subagents_nb.domain.agents.agent import AgentCatalog
 from subagents_nb.domain.agents.models import PROVIDER_NAMES, ModelChoice
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.plans.options import BY_NAME
 from subagents_nb.domain.plans.plan import Draft, LaunchRequest
+from subagents_nb.domain.values.reading import read
 from subagents_nb.domain.values.words import parse_duration
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError
 from subagents_nb.launching.composing.flows import folders_of, models_of
@@ -123,8 +122,5 @@ def _with_defaults(settings: Settings, defaults: Mapping[str, Any]) -> tuple[Set
             wrong.append(f"the default of {name}: {error}")
     if not given:
         return settings, tuple(wrong)
-    try:
-        return Settings.model_validate({**settings.model_dump(), **given}), tuple(wrong)
-    except ValidationError as error:
-        faults = error.errors(include_url=False)
-        return settings, (*wrong, *(f"the default of {fault['loc'][0]}: {fault['msg']}" for fault in faults))
+    found, faults = read(Settings, {**settings.model_dump(), **given})
+    return found or settings, (*wrong, *(f"the default of {fault.at()}" for fault in faults))

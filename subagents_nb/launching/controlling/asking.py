@@ -7,14 +7,12 @@ import secrets
 import time
 from typing import Any
 
-from pydantic import ValidationError
-
 from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest, Verb
 from subagents_nb.domain.runs.questions import Question, Reply
 from subagents_nb.domain.runs.records import Verdict
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import QuestionEvent, RequestState, RunEvent, RunState
-from subagents_nb.domain.values.faults import said_of
+from subagents_nb.domain.values.reading import read
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import RequestError, StoreError, Unreadable
 from subagents_nb.store import FileRuns, RunWriter, StoreHome
@@ -49,11 +47,9 @@ def request(
     common = {"run_id": run_id, "request_id": request_id, "asked_at": now, "asked_by": asked_by, "verb": verb}
     if "reason" in fields:
         fields["reason"] = one_line(fields["reason"])
-    try:
-        asked = ControlRequest.model_validate({**common, **fields})
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise RequestError(f"That can't be asked of a run: {said_of(first)}.") from error
+    asked, faults = read(ControlRequest, {**common, **fields})
+    if asked is None:
+        raise RequestError(f"That can't be asked of a run: {faults[0].at()}.")
     Mailbox(home.run(run_id)).request(asked)
     answer = answer_to(home, run_id, request_id, wait_s=wait_s, until_done=until_done)
     if answer is not None and answer.outcome is RequestState.REFUSED:

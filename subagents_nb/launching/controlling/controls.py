@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from pydantic import ValidationError
-
 from subagents_nb.domain.plans.plan import Origin
 from subagents_nb.domain.runs.control import ControlAnswer, Retune, Verb
 from subagents_nb.domain.runs.questions import Question
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
-from subagents_nb.domain.values.faults import said_of
 from subagents_nb.domain.values.given import parse_amount
+from subagents_nb.domain.values.reading import read
 from subagents_nb.domain.values.words import parse_duration
 from subagents_nb.errors import RequestError
 from subagents_nb.launching.controlling import asking
@@ -112,19 +110,19 @@ class Controls:
             RequestError: it has ended, or a limit makes no sense or lies behind the run already.
         """
         try:
-            change = Retune(
-                timeout_s=None if timeout is None else parse_duration(timeout),
-                max_requests=max_requests,
-                tool_timeout_s=None if tool_timeout is None else parse_duration(tool_timeout),
-                concurrency=concurrency,
-                tokens=_amount(tokens, "tokens"),
-                cost_usd=_amount(cost_usd, "usd"),
-            )
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise RequestError(f"{first['loc'][0]}: {said_of(first)}.") from error
+            asked = {
+                "timeout_s": None if timeout is None else parse_duration(timeout),
+                "max_requests": max_requests,
+                "tool_timeout_s": None if tool_timeout is None else parse_duration(tool_timeout),
+                "concurrency": concurrency,
+                "tokens": _amount(tokens, "tokens"),
+                "cost_usd": _amount(cost_usd, "usd"),
+            }
         except (ValueError, TypeError) as error:
             raise RequestError(f"{error}.") from error
+        change, faults = read(Retune, asked)
+        if change is None:
+            raise RequestError(f"{'; '.join(fault.at() for fault in faults)}.")
         return self._ask("retune", asked_by=asked_by, retune=change)
 
     def cancel_tool(self, call_id: str, *, asked_by: str = _PYTHON) -> None:

@@ -18,11 +18,11 @@ from subagents_nb.domain.runs.reuse import lasting_notes
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import StepEvent, StepState
 from subagents_nb.domain.values.ids import names_itself
+from subagents_nb.domain.values.reading import read
 from subagents_nb.errors import LaunchRefused, StoreError, Unreadable
 from subagents_nb.launching.gathering.lineage import origin_here
 from subagents_nb.launching.gathering.lookups import gather_facts
 from subagents_nb.launching.gathering.prices import price_problems
-from subagents_nb.launching.gathering.refusing import said_of
 from subagents_nb.launching.inputs.input_values import given_again
 from subagents_nb.launching.starting.start_run import begin
 from subagents_nb.planning.resuming.chain_revival import appended_to, draft_whole, numbers, step_of
@@ -58,10 +58,9 @@ def resume(
     snapshot = FileRuns(home).snapshot(run_id, whole=True)
     plan = _plan_of(snapshot)
     appended = _appended_to(home, plan)
-    try:
-        revival = Revival.model_validate({"text": text, **asked, "origin": origin or origin_here()})
-    except ValidationError as error:
-        raise LaunchRefused([said_of(fault) for fault in error.errors(include_url=False)]) from error
+    revival, faults = read(Revival, {"text": text, **asked, "origin": origin or origin_here()})
+    if revival is None:
+        raise LaunchRefused([fault.at() for fault in faults])
     if plan.is_flow and step is None:
         draft, agents = _whole(home, plan, appended, snapshot, revival)
     else:

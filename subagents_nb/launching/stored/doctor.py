@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import subagents_nb.local_model as local_model
+from subagents_nb.catalog import SettingsProblem
 from subagents_nb.catalog.search_paths import shown_folder
 from subagents_nb.domain.agents.models import PROVIDERS, ModelChoice, choose_model
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.kept.retention import size
 from subagents_nb.domain.runs.postmortem import Liveness
-from subagents_nb.domain.values.reasons import advice_of
+from subagents_nb.domain.values.reasons import advice_of, place_of
 from subagents_nb.domain.values.words import one_line, plain
 from subagents_nb.errors import SubagentsError
 from subagents_nb.launching.front import agents, settings
@@ -165,11 +166,10 @@ def _capacity(home: StoreHome, effective: Settings | None) -> Check:
 def _settings() -> tuple[Settings | None, list[Check]]:
     try:
         effective = settings()
-    except SubagentsError as error:
-        reasons = str(error).splitlines()
-        first = reasons[0].partition(":")[0]
-        advice = f"unset {first}" if first.isidentifier() else f"${{EDITOR:-vi}} {first if first else _USER_SETTINGS}"
-        return None, [Check("settings", False, "; ".join(reasons), advice)]
+    except SettingsProblem as error:
+        first = place_of(error.reasons[0])
+        advice = f"unset {first}" if first.isidentifier() else f"${{EDITOR:-vi}} {first}"
+        return None, [Check("settings", False, "; ".join(str(error).splitlines()), advice)]
     where = sorted(set(effective.origins.values()))
     return effective, [Check("settings", True, f"from {', '.join(where)}" if where else "the defaults")]
 

@@ -96,7 +96,7 @@ class CellReader:
         except LaunchRefused as refused:
             for reason in map(Reason, refused.reasons):
                 name = reason.field
-                self.note(given.at(name), f"{given.keys[name]}: {reason.text}" if name in given.keys else reason)
+                self.note(given.at(name), reason.text if name in given.keys else reason)
                 for known in (name, f"{name}_"):
                     left.pop(known, None)
         except RequestError as error:

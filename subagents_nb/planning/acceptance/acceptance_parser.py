@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from subagents_nb.domain.agents.agent import WRITE_TOOLS, AgentDefinition
@@ -15,21 +14,18 @@ from subagents_nb.domain.plans.acceptance import (
     Criterion,
     Evidence,
     Level,
+    ReportMode,
+    Review,
     Verify,
 )
 from subagents_nb.domain.plans.flow import Step
-from subagents_nb.domain.values.faults import shown
+from subagents_nb.domain.values.reading import Fault, read
 from subagents_nb.domain.values.reasons import Reasons
-from subagents_nb.domain.values.words import one_line
-from subagents_nb.planning.acceptance.demand_parser import AcceptanceParser
-from subagents_nb.planning.acceptance.terms import NO_TERMS, GateOn, Terms, terms_of
+from subagents_nb.planning.acceptance.acceptance_models import WrittenAcceptance, WrittenGate
+from subagents_nb.planning.acceptance.terms import NO_TERMS, Terms
 
-_KEYS = ("level", "report", "criteria", "evidence", "verify", "review", "stop_rules", "reason", "gate_on",
-         "agent_contract")  # fmt: skip
 _ASKING = ("criteria", "evidence", "verify", "review", "stop_rules")
-_FORMS = "write attested, checked, false, or a mapping with level, criteria, evidence, verify, review"
-_REPORT = {"off": "off", "optional": "optional", "required": "required", "on": "required", True: "required",
-           False: "off"}  # fmt: skip
+_JSON = "with an output schema the answer is JSON and can hold no report"
 
 
 def plan_acceptance(
@@ -57,8 +53,20 @@ def plan_acceptance(
         return inferred
     if given is False:
         return None
-    reading = _Reading(path, reasons, terms, outranked=outranked)
-    return reading.acceptance(given, inferred, answers_json=schema is not None)
+    if isinstance(given, Acceptance):
+        return given
+    found, faults = read(WrittenAcceptance, given)
+    reasons.extend(fault.at(path) for fault in faults)
+    if found is None:
+        return None
+    own = Terms(contract=found.agent_contract, gate_on=found.gate_on)
+    whole = terms.under(own) if outranked else own.under(terms)
+    judged = _Judged(found, path, reasons)
+    if whole.senseless is not None:
+        judged.refuse("gate_on", whole.senseless, path=path if own.gate_on is not None else "")
+    if found.level == "none":
+        return judged.off()
+    return judged.planned(inferred, whole, answers_json=schema is not None)
 
 
 def _inferred(agent: AgentDefinition, *, answers_json: bool) -> Acceptance | None:
@@ -71,173 +79,87 @@ def _inferred(agent: AgentDefinition, *, answers_json: bool) -> Acceptance | Non
 
 
 def _gate(command: Any, reasons: Reasons, terms: Terms) -> Acceptance | None:
-    reading = _Reading("gate", reasons, terms)
-    text = reading.text("gate", command)
-    verify = (Verify(id="gate", command=text),)
-    contract, gate_on = reading.terms({})
-    if not reading.well:
+    found, faults = read(WrittenGate, {"gate": command})
+    reasons.extend(fault.at() for fault in faults)
+    if terms.senseless is not None:
+        reasons.append(f"gate_on: {terms.senseless}")
+    if found is None or terms.senseless is not None:
         return None
-    return Acceptance(level="verified", explicit=True, verify=verify, report="off", contract=contract, gate_on=gate_on)
+    verify = (Verify(id="gate", command=found.gate),)
+    return Acceptance(level="verified", explicit=True, verify=verify, report="off", **terms.as_planned())
 
 
 def _seen(kinds: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
     return tuple(kind for kind in kinds if kind in SEEN_BY_RUNNER)
 
 
-class _Reading(AcceptanceParser):
-    """The acceptance of one step, from any of its forms. What it says of its terms comes first, unless `outranked`."""
+@dataclass(slots=True)
+class _Judged:
+    """What was written of one step's acceptance, whose parts are well, and whether they make sense together."""
 
-    def __init__(self, path: str, reasons: Reasons, terms: Terms, *, outranked: bool = False) -> None:
-        super().__init__(path, reasons)
-        self._terms = terms
-        self._outranked = outranked
+    asked: WrittenAcceptance
+    path: str
+    reasons: Reasons
+    well: bool = True
 
-    def acceptance(self, given: Any, inferred: Acceptance | None, *, answers_json: bool) -> Acceptance | None:
-        """Return the acceptance, or None if it is off or can't be read."""
-        path = self.path
-        if isinstance(given, Acceptance):
-            return given
-        fields = self._form(given)
-        if fields is None:
-            return None
-        asked = self.keys(path, fields, _KEYS)
-        level = self._level(asked)
-        verify = self.commands(asked.get("verify"))
-        criteria = self.criteria(asked.get("criteria"))
-        review = self.review(asked.get("review"))
-        stop_rules = self.texts(f"{path}.stop_rules", asked.get("stop_rules"))
-        evidence = self.evidence(f"{path}.evidence", asked.get("evidence"))
-        contract, gate_on = self.terms(asked)
-        if level == "none":
-            return self._off(asked)
-        reason = self.text(f"{path}.reason", asked["reason"]) if asked.get("reason") is not None else None
-        named = level is not None
-        if level is None:
-            level = "verified" if verify else "checked"
-        elif level == "verified" and not verify and self.well:
-            self.refuse(f"{path}.verify", "level verified needs at least one command that the runner can run")
+    def refuse(self, key: str, what: str, path: str | None = None) -> None:
+        self.well = False
+        where = self.path if path is None else path
+        self.reasons.append(Fault((key,), what, sentence=True).at(where))
+
+    def off(self) -> Acceptance | None:
+        asked = self.asked
+        if asked.reason is None:
+            self.refuse("reason", "level none needs a reason, in words")
+        if beside := next((key for key in _ASKING if getattr(asked, key)), None):
+            self.refuse(beside, "level none asks for nothing: leave it out, or choose a level")
+        return Acceptance(level="none", explicit=True, reason=asked.reason, report="off") if self.well else None
+
+    def planned(self, inferred: Acceptance | None, terms: Terms, *, answers_json: bool) -> Acceptance | None:
+        asked = self.asked
+        level: Level = asked.level or ("verified" if asked.verify else "checked")
+        if level == "verified" and not asked.verify:
+            self.refuse("verify", "level verified needs at least one command that the runner can run")
         if inferred is not None and LEVELS.index(level) < LEVELS.index(inferred.level):
             level = inferred.level  # what is asked for may raise what the agent's role asks for, never lower it
         # Who names no level asks for what is written there and for nothing else.
-        usual = EVIDENCE_OF[level] if evidence is None and (named or inferred is not None) else ()
-        report, evidence = self._report(
-            asked, level, criteria, evidence, usual, other=bool(verify or review), answers_json=answers_json
-        )
+        usual = EVIDENCE_OF[level] if asked.level is not None or inferred is not None else ()
+        evidence = usual if asked.evidence is None else asked.evidence
+        wanted = tuple(dict.fromkeys([*evidence, *(kind for one in asked.criteria for kind in one.evidence)]))
+        report = self._report(level, answers_json=answers_json)
         if not self.well:
             return None
         return Acceptance(
             level=level,
             explicit=True,
-            criteria=criteria,
-            evidence=evidence,
-            verify=verify,
-            review=review,
-            stop_rules=stop_rules,
-            reason=reason,
+            criteria=tuple(Criterion(**dict(one)) for one in asked.criteria),
+            evidence=_seen(wanted) if report == "off" else wanted,
+            verify=tuple(one.planned() for one in asked.verify),
+            review=None if asked.review is None else Review(**dict(asked.review)),
+            stop_rules=asked.stop_rules,
+            reason=asked.reason,
             report=report,
-            gate_on=gate_on,
-            contract=contract,
+            **terms.as_planned(),
         )
 
-    def _form(self, given: Any) -> Mapping[str, Any] | None:
-        path = self.path
-        if isinstance(given, str) and given.lstrip().startswith("{"):
-            try:
-                given = json.loads(given)
-            except (ValueError, RecursionError) as error:
-                self.refuse(path, f"it begins like JSON and is none: {one_line(str(error), 120)}")
-                return None
-        if given == "none":
-            self.refuse(path, 'none needs a reason: write {level: none, reason: "why nothing is checked"}')
-        elif given == "verified":
-            self.refuse(path, "verified needs a command: write {level: verified, verify: [{command: …}]}, or use gate")
-        elif given == "reviewed":
-            self.refuse(path, _REVIEWED)
-        elif given in ("attested", "checked"):
-            return {"level": given}
-        elif isinstance(given, Mapping):
-            if given:
-                return given
-            self.refuse(path, f"it is empty; {_FORMS}")
-        else:
-            self.refuse(path, f"it can't be {shown(given)}; {_FORMS}")
-        return None
-
-    def _level(self, asked: Mapping[str, Any]) -> Level | None:
-        given, path = asked.get("level"), f"{self.path}.level"
-        if given is None or given == "auto":
-            return None
-        if given == "reviewed":
-            self.refuse(path, _REVIEWED)
-            return None
-        level = next((level for level in LEVELS if given == level), None)
-        if level is None:
-            self.refuse(path, f"there is no level {shown(given)}; the levels are auto, {', '.join(LEVELS)}")
-        return level
-
-    def _off(self, asked: Mapping[str, Any]) -> Acceptance | None:
-        reason = asked.get("reason")
-        if not isinstance(reason, str) or not reason.strip():
-            self.refuse(f"{self.path}.reason", "level none needs a reason, in words")
-        beside = [key for key in _ASKING if asked.get(key)]
-        if beside:
-            self.refuse(f"{self.path}.{beside[0]}", "level none asks for nothing: leave it out, or choose a level")
-        if not self.well:
-            return None
-        return Acceptance(level="none", explicit=True, reason=str(reason).strip(), report="off")
-
-    def _report(
-        self,
-        asked: Mapping[str, Any],
-        level: Level,
-        criteria: tuple[Criterion, ...],
-        evidence: tuple[Evidence, ...] | None,
-        usual: tuple[Evidence, ...],
-        *,
-        other: bool,
-        answers_json: bool,
-    ) -> tuple[Any, tuple[Evidence, ...]]:
-        """Decide whether the answer must hold a report, and which evidence is looked for.
-
-        `other` says that a command or a reviewer judges the work too.
-        """
-        path, given = self.path, asked.get("report")
-        word = given.lower() if isinstance(given, str) else given
-        mode = _REPORT.get(word) if isinstance(word, str | bool) else None
-        if word is not None and mode is None:
-            self.refuse(f"{path}.report", f"it is off, optional or required, not {shown(given)}")
-        wanted = dict.fromkeys([*(evidence or usual), *(kind for one in criteria for kind in one.evidence)])
+    def _report(self, level: Level, *, answers_json: bool) -> ReportMode:
+        """Decide whether the answer must hold a report, and refuse what could only stand in one that there is not."""
+        asked, mode = self.asked, self.asked.report
+        judged_otherwise = bool(asked.verify or asked.review)
         if answers_json:
             if mode == "required":
-                self.refuse(f"{path}.report", f"it can't be required: {_JSON}")
+                self.refuse("report", f"it can't be required: {_JSON}")
             mode = "off"
         if mode is None:
-            must = evidence or any(one.severity == "required" for one in criteria)
-            mode = "required" if must or not other else "optional"
+            must = asked.evidence or any(one.severity == "required" for one in asked.criteria)
+            mode = "required" if must or not judged_otherwise else "optional"
         if mode != "off":
-            return mode, tuple(wanted)
+            return mode
         why = _JSON if answers_json else "report is off"
-        if evidence and (lost := [kind for kind in evidence if kind not in SEEN_BY_RUNNER]):
-            self.refuse(f"{path}.evidence", f"{', '.join(lost)} can only stand in a report, and {why}")
-        if criteria and asked.get("review") in (None, False):
-            self.refuse(f"{path}.criteria", f"nobody could say whether they hold: {why}; add a review")
-        if level == "attested" and not other:
-            self.refuse(f"{path}.level", f"attested is a report of the agent's own, and {why}; use verify or review")
-        return mode, _seen(tuple(wanted))
-
-    def terms(self, asked: Mapping[str, Any]) -> tuple[bool, GateOn]:
-        """Return whether a contract holds, and what a rejection stops."""
-        before = len(self._reasons)
-        own = terms_of(asked.get("agent_contract"), asked.get("gate_on"), self._reasons, path=f"{self.path}.")
-        whole = self._terms.under(own) if self._outranked else own.under(self._terms)
-        if len(self._reasons) == before and whole.senseless is not None:
-            self._reasons.append(f"{self.path}.{whole.senseless}" if own.gate_on is not None else whole.senseless)
-        self.well = self.well and len(self._reasons) == before
-        return bool(whole.contract), (whole.gate_on or "execution") if whole.contract else "execution"
-
-
-_REVIEWED = (
-    "reviewed is what a step comes to when a reviewer accepted it, so it can't be asked for; "
-    "write {level: checked, review: {agent: reviewer}}"
-)
-_JSON = "with an output schema the answer is JSON and can hold no report"
+        if lost := [kind for kind in asked.evidence or () if kind not in SEEN_BY_RUNNER]:
+            self.refuse("evidence", f"{', '.join(lost)} can only stand in a report, and {why}")
+        if asked.criteria and asked.review is None:
+            self.refuse("criteria", f"nobody could say whether they hold: {why}; add a review")
+        if level == "attested" and not judged_otherwise:
+            self.refuse("level", f"attested is a report of the agent's own, and {why}; use verify or review")
+        return mode

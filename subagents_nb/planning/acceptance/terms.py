@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ValidationError
+from pydantic import BeforeValidator
 
 from subagents_nb.domain.plans.bounds import MAX_OUTPUT_CHARS, OutputBound
 from subagents_nb.domain.plans.flow import StepOptions, Together
 from subagents_nb.domain.plans.options import OPTIONS
 from subagents_nb.domain.values.base import Value
-from subagents_nb.domain.values.given import parse_amount
+from subagents_nb.domain.values.reading import Written, must_be, read
 from subagents_nb.domain.values.reasons import Reasons
 from subagents_nb.domain.values.words import one_line
 
@@ -37,44 +37,50 @@ class Terms(Value):
     def senseless(self) -> str | None:
         """Return what makes no sense together, if anything does."""
         if self.gate_on is not None and self.contract is None:
-            return "gate_on: it says something only under an agent_contract; without one a rejection fails"
+            return "it says something only under an agent_contract; without one a rejection fails"
         return None
+
+    def as_planned(self) -> dict[str, Any]:
+        """Return them as an acceptance has them."""
+        held = bool(self.contract)
+        return {"contract": held, "gate_on": (self.gate_on if held else None) or "execution"}
 
 
 NO_TERMS = Terms()
 
 
-def terms_of(contract: Any, gate_on: Any, reasons: Reasons, *, path: str = "") -> Terms:
+def _contract(given: Any) -> Any:
+    if given is False:
+        return False
+    if not isinstance(given, Mapping) or dict(given) != {"version": 1} or given["version"] is True:
+        raise must_be("{version: 1}", given)
+    return True
+
+
+class WrittenTerms(Written):
+    """What a rejection means, as people write it."""
+
+    agent_contract: Annotated[bool, BeforeValidator(_contract)] | None = None
+    gate_on: GateOn | None = None
+
+
+def terms_of(contract: Any, gate_on: Any, reasons: Reasons) -> Terms:
     """Read both; what is wrong with them is added to the reasons."""
-    held: bool | None = None if contract is None else contract is not False
-    if held and not (
-        isinstance(contract, Mapping) and dict(contract) == {"version": 1} and contract["version"] is not True
-    ):
-        reasons.append(f"{path}agent_contract: it is {{version: 1}}, not {one_line(repr(contract), 60)}")
-    if gate_on not in (None, "execution", "acceptance"):
-        reasons.append(f"{path}gate_on: it is execution or acceptance, not {one_line(repr(gate_on), 60)}")
-        gate_on = None
-    return Terms(contract=held, gate_on=gate_on)
+    found, faults = read(WrittenTerms, {"agent_contract": contract, "gate_on": gate_on})
+    reasons.extend(fault.at() for fault in faults)
+    if found is None:
+        return Terms(contract=None if contract is None else contract is not False)
+    return Terms(contract=found.agent_contract, gate_on=found.gate_on)
 
 
 def plan_max_output(asked: Any, reasons: Reasons) -> OutputBound | None:
     """Return how much of an answer is given on; None: as much as a result holds."""
     if asked is None or isinstance(asked, OutputBound):
         return asked
-    fields = dict(asked) if isinstance(asked, Mapping) else {"chars": asked}
-    if isinstance(fields.get("chars"), str):
-        try:
-            number, unit = parse_amount(fields["chars"])
-            fields["chars"] = int(number) if not unit and number == int(number) else None
-        except (ValueError, OverflowError):
-            fields["chars"] = None
-    if fields and not any(isinstance(value, bool) or value is None for value in fields.values()):
-        try:
-            return OutputBound.model_validate(fields)
-        except ValidationError:
-            pass
-    reasons.append(f"max_output can't be {one_line(repr(asked), 60)}; {_FORMS}")
-    return None
+    found, _ = read(OutputBound, asked) if asked != {} else (None, ())
+    if found is None:
+        reasons.append(f"max_output can't be {one_line(repr(asked), 60)}; {_FORMS}")
+    return found
 
 
 def words_for_people(asked: StepOptions | Together) -> dict[str, str]:

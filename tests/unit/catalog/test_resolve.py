@@ -54,8 +54,8 @@ def test_the_parse_error_of_a_blocking_file_is_shown(project: Path, home: Path, 
     with pytest.raises(BrokenAgent) as error:
         resolve("scout", discover(project, home=home))
     assert str(error.value) == (
-        "Agent 'scout' can't be used: .claude/agents/scout.md (project): field `thinking` must be one of off, minimal, "
-        "low, medium, high, xhigh, max, not 'huge'\n"
+        "Agent 'scout' can't be used: .claude/agents/scout.md (project): field `thinking` must be off, minimal, "
+        "low, medium, high, xhigh or max, not 'huge'\n"
         "It has priority over builtin:scout. Mend or remove that file."
     )
 

@@ -120,43 +120,44 @@ U = "~/.subagents/settings.toml"
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("default-model = 'x'", f"{U}: unknown key `default-model`; did you mean `default_model`?"),
-        ("endpoint = 1", f"{U}: unknown key `endpoint`; did you mean `endpoints`?"),
-        ("zzz = 1", f"{U}: unknown key `zzz` (known: attention, checkpoint, checkpoint_s, default_agent, "
-         "default_model, default_thinking, endpoints, group_concurrency, keep_days, max_children, max_items, "
-         "max_live_runs, max_output, max_parallel, max_requests, notify_command, python_memory_mb, reuse, timeout, "
-         "timeout_s, tool_budget, tool_env, tool_timeout, tool_timeout_s, trusted_folders, usage_budget)"),
-        ("model = 'x'", f"{U}: unknown key `model`; did you mean `default_model`?"),
-        ("origins = {}", f"{U}: unknown key `origins`; did you mean `endpoints`?"),
+        ("default-model = 'x'", f"{U}: `default-model` is unknown; did you mean default_model?"),
+        ("endpoint = 1", f"{U}: `endpoint` is unknown; did you mean endpoints?"),
+        ("zzz = 1", f"{U}: `zzz` is unknown; the keys are default_model, default_thinking, timeout, tool_timeout, "
+         f"checkpoint, max_output, max_requests, max_children, tool_budget, usage_budget, timeout_s, "
+         f"tool_timeout_s, checkpoint_s, max_live_runs, max_parallel, group_concurrency, python_memory_mb, "
+         f"keep_days, max_items, default_agent, notify_command, tool_env, reuse, attention, trusted_folders, "
+         f"endpoints"),
+        ("model = 'x'", f"{U}: `model` is unknown; did you mean default_model?"),
+        ("origins = {}", f"{U}: `origins` is unknown; did you mean endpoints?"),
         ("a = 1\nb = [\n", f"{U}: not TOML: Invalid value (at end of document)"),
         ("a = 1\nb = x\n", f"{U}: not TOML: Invalid value (at line 2, column 5)"),
         ("a = 1\na = 2\n", f"{U}: not TOML: Cannot overwrite a value (at line 2, column 6)"),
         ("default_model = 4", f"{U}: `default_model` must be text, not 4 (put it in quotes)"),
-        ("default_model = ' '", f"{U}: `default_model` must not be empty"),
-        ("default_thinking = 'huge'", f"{U}: `default_thinking` must be one of off, minimal, low, medium, high, "
-         "xhigh, max, not 'huge'"),
+        ("default_model = ' '", f"{U}: `default_model` must say something, not ' '"),
+        ("default_thinking = 'huge'", f"{U}: `default_thinking` must be off, minimal, low, medium, high, xhigh or "
+         f"max, not 'huge'"),
         ("timeout = 'soon'", f"{U}: `timeout` must be seconds, or text such as 90s, 30m or 1h, not 'soon'"),
         ("timeout_s = nan", f"{U}: `timeout_s` must be above zero and at most 7 days, not nan"),
         ("timeout = 1\ntimeout_s = 1", f"{U}: `timeout` and `timeout_s` mean the same: keep one"),
         ("max_requests = true", f"{U}: `max_requests` must be a whole number above zero, not True"),
         ("attention = '2m'", f"{U}: `attention` must be a table: [attention] with idle = \"2m\", not '2m'"),
-        ("[attention]\nidel = 3", f"{U}: `attention` has no key 'idel'; did you mean `idle`?"),
-        ("[attention]\nidle = 'x'", f"{U}: `attention` has a fault: `idle` must be seconds, or text such as 90s, 30m "
-         "or 1h, not 'x'"),
-        ("max_output = true", f"{U}: `max_output` must be a number of characters such as 20k, or a table, not True"),
-        ("reuse = 'always'", f"{U}: `reuse` must be one of never, tracked, complete, not 'always'"),
-        ("tool_env = 'X'", f"{U}: `tool_env` must be a list of variable names, not 'X'"),
-        ("tool_env = ['A B']", f"{U}: `tool_env` must hold names of variables, not 'A B'"),
-        ("endpoints = 1", f"{U}: `endpoints` must be a table: [endpoints.lab]"),
-        ("endpoints.lab = 1", f"{U}: `endpoints.lab` must be a table with base_url"),
-        ("[endpoints.lab]", f"{U}: `endpoints.lab`: `base_url` is missing"),
-        ("[endpoints.lab]\nbase_url='ftp://x'", f"{U}: `endpoints.lab`: `base_url`: base_url must start with http:// "
-         "or https://, not 'ftp://x'"),
-        (ENDPOINT + "keyenv = 'X'", f"{U}: `endpoints.lab`: unknown key `keyenv`; did you mean `key_env`?"),
-        (ENDPOINT + "api = 'soap'", f"{U}: `endpoints.lab`: `api`: Input should be 'chat' or 'responses'"),
-        ("[endpoints.Lab]", f"{U}: `endpoints.Lab`: a name is lower-case letters, digits, _ and -, and starts with a "
-         "letter"),
-        ("[endpoints.openai]", f"{U}: `endpoints.openai`: this is the name of a known provider; choose another"),
+        ("[attention]\nidel = 3", f"{U}: `attention.idel` is unknown; did you mean idle?"),
+        ("[attention]\nidle = 'x'", f"{U}: `attention.idle` must be seconds, or text such as 90s, 30m or 1h, not 'x'"),
+        ("max_output = true", f"{U}: `max_output` must be a number, not True"),
+        ("reuse = 'always'", f"{U}: `reuse` must be never, tracked or complete, not 'always'"),
+        ("tool_env = 'X'", f"{U}: `tool_env` must be a list, not 'X'"),
+        ("tool_env = ['A B']", f"{U}: `tool_env[0]` must be the name of a variable, not 'A B'"),
+        ("endpoints = 1", f"{U}: `endpoints` must be a table: [endpoints.lab], not 1"),
+        ("endpoints.lab = 1", f"{U}: `endpoints.lab` must be a table with base_url, not 1"),
+        ("[endpoints.lab]", f"{U}: `endpoints.lab.base_url` is missing"),
+        ("[endpoints.lab]\nbase_url='ftp://x'", f"{U}: `endpoints.lab.base_url` must be an address that starts with "
+         f"http:// or https://, not 'ftp://x'"),
+        (ENDPOINT + "keyenv = 'X'", f"{U}: `endpoints.lab.keyenv` is unknown; did you mean key_env?"),
+        (ENDPOINT + "api = 'soap'", f"{U}: `endpoints.lab.api` must be chat or responses, not 'soap'"),
+        (ENDPOINT.replace("lab", "Lab"), f"{U}: `endpoints.Lab` must be lower-case letters, digits, _ and -, a "
+         f"letter first, not 'Lab'"),
+        (ENDPOINT.replace("lab", "openai"), f"{U}: `endpoints.openai`: this is the name of a known provider; choose "
+         f"another"),
     ],
 )  # fmt: skip
 def test_a_fault_names_the_file_and_the_key(load: Load, text: str, fault: str) -> None:
@@ -165,7 +166,7 @@ def test_a_fault_names_the_file_and_the_key(load: Load, text: str, fault: str) -
 
 def test_a_bad_variable_is_named(load: Load) -> None:
     assert faults(load, environ={"SUBAGENTS_NB_TIMEOUT": "x", "SUBAGENTS_NB_THINKING": "x"}) == (
-        "SUBAGENTS_NB_THINKING: its value must be one of off, minimal, low, medium, high, xhigh, max, not 'x'",
+        "SUBAGENTS_NB_THINKING: its value must be off, minimal, low, medium, high, xhigh or max, not 'x'",
         "SUBAGENTS_NB_TIMEOUT: its value must be seconds, or text such as 90s, 30m or 1h, not 'x'",
     )
 
@@ -213,5 +214,5 @@ def test_the_persons_own_settings_may_be_a_link(load: Load, home: Path, tmp_path
 
 def test_trust_is_the_persons_to_give(load: Load) -> None:
     assert load('trusted_folders = ["~/work", "/srv/mine"]').trusted_folders == ("~/work", "/srv/mine")
-    assert "must hold whole paths" in faults(load, 'trusted_folders = ["work"]')[0]
+    assert "`trusted_folders[0]` must be a whole path" in faults(load, 'trusted_folders = ["work"]')[0]
     assert "~/.subagents/settings.toml only" in faults(load, "", 'trusted_folders = ["/"]')[0]

@@ -37,9 +37,9 @@ def test_what_is_found_at_a_place_is_told_to_those_around_it_with_the_place() ->
     assert place_of(reasons[0]) == "2.1" and place_of("a plain text") == ""
 
 
-# Whose words are taken apart: git's, argparse's, pydantic's, pydantic-ai's, a kernel's, a model's and a script's.
+# Whose words are taken apart: git's, argparse's, pydantic-ai's, a kernel's, a model's and a script's.
 FOREIGN = {
-    "gitfacts.py", "line_parser.py", "faults.py", "native.py", "failures.py", "tool.py", "scripted.py", "verdict.py",
+    "gitfacts.py", "line_parser.py", "native.py", "failures.py", "tool.py", "scripted.py", "verdict.py",
 }  # fmt: skip
 SAYING = {"error", "fault", "message", "note", "problem", "reason", "reasons", "said", "text", "told", "why", "words"}
 PARTS = {"startswith", "endswith", "partition", "rpartition", "split", "removeprefix", "removesuffix", "find", "index"}

@@ -60,7 +60,7 @@ def test_durations_are_read(value: float | str, seconds: float) -> None:
     ids=lambda value: repr(value)[:12],
 )  # fmt: skip
 def test_what_is_no_timeout_is_refused_in_words(value: float | str) -> None:
-    with pytest.raises(ValueError, match="timeout"):
+    with pytest.raises(ValueError, match="length of time"):
         parse_duration(value)
 
 

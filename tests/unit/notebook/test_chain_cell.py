@@ -158,15 +158,15 @@ def test_an_unquoted_off_is_a_level_of_thinking() -> None:
         ("- scout: !!python/name:os.system x", "is not accepted"),
         ("- agent: a\n  task: b\n  agent: c", "line 4: the key 'agent' is given twice"),
         ("- agent: a\n  maxRequests: 3\n  max_requests: 4", "line 4: 'max_requests' says the same as 'maxRequests'"),
-        ("- agent: a\n  maxRequests: many", "line 3: maxRequests: Input should be a valid integer"),
-        ("- agent: a\n  output_mode: loud", "line 3: output_mode: Input should be 'inline' or 'file-only'"),
+        ("- agent: a\n  maxRequests: many", "line 3: max_requests must be a whole number, not 'many'"),
+        ("- agent: a\n  output_mode: loud", "line 3: output_mode must be inline or file-only, not 'loud'"),
         ("- agent: a\n  schema: Finding", "line 3: schema: Finding: there is no variable"),
         ("- agent: a\n  schema: who", "line 2: who is no object schema"),
         ("- agent: a\n  schema: 5", "line 3: schema is the name of a type of yours"),
         ("- parallel: {agent: a}", "line 2: parallel is a list of steps, each behind a -"),
         ("- parallel:\n  - scout: a\n  - scuot: [b]", "line 4: a step has no key 'scuot'"),
         ("- parallel: []\n  concurency: 3", "line 3: a parallel group has no key 'concurency'; did you mean"),
-        ("- parallel: []\n  on-failure: ignore", "line 3: on-failure: Input should be 'stop' or 'continue'"),
+        ("- parallel: []\n  on-failure: ignore", "line 3: on_failure must be stop or continue, not 'ignore'"),
         ("- expand: found\n  each: {scout: a}", "line 2: expand is a mapping of keys, not 'found'"),
         ("- expand: {max_items: 3}\n  each: {scout: a}", "line 2: expand takes from: {output: NAME, path: /POINTER}"),
         ("- expand: {from: found}\n  label: a", "line 2: a fan-out has one step under each"),
@@ -239,7 +239,7 @@ def test_faults_of_the_yaml_and_of_planning_are_told_at_once(store_home: StoreHo
         ("line 2", "step 1 (nobody)"),
         ("line 4", "a step has no key 'tsak'"),
         ("line 5", "step 2 (scout)"),
-        ("line 6", "timeout"),
+        ("line 6", "timeout must be a number"),
         ("line 8", "parallel is a list of st"),
         ("line 11", "task is text, not 4; put"),
         ("line 12", "schema"),
@@ -276,7 +276,9 @@ def test_a_reworded_reason_is_told_with_the_same_line(body: str, asked: Any, sto
 
 
 def test_a_fault_of_an_option_is_told_at_its_key_though_its_value_reads_like_a_place() -> None:
-    assert faults("- agent: scout\n  task: a\n  count: 'step 3: x: many'\n")[0].startswith("line 4: count: ")
+    assert faults("- agent: scout\n  task: a\n  count: 'step 3: x: many'\n")[0].startswith(
+        "line 4: count must be a whole number"
+    )
 
 
 def test_the_example_of_the_help_is_a_chain_that_can_be_launched(store_home: StoreHome) -> None:

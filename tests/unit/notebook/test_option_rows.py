@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import subagents_nb
-from subagents_nb.catalog import parse
+from subagents_nb.catalog import fields
 from subagents_nb.catalog import settings_files as settings
 from subagents_nb.cli import main
 from subagents_nb.domain.agents.agent import AgentDefinition
@@ -95,9 +95,9 @@ def test_each_row_is_known_wherever_its_scope_says(option: Option) -> None:
     assert (option.flag in FLAGS["chain"]) == (option.scope != "step")
     assert (option.flag in FLAGS["launch"]) == option.single
     if option.file is not None:
-        assert option.name in parse.FIELDS and option.stored in AgentDefinition.model_fields
+        assert option.name in fields.KEYS and option.stored in AgentDefinition.model_fields
     if option.setting:
-        assert option.setting in settings._READERS
+        assert option.setting in settings._KEYS
     if option.setting or (option.trait and option.behind):
         assert option.in_settings in Settings.model_fields
 

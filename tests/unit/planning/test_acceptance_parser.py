@@ -132,12 +132,12 @@ REFUSED: list[tuple[Any, str]] = [
     ),
     (True, "acceptance: it can't be True; write attested"),
     (7, "acceptance: it can't be 7; write attested"),
-    ({}, "acceptance: it is empty; write attested"),
+    ({}, "acceptance: it can't be {}; write attested, checked, false, or a mapping with level, criteria, "),
     ("{level:", "acceptance: it begins like JSON and is none: "),
     ({"level": "reviewed"}, "acceptance.level: reviewed is what a step comes to"),
     (
         {"level": "high"},
-        "acceptance.level: there is no level 'high'; the levels are auto, none, attested, checked, verified",
+        "acceptance.level must be none, attested, checked or verified, not 'high'",
     ),
     ({"level": "verified"}, "acceptance.verify: level verified needs at least one command that the runner can run"),
     ({"level": "none"}, "acceptance.reason: level none needs a reason, in words"),
@@ -145,17 +145,17 @@ REFUSED: list[tuple[Any, str]] = [
         {"level": "none", "reason": "r", "verify": "x"},
         "acceptance.verify: level none asks for nothing: leave it out, or choose a level",
     ),
-    ({"level": "checked", "reason": 3}, "acceptance.reason: it is a text that says something, not 3"),
-    ({"criterias": ["c"]}, "acceptance.criterias: unknown key; did you mean criteria?"),
-    ({"zzz": 1}, "acceptance.zzz: unknown key; the keys are level, report, criteria"),
-    ({"stop_rules": ["a"], "stopRules": ["b"]}, "acceptance.stopRules: it is given twice"),
-    ({"stop_rules": [""]}, "acceptance.stop_rules[0]: it is a text that says something, not ''"),
-    ({"report": "maybe", "verify": "x"}, "acceptance.report: it is off, optional or required, not 'maybe'"),
-    ({"criteria": [3]}, "acceptance.criteria[0]: it is a text, or a mapping with must, not 3"),
-    ({"criteria": [{"id": "a"}]}, "acceptance.criteria[0].must: it is missing"),
+    ({"level": "checked", "reason": 3}, "acceptance.reason must be text, not 3 (put it in quotes)"),
+    ({"criterias": ["c"]}, "acceptance.criterias is unknown; did you mean criteria?"),
+    ({"zzz": 1}, "acceptance.zzz is unknown; the keys are agent_contract, gate_on, level, report, criteria, evide"),
+    ({"stop_rules": ["a"], "stopRules": ["b"]}, "acceptance: stop_rules and stopRules mean the same: keep one"),
+    ({"stop_rules": [""]}, "acceptance.stop_rules[0] must say something, not ''"),
+    ({"report": "maybe", "verify": "x"}, "acceptance.report must be off, optional or required, not 'maybe'"),
+    ({"criteria": [3]}, "acceptance.criteria[0] must be text, or a mapping with must, not 3"),
+    ({"criteria": [{"id": "a"}]}, "acceptance.criteria[0].must is missing"),
     (
         {"criteria": [{"must": "m", "id": "!!"}]},
-        "acceptance.criteria[0].id: an id needs a letter or digit, and '!!' has none",
+        "acceptance.criteria[0].id must have a letter or digit, and '!!' has none",
     ),
     (
         {"criteria": [{"must": "m", "id": "A b"}, {"must": "n", "id": "a-B"}]},
@@ -163,20 +163,20 @@ REFUSED: list[tuple[Any, str]] = [
     ),
     (
         {"criteria": [{"must": "m", "severity": "must"}]},
-        "acceptance.criteria[0].severity: it is required or recommended, not 'must'",
+        "acceptance.criteria[0].severity must be required or recommended, not 'must'",
     ),
     (
         {"criteria": [{"must": "m", "evidence": ["x"]}]},
-        "acceptance.criteria[0].evidence: there is no evidence 'x'; there are changed-files",
+        "acceptance.criteria[0].evidence[0] must be changed-files, tests-added, commands-run, validation",
     ),
-    ({"criteria": ["c"] * 51}, "acceptance.criteria: it has 51 criteria; at most 50 are judged"),
+    ({"criteria": ["c"] * 51}, "acceptance.criteria has 51 criteria; at most 50 are judged"),
     (
         {"criteria": ["c"], "report": "off"},
         "acceptance.criteria: nobody could say whether they hold: report is off; add a review",
     ),
     (
         {"evidence": "changedfiles"},
-        "acceptance.evidence: there is no evidence 'changedfiles'; did you mean changed-files?",
+        "acceptance.evidence can't be 'changedfiles'; did you mean changed-files?",
     ),
     (
         {"evidence": ["manual-notes"], "report": "off"},
@@ -186,56 +186,65 @@ REFUSED: list[tuple[Any, str]] = [
         {"level": "attested", "report": "off"},
         "acceptance.level: attested is a report of the agent's own, and report is off; use verify or review",
     ),
-    ({"verify": [3]}, "acceptance.verify[0]: it is a command, or a mapping with command, not 3"),
-    ({"verify": [{"id": "t"}]}, "acceptance.verify[0].command: it is missing"),
-    ({"verify": " "}, "acceptance.verify[0].command: it is a text that says something, not ' '"),
-    ({"verify": "a\0b"}, "acceptance.verify[0].command: it holds a character that no command or model can be given"),
-    ({"verify": "x" * 10_001}, "acceptance.verify[0].command: it has 10,001 characters, more than 10,000"),
+    ({"verify": [3]}, "acceptance.verify[0] must be a command, or a mapping with command, not 3"),
+    ({"verify": [{"id": "t"}]}, "acceptance.verify[0].command is missing"),
+    ({"verify": " "}, "acceptance.verify must say something, not ' '"),
+    ({"verify": "a\0b"}, "acceptance.verify holds a character that no command or model can be given"),
+    ({"verify": "x" * 10_001}, "acceptance.verify has 10,001 characters, more than 10,000"),
     (
         {"verify": [{"command": "x", "id": "t"}, {"command": "y", "id": "T"}]},
         "acceptance.verify: the id 't' is there more than once",
     ),
-    ({"verify": ["x"] * 21}, "acceptance.verify: it has 21 commands; at most 20 are run"),
-    ({"verify": {"command": "x", "shell": True}}, "acceptance.verify[0].shell: unknown key; the keys are id, command"),
+    ({"verify": ["x"] * 21}, "acceptance.verify has 21 commands; at most 20 are run"),
+    (
+        {"verify": {"command": "x", "shell": True}},
+        "acceptance.verify.shell is unknown; the keys are id, command, timeout, timeout_ms, cwd, env, al",
+    ),
     (
         {"verify": {"command": "x", "timeout": 1, "timeoutMs": 5}},
-        "acceptance.verify[0].timeout_ms: timeout says it already: keep one",
+        "acceptance.verify: timeout and timeout_ms say the same: keep one",
     ),
     (
         {"verify": {"command": "x", "timeoutMs": 1.5}},
-        "acceptance.verify[0].timeout_ms: it is a whole number of milliseconds",
+        "acceptance.verify.timeoutMs must be a whole number above zero, not 1.5",
     ),
-    ({"verify": {"command": "x", "timeout": "soon"}}, "acceptance.verify[0].timeout: 'soon' is no length of time"),
-    ({"verify": {"command": "x", "timeout": []}}, "acceptance.verify[0].timeout: "),
+    (
+        {"verify": {"command": "x", "timeout": "soon"}},
+        "acceptance.verify.timeout must be seconds, or text such as 90s, 30m or 1h, not 'soon'",
+    ),
+    (
+        {"verify": {"command": "x", "timeout": []}},
+        "acceptance.verify.timeout must be seconds, or text such as 90s, 30m or 1h, not []",
+    ),
     (
         {"verify": {"command": "x", "cwd": "../up"}},
-        "acceptance.verify[0].cwd: it is a folder below the working directory, not '../up'",
+        "acceptance.verify.cwd must be a folder below the working directory, not '../up'",
     ),
     (
         {"verify": {"command": "x", "cwd": "/etc"}},
-        "acceptance.verify[0].cwd: it is a folder below the working directory",
+        "acceptance.verify.cwd must be a folder below the working directory, not '/etc'",
     ),
-    ({"verify": {"command": "x", "env": ["A"]}}, "acceptance.verify[0].env: it is a mapping of variables, not ['A']"),
-    ({"verify": {"command": "x", "env": {"A-B": "1"}}}, "acceptance.verify[0].env: 'A-B' can't name a variable"),
+    ({"verify": {"command": "x", "env": ["A"]}}, "acceptance.verify.env must be a mapping, not ['A']"),
+    ({"verify": {"command": "x", "env": {"A-B": "1"}}}, "acceptance.verify.env.A-B can't name a variable: 'A-B'"),
     (
         {"verify": {"command": "x", "env": {"A": 1}}},
-        "acceptance.verify[0].env.A: it is a text (put it in quotes), not 1",
+        "acceptance.verify.env.A must be text, not 1 (put it in quotes)",
     ),
     (
         {"verify": {"command": "x", "allow_failure": "yes"}},
-        "acceptance.verify[0].allow_failure: it is true or false, not 'yes'",
+        "acceptance.verify.allow_failure must be true or false, not 'yes'",
     ),
     (
         {"review": "reviewer"},
-        "acceptance.review: it is false, or a mapping with agent, focus, required, not 'reviewer'",
+        "acceptance.review must be false, or a mapping with agent, focus, required, not 'reviewer'",
     ),
-    ({"review": {"agnet": "x"}}, "acceptance.review.agnet: unknown key; did you mean agent?"),
-    ({"review": {"required": 1}}, "acceptance.review.required: it is true or false, not 1"),
+    ({"review": {"agnet": "x"}}, "acceptance.review.agnet is unknown; did you mean agent?"),
+    ({"review": {"required": 1}}, "acceptance.review.required must be true or false, not 1"),
     (
         {"agent_contract": {"version": 2}, "verify": "x"},
-        "acceptance.agent_contract: it is {version: 1}, not {'version': 2}",
+        "acceptance.agent_contract must be {version: 1}, not {'version': 2}",
     ),
-    ({"gate_on": "review", "verify": "x"}, "acceptance.gate_on: it is execution or acceptance, not 'review'"),
+    ({"gate_on": "review", "verify": "x"}, "acceptance.gate_on must be execution or acceptance, not 'review'"),
     (
         {"gate_on": "execution", "verify": "x"},
         "acceptance.gate_on: it says something only under an agent_contract; without one a rejection fails",
@@ -267,7 +276,7 @@ def test_a_report_beside_an_output_schema_is_refused(asked: Any, text: str) -> N
 def test_a_gate_beside_an_acceptance_and_an_empty_gate_are_refused() -> None:
     both = "gate is an acceptance by itself: put its command into acceptance.verify, or leave one out"
     assert plan("checked", gate="true") == (None, [both])
-    assert plan(None, gate=" ") == (None, ["gate: it is a text that says something, not ' '"])
+    assert plan(None, gate=" ") == (None, ["gate must say something, not ' '"])
 
 
 def test_all_faults_are_told_at_once() -> None:

@@ -112,7 +112,7 @@ def test_what_is_wrong_with_the_work_is_told_though_agent_or_model_is_missing(
     with pytest.raises(LaunchRefused) as caught:
         planned(catalog, **asked | missing)
     told = "\n".join(caught.value.reasons)
-    wanted = ("output: ", "reads: ", "tool_budget.hard: ", "usage_budget is ", "acceptance.level: ",
+    wanted = ("output: ", "reads: ", "tool_budget must ", "usage_budget must ", "acceptance.level must ",
               "unknown key 'basref'", "'soon' is no length of time", "max_requests is 0")  # fmt: skip
     assert [word for word in wanted if word not in told] == []
 

@@ -62,9 +62,9 @@ def test_under_a_contract_nothing_is_inferred_and_what_is_asked_for_is_kept() ->
 def test_terms_that_make_no_sense_are_refused_where_they_stand() -> None:
     assert "gate_on: it says something only under an agent_contract" in refused("scout", task="a", gate="true",
                                                                                gate_on="acceptance")[0]  # fmt: skip
-    assert refused("scout", task="a", agent_contract=True) == ("agent_contract: it is {version: 1}, not True",)
+    assert refused("scout", task="a", agent_contract=True) == ("agent_contract must be {version: 1}, not True",)
     assert refused(chain(step("scout", "a", gate_on="never"))) == (
-        "step 1 (scout): gate_on: it is execution or acceptance, not 'never'",
+        "step 1 (scout): gate_on must be execution or acceptance, not 'never'",
     )
 
 

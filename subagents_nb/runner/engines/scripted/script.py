@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS, script_paths
 from subagents_nb.domain.runs.events import StepFailed
 from subagents_nb.domain.runs.records import EndReason, Usage
 from subagents_nb.domain.values.base import Value
+from subagents_nb.domain.values.reading import read
 from subagents_nb.runner.engines.clean_text import one_line
 from subagents_nb.store.files.opener import NotPlain, read_plain
 
@@ -65,7 +67,10 @@ class ScriptStep(Value):
 
 
 Script = tuple[ScriptStep, ...]
-_SCRIPT: TypeAdapter[Script] = TypeAdapter(Script)
+
+
+class _ScriptFile(Value):
+    steps: Script
 
 
 def parse_script(content: bytes, where: str) -> Script:
@@ -75,12 +80,13 @@ def parse_script(content: bytes, where: str) -> Script:
         StepFailed: it is not one; the message names the first faults.
     """
     try:
-        return _SCRIPT.validate_json(content)
-    except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, fault['loc'])) or 'the file'}: {fault['msg']}" for fault in error.errors()[:5]
-        )
-        raise StepFailed("setup", f"The script {where} can't be used: {one_line(faults, 600)}") from error
+        found, faults = read(_ScriptFile, {"steps": json.loads(content)})
+        reasons = "; ".join(fault.at() for fault in faults[:5])
+    except (ValueError, RecursionError) as error:
+        found, reasons = None, f"it is no JSON: {error}"
+    if found is None:
+        raise StepFailed("setup", f"The script {where} can't be used: {one_line(reasons, 600)}")
+    return found.steps
 
 
 def read_script(name: str, cwd: Path) -> Script:

@@ -245,13 +245,13 @@ def test_a_script_outside_the_workspace_is_not_played(workshop: Any, plan: Any, 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("not json", "Invalid JSON"),
-        ('{"text": "a"}', "valid array"),
+        ("not json", "it is no JSON"),
+        ('{"text": "a"}', "must be a list"),
         ('[{"text": "a", "think": "b"}]', "exactly one"),
         ("[{}]", "exactly one"),
-        ('[{"txet": "a"}]', "Extra inputs"),
+        ('[{"txet": "a"}]', "steps[0].txet is unknown; did you mean text?"),
         ('[{"text": "a", "args": {}}]', "belongs to tool steps"),
-        ('[{"sleep": -1}]', "greater than or equal"),
+        ('[{"sleep": -1}]', "must be 0 or more"),
     ],
 )
 def test_a_bad_script_is_refused_in_words(workshop: Any, plan: Any, content: str, words: str) -> None:

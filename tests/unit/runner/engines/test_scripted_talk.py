@@ -252,7 +252,7 @@ def test_a_pretended_rate_limit_is_a_wait_that_no_deadline_counts(workshop: Any,
     [
         ({"text": "a", "choices": ["x"]}, "belongs to ask steps"),
         ({"ask": "?", "seconds": 1}, "belongs to tool steps"),
-        ({"await_steer": False}, "True"),
+        ({"await_steer": False}, "must be true"),
         ({"ask": "?", "await_steer": True}, "exactly one"),
     ],
 )

@@ -1,0 +1,226 @@
+"""What people write, read by pydantic. Only here its errors become reasons: what is wrong, and where it stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias, TypeVar, get_args
+
+from pydantic import BaseModel, BeforeValidator, ValidationError, model_validator
+
+from subagents_nb.domain.values.base import Value
+from subagents_nb.domain.values.faults import meant, nearest, shown, snake
+from subagents_nb.domain.values.reasons import Reason
+from subagents_nb.plain_text import one_line
+
+_LINE = 80  # words of which one is to be taken are not told beside the one that is meant, if they fill a line
+
+M = TypeVar("M", bound=BaseModel)
+Path: TypeAlias = "tuple[str | int, ...]"
+
+_EXPECTED = {
+    "string_type": "text",
+    **dict.fromkeys(("int_type", "int_parsing", "int_parsing_size", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
+    "finite_number": "a finite number",
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    **dict.fromkeys(("list_type", "tuple_type", "set_type", "iterable_type"), "a list"),
+    **dict.fromkeys(("dict_type", "mapping_type", "model_type", "model_attributes_type"), "a mapping"),
+    "too_short": "a list of {min_length} or more",
+    "greater_than": "above {gt:g}",
+    "greater_than_equal": "{ge:g} or more",
+    "less_than_equal": "at most {le:g}",
+}
+
+
+class Unfit(ValueError):
+    """A value doesn't fit; the text is the end of a sentence that begins with what it is the value of."""
+
+
+def must_be(what: str, value: object) -> Unfit:
+    """Return what refuses a value."""
+    return Unfit(f"must be {what}, not {shown(value)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with one value, and the keys and numbers that lead to it, as they were written.
+
+    The text goes on from the name of the value, but where it is a `sentence` by itself.
+    """
+
+    path: Path
+    text: str
+    sentence: bool = False
+
+    @property
+    def key(self) -> str:
+        """Return the outermost key."""
+        return str(self.path[0]) if self.path else ""
+
+    @property
+    def where(self) -> str:
+        """Return the way in one word: `verify[0].command`."""
+        parts = (f"[{part}]" if isinstance(part, int) else f".{one_line(part, 60)}" for part in self.path)
+        return "".join(parts).removeprefix(".")
+
+    def about(self, subject: str) -> Reason:
+        """Say it of a subject."""
+        lead = f"{subject}: " if self.sentence else f"{subject or 'it'} "
+        return Reason(self.text if self.sentence and not subject else lead + self.text, field=self.key)
+
+    def at(self, root: str = "") -> Reason:
+        """Say it with the way to the value from `root`: `acceptance.verify[0].command`."""
+        return self.about(f"{root}.{self.where}".strip(".").replace(".[", "["))
+
+
+class Written(Value):
+    """A mapping that people write: its keys in any spelling; what is null says nothing."""
+
+    _ALSO: ClassVar[Mapping[str, str]] = {}  # other words for a key
+
+    @classmethod
+    def named(cls, key: str) -> str:
+        """Return our name of a key, however it is spelt."""
+        name = snake(key)
+        return cls._ALSO.get(name, name)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_our_names(cls, given: Any) -> Any:
+        if isinstance(given, Value):
+            given = dict(given)
+        if not isinstance(given, Mapping):
+            return given
+        found: dict[str, Any] = {}
+        written: dict[str, str] = {}
+        for key, value in ((str(key), value) for key, value in given.items()):
+            name = cls.named(key)
+            if name not in cls.model_fields:
+                found[key] = value  # told as unknown
+                continue
+            if name in written:
+                raise ValueError(f"{written[name]} and {key} mean the same: keep one")
+            written[name] = key
+            if value is not None:
+                found[name] = value
+        return found
+
+
+def mapping(what: str) -> BeforeValidator:
+    """Refuse what is no mapping, and say which one is wanted."""
+
+    def checked(given: Any) -> Any:
+        if not isinstance(given, Mapping | BaseModel):
+            raise must_be(what, given)
+        return given
+
+    return BeforeValidator(checked)
+
+
+def either(words: Iterable[str]) -> str:
+    """Return words of which one is to be taken: `a, b or c`."""
+    *others, last = words
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def read(kind: type[M], given: Any, *, known: Sequence[str] = ()) -> tuple[M | None, tuple[Fault, ...]]:
+    """Return what was written as a value, or None and all that is wrong with it.
+
+    `known` are the outermost keys as they are to be told, where they are not those of the model.
+    """
+    try:
+        return kind.model_validate(given), ()
+    except ValidationError as error:
+        return None, tuple(_faults(error, kind, given, known))
+
+
+def _faults(error: ValidationError, kind: type[BaseModel], given: Any, known: Sequence[str]) -> Iterator[Fault]:
+    """Yield what pydantic found, one fault a value: what several kinds of it ask for is said as alternatives."""
+    found: dict[Path, list[Any]] = {}
+    for fault in error.errors(include_url=False):
+        path, kinds = _way(kind, given, fault)
+        found.setdefault(path, []).append((fault, kinds))
+    for path, told in found.items():
+        first, kinds = told[0]
+        wanted = dict.fromkeys(want for fault, _ in told for want in _wanted(fault))
+        if wanted and any(other != path and other[: len(path)] == path for other in found):
+            continue  # one kind of value looked further into it, and says more
+        if wanted:
+            yield Fault(path, _refusal(first, tuple(wanted)))
+        elif first["type"] == "missing":
+            yield Fault(path, "is missing")
+        elif first["type"] == "extra_forbidden":
+            keys = known if known and len(path) == 1 else _keys(kinds)
+            yield Fault(path, f"is unknown{meant(snake(str(path[-1])), keys, 'the keys are')}")
+        else:
+            why = first.get("ctx", {}).get("error")
+            yield Fault(path, str(why or first["msg"]), sentence=not isinstance(why, Unfit))
+
+
+def _way(kind: type[BaseModel], given: Any, fault: Any) -> tuple[Path, list[type[BaseModel]]]:
+    """Return the way to a value as it was written, and the models whose key the last part of it is.
+
+    What pydantic adds to it, as the name of one of several kinds of value, nobody wrote, so it is left out.
+    """
+    path: list[str | int] = []
+    kinds: list[type[BaseModel]] = [kind]
+    owners = kinds
+    for part in fault["loc"]:
+        key = next((key for key in given if _same(key, part, kinds)), None) if isinstance(given, Mapping) else None
+        if key is not None:
+            path.append(str(key))
+            given = given[key]
+        elif isinstance(part, int) and isinstance(given, Sequence) and not isinstance(given, str):
+            path.append(part)
+            given = given[part]
+        elif fault["type"] == "missing" and part == fault["loc"][-1]:
+            path.append(part.rstrip("_"))
+        owners = kinds
+        inner = [field.annotation for one in kinds for name, field in one.model_fields.items() if _is(name, part)]
+        kinds = [one for annotation in inner for one in _models(annotation)] if inner else kinds
+    return tuple(path), owners
+
+
+def _same(key: Any, part: Any, kinds: Sequence[type[BaseModel]]) -> bool:
+    return (
+        key == part
+        or any(issubclass(kind, Written) and kind.named(str(key)) == part for kind in kinds)
+        or (_is(key, part))
+    )
+
+
+def _is(name: Any, part: Any) -> bool:
+    """Whether a name is that of a part; `as` and `from` are words of Python."""
+    return isinstance(name, str) and name.rstrip("_") == str(part).rstrip("_")
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models(part)
+
+
+def _keys(kinds: Sequence[type[BaseModel]]) -> list[str]:
+    return [name.rstrip("_") for one in kinds for name, field in one.model_fields.items() if not field.exclude]
+
+
+def _wanted(fault: Any) -> list[str]:
+    if fault["type"] == "literal_error":  # pydantic has the words in quotes, and True and False without
+        return [word.lower() for word in re.findall("(?<=')[^', ][^']*(?=')|True|False", fault["ctx"]["expected"])]
+    wanted = _EXPECTED.get(fault["type"])
+    return [wanted.format(**fault.get("ctx", {}))] if wanted is not None else []
+
+
+def _refusal(fault: Any, wanted: Sequence[str]) -> str:
+    given = fault["input"]
+    text = f"must be {either(wanted)}, not {shown(given)}"
+    if fault["type"] == "string_type":
+        if isinstance(given, Mapping):
+            return f"{text}; YAML takes braces for a mapping: put it in quotes"
+        return f"{text} (put it in quotes)" if isinstance(given, bool | int | float) else text
+    if len(text) > _LINE and isinstance(given, str) and (near := nearest(given, wanted)):
+        return f"can't be {shown(given)}; did you mean {near}?"
+    return text
