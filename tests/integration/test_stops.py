@@ -134,3 +134,18 @@ def test_a_runner_that_can_not_keep_its_deadline_is_ended_from_outside(shared_ho
     assert run.wait(20)
     assert (run.state, run.status.reason) == (RunState.FAILED, "timeout")
     assert "deadline" in (run.error or "") and "memory" not in (run.error or "")
+
+
+def test_a_frozen_runner_whose_watcher_died_is_ended_when_somebody_looks(
+    store_home: StoreHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUBAGENTS_NB_SPAWN", "cold")
+    run = launch(task="tick", model="scripted:slow", timeout="1h")
+    until(lambda: run.state is RunState.RUNNING, 20, what="the beginning")
+    record = FileRuns(store_home).snapshot(run.id, whole=True).process
+    assert record is not None and record.observer is not None
+    os.kill(runner_of(run), signal.SIGSTOP)
+    os.kill(record.observer.pid, signal.SIGKILL)
+    os.utime(store_home.run(run.id).due, ns=(0, int((time.monotonic() - OVERDUE_S - 2) * 1e9)))
+    assert run.wait(20), "a supervisor comes up for it"
+    assert (run.state, run.status.reason) == (RunState.FAILED, "timeout")

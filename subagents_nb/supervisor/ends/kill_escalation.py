@@ -16,6 +16,7 @@ import time
 
 from subagents_nb.domain.runs.records import RunStatus
 from subagents_nb.errors import Unreadable
+from subagents_nb.store.clock import age_s
 from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.runs.reader import read_document
 from subagents_nb.store.runs.requests import is_heard, stops_of
@@ -24,6 +25,7 @@ UNHEARD_S = 3.0
 STUCK_S = 30.0  # for one that still writes its status: it should have heard long ago
 LOOK_S = 0.5
 OVERDUE_S = 10.0  # a runner ends its work at the deadline, and itself by force three seconds later
+_MISSED_S = 1.0
 _ENDED_NS = 1
 _NO_MOMENT_NS = 10**18  # later than any uptime: a file as it was made, to whose time nothing was set
 
@@ -65,6 +67,13 @@ def _is_overdue(paths: RunPaths, now: float) -> bool:
     except OSError:
         return False
     return due == _ENDED_NS or (0 < due < _NO_MOMENT_NS and now - due / 1e9 > OVERDUE_S)
+
+
+def should_have_ended(paths: RunPaths) -> bool:
+    """Say whether a run should have been ended a moment ago: whoever watched it is gone, or stands still as well."""
+    if _is_overdue(paths, time.monotonic() - _MISSED_S):
+        return True
+    return any(age_s(stop.asked_at) > UNHEARD_S + _MISSED_S and not is_heard(paths, stop) for stop in stops_of(paths))
 
 
 def was_overdue(paths: RunPaths) -> bool:

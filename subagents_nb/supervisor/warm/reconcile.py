@@ -9,14 +9,16 @@ from collections.abc import Iterable
 from subagents_nb.domain.runs.postmortem import Ending, Liveness
 from subagents_nb.domain.runs.records import RunStatus
 from subagents_nb.domain.runs.snapshot import Snapshot
-from subagents_nb.errors import Unreadable
+from subagents_nb.errors import LaunchError, Unreadable
 from subagents_nb.store.clock import age_s
 from subagents_nb.store.files.lock import probe
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.runs.reader import FileRuns
+from subagents_nb.supervisor.ends.kill_escalation import should_have_ended
 from subagents_nb.supervisor.ends.termination import judge_run, record_end
 from subagents_nb.supervisor.processes.liveness import is_earlier_boot, is_watched, liveness_of
 from subagents_nb.supervisor.processes.orphans import end_leftovers, mark_of
+from subagents_nb.supervisor.protocol.reaching import ensure_keeper
 from subagents_nb.supervisor.warm.adoption import left_by
 from subagents_nb.supervisor.warm.queue_owner import how_is
 from subagents_nb.supervisor.warm.takeover import look_after
@@ -37,8 +39,12 @@ def sweep(home: StoreHome, run_ids: Iterable[str]) -> list[str]:
 
 
 def _sweep_one(home: StoreHome, runs: FileRuns, run_id: str) -> bool:
-    if probe(home.run(run_id).lock) == "held":
-        return False  # alive, and nothing else needs to be read
+    paths = home.run(run_id)
+    if probe(paths.lock) == "held":  # alive, and nothing else needs to be read
+        if should_have_ended(paths):
+            with contextlib.suppress(LaunchError):
+                ensure_keeper(home)  # it takes over whom nobody watches, and ends it
+        return False
     snapshot = runs.snapshot(run_id)
     if snapshot.waits_for_place and snapshot.status is not None and _is_in_line(home, snapshot.status):
         return False
