@@ -16,9 +16,10 @@ from typing import Any
 
 from subagents_nb.errors import RequestError
 from subagents_nb.experiments.rescoring import settle
-from subagents_nb.experiments.rows import RunRow, moment, read_rows
+from subagents_nb.experiments.rows import RunRow, read_rows
 from subagents_nb.launching import Run
 from subagents_nb.launching.stored.selecting import ids_of
+from subagents_nb.store.clock import moment
 from subagents_nb.store.runs.raw_reader import skim_messages
 
 LEVELS = ("runs", "steps", "messages", "events")

@@ -10,11 +10,12 @@ from subagents_nb.domain.runs.messages import Session
 from subagents_nb.domain.runs.records import StepResult, StepStatus
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.errors import RequestError
-from subagents_nb.exporters.run_record import Note, RunRecord, Span, StepRecord, moment
+from subagents_nb.exporters.run_record import Note, RunRecord, Span, StepRecord
 from subagents_nb.launching.controlling.step_handles import whole_text
 from subagents_nb.launching.handle import Run
 from subagents_nb.launching.results.transcript_notebook import read_session
 from subagents_nb.store import FileRuns
+from subagents_nb.store.clock import moment
 from subagents_nb.store.runs.score_files import read_scores
 
 _NOTED = frozenset(
@@ -58,7 +59,7 @@ def gather(run: Run) -> RunRecord:
         plan=plan,
         steps=tuple(_step(run, snapshot, step.status, times) for step in run.steps),
         text=run.text or snapshot.tail,
-        scores=tuple(latest(read_scores(paths)).values()),
+        scores=tuple(latest(read_scores(run.home, run.id)).values()),
         artifacts=result.artifacts if result is not None else (),
         root=paths.root,
         notes=tuple(times.notes),

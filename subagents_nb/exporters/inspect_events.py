@@ -23,7 +23,8 @@ from subagents_nb.exporters.inspect_forms import (
     usage_form,
     with_texts,
 )
-from subagents_nb.exporters.run_record import RunRecord, Span, StepRecord, moment
+from subagents_nb.exporters.run_record import RunRecord, Span, StepRecord
+from subagents_nb.store.clock import moment
 
 _STOPPED = {"length": "max_tokens", "content_filter": "content_filter", "error": "unknown"}
 # Not every version that reads these logs knows `max`, and one that does not refuses the whole log.

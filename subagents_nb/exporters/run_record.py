@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from subagents_nb.domain.runs.messages import Session, Turn
 from subagents_nb.domain.runs.records import Artifact, StepResult, Usage
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.values.base import Value
+from subagents_nb.store.clock import moment
 
 
 class Span(Value):
@@ -170,12 +170,3 @@ class RunRecord(Value):
             "source_sha256": lineage.source_sha256 if lineage is not None else None,
         }
         return {name: value for name, value in found.items() if value}
-
-
-def moment(at: str | None) -> datetime | None:
-    """Return a time as it is written in ISO 8601; None if it is none."""
-    try:
-        found = datetime.fromisoformat(at or "")
-    except ValueError:
-        return None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)

@@ -14,10 +14,19 @@ def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def age_s(moment: str) -> float:
+def moment(at: str | None) -> datetime | None:
+    """Return a time as it is written in ISO 8601, in UTC if it names no zone; None if it is none."""
+    try:
+        found = datetime.fromisoformat(at or "")
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def age_s(at: str) -> float:
     """Return how many seconds ago an ISO 8601 moment was; 0 if it is no moment."""
     try:
-        return (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
+        return (datetime.now(UTC) - datetime.fromisoformat(at)).total_seconds()
     except (ValueError, TypeError, OverflowError):  # TypeError: a moment without a zone
         return 0.0
 

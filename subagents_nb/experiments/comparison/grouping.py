@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from subagents_nb.domain.plans.experiments import ParamValue
 from subagents_nb.domain.plans.grid import parsed
 from subagents_nb.domain.values.words import one_line
-from subagents_nb.experiments.rows import RunRow, Scalar
+from subagents_nb.experiments.rows import RunRow
 
 DONE = frozenset({"complete", "partial"})
 LIVE = frozenset({"queued", "running"})
@@ -21,7 +22,7 @@ BY_NAME = ("name",)
 class Group:
     """Runs with the same parameters. `units` holds for each metric what was judged: a case, else a repetition."""
 
-    params: dict[str, Scalar]
+    params: dict[str, ParamValue]
     rows: list[RunRow] = field(default_factory=list)
     units: dict[str, dict[str, float]] = field(default_factory=dict)
 
@@ -35,12 +36,12 @@ class Group:
         return sum(row.state in states for row in self.rows)
 
 
-def said(value: Scalar) -> str:
+def said(value: ParamValue) -> str:
     """Say a parameter's value; one that is not there too."""
     return "–" if value is None else one_line(value if isinstance(value, str) else json.dumps(value), 60)
 
 
-def params_of(row: RunRow) -> dict[str, Scalar]:
+def params_of(row: RunRow) -> dict[str, ParamValue]:
     """Return a run's parameters: what its plan came to, and above that what the person named."""
     return row.resolved | row.params
 
@@ -53,7 +54,7 @@ def differing(rows: Sequence[RunRow]) -> tuple[str, ...]:
     return tuple(name for name, values in found.items() if len(values) > 1)
 
 
-def same(rows: Sequence[RunRow], names: Sequence[str]) -> dict[str, Scalar]:
+def same(rows: Sequence[RunRow], names: Sequence[str]) -> dict[str, ParamValue]:
     """Return the parameters that are the same in all runs."""
     first = params_of(rows[0]) if rows else {}
     return {k: v for k, v in first.items() if k not in names and all(params_of(row).get(k) == v for row in rows)}
@@ -63,7 +64,7 @@ def group(rows: Sequence[RunRow], by: Sequence[str], others: Sequence[str]) -> l
     """Return the groups in the order in which they come. `others` differ too, and tell apart what is judged."""
     found: dict[str, Group] = {}
     for row in rows:
-        known: dict[str, Scalar] = {"name": row.name} if tuple(by) == BY_NAME else params_of(row)
+        known: dict[str, ParamValue] = {"name": row.name} if tuple(by) == BY_NAME else params_of(row)
         params = {name: known.get(name) for name in by}
         found.setdefault(json.dumps(list(params.values())), Group(params)).rows.append(row)
     several = any(row.repeat for row in rows) or not all(row.sweep for row in rows)
@@ -112,7 +113,7 @@ def fits(one: Group, wanted: Mapping[str, Any]) -> bool:
     return all(name in one.params and _means(given, one.params[name]) for name, given in wanted.items())
 
 
-def _means(given: Any, value: Scalar) -> bool:
+def _means(given: Any, value: ParamValue) -> bool:
     if said(value) == str(given):
         return True
     wanted = parsed(given) if isinstance(given, str) and not isinstance(value, str) else given

@@ -120,7 +120,7 @@ def keep_score(
 
 def scores_of(home: StoreHome, run_id: str) -> Scores:
     """Return the scores of a run."""
-    return Scores(read_scores(home.run(run_id)))
+    return Scores(read_scores(home, run_id))
 
 
 def as_number(value: Any, name: str) -> float:
@@ -209,7 +209,7 @@ def judge_now(run: Any, snapshot: Snapshot) -> None:
         scorers = _waiting.pop(run.id, [])
     if snapshot.state not in JUDGED:
         return
-    known = {score.by for score in read_scores(run.home.run(run.id))}
+    known = {score.by for score in read_scores(run.home, run.id)}
     for scorer in scorers:
         if signature(scorer) in known:
             continue

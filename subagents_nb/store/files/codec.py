@@ -48,6 +48,11 @@ def decode(data: bytes, kind: type[D], run_id: str) -> D:
         raise Unreadable("it holds half a character (a lone surrogate)", kind="foreign") from error
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"it is no whole JSON document ({_brief(error)})", kind="torn") from error
+    return as_document(value, kind, run_id)
+
+
+def as_document(value: Any, kind: type[D], run_id: str) -> D:
+    """Return the document that JSON data is. Raises as `decode`."""
     if not isinstance(value, dict):
         raise Unreadable("it is not a JSON object", kind="foreign")
     version = value.get("schema_version")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
+from typing import Any
 
 from subagents_nb.domain.plans.experiments import Score
 from subagents_nb.errors import StoreError, Unreadable
-from subagents_nb.store.files.codec import decode, encode
+from subagents_nb.store.files.codec import as_document, encode
 from subagents_nb.store.files.disk import DISK, Disk
-from subagents_nb.store.files.inside import names_in
-from subagents_nb.store.layout import RunPaths
+from subagents_nb.store.layout import RunPaths, StoreHome
+from subagents_nb.store.runs.raw_reader import read_raw
 
 MAX_SCORES = 10_000  # of one run; more are not read
 
@@ -30,14 +32,15 @@ def write_score(paths: RunPaths, score: Score, *, disk: Disk = DISK) -> None:
         raise StoreError(f"A score with the id {score.score_id} is there already.")
 
 
-def read_scores(paths: RunPaths, *, disk: Disk = DISK) -> list[Score]:
+def read_scores(home: StoreHome, run_id: str) -> list[Score]:
     """Return all judgements about a run that can be read, in no order; a run without any has none."""
-    try:
-        names = [name for name in names_in(paths.scores) if name.endswith(".json") and not name.startswith(".")]
-    except OSError:
-        return []
+    return scores_in(read_raw(home, run_id, ("scores",))["scores"], run_id)
+
+
+def scores_in(documents: Mapping[str, Any] | None, run_id: str) -> list[Score]:
+    """Return the judgements among documents that were read raw."""
     found = []
-    for name in sorted(names)[:MAX_SCORES]:
+    for _, document in sorted((documents or {}).items())[:MAX_SCORES]:
         with contextlib.suppress(Unreadable):
-            found.append(decode(disk.read(paths.scores / name), Score, paths.root.name))
+            found.append(as_document(document, Score, run_id))
     return found

@@ -78,7 +78,7 @@ def test_the_latest_score_of_a_name_and_case_counts_and_nan_stays_nan(home: Stor
     row = read_row(home, run_id())
 
     assert math.isnan(row.scores[("acc", None)]) and row.metrics()[EVIL] == -math.inf
-    assert math.isnan(latest(read_scores(home.run(run_id())))[("acc", None)].number)
+    assert math.isnan(latest(read_scores(home, run_id()))[("acc", None)].number)
 
 
 def test_a_run_without_a_last_word_is_told_by_its_verdict(home: StoreHome) -> None:
