@@ -22,6 +22,30 @@ MAY_IMPORT_BY_STRING = {
     f"{PACKAGE}/supervisor/host.py",
     f"{PACKAGE}/supervisor/warm/process_table.py",
 }
+# Who opens files without `store/files`, which opens plain files alone, at once, bounded, and through no link.
+MAY_OPEN = {
+    "cli.py": "what the person names in a terminal, a pipe too",
+    "catalog/agent_files.py": "the package's own files",
+    "notebook/page/assets.py": "the package's own files",
+    "local_model/": "its own cache; it does not know the store",
+    "signals.py": "the system's files",
+    "prctl.py": "the system's files",
+    "store/clock.py": "the system's files",
+    "store/processes/process_list.py": "the system's files",
+    "supervisor/processes/identity.py": "the system's files",
+    "launching/stored/doctor.py": "the system's files",
+    "store/files/": "the openers",
+    "store/runs/raw_reader.py": "thousands of documents, by the opener's flags",
+    "store/waiting/capacity.py": "each place of a launch, by the opener's flags",
+    "supervisor/protocol/wire.py": "a folder, to name a socket in it",
+    "runner/engines/kernel/process.py": "a folder, to name sockets in it",
+    "runner/workspace/confined.py": "new files, in folders that the opener opened",
+    "supervisor/shim.py": "before it imports anything",
+    "supervisor/warm/hostlock.py": "before it imports anything",
+    "runner/engines/kernel/noting.py": "in a step's kernel, with the standard library alone",
+    "runner/engines/kernel/preload.py": "in a step's kernel, with the standard library alone",
+    "runner/engines/tools/searcher.py": "a program with the standard library alone",
+}
 MOST_LINES, MOST_METHODS, MOST_NAMES = 400, 12, 15
 # An option is a row of a table, and nobody carries it on by hand: modules that name one, the deadline of a run, hold
 # it, decide by it or show it. In these the word is how long a caller waits, or how long a command may take.
@@ -36,7 +60,16 @@ ANOTHER = {
 
 def main() -> int:
     """Print every fault in a line; return 1 if there is one."""
-    faults = [*_strings(), *_circles(), *_sizes(), *_shared_names(), *_crowds(), *_references(), *_carriers()]
+    faults = [
+        *_strings(),
+        *_circles(),
+        *_sizes(),
+        *_shared_names(),
+        *_crowds(),
+        *_references(),
+        *_carriers(),
+        *_openers(),
+    ]
     print("\n".join(faults), file=sys.stderr if faults else sys.stdout)
     return int(bool(faults))
 
@@ -191,6 +224,29 @@ def _names_the_option(node: ast.AST) -> bool:
         case ast.Constant(value=text):
             return text == "timeout_s"
     return False
+
+
+def _openers() -> Iterator[str]:
+    """Yield where a file is opened by hand. What a project, an archive, an agent or a page brings may be a trap."""
+    used = set()
+    for path, tree in MODULES.items():
+        place = path.relative_to(PACKAGE).as_posix()
+        allowed = {one for one in MAY_OPEN if place.startswith(one)}
+        for line in (node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call) and _opens(node)):
+            used |= allowed
+            if not allowed:
+                yield f"{path}:{line}: opens a file by hand. DISK reads what is ours, read_plain whatever else."
+    idle = (place for place in MAY_OPEN.keys() - used if (Path(PACKAGE) / place).exists())
+    yield from (f"MAY_OPEN: {place} opens nothing any more" for place in idle)
+
+
+def _opens(call: ast.Call) -> bool:
+    owner, _, name = ast.unparse(call.func).rpartition(".")
+    given = ast.unparse(call.args[0]) if call.args else ""
+    if name == "open" and owner.rpartition(".")[2] in ("", "os"):
+        return given not in ("os.devnull", "fd", "handle", "int(number)")  # descriptors that are open already
+    owns = owner.rpartition(".")[2] in ("DISK", "disk", "_disk", "archive")
+    return name in ("read_text", "read_bytes") or (name == "open" and not owns)
 
 
 if __name__ == "__main__":

@@ -84,10 +84,23 @@ def signal_process(pid: int, ticks: int | None, number: int) -> bool:
 def ticks_of(pid: int) -> int | None:
     """Return when a process began, in the system's ticks since it was started; None if that can't be seen."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[19])
+        return int(stat_of(pid)[19])
     except (OSError, IndexError, ValueError):
         return None
+
+
+def stat_of(pid: int) -> list[str]:
+    """Return the fields of /proc/PID/stat behind the command name, which may hold blanks, brackets, half a character.
+
+    Raises:
+        OSError: it is gone or hidden, or there is no /proc.
+    """
+    # Hundreds of these are read at a time: no file objects. None is as long as a page: proc_pid_stat(5).
+    handle = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(handle, 4096).rpartition(b")")[2].decode("ascii", "replace").split()
+    finally:
+        os.close(handle)
 
 
 def exists(pid: int) -> bool:

@@ -52,14 +52,7 @@ def read_attachment(record: RunRecord, attachment: Attachment) -> bytes:
         return _transcript(record) if attachment.name == TRANSCRIPT else _answer(record)
     if not stays_inside(attachment.path):
         raise Unreadable("it does not lie in the run's directory", kind="foreign")
-    try:
-        with open(DISK.open_reading(record.root / attachment.path), "rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise Unreadable(f"it can't be read ({error.strerror or error})", kind="busy") from error
-    if len(data) > MAX_FILE_BYTES:
-        raise Unreadable("it is larger than 200 MiB", kind="too-large")
-    return data
+    return DISK.read(record.root / attachment.path, MAX_FILE_BYTES)
 
 
 def _transcript(record: RunRecord) -> bytes:

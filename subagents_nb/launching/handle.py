@@ -246,10 +246,10 @@ class Run(Showing):
         """Yield what happened so far, oldest first; a torn or foreign line is left out."""
         path = self._home.run(self.id).events
         try:
-            handle = DISK.open_reading(path)
+            file = DISK.open_reading(path)
         except Unreadable:
             return
-        with open(handle, "rb") as file:
+        with file:
             for line in _lines(file):
                 # Not `json`: what nests without end is a fault of the line there, and none of ours.
                 with contextlib.suppress(ValueError):

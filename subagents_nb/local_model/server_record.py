@@ -14,6 +14,8 @@ import tempfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from subagents_nb.signals import stat_of
+
 MODEL_ALIAS = "smollm2-135m"
 HOST = "127.0.0.1"
 
@@ -107,12 +109,10 @@ def remove_record_of(path: Path, pid: int) -> None:
 def read_start_ticks(pid: int) -> int | None:
     """Kernel ticks from boot to the start of a live process; None when it is gone, a zombie, or there is no /proc."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        fields = stat_of(pid)
     except OSError:
         return None
-    # The command name stands in parentheses and may hold spaces and parentheses itself.
-    state, *rest = stat.rpartition(")")[2].split()
-    return None if state in "ZX" else int(rest[18])
+    return None if fields[0] in "ZX" else int(fields[19])
 
 
 def is_running(record: ServerRecord) -> bool | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,9 +34,18 @@ def age_s(at: str) -> float:
 
 def read_clocks() -> Reading:
     """Read the wall clock and, where there is one, the clock that counts from boot and that nobody sets."""
+    boot = boot_id()
     try:
-        boot: str | None = Path("/proc/sys/kernel/random/boot_id").read_text().strip() or None
         since = time.clock_gettime(time.CLOCK_BOOTTIME)
     except (OSError, AttributeError):
         boot, since = None, 0.0
     return Reading(wall_s=time.time(), boot=boot, since_boot_s=since)
+
+
+@functools.cache
+def boot_id() -> str | None:
+    """Return the kernel's random id of this boot, or None where there is none."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip() or None
+    except OSError:
+        return None

@@ -39,11 +39,16 @@ FAULTS = {
         {f"{room}/{room}{i}.py": "def f(timeout): ..." for room in "ab" for i in range(12)},
         "24 modules name the option timeout; 23 are the end.",
     ),
+    "a file": ({"a/one.py": "x = open(path)"}, "one.py:1: opens a file by hand"),
+    "a path": ({"a/one.py": "Path(x).read_text()"}, "one.py:1: opens a file by hand"),
+    "a descriptor": ({"a/one.py": "\nos.open(path, os.O_RDONLY)"}, "one.py:2: opens a file by hand"),
+    "a permit that nobody needs": ({"a/one.py": "", "cli.py": ""}, "MAY_OPEN: cli.py opens nothing any more"),
     "a crowd": ({f"a/n{i}.py": "" for i in range(16)}, "subagents_nb/a: 16 names side by side; 15 are the end"),
 }
 FINE = {
     "__init__.py": 'importlib.import_module("subagents_nb.a.one")',
     "a/one.py": "if TYPE_CHECKING:\n    from subagents_nb.a import two",
+    "a/open.py": "with open(fd) as file, DISK.open(path), open(os.devnull):\n    pass",
     "a/two.py": f"import subagents_nb.a.one\nclass Run:\n{METHODS}",
 }
 

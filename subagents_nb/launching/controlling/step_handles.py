@@ -186,8 +186,8 @@ def whole_text(run: Run, step: StepResult) -> str:
         return step.text
     try:
         path = run.home.run(run.id).step(step.index) / "output.txt"
-        with open(DISK.open_reading(path), encoding="utf-8", errors="replace") as whole:
-            return whole.read()
+        with DISK.open_reading(path) as whole:
+            return whole.read().decode("utf-8", "replace")
     except (OSError, Unreadable):
         return step.text
 

@@ -16,11 +16,9 @@ MAX_SESSION_BYTES = 64 * 1024 * 1024
 def read_session(path: Path) -> bytes | None:
     """Return a session; None if there is none that can be read."""
     try:
-        with open(DISK.open_reading(path), "rb") as file:
-            data = file.read(MAX_SESSION_BYTES + 1)
-    except (OSError, Unreadable):
+        return DISK.read(path, MAX_SESSION_BYTES) or None
+    except Unreadable:
         return None
-    return data if 0 < len(data) <= MAX_SESSION_BYTES else None
 
 
 def sessions_for(home: StoreHome, draft: Draft, earlier: str | None = None) -> dict[str, bytes]:

@@ -162,7 +162,7 @@ class RunArtifact:
 
     def _opened(self, place: Path) -> io.BufferedReader:
         try:
-            return open(DISK.open_reading(place), "rb")
+            return DISK.open_reading(place)
         except Unreadable as error:
             raise StoreError(f"The artifact {self.name} of run {self._run.name} can't be read: {error}.") from error
 

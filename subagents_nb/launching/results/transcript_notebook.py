@@ -143,11 +143,9 @@ def _executed(path: Path) -> dict[str, Any] | None:
 
 def _read(path: Path) -> bytes | None:
     try:
-        with open(DISK.open_reading(path), "rb") as file:
-            content = file.read(MAX_SESSION_BYTES + 1)
-    except (OSError, Unreadable):
+        return DISK.read(path, MAX_SESSION_BYTES)
+    except Unreadable:
         return None
-    return content if len(content) <= MAX_SESSION_BYTES else None
 
 
 def _write_out(target: Path, content: bytes) -> Path:

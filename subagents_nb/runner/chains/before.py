@@ -161,7 +161,7 @@ class Before:
             folder /= part
             with contextlib.suppress(FileExistsError):
                 self._disk.make_dir(folder)
-        with open(self._disk.open_reading(file), "rb") as opened:
+        with self._disk.open_reading(file) as opened:
             self._disk.create_once(self._paths.root / path, opened.read(), durable=False, entry=False)
 
     def _copy(self, number: int, index: int, names: Iterable[str], *, as_: str | None = None) -> bool:
@@ -171,12 +171,12 @@ class Before:
             return found
         for name in names:
             try:
-                handle = self._disk.open_reading(source.step(number) / name)
+                file = self._disk.open_reading(source.step(number) / name)
             except Unreadable as error:
                 if error.kind == "missing":
                     continue
                 raise
-            with open(handle, "rb") as file:
+            with file:
                 data = file.read()
             found = self._disk.create_once(self._paths.step(index) / (as_ or name), data, durable=False, entry=False)
         return found

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from pathlib import Path
 
 from subagents_nb.domain.runs.events import StepFailed
@@ -21,15 +19,7 @@ def save_session(step_dir: Path, content: bytes) -> None:
     Raises:
         OSError: the file could not be written; the old one stands.
     """
-    temporary = step_dir / f".{SESSION_FILE}.{secrets.token_hex(4)}"
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        temporary.replace(step_dir / SESSION_FILE)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    DISK.replace(step_dir / SESSION_FILE, content, durable=False)
 
 
 def begin_session(step_dir: Path, task: str, *, history: Path | None) -> None:
@@ -51,7 +41,7 @@ def read_session(path: Path) -> bytes:
         StepFailed: there is none, or it can't be read ("setup").
     """
     try:
-        with open(DISK.open_reading(path), "rb") as file:  # never through a link
+        with DISK.open_reading(path) as file:  # never through a link
             return file.read()
     except Unreadable as error:
         if error.kind == "missing":

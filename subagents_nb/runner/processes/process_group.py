@@ -17,6 +17,7 @@ from pathlib import Path
 
 from subagents_nb.runner.processes.children import CHILDREN
 from subagents_nb.signals import KILL, has_ended, is_unreaped, signal_child, signal_group
+from subagents_nb.store.processes.process_list import everyone
 
 _GRACE_S = 2.0  # between asking the group to end and ending it
 _END_S = 2.0  # what was ended by force is gone within
@@ -167,14 +168,8 @@ def is_anyone_left(leader: int) -> bool:
     """Say whether the group of an unreaped leader has a member that still runs: a zombie, in kill(2), does not."""
     if not signal_group(leader, 0):
         return False
-    stats = [*Path("/proc").glob("[0-9]*/stat")]
-    return any(_runs_in(stat, leader) for stat in stats) if stats else not has_ended(leader)
-
-
-def _runs_in(stat: Path, group: int) -> bool:
     try:
-        # State, parent and group follow the name, which may hold anything: proc_pid_stat(5).
-        state, _parent, its_group, *_ = stat.read_text("utf-8", "replace").rpartition(")")[2].split()
-    except (OSError, ValueError):
-        return False
-    return its_group == str(group) and state not in "ZX"
+        processes = everyone()
+    except OSError:  # no /proc here, or no descriptor left to look with
+        return not has_ended(leader)
+    return any(one.group == leader and not one.ended for one in processes.values())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
 import time
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from subagents_nb.runner.engines.clean_text import Redactor, one_line
 from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.engines.tools.shell import run_command
 from subagents_nb.runner.workspace.gitstate import GitState
+from subagents_nb.store.files.disk import DISK
 from subagents_nb.store.files.opener import read_plain
 
 OUTPUT_CHARS = 12_000
@@ -119,13 +119,6 @@ def _remembered(memo: Path) -> VerifyRun | None:
 
 def _remember(memo: Path, run: VerifyRun) -> None:
     """Keep how a command went. A memo that can't be kept costs the time of running it again, nothing else."""
-    temporary = memo.with_suffix(f".{secrets.token_hex(4)}")
     with contextlib.suppress(OSError):
         memo.parent.mkdir(mode=0o700, exist_ok=True)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(run.model_dump_json().encode("utf-8", "replace"))
-        temporary.replace(memo)
-        return
-    with contextlib.suppress(OSError):
-        temporary.unlink(missing_ok=True)
+        DISK.replace(memo, run.model_dump_json().encode("utf-8", "replace"), durable=False)

@@ -15,6 +15,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from subagents_nb.store.files.disk import DISK
 from subagents_nb.store.files.opener import NO_LINK, NotPlain, folder_of, open_below
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK
@@ -62,7 +63,7 @@ def replace(root: Path, path: str, data: bytes) -> None:
             try:
                 if mode is not None:
                     os.fchmod(fd, mode)
-                _write_all(fd, data)
+                DISK.write(fd, data)
                 os.fsync(fd)
             finally:
                 os.close(fd)
@@ -83,7 +84,7 @@ def create(root: Path, path: str, data: bytes) -> bool:
         except FileExistsError:
             return False
         try:
-            _write_all(fd, data)
+            DISK.write(fd, data)
         finally:
             os.close(fd)
         return True
@@ -100,9 +101,3 @@ def _mode_of(folder: int, name: str, path: str) -> int | None:
         # To rename over it would work, and would not be what its owner meant.
         raise PermissionError(errno.EACCES, "the file that is there is write-protected")
     return stat.S_IMODE(about.st_mode)
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import secrets
 import stat
@@ -122,42 +123,29 @@ class Disk:
         finally:
             os.close(handle)
 
-    def read(self, path: str | Path) -> bytes:
-        """Return the whole content of a regular file of ours.
+    def read(self, path: str | Path, most: int = MAX_DOCUMENT_BYTES) -> bytes:
+        """Return the whole content of a regular file of ours, of `most` bytes; no document has more than the default.
 
         Raises:
             Unreadable: it is missing, a link or something else than a file, too large, or not permitted.
         """
-        handle = self.open_reading(path)
+        handle, size = _open_regular(path)
         try:
-            size = os.fstat(handle).st_size
-            if size > MAX_DOCUMENT_BYTES:
-                raise Unreadable(f"it has {size} bytes, more than any document of ours", kind="too-large")
-            return _read_all(handle, size)
+            if size > most:
+                raise Unreadable(f"it has {size:,} bytes, and {most:,} are the most that it may have", kind="too-large")
+            return _read_all(handle, size, most)
         except OSError as error:
             raise Unreadable(f"it can't be read ({error.strerror})", kind="busy") from error
         finally:
             os.close(handle)
 
-    def open_reading(self, path: str | Path) -> int:
+    def open_reading(self, path: str | Path) -> io.BufferedReader:
         """Open a regular file of ours for reading, at once, and never through a link.
 
         Raises:
             Unreadable: it is missing, a link or something else than a file, or not permitted.
         """
-        try:
-            handle = _open_for_reading(path)
-        except FileNotFoundError as error:
-            raise Unreadable("it is not there", kind="missing") from error
-        except PermissionError as error:
-            raise Unreadable("reading it is not permitted", kind="denied") from error
-        except OSError as error:
-            kind = "busy" if error.errno in _PASSING else "foreign"
-            raise Unreadable(f"it can't be opened ({error.strerror})", kind=kind) from error
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            os.close(handle)
-            raise Unreadable("it is not a regular file", kind="foreign")
-        return handle
+        return open(_open_regular(path)[0], "rb")
 
     def _write_temp(self, path: Path, data: bytes, *, durable: bool) -> Path:
         temp = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
@@ -194,6 +182,24 @@ class Disk:
             self.remove(temp)
 
 
+def _open_regular(path: str | Path) -> tuple[int, int]:
+    """Return the descriptor of a regular file and its size. Raises as `Disk.open_reading`."""
+    try:
+        handle = _open_for_reading(path)
+    except FileNotFoundError as error:
+        raise Unreadable("it is not there", kind="missing") from error
+    except PermissionError as error:
+        raise Unreadable("reading it is not permitted", kind="denied") from error
+    except OSError as error:
+        kind = "busy" if error.errno in _PASSING else "foreign"
+        raise Unreadable(f"it can't be opened ({error.strerror})", kind=kind) from error
+    about = os.fstat(handle)
+    if not stat.S_ISREG(about.st_mode):
+        os.close(handle)
+        raise Unreadable("it is not a regular file", kind="foreign")
+    return handle, about.st_size
+
+
 def _open_for_reading(path: str | Path) -> int:
     # What `inside` does, without a generator: lists come here thousands of times.
     folder = open_parent(path)
@@ -206,9 +212,9 @@ def _open_for_reading(path: str | Path) -> int:
         os.close(folder)
 
 
-def _read_all(handle: int, size: int) -> bytes:
+def _read_all(handle: int, size: int, most: int) -> bytes:
     parts = []
-    left = MAX_DOCUMENT_BYTES + 1
+    left = most + 1
     while left > 0:
         wanted = min(left, max(size, 0) + 1)
         part = os.read(handle, wanted)

@@ -8,14 +8,13 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import os
-import stat
 import time
 from collections.abc import Iterable
 from pathlib import Path, PurePath
 
 from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.store.files.globbing import MOST_CHARS, Allowance, TooMuch, walk
-from subagents_nb.store.files.opener import READ
+from subagents_nb.store.files.opener import open_plain
 
 MAX_NAMES = 100_000
 _RACY_S = 2.0  # a file this young can change again without a change of its time: racy-git in git's documentation
@@ -52,25 +51,16 @@ def file_sha256(root: Path, path: str, *, allowance: Allowance | None = None) ->
     if real is None:
         return None
     try:
-        if not stat.S_ISREG(os.stat(real, follow_symlinks=False).st_mode):
-            return None  # to open a device may already do something
-        handle = os.open(real, READ)
+        with open_plain(Path(real), within=root) as handle:
+            before = os.fstat(handle)
+            # The time of modification can be set back; that of the last change of anything can't: inode(7).
+            mark = (real, _stamp(before))
+            if (known := _KNOWN.get(mark)) is not None:
+                return known
+            digest = _digest(handle, path, allowance or Allowance())
+            after = os.fstat(handle)
     except OSError:
         return None
-    try:
-        before = os.fstat(handle)
-        if not stat.S_ISREG(before.st_mode):
-            return None
-        # The time of modification can be set back; that of the last change of anything about the file can't: inode(7).
-        mark = (real, _stamp(before))
-        if (known := _KNOWN.get(mark)) is not None:
-            return known
-        digest = _digest(handle, path, allowance or Allowance())
-        after = os.fstat(handle)
-    except OSError:
-        return None
-    finally:
-        os.close(handle)
     if _stamp(after) != _stamp(before):
         raise Unsettled(f"{path} changed while it was read")
     now = time.time()

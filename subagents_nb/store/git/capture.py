@@ -48,9 +48,7 @@ def read_patch(record: WorktreeRecord, run_root: Path) -> bytes:
     if record.patch is None:
         return b""
     path = run_root / record.patch
-    handle = DISK.open_reading(path)
-    with open(handle, "rb") as file:
-        data = file.read(PATCH_BYTES + 1)
+    data = DISK.read(path, PATCH_BYTES)
     if hashlib.sha256(data).hexdigest() != record.patch_sha256:
         raise Unreadable(f"the patch {path} is not what was recorded", kind="torn")
     return data
@@ -131,12 +129,12 @@ class Capture:
 
     def _patch(self, base: str) -> bytes:
         path = self.folder / "patch"
-        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        handle = self.disk.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
         try:
             self.git(*_PATCH, *_AS_PATCH, base, self.first, within_s=LONG_S, into=handle, limit=PATCH_BYTES)
         finally:
             os.close(handle)
-        return path.read_bytes()
+        return self.disk.read(path, PATCH_BYTES)
 
     def _nested(self, base: str) -> str:
         rows = self.git(*_PATCH, "--raw", "-z", "--no-renames", base, self.first).split(b"\0")

@@ -28,8 +28,8 @@ from subagents_nb.domain.values.base import Document
 from subagents_nb.errors import RequestError, StoreError, Unreadable
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.files.codec import decode, encode, lenient_json
-from subagents_nb.store.files.disk import DISK, MAX_DOCUMENT_BYTES, PRIVATE_DIR, PRIVATE_FILE
-from subagents_nb.store.files.opener import NO_LINK, NotPlain, open_plain
+from subagents_nb.store.files.disk import DISK, MAX_DOCUMENT_BYTES, PRIVATE_DIR
+from subagents_nb.store.files.opener import NotPlain, open_plain
 from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.runs.contracts import remember
 from subagents_nb.version import __version__
@@ -50,7 +50,7 @@ def write_archive(home: StoreHome, run_ids: Sequence[str], target: Path, *, proj
     if os.path.lexists(target):
         raise RequestError(f"{target.name} is there already; choose another name, or remove it.")
     try:
-        handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR | NO_LINK, PRIVATE_FILE)
+        handle = DISK.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR)
         with open(handle, "w+b") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             runs = tuple(_pack(home, run_id, archive, project, redact) for run_id in run_ids)
             manifest = Manifest(made_with=__version__, runs=runs)
@@ -122,7 +122,7 @@ def _data(root: Path, path: str, plan: LaunchPlan, redact: Redactor) -> bytes:
     if path == "plan.json":
         return encode(archives.packed(plan))
     try:
-        with open(DISK.open_reading(root / path), "rb") as file:
+        with DISK.open_reading(root / path) as file:
             data = file.read()
     except Unreadable as error:
         raise StoreError(f"{path} of {plan.name} can't be exported: {error}.") from error

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from subagents_nb.domain.agents.environment import RUN_MARK
-from subagents_nb.signals import KILL, signal_child, signal_handle
+from subagents_nb.signals import KILL, signal_child, signal_handle, stat_of
 
 _PROC = Path("/proc")
 _END_S = 1.0
@@ -50,11 +50,9 @@ def look(pid: int) -> Process | None:
         OSError: out of descriptors or memory: who can't be seen now is not gone.
     """
     try:
-        data = _read(f"/proc/{pid}/stat")
+        fields = stat_of(pid)
     except (*_GONE, PermissionError):
         return None
-    # The name stands in parentheses and may hold anything, half a character too: proc_pid_stat(5).
-    fields = data.rpartition(b")")[2].decode("ascii", "replace").split()
     if len(fields) < 20:
         return None
     return Process(pid, fields[0], int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]))

@@ -25,9 +25,8 @@ from subagents_nb.domain.runs.reuse import contract_key
 from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.domain.values.ids import is_run_id
 from subagents_nb.errors import StoreError, Unreadable
-from subagents_nb.store.files.disk import DISK, PRIVATE_DIR, PRIVATE_FILE
+from subagents_nb.store.files.disk import DISK, PRIVATE_DIR
 from subagents_nb.store.files.lock import alone, hold
-from subagents_nb.store.files.opener import NO_LINK
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.runs.reader import FileRuns, read_document
 
@@ -162,4 +161,4 @@ def _make(folder: Path) -> None:
 
 
 def _mark(path: Path) -> None:
-    os.close(os.open(path, os.O_CREAT | os.O_WRONLY | NO_LINK, PRIVATE_FILE))
+    os.close(DISK.open(path, os.O_CREAT | os.O_WRONLY))

@@ -50,12 +50,12 @@ def read_input(paths: RunPaths, record: InputRecord, *, disk: Disk = DISK) -> by
         StoreError: they are not there, or not those that were put in.
     """
     try:
-        handle = disk.open_reading(paths.root / record.file)
+        file = disk.open_reading(paths.root / record.file)
     except Unreadable as error:
         raise StoreError(f"The input {record.name} of run {paths.root.name} can't be read: {error}.") from error
-    with open(handle, "rb") as file:
+    with file:
         # Not as many bytes as the record says: it may come from an archive.
-        data = file.read() if os.fstat(handle).st_size == record.bytes else b""
+        data = file.read() if os.fstat(file.fileno()).st_size == record.bytes else b""
     if hashlib.sha256(data).hexdigest() != record.sha256:
         raise StoreError(f"The input {record.name} of run {paths.root.name} is not what was put in: it was changed.")
     return data

@@ -167,7 +167,7 @@ def read_document(path: Path, kind: type[D], run_id: str, *, disk: Disk = DISK) 
 def read_tail(path: Path, limit: int = 4000) -> str:
     """Return the last `limit` bytes of a log as text; nothing if it can't be read."""
     try:
-        with open(DISK.open_reading(path), "rb") as log:
+        with DISK.open_reading(path) as log:
             log.seek(0, os.SEEK_END)
             log.seek(max(0, log.tell() - limit))
             return log.read(limit).decode("utf-8", "replace").strip()

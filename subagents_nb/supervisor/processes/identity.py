@@ -14,9 +14,8 @@ from pathlib import Path
 import psutil
 
 from subagents_nb.domain.runs.records import Identity
-from subagents_nb.signals import exists
-
-_PROC = Path("/proc")
+from subagents_nb.signals import exists, stat_of
+from subagents_nb.store.clock import boot_id
 
 
 @functools.cache
@@ -33,15 +32,6 @@ def host_id() -> str | None:
             return hashlib.sha256(b"subagents-nb:" + text.encode()).hexdigest()[:16]
     node = platform.node()
     return hashlib.sha256(b"subagents-nb:" + node.encode()).hexdigest()[:16] if node else None
-
-
-@functools.cache
-def boot_id() -> str | None:
-    """Return the kernel's random id of this boot, or None where there is none."""
-    try:
-        return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return None
 
 
 @functools.cache
@@ -105,9 +95,6 @@ def identify(pid: int, token: str, *, ticks: int | None = None) -> Identity:
 
 
 def _stat(pid: int) -> list[str] | None:
-    """Return the fields of /proc/PID/stat after the command name, which may hold brackets itself: proc_pid_stat(5)."""
-    try:
-        data = (_PROC / str(pid) / "stat").read_bytes()  # a name may be cut in the middle of a character
-    except (FileNotFoundError, ProcessLookupError, NotADirectoryError):
-        return None
-    return data.rpartition(b")")[2].decode("ascii").split()
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError, NotADirectoryError):
+        return stat_of(pid)
+    return None

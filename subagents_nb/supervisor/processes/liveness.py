@@ -6,9 +6,10 @@ from typing import Literal
 
 from subagents_nb.domain.runs.postmortem import Liveness, Seen, judge_liveness
 from subagents_nb.domain.runs.records import Identity, ProcessRecord
+from subagents_nb.store.clock import boot_id
 from subagents_nb.store.files.lock import probe
 from subagents_nb.store.layout import RunPaths
-from subagents_nb.supervisor.processes.identity import boot_id, host_id, is_zombie, pid_namespace, start_ticks
+from subagents_nb.supervisor.processes.identity import host_id, is_zombie, pid_namespace, start_ticks
 
 
 def look(identity: Identity | None, paths: RunPaths, token: str | None = None) -> Seen:

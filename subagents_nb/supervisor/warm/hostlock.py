@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import time
 
+from subagents_nb.signals import ticks_of
+
 _TRIES, _PAUSE_S = 20, 0.005
 
 
@@ -29,11 +31,7 @@ def take_lock(path: str) -> int | None:
 
 def sign(handle: int) -> None:
     """Write into the lock who holds it, so that others see how that process is, and that it is a supervisor."""
-    ticks = b""
-    try:
-        with open("/proc/self/stat", "rb") as file:
-            ticks = file.read().rpartition(b")")[2].split()[19]
-    except (OSError, IndexError):
-        pass  # no Linux: then its number alone says little, and nobody goes by it
-    os.pwrite(handle, b"%d %s" % (os.getpid(), ticks), 0)
-    os.ftruncate(handle, len(b"%d %s" % (os.getpid(), ticks)))
+    # Not on Linux: then its number alone says little, and nobody goes by it.
+    said = f"{os.getpid()} {ticks_of(os.getpid()) or ''}".encode()
+    os.pwrite(handle, said, 0)
+    os.ftruncate(handle, len(said))

@@ -18,6 +18,7 @@ from typing import Any
 
 from subagents_nb.runner.engines.tools.shell import Keeper
 from subagents_nb.runner.processes.process_group import Group
+from subagents_nb.store.files.disk import DISK
 from subagents_nb.store.files.opener import FOLDER
 
 _MODULE = "subagents_nb.runner.engines.kernel.kernel_child"
@@ -46,7 +47,7 @@ class KernelFolder:
             self.info |= write_connection_file(str(folder / "ports.json"), key=self.info["key"].encode())[1]
             self.info["key"] = self.info["key"].decode()
         self.file = folder / "connection.json"
-        handle = os.open(self.file, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+        handle = DISK.open(self.file, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
         with open(handle, "w", encoding="utf-8") as file:
             json.dump(self.info, file)
 

@@ -16,6 +16,7 @@ from subagents_nb.runner.engines.scripted.script import read_script
 from subagents_nb.runner.engines.scripted.scripted_history import Transcript
 from subagents_nb.runner.engines.session_file import save_session
 from subagents_nb.signals import end_self
+from subagents_nb.store.files.opener import read_plain
 
 _TICK_S = 0.1
 _SLOW_S = 600.0
@@ -106,7 +107,7 @@ async def _tools(player: Player) -> None:
             continue
         try:
             with player.context.reads.reading(entry):
-                content = path.read_bytes().decode("utf-8")
+                content = read_plain(path, _SMALL_BYTES, within=root).decode("utf-8")
         except (OSError, UnicodeDecodeError):
             continue
         await player.calls.tool("read", {"path": entry}, content)
