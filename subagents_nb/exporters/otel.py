@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 from urllib.parse import unquote
 
+from subagents_nb.domain.plans.experiments import number_or_word
 from subagents_nb.domain.runs.messages import Message, Turn
 from subagents_nb.domain.runs.states import StepState
 from subagents_nb.exporters.http_client import Server, without_credentials
@@ -99,7 +100,10 @@ def _spans(record: RunRecord, *, prompts: bool) -> Iterator[dict[str, Any]]:
         **{f"subagents_nb.{name}": value for name, value in record.labels().items()},
         **{f"subagents_nb.param.{name}": value for name, value in record.params().items()},
         **{f"subagents_nb.metric.{name}": value for name, value in record.metrics().items()},
-        **{f"subagents_nb.score.{s.name}{'/' + s.case if s.case else ''}": _plain(s.number) for s in record.scores},
+        **{
+            f"subagents_nb.score.{s.name}{'/' + s.case if s.case else ''}": number_or_word(s.number)
+            for s in record.scores
+        },
     }
     failed = None if record.well else (record.reason or str(record.state), record.error)
     yield _span(record, root, None, f"invoke_workflow {record.name}", record.start, record.end, facts, failed=failed)
@@ -250,10 +254,6 @@ def _value(value: Any) -> dict[str, Any]:
 
 def _nanoseconds(at: str) -> str:
     return str((datetime.fromisoformat(at) - _EPOCH) // timedelta(microseconds=1) * 1000)
-
-
-def _plain(value: float) -> float | str:
-    return value if value == value and abs(value) != float("inf") else str(value)
 
 
 def _headers() -> dict[str, str]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from subagents_nb.domain.plans.experiments import number_or_word
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import ExportError, Unreadable
 from subagents_nb.exporters.protocol import Link
@@ -132,8 +133,7 @@ def _logs(record: RunRecord) -> list[dict[str, Any]]:
         at.setdefault(score.step or 0, {})[name] = score.number
     last = max(at, default=0)
     at.setdefault(last, {}).update(record.metrics())
-    return [{"step": step, "values": {k: _plain(v) for k, v in values.items()}} for step, values in sorted(at.items())]
-
-
-def _plain(value: float) -> float | str:
-    return value if value == value and abs(value) != float("inf") else str(value)
+    return [
+        {"step": step, "values": {k: number_or_word(v) for k, v in values.items()}}
+        for step, values in sorted(at.items())
+    ]

@@ -38,14 +38,14 @@ class PlannedFlow:
 
 
 def plan_flow(
-    flow: Chain, ground: PlanContext, reasons: Reasons, *, limit: int, names: Names | None = None, first_index: int = 0
+    flow: Chain, ground: PlanContext, reasons: Reasons, *, limit: int, names: Names | None = None
 ) -> PlannedFlow:
     """Return the plan of a chain; what is wrong with it is added to the reasons, each with the place it is at.
 
     With `names` it continues a chain that already has those outputs: it is appended, so nothing in it comes first.
     `limit` is how many steps it may start in all.
     """
-    planner = _Planner(ground, reasons, names or Names(), appended=names is not None, next_index=first_index)
+    planner = _Planner(ground, reasons, names or Names(), appended=names is not None)
     planner.task = flow.task
     items = [item for place, asked in enumerate(flow.items, start=1) if (item := planner.item(place, asked))]
     if planner.names.used and items and isinstance(items[0], AttachedItem):
@@ -69,7 +69,7 @@ class _Planner:
     reasons: Reasons
     names: Names
     appended: bool
-    next_index: int
+    next_index: int = 0
     task: str | None = None
     steps: list[StepPlan] = field(default_factory=list)
 

@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 import pytest
 from kernels import Kernel, display_id_of
+from magic_parsers import PARSERS
 from support import until
-
-from subagents_nb.notebook.magics.parsers import PARSERS
 
 
 def slow(kernel: Kernel, name: str, *, bind: str = "work") -> None:

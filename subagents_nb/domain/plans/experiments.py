@@ -78,6 +78,11 @@ def split_number(value: float) -> tuple[float | None, Literal["nan", "inf", "-in
     return None, "inf" if value > 0 else "-inf"
 
 
+def number_or_word(value: float) -> float | str:
+    """Return a number that JSON can say, else its word."""
+    return value if math.isfinite(value) else str(value)
+
+
 def latest(scores: Iterable[Score]) -> dict[tuple[str, str | None], Score]:
     """Return of each name and case the latest score; of two of one moment the one with the later id."""
     ordered = sorted(scores, key=lambda score: (score.at, score.score_id))

@@ -6,14 +6,13 @@ only ever carried out after planning has resolved and checked it.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
 from subagents_nb.domain.values.base import Value
 from subagents_nb.domain.values.given import Real, Time, Whole
 
-DEFAULT_CONCURRENCY = 4
 MAX_CONCURRENCY = 64
 OnFailure = Literal["stop", "continue"]
 
@@ -117,9 +116,6 @@ class Attached(_Composed):
     step: int | None = None  # only this step of it; None: what the run came to
     as_: str | None = Field(default=None, alias="as")
     label: str | None = None
-
-
-FlowItem: TypeAlias = Annotated[Step | Parallel | Expand | Attached, Field(union_mode="left_to_right")]
 
 
 class Chain(_Composed):

@@ -6,13 +6,13 @@ script; the notebook holds no path of this machine in its metadata.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from subagents_nb.domain.runs.messages import Message, Session
 from subagents_nb.domain.texts.markdown_cells import escaped, fenced, inline
+from subagents_nb.domain.values.base import pretty_json
 from subagents_nb.domain.values.words import plain
 
 PYTHON_TOOL = "python"
@@ -91,7 +91,7 @@ def executed_cells(executed: Any) -> Iterator[Cell]:
 def _said(message: Message, clean: Callable[[str], str]) -> Cell:
     text = _cut(clean(message.text))
     if message.structured:
-        body = fenced(_indented(text), "json")
+        body = fenced(pretty_json(text), "json")
     else:
         # An answer is meant to be read as Markdown; everything else is shown letter by letter.
         body = escaped(text) if message.role == "answer" else fenced(text, "text")
@@ -99,7 +99,7 @@ def _said(message: Message, clean: Callable[[str], str]) -> Cell:
 
 
 def _call(message: Message, clean: Callable[[str], str]) -> Cell:
-    body = fenced(_indented(_cut(clean(message.text))), "json")
+    body = fenced(pretty_json(_cut(clean(message.text))), "json")
     return _markdown(f"### Tool call: {inline(message.tool)}\n\n{body}", "call")
 
 
@@ -205,13 +205,6 @@ def _joined(value: Any) -> str:
     if isinstance(value, list):
         return "".join(one for one in value if isinstance(one, str))
     return value if isinstance(value, str) else ""
-
-
-def _indented(text: str) -> str:
-    try:
-        return json.dumps(json.loads(text), ensure_ascii=False, indent=2)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _cut(text: str) -> str:

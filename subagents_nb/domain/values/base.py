@@ -49,6 +49,14 @@ def stable_json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
+def pretty_json(text: str) -> str:
+    """Return JSON text with a line for each item; text that is none stays as it is."""
+    try:
+        return json.dumps(json.loads(text), ensure_ascii=False, indent=2)
+    except (ValueError, RecursionError):
+        return text
+
+
 def sha256_text(text: str) -> str:
     """Return the hexadecimal SHA-256 of a text in UTF-8."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -15,8 +15,8 @@ from subagents_nb.catalog.search_paths import shown_folder
 from subagents_nb.catalog.trust import is_trusted
 from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS, SCRIPT_FOLDER
 from subagents_nb.launching.gathering.gitfacts import gather_git_facts
-from subagents_nb.launching.gathering.step_folders import folder_below
 from subagents_nb.planning import Facts
+from subagents_nb.planning.facts import FolderFact
 from subagents_nb.store.layout import default_home
 
 _EXTRA_MODULES = {"anthropic": "anthropic", "google": "google.genai", "groq": "groq", "mistral": "mistralai"}
@@ -62,7 +62,7 @@ def gather_facts(
         project=shown_folder(project) if project is not None else "",
         trusted=project is not None and is_trusted(project),
         git=gather_git_facts(absolute, worktrees) if worktrees and problem is None else None,
-        folders={asked: folder_below(absolute, asked) for asked in folders} if problem is None else {},
+        folders={asked: _folder_below(absolute, asked) for asked in folders} if problem is None else {},
     )
 
 
@@ -120,3 +120,28 @@ def _scripts(cwd: Path, models: Sequence[str | None]) -> frozenset[str]:
             if named.endswith(".json") and not Path(named).is_absolute() and (cwd / named).is_file():
                 own.add(named)
     return BUILTIN_SCRIPTS | own
+
+
+def _folder_below(base: Path, asked: str) -> FolderFact:
+    """Return where a folder lies below the working directory, links resolved, or why no step can work there."""
+    if not asked.strip() or any(ord(char) < 32 for char in asked):
+        return FolderFact(problem=f"{asked!r} names no folder")
+    root, place = os.path.realpath(base), os.path.realpath(base / asked)
+    below = os.path.relpath(place, root)
+    if below == ".":
+        return FolderFact()
+    parts = Path(below).parts
+    store = os.path.realpath(default_home())
+    if ".." in parts:
+        return FolderFact(problem=f"{asked!r} lies outside the run's directory; launch with another --cwd")
+    if not os.path.isdir(place):
+        what = "is no folder" if os.path.lexists(place) else "does not exist"
+        return FolderFact(problem=f"{asked!r} {what} in the run's directory")
+    if any(part.startswith(".") for part in parts):
+        # There files act that no agent may write, and a step could not be kept from them by their names.
+        return FolderFact(problem=f"{asked!r} is a hidden folder, in which no step works")
+    if Path(place).is_relative_to(store):
+        return FolderFact(problem=f"{asked!r} lies in the run store, which is for runs alone")
+    if not os.access(place, os.R_OK | os.X_OK):
+        return FolderFact(problem=f"{asked!r} can't be read; check its permissions")
+    return FolderFact(path=Path(below).as_posix())

@@ -1,19 +1,20 @@
-"""What a run shows of itself, and what it made that a person may take over."""
+"""What a run shows of itself, and what it made that a person may take over: artifacts, work in git worktrees."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
 from subagents_nb.above import above
-from subagents_nb.launching.results.afterwards import Afterwards
+from subagents_nb.launching.controlling.controls import Controls
+from subagents_nb.launching.results import worktree_handoff as handoff
 from subagents_nb.launching.results.artifacts import RunArtifacts
 
 if TYPE_CHECKING:
     from subagents_nb.launching.handle import Run
 
 
-class Showing(Afterwards):
-    """What a run's handle shows. How, the notebook has registered from above."""
+class Showing(Controls):
+    """What a run's handle shows, how, the notebook has registered from above; and what it changed in its worktrees."""
 
     @property
     def artifacts(self) -> RunArtifacts:
@@ -41,3 +42,31 @@ class Showing(Afterwards):
 
     def _ipython_display_(self) -> None:
         above("show_run")(self)
+
+    def diff(self, step: int | None = None) -> str:
+        """Return what the run's steps, or one of them, changed in their worktrees, as a patch; empty for nothing.
+
+        Of a run that was cut short it is captured now.
+
+        Raises:
+            RequestError: it has no worktree, or is still at work.
+        """
+        return handoff.diff(self._home, self.id, step)
+
+    def apply(self, step: int | None = None, *, check: bool = False) -> list[str]:
+        """Put these changes into the repository the run was launched from; return the paths.
+
+        All of it or nothing: where it does not fit, nothing is changed. With `check` nothing is changed at all.
+
+        Raises:
+            RequestError: it does not fit, or there is nothing to apply.
+        """
+        return list(handoff.apply(self._home, self.id, step, check=check))
+
+    def discard(self, step: int | None = None) -> list[str]:
+        """Remove the worktrees and branches that were kept because their work was not safe elsewhere; return them.
+
+        Raises:
+            RequestError: there are none.
+        """
+        return list(handoff.discard(self._home, self.id, step))

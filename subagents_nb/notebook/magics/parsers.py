@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 
 from subagents_nb.domain.plans.options import of_launch
 from subagents_nb.notebook.magics.experiment_flags import add_experiment_flags
 from subagents_nb.notebook.magics.line_parser import MagicParser
-from subagents_nb.notebook.verbs.table import BINDING, VERBS, WAITING
+from subagents_nb.notebook.verbs.table import BINDING, WAITING
 from subagents_nb.notebook.verbs.verb import NARGS, Arg, Verb
 
 _RUN = "a variable that holds the run, its name, its id, or at least 8 characters of the id"
@@ -25,12 +24,6 @@ def magic_parser(verb: Verb) -> MagicParser:
     elif verb.launches == "chain":
         _add_chain(parser)
     return parser
-
-
-# By the magic's name.
-PARSERS: dict[str, Callable[[], MagicParser]] = {
-    verb.magic: partial(magic_parser, verb) for verb in VERBS if not verb.not_in_cell
-}
 
 
 def _add_launch(parser: MagicParser) -> None:

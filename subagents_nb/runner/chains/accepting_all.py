@@ -51,9 +51,8 @@ class AcceptingAll:
             reason = f"not looked at, since not all of it is complete: {said}"
             return Ledger(level=asked.level, explicit=asked.explicit, status="skipped", reason=reason)
         seen = self._seen(works, results)
-        seen = seen.model_copy(
-            update={"observed": Observed(changed_files=self._changed(works), staged=await self._newly_staged())}
-        )
+        staged = await self._git.newly_staged(self._staged) if "no-staged-files" in asked.evidence else None
+        seen = seen.model_copy(update={"observed": Observed(changed_files=self._changed(works), staged=staged)})
         if asked.verify and not evaluate(asked, seen).rejected:
             task = asyncio.ensure_future(self._verified())
             end = asyncio.ensure_future(ending.wait())
@@ -102,12 +101,6 @@ class AcceptingAll:
     def _changed(self, works: Sequence[StepWork]) -> tuple[str, ...]:
         journal = self._services.journal
         return tuple(dict.fromkeys(path for one in works for path in journal.accounts[one.step.index].changed_files))
-
-    async def _newly_staged(self) -> tuple[str, ...] | None:
-        if "no-staged-files" not in self._asked.evidence:
-            return None
-        now, before = await self._git.staged(), self._staged or {}
-        return None if now is None else tuple(path for path, state in now.items() if before.get(path) != state)
 
 
 def fails(asked: Acceptance, ledger: Ledger) -> bool:

@@ -4,8 +4,23 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, assert_never
 
+from subagents_nb.domain.runs.events import (
+    ArtifactMade,
+    ChangedMeanwhile,
+    EngineEvent,
+    FileChanged,
+    ModelAsked,
+    ModelLoading,
+    ModelNamed,
+    Noticed,
+    TextStreamed,
+    ThoughtStreamed,
+    ToolEnded,
+    ToolStarted,
+    UsageChanged,
+)
 from subagents_nb.runner.journal.work_clock import WorkClock
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.runs.writer import RunWriter
@@ -34,3 +49,35 @@ class EventLog:
         for kind, text in parts:
             for start in range(0, len(text), _STREAM_LINE_CHARS):
                 self.line(kind, {"text": text[start : start + _STREAM_LINE_CHARS]}, keep=False, step=step)
+
+
+def event_line(event: EngineEvent) -> tuple[str, dict[str, Any]]:
+    """Return the type of an event's line and its fields."""
+    match event:
+        case ModelLoading():
+            return "model-loading", {}
+        case ModelAsked(number):
+            return "model-asked", {"request": number}
+        case TextStreamed(text):
+            return "text", {"text": text}
+        case ThoughtStreamed(text):
+            return "thinking", {"text": text}
+        case ToolStarted(call_id, name, args):
+            return "tool-started", {"call": call_id, "tool": name, "args": args[:160]}
+        case ToolEnded(call_id, ok, seconds, preview, refused):
+            fields: dict[str, Any] = {"call": call_id, "ok": ok, "seconds": round(seconds, 3), "preview": preview[:500]}
+            return "tool-ended", fields | ({"refused": refused[:300]} if refused is not None else {})
+        case UsageChanged(usage):
+            return "usage", usage.model_dump(exclude_none=True)
+        case ModelNamed(model):
+            return "model-named", {"model": model}
+        case FileChanged(path):
+            return "file-changed", {"path": path}
+        case ChangedMeanwhile(path):
+            return "changed-meanwhile", {"path": path}
+        case ArtifactMade(artifact):
+            return "artifact", artifact.model_dump(mode="json", exclude_none=True)
+        case Noticed(code, text):
+            return "notice", {"code": code, "text": text}
+        case _:
+            assert_never(event)

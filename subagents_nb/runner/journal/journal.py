@@ -24,8 +24,8 @@ from subagents_nb.domain.runs.records import (
 from subagents_nb.domain.runs.states import RunEvent, RunState, StepEvent, StepState
 from subagents_nb.domain.values.usage import Usage, total
 from subagents_nb.runner.journal.account import StepAccount, concerns
-from subagents_nb.runner.journal.event_lines import event_line
 from subagents_nb.runner.journal.event_redaction import EventRedactor
+from subagents_nb.runner.journal.eventlog import event_line
 from subagents_nb.runner.journal.final_result import last_word
 from subagents_nb.runner.journal.live_status import LiveStatus
 from subagents_nb.runner.journal.stage_progress import Stages

@@ -89,9 +89,8 @@ class Accepting:
         if asked is None:
             return evaluate(self._step.acceptance, Evaluation())
         seen = self._reported(asked)
-        seen = seen.model_copy(
-            update={"observed": Observed(changed_files=changed_files, staged=await self._newly_staged(asked))}
-        )
+        staged = await self._git.newly_staged(self._staged) if "no-staged-files" in asked.evidence else None
+        seen = seen.model_copy(update={"observed": Observed(changed_files=changed_files, staged=staged)})
         if asked.verify and not evaluate(asked, seen).rejected:
             runs = await Verifier(self._context, run_dir).run_all(asked.verify)
             seen = seen.model_copy(update={"verify_runs": runs})
@@ -131,12 +130,6 @@ class Accepting:
                 return find_report(file.read(2 * MAX_REPORT_CHARS).decode("utf-8", "replace"))
         except OSError:
             return None
-
-    async def _newly_staged(self, asked: Acceptance) -> tuple[str, ...] | None:
-        if "no-staged-files" not in asked.evidence:
-            return None
-        now, before = await self._git.staged(), self._staged or {}
-        return None if now is None else tuple(path for path, state in now.items() if before.get(path) != state)
 
 
 def instructions(asked: Acceptance) -> str:

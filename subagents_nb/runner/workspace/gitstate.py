@@ -35,6 +35,11 @@ class GitState:
         fields = raw.decode("utf-8", "replace").split("\0")
         return {path: state for state, path in zip(fields[::2], fields[1::2], strict=False) if path}
 
+    async def newly_staged(self, before: dict[str, str] | None) -> tuple[str, ...] | None:
+        """Return the paths that are staged otherwise than they were before."""
+        now = await self.staged()
+        return None if now is None else tuple(path for path, state in now.items() if (before or {}).get(path) != state)
+
     async def diff(self, limit: int) -> str | None:
         """Return the changes since the last commit, cut to so many characters."""
         raw = await self._git("diff", "HEAD", *_PLAIN)

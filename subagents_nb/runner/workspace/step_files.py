@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from subagents_nb.domain.agents.agent import READ_TOOLS, WRITE_TOOLS
 from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.runs.events import Noticed
 from subagents_nb.domain.runs.records import SavedOutput
+from subagents_nb.domain.values.base import pretty_json
 from subagents_nb.errors import Unreadable
 from subagents_nb.runner.workspace.confined import Seen, create, look, replace
 from subagents_nb.runner.workspace.own_folder import from_root
@@ -214,7 +214,7 @@ class OutputFile:
 
     def _ours(self, text: str) -> tuple[SavedOutput, str]:
         if self._step.output_schema is not None:
-            text = _pretty(text)
+            text = pretty_json(text)
         data = text.encode("utf-8", "replace")
         if not data.endswith(b"\n"):
             data += b"\n"
@@ -299,13 +299,6 @@ def _shown(head: bytes, saved: SavedOutput) -> str:
     shown, lines_shown = len(text.encode("utf-8", "replace")), text.count("\n") + (not text.endswith("\n"))
     total = "" if saved.lines is None else f", {lines_shown:,} of {saved.lines:,} lines"
     return f"[Cut: {shown:,} of {saved.bytes:,} bytes{total}; the whole is in {saved.path}]\n{text}"
-
-
-def _pretty(text: str) -> str:
-    try:
-        return json.dumps(json.loads(text), ensure_ascii=False, indent=2)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _said(error: OSError) -> str:

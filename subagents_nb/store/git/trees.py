@@ -112,7 +112,7 @@ def settle(record: WorktreeRecord, run_root: Path, note: Note, *, keep: str = ""
         return _preserved(done, str(error))
 
 
-def recover(record: WorktreeRecord, run_root: Path, note: Note, *, disk: Disk = DISK) -> WorktreeRecord:
+def recover(record: WorktreeRecord, run_root: Path, note: Note) -> WorktreeRecord:
     """Do for a run that has ended what its runner did not come to. Return how the tree stands now; never raises."""
     there = os.path.lexists(record.path)
     for left in (run_root / "steps" / str(record.step)).glob(".capture-*"):
@@ -124,11 +124,11 @@ def recover(record: WorktreeRecord, run_root: Path, note: Note, *, disk: Disk = 
                 reason = record.reason or "the run ended before any work began in it"
                 return record.model_copy(update={"state": "failed", "reason": reason})
             case "ready" if there:
-                return settle(record, run_root, note, disk=disk)
+                return settle(record, run_root, note)
             case "preserved" if there and not record.captured:
-                return settle(record, run_root, note, disk=disk)
+                return settle(record, run_root, note)
             case "captured" if there:
-                return _finish_removal(record, run_root, disk)
+                return _finish_removal(record, run_root, DISK)
             case "ready" | "captured" | "preserved" if not there:
                 roll_back(record)
                 gone = "" if record.captured else "its files were removed by somebody else"

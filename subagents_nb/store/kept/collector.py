@@ -30,7 +30,7 @@ from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.values.ids import make_run_id
 from subagents_nb.errors import StoreError, SubagentsError, Unreadable
 from subagents_nb.store.clock import read_clocks
-from subagents_nb.store.files.disk import DISK, Disk
+from subagents_nb.store.files.disk import DISK
 from subagents_nb.store.files.lock import probe
 from subagents_nb.store.kept.trash import GRACE_S, SESSION_LEASE, Trash, alone, moment, run_of
 from subagents_nb.store.layout import StoreHome
@@ -56,7 +56,6 @@ def collect(
     limit: int | None = None,
     dry_run: bool = False,
     judge: Judge | None = None,
-    disk: Disk = DISK,
 ) -> Collection:
     """Delete what may be deleted, remove what has been in the trash for `grace_s`, and say what was done and why not.
 
@@ -67,7 +66,7 @@ def collect(
         CollectorBusy: another pass is at work.
         StoreError: the store can't be used, or can't be looked at just now.
     """
-    work = _Pass(home, Trash(home, disk=disk), FileRuns(home, disk=disk), keep_s, limit)
+    work = _Pass(home, Trash(home), FileRuns(home), keep_s, limit)
     if dry_run:
         return work.rehearse(grace_s)
     with alone(home):

@@ -43,14 +43,14 @@ def write_inputs(paths: RunPaths, contents: Sequence[Content], *, disk: Disk = D
             os.close(handle)
 
 
-def read_input(paths: RunPaths, record: InputRecord, *, disk: Disk = DISK) -> bytes:
+def read_input(paths: RunPaths, record: InputRecord) -> bytes:
     """Return the bytes of an input, checked.
 
     Raises:
         StoreError: they are not there, or not those that were put in.
     """
     try:
-        file = disk.open_reading(paths.root / record.file)
+        file = DISK.open_reading(paths.root / record.file)
     except Unreadable as error:
         raise StoreError(f"The input {record.name} of run {paths.root.name} can't be read: {error}.") from error
     with file:

@@ -13,12 +13,13 @@ from subagents_nb.store.runs.reader import FileRuns
 # How near a run was launched to whoever names it. Of one from an archive only the archive says so: own ones come first.
 HERE, IN_PROJECT, IMPORTED, ELSEWHERE = 0, 1, 2, 3
 _LISTED = 8
+_NAMED = 2000
 
 
-def find_run(text: str, runs: FileRuns, *, name_scan: int = 2000, nearness: Callable[[str], int] | None = None) -> str:
+def find_run(text: str, runs: FileRuns, *, nearness: Callable[[str], int] | None = None) -> str:
     """Return the id of the run that `text` names: an exact id, else a name, else a unique prefix of 8 or more.
 
-    Names are looked for among the newest `name_scan` runs. A generated name ends in the id of its run and means that
+    Names are looked for among the newest 2,000 runs. A generated name ends in the id of its run and means that
     one. A given name may be given again: the newest run of this name in this notebook is meant, else the newest in this
     project, else one of an archive, as `nearness` tells; of several that lie elsewhere none is chosen.
 
@@ -34,7 +35,7 @@ def find_run(text: str, runs: FileRuns, *, name_scan: int = 2000, nearness: Call
         if wanted in ids:
             return wanted
         raise UnknownRun(f"There is no run {wanted} in this store; see %subagent_status for the runs there are.")
-    named = [run_id for run_id in ids[:name_scan] if runs.snapshot(run_id).name == wanted]
+    named = [run_id for run_id in ids[:_NAMED] if runs.snapshot(run_id).name == wanted]
     if (found := _meant(wanted, named, nearness)) is not None:
         return found
     if named:

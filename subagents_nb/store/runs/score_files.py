@@ -9,14 +9,14 @@ from typing import Any
 from subagents_nb.domain.plans.experiments import Score
 from subagents_nb.errors import StoreError, Unreadable
 from subagents_nb.store.files.codec import as_document, encode
-from subagents_nb.store.files.disk import DISK, Disk
+from subagents_nb.store.files.disk import DISK
 from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.runs.raw_reader import read_raw
 
 MAX_SCORES = 10_000  # of one run; more are not read
 
 
-def write_score(paths: RunPaths, score: Score, *, disk: Disk = DISK) -> None:
+def write_score(paths: RunPaths, score: Score) -> None:
     """Keep one judgement.
 
     Raises:
@@ -24,8 +24,8 @@ def write_score(paths: RunPaths, score: Score, *, disk: Disk = DISK) -> None:
     """
     try:
         with contextlib.suppress(FileExistsError):
-            disk.make_dir(paths.scores)
-        new = disk.create_once(paths.scores / f"{score.score_id}.json", encode(score), durable=False, entry=False)
+            DISK.make_dir(paths.scores)
+        new = DISK.create_once(paths.scores / f"{score.score_id}.json", encode(score), durable=False, entry=False)
     except OSError as error:
         raise StoreError(f"The score {score.name!r} could not be kept: {error.strerror or error}.") from error
     if not new:

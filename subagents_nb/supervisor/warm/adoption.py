@@ -57,11 +57,6 @@ class Reattached:
     def __len__(self) -> int:
         return len(self._runs) + len(self._late)
 
-    @property
-    def descriptors(self) -> list[int]:
-        """Return the descriptors that become readable when a run's process ends."""
-        return list(self._runs)
-
     def find(self) -> list[int]:
         """Look for runs that nobody watches any more; return the descriptors of those that live.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from magic_parsers import PARSERS
 
 from subagents_nb.catalog import load_settings
 from subagents_nb.catalog.parse import parse_agent
@@ -15,7 +16,6 @@ from subagents_nb.domain.plans.plan import LaunchRequest
 from subagents_nb.domain.values.durations import MAX_TIMEOUT_S, looks_like_duration, parse_duration
 from subagents_nb.domain.values.given import parse_amount, parse_flag, parse_whole
 from subagents_nb.notebook.magics.line_parser import split_text
-from subagents_nb.notebook.magics.parsers import PARSERS
 from subagents_nb.planning.steps.step_plan import asked_time
 
 DURATIONS = ["30min", "30m", "90 s", "1.5h", "500ms", "2d", "45", "45sec", "0s", "400h", "soon", "٣0s", "", "1w", "-5s"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from magic_parsers import PARSERS
 from pydantic import BaseModel
 
 from subagents_nb.domain.plans.flow import Chain
@@ -13,7 +14,6 @@ from subagents_nb.errors import LaunchRefused
 from subagents_nb.launching import chain, expand, parallel, preflight, step
 from subagents_nb.notebook.bodies.chain_cell import parse
 from subagents_nb.notebook.bodies.namespace import fill_template
-from subagents_nb.notebook.magics.parsers import PARSERS
 from subagents_nb.store import StoreHome
 
 

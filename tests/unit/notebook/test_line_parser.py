@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from IPython.core.error import UsageError
+from magic_parsers import PARSERS
 
 from subagents_nb.notebook.magics.line_parser import HelpShown, number, split_text
-from subagents_nb.notebook.magics.parsers import PARSERS
 from subagents_nb.notebook.verbs.verb import FOREVER
 
 subagent_parser = PARSERS["subagent"]

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from IPython.core.error import UsageError
+from magic_parsers import PARSERS
 
 from subagents_nb.domain.plans.options import of_launch
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.notebook.magics.cells import Faults
 from subagents_nb.notebook.magics.magics import magics_of
-from subagents_nb.notebook.magics.parsers import PARSERS
 from subagents_nb.notebook.magics.work_flags import defaults_of, launch_options
 
 NOTHING = dict.fromkeys(one.name for one in of_launch(chain=False))
