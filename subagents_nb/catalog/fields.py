@@ -185,6 +185,9 @@ KEYS: dict[str, tuple[str, Any]] = {
     "skill_path": ("skill_paths", _Paths),
     "skill_paths": ("skill_paths", _Paths),
     "output_schema": ("output_schema", _Schema),
+    "effort": ("thinking", _TYPES["level"]),
+    "disabled": ("disabled", Flag),
+    "permission_mode": ("mode", PlainText),
     "acceptance_role": ("role", Annotated[Literal["reader", "writer"], BeforeValidator(_role)]),
     **{key: (one.stored, type_of(one, key)) for key, one in spellings().items()},
 }

@@ -10,7 +10,7 @@ from pydantic import create_model
 
 from subagents_nb.catalog import fields
 from subagents_nb.catalog.strict_yaml import StrictYaml, YamlRefused
-from subagents_nb.domain.agents.agent import READ_TOOLS, AgentDefinition, AgentProblem, AgentSource
+from subagents_nb.domain.agents.agent import ASK_TOOLS, READ_TOOLS, AgentDefinition, AgentProblem, AgentSource
 from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.domain.values.faults import snake
 from subagents_nb.domain.values.reading import Fault, Written, read
@@ -92,8 +92,13 @@ def _values(data: Mapping[str, object]) -> tuple[dict[str, Any], list[str]]:
         return {}, reasons
     values["aliases"] = _without(values.get("aliases", ()), {values["name"]})
     extra.pop("unsupported_tools", None)  # ours to say, not the file's
-    values |= _tools(values, extra)
+    if values.pop("disabled", False):
+        return {}, ["it is disabled there: take `disabled: true` out to use it"]
+    mode = values.pop("mode", "default")
+    values |= _tools(values, extra, reads_only=mode == "plan")
     values.pop("denied", None)
+    if mode not in ("plan", "default"):
+        extra[spelled["mode"]] = mode
     return {**values, "extra": extra}, []
 
 
@@ -101,8 +106,8 @@ def _told(faults: Iterable[Fault]) -> list[str]:
     return [fault.about(f"field `{fault.key}`") if fault.path else fault.at() for fault in faults]
 
 
-def _tools(values: Mapping[str, object], extra: dict[str, object]) -> dict[str, object]:
-    """Apply the deny-list to the tools and note the tools we don't have."""
+def _tools(values: Mapping[str, object], extra: dict[str, object], *, reads_only: bool) -> dict[str, object]:
+    """Apply the deny-list to the tools and note the tools we don't have; who only plans keeps those that read."""
     granted = values.get("tools")
     tools: object = None
     if isinstance(granted, tuple):
@@ -112,6 +117,8 @@ def _tools(values: Mapping[str, object], extra: dict[str, object]) -> dict[str, 
     denied = values.get("denied")
     if isinstance(denied, frozenset) and denied:
         tools = _without(READ_TOOLS if tools is None else tools, denied)
+    if reads_only and isinstance(tools, tuple):
+        tools = tuple(tool for tool in tools if tool in READ_TOOLS + ASK_TOOLS)
     return {"tools": tools}
 
 

@@ -80,6 +80,7 @@ def launch(
     output: str | bool | None = None,
     output_mode: str | None = None,
     progress: bool | None = None,
+    ignore: Sequence[str] | None = None,
     acceptance: Any = None,
     gate: str | None = None,
     agent_contract: Any = None,
@@ -128,6 +129,7 @@ def launch(
         max_requests: how many requests a step may make of its model.
         max_output: how much of an answer the result holds and later steps are given: characters, 20_000 or `20k`, or a
             mapping with chars and lines. The whole is kept beside it, and `text` of the run gives it.
+        ignore: fields of the agent's file that guard it elsewhere, are not carried out here, and may be left out.
         reads: files the agent is told to read first, relative to `cwd`.
         output: a file of the workspace in which the answer is kept; False: none, even if the agent names one.
         output_mode: `inline` (the answer comes back too) or `file-only` (a line that names the file does).

@@ -49,6 +49,7 @@ class StepOptions(_Composed):
     output_mode: Literal["inline", "file-only"] | None = None
     reads: tuple[str, ...] | Literal[False] | None = None
     progress: bool | None = None
+    ignore: tuple[str, ...] | None = None
     acceptance: Any = None
     gate: str | None = None
     agent_contract: Any = None

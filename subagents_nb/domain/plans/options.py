@@ -132,6 +132,8 @@ OPTIONS: tuple[Option, ...] = (
            scope="step", file=("default_reads",)),
     Option("progress", "flag", "let the agent keep a progress file",
            scope="step", file=("default_progress",), trait="progress"),
+    Option("ignore", "words", "a field of the agent's file that guards it elsewhere and may be left out; repeatable",
+           "FIELD", scope="step"),
     Option("max_requests", "count", "how often it may ask its model", "NUMBER",
            of_all="how often each step may ask its model",
            file=("max_turns",), setting="max_requests", trait="max_requests"),

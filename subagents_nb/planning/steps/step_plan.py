@@ -20,6 +20,7 @@ from subagents_nb.planning.acceptance.acceptance_parser import plan_acceptance
 from subagents_nb.planning.acceptance.terms import Terms, plan_max_output, terms_of, words_for_people
 from subagents_nb.planning.budget_parser import plan_tool_budget
 from subagents_nb.planning.facts import Facts, FolderFact, SessionFact
+from subagents_nb.planning.steps.foreign_fields import field_notes, ignored_nothing, unkept_guards
 from subagents_nb.planning.steps.prompt import system_prompt
 from subagents_nb.planning.steps.schema import schema_problem
 from subagents_nb.planning.steps.step_outputs import plan_output, plan_progress, plan_reads
@@ -32,8 +33,6 @@ _OF_THE_LAUNCH = tuple(name for name in ASKED if name not in ("max_output", "age
 _AMOUNTS = tuple(one for one in OPTIONS if one.kind in ("duration", "count", "number") and one.scope != "run")
 _HOTTEST = 2.0
 # Fields of the origin's agent files that would change what an agent does and that are not carried out here.
-_IGNORED = ("permission", "permissions", "memory", "runner")
-
 # Stands in for one that is not there: it asks for nothing and may do everything, so that no fault is its own.
 _ANY_AGENT = AgentDefinition(name="?", description="", tools=KNOWN_TOOLS)
 
@@ -108,13 +107,15 @@ def plan_step(
     reads = plan_reads(asked, judged, facts.inside(folder), reasons)
     progress = plan_progress(asked, judged, reasons)
     session = _session(asked.session, facts, reasons)
+    if agent is not None:
+        reasons.extend((*unkept_guards(asked, agent), *ignored_nothing(asked, agent)))
     if agent is None or model is None:
         return None
     for problem in untrusted(asked, agent, model, acceptance, reviewer, settings, facts):
         ground.start_problem(problem)
     if len(reasons) > before:
         return None
-    for text in (*agent_notes(agent), *withheld_notes(agent, ground.catalog)):
+    for text in (*agent_notes(agent), *field_notes(asked, agent), *withheld_notes(agent, ground.catalog)):
         ground.note(text)
     if facts.store is not None and {"bash", "python"}.intersection(agent.effective_tools):
         ground.note(
@@ -333,7 +334,4 @@ def agent_notes(agent: AgentDefinition) -> list[str]:
         notes.append(f"Agent {agent.name} asks for tools that are not there: {', '.join(map(str, unsupported))}.")
     if agent.skills:
         notes.append(f"Agent {agent.name} names skills, which are not loaded: {', '.join(agent.skills)}.")
-    ignored = sorted(key for key in agent.extra if key in _IGNORED)
-    if ignored:
-        notes.append(f"Agent {agent.name} sets fields that are not carried out: {', '.join(ignored)}.")
     return notes

@@ -1,0 +1,57 @@
+"""Fields of an agent's file that are no option of ours: carried out, refused or noted. There is no fourth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from subagents_nb.domain.agents.agent import AgentDefinition
+from subagents_nb.domain.plans.flow import Step
+from subagents_nb.domain.values.faults import snake
+
+# What such a field keeps elsewhere. Who wrote it relies on it, so without it the agent does not begin.
+GUARDS = {
+    "hooks": "its tools",
+    "permission": "its tools",
+    "permissions": "its tools",
+    "permission_mode": "its tools",
+    "sandbox": "its commands",
+    "isolation": "your files",
+}
+
+
+def unkept_guards(asked: Step, agent: AgentDefinition) -> Iterator[str]:
+    """Yield why the agent can't be had as its file says: a guard of its own that is not carried out here."""
+    for key in _guards(agent):
+        if snake(key) not in map(snake, asked.ignore or ()) and not (snake(key) == "isolation" and asked.worktree):
+            way = "launch with worktree=True" if snake(key) == "isolation" else "take the field out"
+            yield (
+                f"agent {agent.name!r} ({agent.where}) sets {key}, which guards {GUARDS[snake(key)]} elsewhere and is "
+                f'not carried out here; {way}, or launch with ignore=["{key}"]'
+            )
+
+
+def ignored_nothing(asked: Step, agent: AgentDefinition) -> Iterator[str]:
+    """Yield what is to be ignored and is no guard of this agent's."""
+    there = {snake(key) for key in _guards(agent)}
+    for key in asked.ignore or ():
+        if snake(key) not in there:
+            yield f"agent {agent.name!r} ({agent.where}) sets no {key} that could be ignored"
+
+
+def field_notes(asked: Step, agent: AgentDefinition) -> Iterator[str]:
+    """Yield what the file says and is not carried out, as a person reads it."""
+    guards = set(_guards(agent))
+    if left_out := sorted(key for key in guards if snake(key) in map(snake, asked.ignore or ())):
+        yield f"Agent {agent.name} is launched without what guards it elsewhere: {', '.join(left_out)}."
+    if others := sorted(set(agent.extra) - guards - {"unsupported_tools"}):
+        yield f"Agent {agent.name} sets fields that are not carried out: {', '.join(others)}."
+
+
+def _guards(agent: AgentDefinition) -> list[str]:
+    """Return the guards that are set. Modes that allow more than ours guard nothing: they are only not carried out."""
+    wider = ("acceptEdits", "bypassPermissions", "auto")
+    return [
+        key
+        for key, value in agent.extra.items()
+        if snake(key) in GUARDS and value not in (None, False, {}, [], "", "none", *wider)
+    ]
