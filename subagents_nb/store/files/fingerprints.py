@@ -34,11 +34,15 @@ class TooLong(Unsettled):
 
 def inside(root: Path, path: str) -> str | None:
     """Return where a path of the workspace really lies, None if that is outside of it."""
-    if "\0" in path or os.path.isabs(path) or ".." in path.split("/"):
+    if not _is_below(path):
         return None
     top = os.path.realpath(root)
     real = os.path.realpath(os.path.join(top, path))
     return real if real == top or real.startswith(top.rstrip(os.sep) + os.sep) else None
+
+
+def _is_below(path: str) -> bool:
+    return not ("\0" in path or os.path.isabs(path) or ".." in path.split("/"))
 
 
 def file_sha256(root: Path, path: str, *, allowance: Allowance | None = None) -> str | None:
@@ -47,14 +51,13 @@ def file_sha256(root: Path, path: str, *, allowance: Allowance | None = None) ->
     Raises:
         Unsettled: it changed meanwhile, or takes longer than is allowed.
     """
-    real = inside(root, path)
-    if real is None:
+    if not _is_below(path):
         return None
     try:
-        with open_plain(Path(real), within=root) as handle:
+        with open_plain(root / path, within=root) as handle:
             before = os.fstat(handle)
             # The time of modification can be set back; that of the last change of anything can't: inode(7).
-            mark = (real, _stamp(before))
+            mark = (str(root / path), _stamp(before))
             if (known := _KNOWN.get(mark)) is not None:
                 return known
             digest = _digest(handle, path, allowance or Allowance())

@@ -50,15 +50,16 @@ def read_plain(path: Path, most: int, *, within: Path | None = None) -> bytes:
 @contextlib.contextmanager
 def open_plain(path: Path, *, within: Path | None = None) -> Iterator[int]:
     """Open a plain file for reading, as `read_plain` does."""
-    place = Path(os.path.realpath(path))
-    top = place.parent if within is None else Path(os.path.realpath(within))
-    if not place.is_relative_to(top):
+    # As text: a launch may look at thousands of files that another read.
+    place = os.path.realpath(path)
+    top = (os.path.dirname(place) if within is None else os.path.realpath(within)).rstrip(os.sep) + os.sep
+    if not place.startswith(top):
         raise NotPlain(path.name, "is a link that leads out of its project")
     if _HERE:
-        with open_below(top, place.relative_to(top).as_posix()) as fd:
+        with open_below(top, place[len(top) :]) as fd:
             yield fd
         return
-    if not stat.S_ISREG(place.stat().st_mode):
+    if not stat.S_ISREG(os.stat(place).st_mode):
         raise NotPlain(path.name, "is no plain file")
     fd = os.open(place, READ | getattr(os, "O_BINARY", 0))
     try:
@@ -68,7 +69,7 @@ def open_plain(path: Path, *, within: Path | None = None) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def open_below(root: Path, path: str) -> Iterator[int]:
+def open_below(root: str | Path, path: str) -> Iterator[int]:
     """Open a plain file below a folder for reading, through no link at all.
 
     Raises:
@@ -89,7 +90,7 @@ def open_below(root: Path, path: str) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def folder_of(root: Path, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+def folder_of(root: str | Path, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
     """Open the folder that the path's last name is in, each folder from the one above it. Raises as `open_below`."""
     if not _HERE:
         raise NotPlain(path, "can't be reached safely: this system can't open folders one from another")
