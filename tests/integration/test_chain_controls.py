@@ -79,7 +79,9 @@ def test_a_second_append_knows_the_outputs_of_the_first() -> None:
     assert sorted(run.outputs) == ["first", "second"]
 
 
-def test_the_terminal_launches_appends_and_shows_a_chain(capsys: Said, tmp_path: Path) -> None:
+def test_the_terminal_launches_appends_and_shows_a_chain(
+    capsys: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script("waits", {"text": "a"}, {"await_steer": True})
     file = tmp_path / "flow.yaml"
     file.write_text("- scout: look\n  label: looking\n- nobody: x\n")
@@ -90,6 +92,10 @@ def test_the_terminal_launches_appends_and_shows_a_chain(capsys: Said, tmp_path:
     assert main(["chain", str(file), "--model", "scripted:waits", "--name", "typed"]) == 0
     run = attach("typed")
     until(lambda: [s.state for s in run.steps] == ["running", "running"], 20)
+    with monkeypatch.context() as usual:
+        usual.setenv("SUBAGENTS_NB_REUSE", "tracked")
+        assert main(["chain", str(file), "--model", "scripted:waits", "--name", "other"]) == 0
+    assert "typed reused: it was at work already" in capsys.readouterr().out
     file.write_text("- delegate: 'after {previous}'\n  model: scripted:echo\n  label: the end\n")
     assert main(["append", "typed", str(file)]) == 0
     assert "1 appended" in capsys.readouterr().out

@@ -42,8 +42,11 @@ def again(call: Call) -> Any:
 
 
 def print_begun(_: Call, run: Run) -> None:
-    """Say where a new run is found."""
-    say(f"{run.name} works in a process of its own. See it: subagents-nb status {run.id}")
+    """Say where a run is found, and whether it is a new one."""
+    from subagents_nb.notebook.cards.reused import reused_line
+
+    how = reused_line(run, run.status) if run.reused else "works in a process of its own"
+    say(f"{run.name} {how}. See it: subagents-nb status {run.id}")
 
 
 def retry(call: Call) -> Runs:
