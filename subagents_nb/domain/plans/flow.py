@@ -114,7 +114,7 @@ class Attached(_Composed):
     """Another run, finished or at work, whose output the next item goes on from."""
 
     run: str  # id or name; planning turns it into an id
-    step: int | None = None  # only this step of it; None: what the run came to
+    step: Whole | None = Field(default=None, ge=0)  # only this step of it; None: what the run came to
     as_: str | None = Field(default=None, alias="as")
     label: str | None = None
 

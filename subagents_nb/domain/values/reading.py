@@ -5,19 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias, TypeVar, get_args
+from typing import Any, ClassVar, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ValidationError, model_validator
 
 from subagents_nb.domain.values.base import Value
 from subagents_nb.domain.values.faults import meant, nearest, shown, snake
-from subagents_nb.domain.values.reasons import Reason
+from subagents_nb.domain.values.reasons import Path, Reason
 from subagents_nb.plain_text import one_line
 
 _LINE = 80  # words of which one is to be taken are not told beside the one that is meant, if they fill a line
 
 M = TypeVar("M", bound=BaseModel)
-Path: TypeAlias = "tuple[str | int, ...]"
 
 _EXPECTED = {
     "string_type": "text",
@@ -68,11 +67,12 @@ class Fault:
     def about(self, subject: str) -> Reason:
         """Say it of a subject."""
         lead = f"{subject}: " if self.sentence else f"{subject or 'it'} "
-        return Reason(self.text if self.sentence and not subject else lead + self.text, field=self.key)
+        return Reason(self.text if self.sentence and not subject else lead + self.text, path=self.path)
 
     def at(self, root: str = "") -> Reason:
         """Say it with the way to the value from `root`: `acceptance.verify[0].command`."""
-        return self.about(f"{root}.{self.where}".strip(".").replace(".[", "["))
+        said = self.about(f"{root}.{self.where}".strip(".").replace(".[", "["))
+        return Reason(said, path=(root, *self.path)) if root else said
 
 
 class Written(Value):
@@ -170,7 +170,7 @@ def _way(kind: type[BaseModel], given: Any, fault: Any) -> tuple[Path, list[type
     for part in fault["loc"]:
         key = next((key for key in given if _same(key, part, kinds)), None) if isinstance(given, Mapping) else None
         if key is not None:
-            path.append(str(key))
+            path.append(str(key).rstrip("_"))
             given = given[key]
         elif isinstance(part, int) and isinstance(given, Sequence) and not isinstance(given, str):
             path.append(part)

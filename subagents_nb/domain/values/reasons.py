@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, Self
+from typing import Final, Self, TypeAlias
+
+Path: TypeAlias = "tuple[str | int, ...]"  # the keys and numbers that lead to a value
 
 OF_THE_RUN: Final = "run"  # the place of what is said of the whole run, even where it has one step alone
 NO_EARLIER_OUTPUT: Final = "no-earlier-output"
@@ -13,26 +15,26 @@ class Reason(str):
     """A sentence for people that knows what it is about.
 
     It is a text, so whoever only shows reasons needs to know nothing else: `RequestError.reasons` stays a tuple of
-    texts. `place` is an item or step of a chain as planning counts them ("2", "2.1"), `field` what was given there,
+    texts. `place` is an item or step of a chain as planning counts them ("2", "2.1"), `path` leads to the value there,
     `code` what kind of fault it is, where somebody asks; `advice` is the command that mends it; `text` is the sentence
     without the words in front that say where.
     """
 
-    __slots__ = ("advice", "code", "field", "place", "text")
+    __slots__ = ("advice", "code", "path", "place", "text")
     place: str
-    field: str
+    path: Path
     code: str
     advice: str
     text: str
 
     def __new__(
-        cls, text: str, *, lead: str = "", place: str = "", field: str = "", code: str = "", advice: str = ""
+        cls, text: str, *, lead: str = "", place: str = "", path: Path = (), code: str = "", advice: str = ""
     ) -> Self:
         """Make a reason; `lead` are the words in front, a colon away from the text."""
         made = super().__new__(cls, f"{lead}: {text}" if lead else text)
         before = text if isinstance(text, cls) else None
-        for name, value in (("place", place), ("field", field), ("code", code), ("advice", advice)):
-            object.__setattr__(made, name, value or getattr(before, name, ""))
+        for name, value in (("place", place), ("path", path), ("code", code), ("advice", advice)):
+            object.__setattr__(made, name, value or getattr(before, name, value))
         object.__setattr__(made, "text", before.text if before is not None else text)
         return made
 
@@ -63,9 +65,9 @@ class Reasons(list[Reason]):
         """Return an empty list for a place; `lead` says the place to people."""
         return Reasons(self, place or self.place, lead)
 
-    def append(self, text: str, *, field: str = "", code: str = "") -> None:
+    def append(self, text: str, *, path: Path = (), code: str = "") -> None:
         """Add one."""
-        found = Reason(text, place=getattr(text, "place", "") or self.place, field=field, code=code)
+        found = Reason(text, place=place_of(text) or self.place, path=path, code=code)
         super().append(found)
         if self._around is not None:
             self._around.append(Reason(found, lead=self.lead))

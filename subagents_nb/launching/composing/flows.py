@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
-from subagents_nb.domain.plans.flow import Attached, Chain, Expand, OnFailure, Parallel, Source, Step
+from subagents_nb.domain.plans.flow import Attached, Chain, Expand, OnFailure, Parallel, Step
 from subagents_nb.domain.plans.options import OPTIONS
 from subagents_nb.domain.plans.plan import LaunchRequest
 from subagents_nb.domain.values.reading import read
@@ -59,7 +59,7 @@ def step(
     fields["session"] = _session(session)
     if kind is not None:
         fields |= {"output_schema": kind.schema_, "schema_name": kind.name, "output_type": kind}
-    return _made(Step, "step", fields)
+    return make(Step, "step", fields)
 
 
 def _spelled_out(function: Callable[..., Any]) -> inspect.Signature:
@@ -108,7 +108,7 @@ def parallel(
     for one in steps:
         if not isinstance(one, Step):
             raise LaunchRefused([f"parallel: {_shown(one)} is no step; write step(agent, task)"])
-    return _made(Parallel, "parallel", fields)
+    return make(Parallel, "parallel", fields)
 
 
 def expand(
@@ -149,10 +149,10 @@ def expand(
             `parallel`.
     """
     fields = dict(locals())  # the arguments, before anything else has a name
-    fields["from_"] = Source(output=from_, path=fields.pop("path"))
+    fields["from_"] = {"output": from_, "path": fields.pop("path")}
     given = fields.pop("schema")
     fields["collect_schema"] = None if given is None else dict(given)
-    return _made(Expand, "expand", fields)
+    return make(Expand, "expand", fields)
 
 
 def chain(*items: FlowLike | Controls | RunStep, task: str | None = None) -> Chain:
@@ -173,7 +173,7 @@ def chain(*items: FlowLike | Controls | RunStep, task: str | None = None) -> Cha
             made.append(item)
         else:
             raise LaunchRefused([f"chain: {_shown(item)} is no step, parallel, expand or run; write {_meant(item)}"])
-    return _made(Chain, "chain", {"items": tuple(made), "task": task})
+    return make(Chain, "chain", {"items": tuple(made), "task": task})
 
 
 def as_chain(flow: FlowLike, task: str | None = None) -> Chain:
@@ -263,8 +263,13 @@ def _meant(item: object) -> str:
     return f"attach({item!r}) for a run, step({item!r}, task) for an agent" if isinstance(item, str) else "step(…)"
 
 
-def _made(kind: type[M], what: str, fields: Mapping[str, Any]) -> M:
-    made, faults = read(kind, fields)
-    if made is None:
+def make(kind: type[M], what: str, fields: Mapping[str, Any]) -> M:
+    """Return what was composed of these.
+
+    Raises:
+        LaunchRefused: with all that is wrong with them.
+    """
+    found, faults = read(kind, fields)
+    if found is None:
         raise LaunchRefused([Reason(fault.at(), lead=what) for fault in faults])
-    return made
+    return found

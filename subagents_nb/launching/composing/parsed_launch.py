@@ -146,7 +146,7 @@ class _Faults:
         made, faults = read(LaunchRequest, fields, known=OPTIONS)
         self.found.extend(fault.at() for fault in faults)
         wrong = {fault.key for fault in faults}
-        kept = {name: value for name, value in fields.items() if name not in wrong}
+        kept = {name: value for name, value in fields.items() if name.rstrip("_") not in wrong}
         return made or LaunchRequest(**{"task": "-", **kept})  # a task that is none was told already
 
 

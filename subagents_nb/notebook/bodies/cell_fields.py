@@ -5,21 +5,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from subagents_nb.catalog.strict_yaml import Lines
-from subagents_nb.domain.plans.options import OPTIONS
-from subagents_nb.domain.values.faults import nearest, shown, snake
-from subagents_nb.domain.values.reasons import Reason
+from subagents_nb.domain.values.faults import meant, shown, snake
+from subagents_nb.domain.values.reasons import Path, Reason
 from subagents_nb.errors import LaunchRefused, RequestError
 
-Path: TypeAlias = "tuple[str | int, ...]"
 T = TypeVar("T")
 UNTOLD = "-"  # in place of a task whose fault was told already
 
-_TEXTS = {one.name for one in OPTIONS if one.kind in ("text", "remark")} | {
-    "agent", "task", "as", "label", "item", "key", "on_empty", "on_failure", "path", "session",
-}  # fmt: skip
 # What the origin calls it.
 _ALSO = {"output_schema": "schema", "chain": "steps", "template": "each"}
 
@@ -33,12 +28,12 @@ class Fields:
     """One mapping: its values by our names of their keys, and where each stands."""
 
     values: dict[str, Any]
-    keys: dict[str, str]
+    paths: dict[str, Path]
     path: Path
 
     def at(self, name: str) -> Path:
         """Return where a value stands; where the mapping does, if it has none."""
-        return (*self.path, self.keys[name]) if name in self.keys else self.path
+        return self.paths.get(name, self.path)
 
 
 @dataclass(slots=True)
@@ -57,33 +52,21 @@ class CellReader:
         for key, value in given.items():
             name = named(str(key))
             if name not in known:
-                self.note((*path, key), f"{what} has no key {key!r}{_meant(name, known)}")
-            elif name in found.keys:
-                self.note((*path, key), f"{key!r} says the same as {found.keys[name]!r}; keep one of them")
+                self.note((*path, key), f"{what} has no key {key!r}{meant(name, known, 'it has')}")
+            elif name in found.paths:
+                self.note((*path, key), f"{key!r} says the same as {found.at(name)[-1]!r}; keep one of them")
             else:
-                found.values[name], found.keys[name] = value, str(key)
+                found.values[name], found.paths[name] = value, (*path, str(key))
+                if isinstance(value, str) and self.fill is not None:
+                    found.values[name] = self._filled(value, found.at(name), UNTOLD if name == "task" else None)
         return found
 
-    def texts(self, given: Fields) -> None:
-        """Fill in the texts; what should be one and is none is a fault, and counts as not given."""
-        for name, value in list(given.values.items()):
-            if name in _TEXTS and value is None:
-                del given.values[name]
-            elif name in _TEXTS and not isinstance(value, str):
-                kind = "YAML takes braces for a mapping; " if isinstance(value, Mapping) else ""
-                self.note(given.at(name), f"{given.keys[name]} is text, not {shown(value)}; {kind}put it in quotes")
-                self.leave_out(given, name)
-            elif isinstance(value, str) and self.fill is not None:
-                try:
-                    given.values[name] = self.fill(value)
-                except Exception as error:  # noqa: BLE001 - whatever filling in refuses is a fault of this line
-                    self.note(given.at(name), str(error))
-
-    def leave_out(self, given: Fields, name: str) -> None:
-        """Go on without a value whose fault was told; a task is never missed for it."""
-        given.values.pop(name, None)
-        if name == "task":
-            given.values[name] = UNTOLD
+    def _filled(self, text: str, path: Path, otherwise: str | None) -> str | None:
+        try:
+            return self.fill(text) if self.fill is not None else text
+        except Exception as error:  # noqa: BLE001 - whatever filling in refuses is a fault of this line
+            self.note(path, str(error))
+            return otherwise
 
     def composed(self, make: Callable[..., T], given: Fields, options: Mapping[str, Any] | None = None) -> T:
         """Return what was composed of the options; what its parts refuse is told at their keys.
@@ -95,13 +78,15 @@ class CellReader:
             return make(**left)
         except LaunchRefused as refused:
             for reason in map(Reason, refused.reasons):
-                name = reason.field
-                self.note(given.at(name), reason.text if name in given.keys else reason)
+                name = str(reason.path[0]) if reason.path else ""
+                self.note(given.at(name), reason.text if name in given.paths else reason)
                 for known in (name, f"{name}_"):
                     left.pop(known, None)
+                if name == "task":
+                    left[name] = UNTOLD  # a task is never missed for its fault
         except RequestError as error:
             self.note(given.path, str(error))
-        if len(left) < len(options or {}):
+        if left != (options or {}):
             with contextlib.suppress(RequestError):
                 return make(**left)
         raise Refused
@@ -114,10 +99,17 @@ class CellReader:
             return None
 
     def line_of(self, path: Path) -> int:
-        """Return the line of a value, or of the nearest thing around it."""
-        while path and path not in self.lines:
-            path = path[:-1]
-        return self.lines.get(path, 1)
+        """Return the line of a value, however its keys are spelt, or of the nearest thing around it."""
+        at: Path = ()
+        for part in path:
+            inner = (*at, part)
+            if inner not in self.lines:
+                spelt = (one for one in self.lines if one[:-1] == at and one and named(str(one[-1])) == part)
+                inner = next(spelt, at)
+            if inner == at:
+                break
+            at = inner
+        return self.lines.get(at, 1)
 
     def note(self, path: Path, text: str) -> None:
         """Remember a fault."""
@@ -133,9 +125,3 @@ def named(key: str) -> str:
     """Return our name of a key, however it is spelt."""
     name = snake(key)
     return _ALSO.get(name, name)
-
-
-def _meant(name: str, known: Sequence[str]) -> str:
-    """Say which key may be meant, or which there are."""
-    near = nearest(name, known)
-    return f"; did you mean {near!r}?" if near else f"; it has {', '.join(known)}"

@@ -15,11 +15,11 @@ from subagents_nb.catalog.strict_yaml import YamlRefused, load_located
 from subagents_nb.domain.plans.flow import Attached, Chain, Expand, Parallel, Step, Together
 from subagents_nb.domain.plans.options import BY_NAME, of_step
 from subagents_nb.domain.values.faults import shown
-from subagents_nb.domain.values.reasons import NO_EARLIER_OUTPUT, OF_THE_RUN, place_of
+from subagents_nb.domain.values.reasons import NO_EARLIER_OUTPUT, OF_THE_RUN, Path, place_of
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.launching import Run
-from subagents_nb.launching.composing.flows import chain, expand, parallel, step
-from subagents_nb.notebook.bodies.cell_fields import UNTOLD, CellReader, Fields, Path, Refused, named
+from subagents_nb.launching.composing.flows import chain, expand, make, parallel, step
+from subagents_nb.notebook.bodies.cell_fields import UNTOLD, CellReader, Fields, Refused, named
 
 _STEP = of_step()
 _TOGETHER = tuple(name.rstrip("_") for name in Together.model_fields)
@@ -35,15 +35,21 @@ _QUOTE = "put text that holds a colon, a # or braces in quotes, or behind | on l
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A chain, and in which line of the cell each of its items and steps begins: `2` and `2.1` as planning counts.
+    """A chain, and where in the cell each of its items and steps stands: `2` and `2.1` as planning counts.
 
     With `faults`, each with its line, the chain is what could be read; `holes` are the places of items that could not.
     """
 
     chain: Chain
-    lines: Mapping[str, int]
+    places: Mapping[str, Path]
+    line_of: Callable[[Path], int]
     faults: tuple[tuple[int, str], ...] = ()
     holes: frozenset[str] = frozenset()
+
+    @property
+    def lines(self) -> dict[str, int]:
+        """Return in which line each item and step begins."""
+        return {place: self.line_of(path) for place, path in self.places.items()}
 
     def located(self, reasons: Iterable[str]) -> list[str]:
         """Return the faults and the reasons of planning, each with the line it is about, in the order of the lines."""
@@ -72,7 +78,8 @@ class Parsed:
         place = place_of(reason)
         if not place and len(self.chain.items) == 1 and isinstance(self.chain.items[0], Step):
             place = "1"  # launched as a run of one step, whose reasons are the step's
-        return self.lines.get(place, self.lines.get(place.partition(".")[0], 0))
+        path = self.places.get(place, self.places.get(place.partition(".")[0]))
+        return 0 if path is None else self.line_of((*path, *getattr(reason, "path", ())))
 
     def _follows(self, reason: str) -> bool:
         """Whether a reason only follows from what could not be read."""
@@ -111,7 +118,9 @@ def parse(
         raise LaunchRefused([f"line {error.line or lines_above + 1}: {error.problem}{hint}"]) from None
     reader = _ChainReader(lines, fill, namespace=namespace, agent=agent)
     made = reader.whole(data)
-    parsed = Parsed(made or Chain(items=()), reader.places, tuple(reader.faults), frozenset(reader.holes))
+    parsed = Parsed(
+        made or Chain(items=()), reader.places, reader.line_of, tuple(reader.faults), frozenset(reader.holes)
+    )
     if made is None or (reader.faults and not lenient):
         raise LaunchRefused(parsed.located(()))
     return parsed
@@ -121,7 +130,7 @@ def parse(
 class _ChainReader(CellReader):
     namespace: Mapping[str, Any] = field(default_factory=dict)
     agent: str | None = None
-    places: dict[str, int] = field(default_factory=dict)
+    places: dict[str, Path] = field(default_factory=dict)
     holes: set[str] = field(default_factory=set)
 
     def whole(self, data: object) -> Chain | None:
@@ -131,32 +140,29 @@ class _ChainReader(CellReader):
             return None
 
     def _whole(self, data: object) -> Chain:
-        task: str | None = None
-        items: Any = data
-        above: Path = ()
-        made: list[Any] = []
+        given = Fields({"steps": data}, {}, ())
+        parts: list[Any] = []
         if isinstance(data, Mapping):
             given = self.fields(data, (), _WHOLE, "a chain")
-            self.texts(given)
-            task, items, above = given.values.get("task"), given.values.get("steps"), given.at("steps")
             if "attach" in given.values:
-                self.places["1"] = self.line_of(given.at("attach"))
-                made.append(self._attached(given.values["attach"], given.at("attach")))
-            if items is None and not made:
-                self.refuse((), "a chain has steps: a list of items, or such a list under steps:")
+                self.places["1"] = given.at("attach")
+                parts.append(self._attached(Fields({"attach": given.values["attach"]}, given.paths, ())))
+        items = given.values.get("steps")
         if items is None and not isinstance(data, Mapping):
             self.refuse((), "the cell has no steps; write them as a YAML list: `- scout: what to do`")
+        if items is None and not parts:
+            self.refuse((), "a chain has steps: a list of items, or such a list under steps:")
         if items is not None and not isinstance(items, list):
-            self.refuse(above, "steps is a list, each item behind a -")
+            self.refuse(given.at("steps"), "steps is a list, each item behind a -")
         for number, item in enumerate(items or ()):
-            place = len(made) + 1
-            self.places[str(place)] = self.line_of((*above, number))
+            place, path = len(parts) + 1, (*given.at("steps"), number)
+            self.places[str(place)] = path
             try:
-                made.append(self._item(item, (*above, number), place))
+                parts.append(self._item(item, path, place))
             except Refused:
                 self.holes.add(str(place))
-                made.append(Step(task=UNTOLD))
-        return self.composed(lambda: chain(*made, task=task), Fields({}, {}, ()))
+                parts.append(Step(task=UNTOLD))
+        return self.composed(functools.partial(chain, *parts), given, {"task": given.values.get("task")})
 
     def _item(self, item: object, path: Path, place: int) -> Step | Parallel | Expand | Attached:
         kinds = {named(key) for key in item if isinstance(key, str)} if isinstance(item, Mapping) else set()
@@ -165,10 +171,7 @@ class _ChainReader(CellReader):
         if "parallel" in kinds:
             return self._group(item, path, place)
         if "attach" in kinds:
-            given = self.fields(item, path, _ATTACHED, "an attached run")
-            attached = self._attached(given.values["attach"], given.at("attach"))
-            more = {f"{name}_" if name == "as" else name: given.values.get(name) for name in ("as", "label")}
-            return attached.model_copy(update={name: value for name, value in more.items() if value is not None})
+            return self._attached(self.fields(item, path, _ATTACHED, "an attached run"))
         return self._step(item, path)
 
     def _step(self, item: object, path: Path) -> Step:
@@ -178,7 +181,6 @@ class _ChainReader(CellReader):
             item = self._spelt_out(item, path)
         before = len(self.faults)
         given = self.fields(item, path, _STEP, "a step")
-        self.texts(given)
         options = dict(given.values)
         if len(self.faults) > before:
             options.setdefault("task", UNTOLD)
@@ -230,7 +232,6 @@ class _ChainReader(CellReader):
 
     def _group(self, item: Any, path: Path, place: int) -> Parallel:
         given = self.fields(item, path, _GROUP, "a parallel group")
-        self.texts(given)
         children = given.values.pop("parallel")
         if not isinstance(children, list):
             self.refuse(given.at("parallel"), "parallel is a list of steps, each behind a -")
@@ -241,7 +242,7 @@ class _ChainReader(CellReader):
             one = self.tried(lambda child=child, inner=inner: self._step(child, inner))  # type: ignore[misc]
             for _ in range(max(1, min(one.count, 1000)) if one is not None else 1):
                 number += 1
-                self.places[f"{place}.{number}"] = self.line_of(inner)
+                self.places[f"{place}.{number}"] = inner
             steps.append(one)
         if None in steps:
             raise Refused
@@ -250,10 +251,8 @@ class _ChainReader(CellReader):
 
     def _fan_out(self, item: Any, path: Path) -> Expand:
         given = self.fields(item, path, _FAN_OUT, "a fan-out")
-        self.texts(given)
         options = dict(given.values)
         source = self.fields(options.pop("expand"), given.at("expand"), _SOURCE, "expand")
-        self.texts(source)
         output = self._source(source)
         templates = [name for name in ("each", "parallel") if name in options]
         if len(templates) != 1:
@@ -264,7 +263,6 @@ class _ChainReader(CellReader):
         each = self._step(template, where)
         if "collect" in options:
             collect = self.fields(options.pop("collect"), given.at("collect"), ("as", "schema"), "collect")
-            self.texts(collect)
             if "as" in collect.values:
                 options["as"] = collect.values["as"]
             schema = collect.values.get("schema")
@@ -273,7 +271,7 @@ class _ChainReader(CellReader):
                 schema = None
             options["schema"] = schema
         options |= source.values
-        given.keys |= source.keys
+        given.paths |= source.paths
         return self.composed(functools.partial(expand, *output, each), given, _options(options))
 
     def _source(self, source: Fields) -> tuple[str, str]:
@@ -287,21 +285,19 @@ class _ChainReader(CellReader):
             )
         return given, path or ""
 
-    def _attached(self, given: object, path: Path) -> Attached:
-        which: Any = given
-        more: dict[str, Any] = {}
-        if isinstance(given, Mapping):
-            inner = self.fields(given, path, ("run", "step", "as", "label"), "attach")
-            self.texts(inner)
-            which, more = inner.values.get("run"), inner.values
+    def _attached(self, given: Fields) -> Attached:
+        which, path = given.values.pop("attach"), given.at("attach")
+        if isinstance(which, Mapping):
+            inner = self.fields(which, path, ("run", "step", "as", "label"), "attach")
+            given = Fields({**inner.values, **given.values}, given.paths | inner.paths, path)
+            which = given.values.pop("run", None)
         if not isinstance(which, str) or not which.strip():
             self.refuse(path, "attach takes a variable that holds a run, or a run's name or id")
         held = self.namespace.get(which)
         run = held.id if isinstance(held, Run) else which
-        step = more.get("step")
-        if step is not None and (isinstance(step, bool) or not isinstance(step, int) or step < 0):
-            self.refuse(path, f"step of attach is the number of a step, not {shown(step)}")
-        return Attached(run=run, step=step, as_=more.get("as"), label=more.get("label"))
+        return self.composed(
+            lambda **more: make(Attached, "attach", {"run": run, **more}), given, _options(given.values)
+        )
 
     def _looked_up(self, name: str, path: Path) -> Any:
         from subagents_nb.notebook.bodies.namespace import lookup

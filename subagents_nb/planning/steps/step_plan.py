@@ -184,7 +184,7 @@ def asked_time(name: str, given: float | str | None, reasons: Reasons) -> float 
     try:
         return None if given is None else parse_duration(given)
     except ValueError as error:
-        reasons.append(f"{name}: {error}")
+        reasons.append(f"{name}: {error}", path=(name,))
         return None
 
 

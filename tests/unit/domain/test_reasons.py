@@ -13,11 +13,11 @@ from subagents_nb.domain.values.reasons import NO_EARLIER_OUTPUT, Reason, Reason
 
 
 def test_a_reason_reads_as_its_text_and_keeps_what_it_is_about() -> None:
-    reason = Reason("it is a number", lead="step 2: count", place="2", field="count")
+    reason = Reason("it is a number", lead="step 2: count", place="2", path=("count",))
     assert reason == "step 2: count: it is a number" and reason.text == "it is a number"
     again = Reason(reason, lead="cell 3")
     assert again == "cell 3: step 2: count: it is a number"
-    assert (again.place, again.field, again.text) == ("2", "count", "it is a number")
+    assert (again.place, again.path, again.text) == ("2", ("count",), "it is a number")
     with pytest.raises(AttributeError, match="a value"):
         reason.place = "3"
 

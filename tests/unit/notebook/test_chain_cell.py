@@ -9,7 +9,7 @@ from magic_parsers import PARSERS
 from pydantic import BaseModel
 
 from subagents_nb.domain.plans.flow import Chain
-from subagents_nb.domain.values.reasons import Reason, place_of
+from subagents_nb.domain.values.reasons import Reason
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.launching import chain, expand, parallel, preflight, step
 from subagents_nb.notebook.bodies.chain_cell import parse
@@ -148,10 +148,10 @@ def test_an_unquoted_off_is_a_level_of_thinking() -> None:
         ("steps: scout", "line 2: steps is a list, each item behind a -"),
         ("- scout", "line 2: a step is `AGENT: task`, or a mapping with agent and task, not the text 'scout'"),
         ("- 5", "line 2: a step is a mapping of keys, not 5"),
-        ("- scout: a\n- agent: b\n  taks: c", "line 4: a step has no key 'taks'; did you mean 'task'?"),
+        ("- scout: a\n- agent: b\n  taks: c", "line 4: a step has no key 'taks'; did you mean task?"),
         ("- scout: a\n- paralel: []", "line 3: a step has no key 'paralel'"),
-        ("- scout: {previous}", "line 2: task is text, not {'previous': None}; YAML takes braces for a"),
-        ("- scout: 5\n  as: x\n- agent: a\n  task: 7", "line 5: task is text, not 7; put it in quotes"),
+        ("- scout: {previous}", "line 2: task must be text, not {'previous': None}; YAML takes braces for a"),
+        ("- scout: 5\n  as: x\n- agent: a\n  task: 7", "line 5: task must be text, not 7 (put it in quotes)"),
         ("- scout: a: b", "line 2: bad YAML: mapping values are not allowed"),
         ("- scout: a: b", "put text that holds a colon, a # or braces in quotes"),
         ("- scout: &x a\n- scout: *x", "line 2: YAML anchors and aliases are not accepted"),
@@ -170,9 +170,13 @@ def test_an_unquoted_off_is_a_level_of_thinking() -> None:
         ("- expand: found\n  each: {scout: a}", "line 2: expand is a mapping of keys, not 'found'"),
         ("- expand: {max_items: 3}\n  each: {scout: a}", "line 2: expand takes from: {output: NAME, path: /POINTER}"),
         ("- expand: {from: found}\n  label: a", "line 2: a fan-out has one step under each"),
-        ("- expand: {from: found, maxitems: 3}\n  each: {scout: a}", "has no key 'maxitems'; did you mean 'max_"),
+        ("- expand: {from: found, maxitems: 3}\n  each: {scout: a}", "has no key 'maxitems'; did you mean max_"),
         ("- expand: {from: found}\n  each: {scout: a}\n  collect: {name: b}", "line 4: collect has no key 'name'"),
         ("- attach: 4", "line 2: attach takes a variable that holds a run, or a run's name or id"),
+        ("- attach: r\n  label: 4", "line 3: label must be text, not 4"),
+        ("attach: {run: r,\n  step: -1}\nsteps: []", "line 3: step must be 0 or more, not -1"),
+        ("steps:\n- scout: a\ntask: 4", "line 4: task must be text, not 4"),
+        ("- expand: {from: found,\n    key: 3}\n  each: {scout: a}", "line 3: key must be text, not 3"),
         ("who: me\nsteps: []", "line 2: a chain has no key 'who'"),
     ],
 )  # fmt: skip
@@ -208,6 +212,27 @@ def test_what_planning_finds_is_told_with_its_line_too(store_home: StoreHome) ->
     assert "line 9: step 4 (fan-out): max_items is missing: say how many items it may expand to at most" in said
 
 
+def test_what_planning_has_against_a_value_is_told_with_the_line_of_its_key(store_home: StoreHome) -> None:
+    del store_home
+    body = """\
+- scout:
+    task: a
+    acceptance:
+      verify:
+      - {command: make}
+      - command: make test
+        timeOut: soon
+- parallel:
+  - agent: scout
+    task: b
+    toolBudget: {hard: 3,
+      sfot: 2}
+"""
+    parsed = parse(body, NAMES)
+    said = parsed.located(preflight(parsed.chain, model="scripted:echo").reasons)
+    assert [reason.split(" ")[1] for reason in said] == ["8:", "13:"]
+
+
 def test_the_line_of_the_only_step_is_known_though_planning_does_not_count_it(store_home: StoreHome) -> None:
     del store_home
     parsed = parse("- nobody: c\n", {})
@@ -241,7 +266,7 @@ def test_faults_of_the_yaml_and_of_planning_are_told_at_once(store_home: StoreHo
         ("line 5", "step 2 (scout)"),
         ("line 6", "timeout must be a number"),
         ("line 8", "parallel is a list of st"),
-        ("line 11", "task is text, not 4; put"),
+        ("line 11", "task must be text, not 4"),
         ("line 12", "schema"),
     ]
 
@@ -266,7 +291,8 @@ def test_a_reworded_reason_is_told_with_the_same_line(body: str, asked: Any, sto
     french = {reason: f"le motif nº {number}" for number, reason in enumerate(reasons)}
 
     def translated(reason: str) -> Reason:
-        return Reason(french[reason], place=place_of(reason), code=getattr(reason, "code", ""))
+        known = {name: getattr(reason, name) for name in ("place", "path", "code") if isinstance(reason, Reason)}
+        return Reason(french[reason], **known)
 
     expected = [one.partition(": ") if one.startswith("line ") else ("", "", one) for one in parsed.located(reasons)]
     assert any(line for line, _, _ in expected)

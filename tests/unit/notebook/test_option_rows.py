@@ -74,7 +74,7 @@ def test_an_option_that_is_made_up_in_its_places_can_be_said_wherever_an_option_
         "signatures": True,
         "cell": [REFUSED],
         "chain": [f"line 2: {of_the_first_step}"],
-        "key": [f"line 2: {of_the_first_step}"],
+        "key": [f"line 3: {of_the_first_step}"],
         "sweep": [REFUSED],
         "terminal": f"subagents-nb: Not launched: line 1: {of_the_first_step}\n",
         "help": True,
