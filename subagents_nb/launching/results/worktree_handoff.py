@@ -11,7 +11,7 @@ from pathlib import Path
 from subagents_nb.domain.plans.worktree import Handoff, WorktreeRecord
 from subagents_nb.errors import RequestError, StoreError
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.store.files.lock import hold_now
+from subagents_nb.store.files.lock import alone
 from subagents_nb.store.git.capture import APPLY, read_patch
 from subagents_nb.store.git.git import Git, GitProblem
 from subagents_nb.store.git.together import clash
@@ -163,18 +163,9 @@ def _alone(home: StoreHome, run_id: str) -> Iterator[HandoffFile]:
     snapshot = FileRuns(home).snapshot(run_id)
     if not snapshot.ended:
         raise RequestError(f"Run {snapshot.name} is still at work; wait for its end, or stop it.")
-    try:
-        handle = hold_now(paths.root / LOCK, owner=str(os.getpid()))
-    except BlockingIOError as error:
-        raise RequestError(
-            f"Somebody else looks after the worktrees of run {snapshot.name} just now; try again."
-        ) from error
-    except OSError as error:
-        raise StoreError(f"The worktrees of run {snapshot.name} can't be looked after: {error}.") from error
-    try:
+    busy = RequestError(f"Somebody else looks after the worktrees of run {snapshot.name} just now; try again.")
+    with alone(paths.root / LOCK, what=f"The worktrees of run {snapshot.name}", busy=busy):
         yield HandoffFile(paths)
-    finally:
-        os.close(handle)
 
 
 def _patch(home: StoreHome, run_id: str, record: WorktreeRecord) -> bytes:

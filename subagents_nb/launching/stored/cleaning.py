@@ -14,7 +14,7 @@ from subagents_nb.errors import RequestError
 from subagents_nb.launching.handle import Run
 from subagents_nb.store import open_home
 from subagents_nb.store.kept.collector import collect
-from subagents_nb.store.kept.trash import GRACE_S, Trash, alone
+from subagents_nb.store.kept.trash import GRACE_S, Trash, alone_in
 from subagents_nb.supervisor.warm.reconcile import sweep
 
 
@@ -52,7 +52,7 @@ def restore(text: str) -> Run:
         StoreError: it can't be moved.
     """
     home = open_home(create=False)
-    with alone(home):
+    with alone_in(home):
         return Run(home, Trash(home).restore(text))
 
 

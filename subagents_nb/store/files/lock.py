@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from subagents_nb.domain.values.ids import is_run_id
-from subagents_nb.errors import StoreError
+from subagents_nb.errors import StoreError, SubagentsError
 from subagents_nb.store.files.disk import DISK
 
 try:
@@ -64,16 +64,17 @@ def wait_for(handle: int, patience_s: float) -> None:
 
 
 @contextlib.contextmanager
-def alone(path: Path, *, patience_s: float, what: str, busy: str) -> Iterator[None]:
+def alone(path: Path, *, what: str, busy: SubagentsError, patience_s: float = 0.0) -> Iterator[None]:
     """Hold a lock while something is done that nobody else may do meanwhile.
 
     Raises:
-        StoreError: `busy`, for another process has held it all the time; or `what` it is about can't be locked.
+        SubagentsError: `busy`, for another process has held it all the time.
+        StoreError: `what` it is about can't be locked.
     """
     try:
         handle = hold(path, owner=str(os.getpid()), patience_s=patience_s)
     except BlockingIOError:
-        raise StoreError(busy) from None
+        raise busy from None
     except OSError as error:
         raise StoreError(f"{what} can't be locked: {error.strerror}.") from error
     try:

@@ -32,7 +32,7 @@ from subagents_nb.errors import StoreError, SubagentsError, Unreadable
 from subagents_nb.store.clock import read_clocks
 from subagents_nb.store.files.disk import DISK
 from subagents_nb.store.files.lock import probe
-from subagents_nb.store.kept.trash import GRACE_S, SESSION_LEASE, Trash, alone, moment, run_of
+from subagents_nb.store.kept.trash import GRACE_S, SESSION_LEASE, Trash, alone_in, moment, run_of
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.runs.reader import FileRuns
 
@@ -69,7 +69,7 @@ def collect(
     work = _Pass(home, Trash(home), FileRuns(home), keep_s, limit)
     if dry_run:
         return work.rehearse(grace_s)
-    with alone(home):
+    with alone_in(home):
         try:
             return work.carry_out(grace_s, judge)
         except OSError as error:

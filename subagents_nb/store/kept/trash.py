@@ -14,7 +14,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from subagents_nb.errors import AmbiguousRun, StoreError, UnknownRun, Unreadable
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.files.codec import encode
 from subagents_nb.store.files.disk import DISK, PRIVATE_DIR, Disk
-from subagents_nb.store.files.lock import hold_now
+from subagents_nb.store.files.lock import alone, hold_now
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.runs.reader import read_document
 
@@ -38,28 +38,19 @@ class CollectorBusy(StoreError):
     """Another process is deleting old runs of this store just now."""
 
 
-@contextlib.contextmanager
-def alone(home: StoreHome) -> Iterator[None]:
+def alone_in(home: StoreHome) -> AbstractContextManager[None]:
     """Be the only one who deletes or restores runs of this store.
 
     Raises:
         CollectorBusy: somebody else is at it.
         StoreError: the store can't be written.
     """
-    try:
-        handle = hold_now(home.root / "retention.lock", owner=str(os.getpid()))
-    except BlockingIOError:
-        raise CollectorBusy("Another process is deleting old runs of this store; try again in a moment.") from None
-    except OSError as error:
-        raise StoreError(f"No run can be deleted below {home.root}: {error.strerror}.") from error
-    try:
-        yield
-    finally:
-        os.close(handle)
+    busy = CollectorBusy("Another process is deleting old runs of this store; try again in a moment.")
+    return alone(home.root / "retention.lock", what=f"What is deleted below {home.root}", busy=busy)
 
 
 class Trash:
-    """The trash of one store. Whoever changes it is `alone`."""
+    """The trash of one store. Whoever changes it is `alone_in` the store."""
 
     def __init__(self, home: StoreHome, *, disk: Disk = DISK) -> None:
         self._home = home

@@ -70,7 +70,7 @@ def alone_with_sweep(home: StoreHome, sweep: str) -> AbstractContextManager[None
         raise StoreError(f"{sweep[:40]!r} is no digest of a sweep.")
     with contextlib.suppress(OSError):
         home.sweeps.mkdir(mode=PRIVATE_DIR, exist_ok=True)
-    busy = f"Another process launches runs of this sweep for {_SWEEP_PATIENCE_S:g} s already; wait for it."
+    busy = StoreError(f"Another process launches runs of this sweep for {_SWEEP_PATIENCE_S:g} s already; wait for it.")
     return alone(home.sweeps / f"{sweep[:32]}.lock", patience_s=_SWEEP_PATIENCE_S, what="The sweep", busy=busy)
 
 

@@ -107,7 +107,7 @@ def admit(
     open_budget(paths, disk=disk)
     folder = _folder(paths)
     what = f"The budget of run {paths.root.name}"
-    busy = f"Another process holds the budget of run {paths.root.name} for {patience_s:g} s."
+    busy = StoreError(f"Another process holds the budget of run {paths.root.name} for {patience_s:g} s.")
     with alone(folder / "lock", patience_s=patience_s, what=what, busy=busy):
         limit, used = _limit(paths, disk), _used(folder)
         if used + count > limit:

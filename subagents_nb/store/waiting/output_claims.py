@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.values.base import Value, sha256_text
 from subagents_nb.domain.values.ids import is_run_id
-from subagents_nb.errors import LaunchRefused, Unreadable
+from subagents_nb.errors import LaunchRefused, StoreError, Unreadable
 from subagents_nb.store.files.disk import DISK, PRIVATE_DIR
 from subagents_nb.store.files.lock import alone
 from subagents_nb.store.layout import StoreHome
@@ -52,7 +52,7 @@ def output_claims(
     folder = home.root / _FOLDER
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=PRIVATE_DIR)
-    busy = f"Another process has been claiming output files for {_PATIENCE_S:g} s."
+    busy = StoreError(f"Another process has been claiming output files for {_PATIENCE_S:g} s.")
     with alone(folder / "lock", patience_s=_PATIENCE_S, what="The claims of output files", busy=busy):
         if reasons := held_outputs(home, cwd, paths, settled, own=own):
             raise LaunchRefused(reasons)
