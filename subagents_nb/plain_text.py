@@ -18,5 +18,9 @@ def plain(text: str) -> str:
 
 def one_line(text: str, limit: int = 160) -> str:
     """Return untrusted text as one plain line of at most `limit` characters."""
-    flat = " ".join(plain(text).split())
-    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+    return shortened(" ".join(plain(text).split()), limit)
+
+
+def shortened(text: str, limit: int) -> str:
+    """Return at most `limit` characters of a text; the last one says that there are more."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -20,6 +20,7 @@ from subagents_nb.exporters.http_client import Server, without_credentials
 from subagents_nb.exporters.protocol import Link
 from subagents_nb.exporters.run_record import RunRecord
 from subagents_nb.exporters.sent_files import Attachment, attachments, read_attachment
+from subagents_nb.plain_text import shortened
 
 DEFAULT_EXPERIMENT = "subagents"
 ID_TAG = "subagents_nb.run_id"
@@ -62,9 +63,11 @@ class MlflowExporter:
             "status": _STATUS.get(record.state, "FAILED"),
             "start": milliseconds(record.start),
             "end": milliseconds(record.end),
-            "params": [{"key": _key(k), "value": _cut(_said(v), _PARAM_CHARS)} for k, v in record.params().items()],
+            "params": [
+                {"key": _key(k), "value": shortened(_said(v), _PARAM_CHARS)} for k, v in record.params().items()
+            ],
             "metrics": _metrics(record),
-            "tags": [{"key": _key(k), "value": _cut(v, _TAG_CHARS)} for k, v in _tags(record).items()],
+            "tags": [{"key": _key(k), "value": shortened(v, _TAG_CHARS)} for k, v in _tags(record).items()],
             "files": [one.model_dump(mode="json") for one in attachments(record, prompts=self.prompts)],
         }
 
@@ -227,7 +230,3 @@ def _said(value: Any) -> str:
 
 def _key(name: str) -> str:
     return _NAME.sub("_", name)[:_KEY_CHARS].strip("/") or "_"
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"

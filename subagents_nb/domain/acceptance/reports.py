@@ -15,6 +15,7 @@ from typing import Any, Literal
 from subagents_nb.domain.values.base import Value
 from subagents_nb.domain.values.faults import nearest, snake
 from subagents_nb.domain.values.words import one_line
+from subagents_nb.plain_text import shortened
 
 MAX_REPORT_CHARS = 256 * 1024
 MAX_ENTRIES = 200
@@ -259,8 +260,7 @@ def _text(key: str, value: Any) -> str:
         value = "; ".join(value)
     if not isinstance(value, str):
         raise ReportProblem(f"{_shown(key)} must hold texts, not {type(value).__name__}")
-    text = value.encode("utf-8", "replace").decode("utf-8").strip()
-    return text if len(text) <= MAX_TEXT_CHARS else text[: MAX_TEXT_CHARS - 1] + "…"
+    return shortened(value.encode("utf-8", "replace").decode("utf-8").strip(), MAX_TEXT_CHARS)
 
 
 def _flag(key: str, value: Any) -> bool:

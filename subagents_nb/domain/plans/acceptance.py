@@ -8,6 +8,7 @@ from pydantic import Field
 
 from subagents_nb.domain.values.base import Value
 from subagents_nb.domain.values.usage import Usage
+from subagents_nb.plain_text import shortened
 
 Level = Literal["none", "attested", "checked", "verified"]
 LEVELS: tuple[Level, ...] = ("none", "attested", "checked", "verified")
@@ -136,7 +137,7 @@ class Ledger(Value):
         """Return it as the status of a live run can hold it: the ends of outputs, and no report."""
 
         def short(found: tuple[Finding, ...]) -> tuple[Finding, ...]:
-            return tuple(one.model_copy(update={"text": _head(one.text)}) for one in found)
+            return tuple(one.model_copy(update={"text": shortened(one.text, _BRIEF_CHARS)}) for one in found)
 
         runs = tuple(one.model_copy(update={"output": _tail(one.output)}) for one in self.verify_runs)
         found = {"criteria": short(self.criteria), "checks": short(self.checks), "verify_runs": runs, "report": None}
@@ -146,10 +147,6 @@ class Ledger(Value):
     def rejected(self) -> bool:
         """Whether the step was not accepted."""
         return self.status == "rejected"
-
-
-def _head(text: str) -> str:
-    return text if len(text) <= _BRIEF_CHARS else text[: _BRIEF_CHARS - 1] + "…"
 
 
 def _tail(text: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 from subagents_nb.domain.values.base import Value
+from subagents_nb.plain_text import shortened
 
 InputKind = Literal["table", "array", "text", "bytes", "json", "figure"]
 
@@ -118,7 +119,7 @@ def one_line(value: Any, limit: int) -> str:
     """Return a value as text on one line, cut: control, format and line characters are spelled out."""
     text = value[: limit + 1] if isinstance(value, str) else str(value)[: limit + 1]
     spelled = "".join(char if _is_plain(char) else ascii(char)[1:-1] for char in text)
-    return spelled if len(spelled) <= limit else spelled[: limit - 1] + "…"
+    return shortened(spelled, limit)
 
 
 def _is_plain(char: str) -> bool:
@@ -126,5 +127,4 @@ def _is_plain(char: str) -> bool:
 
 
 def _cut(lines: Sequence[str]) -> str:
-    text = "\n".join(lines)
-    return text if len(text) <= DESCRIPTION_CHARS else text[: DESCRIPTION_CHARS - 1] + "…"
+    return shortened("\n".join(lines), DESCRIPTION_CHARS)

@@ -23,6 +23,7 @@ from subagents_nb.domain.plans.resumed import GoingOn, SessionPlan
 from subagents_nb.domain.plans.worktree import WorktreePlan
 from subagents_nb.domain.values.base import Document, Value, sha256_text, stable_json
 from subagents_nb.domain.values.ids import short_id
+from subagents_nb.plain_text import shortened
 
 Mode = Literal["single", "parallel", "chain"]
 
@@ -338,5 +339,4 @@ def everything(steps: Iterable[StepPlan], items: Iterable[PlanItem] = ()) -> lis
 
 def label_of(task: str) -> str:
     """Return the first line of a task, cut to 160 characters, for the plan and the launcher's own cell only."""
-    first = next((line.strip() for line in task.splitlines() if line.strip()), "")
-    return first if len(first) <= _LABEL_CHARS else first[: _LABEL_CHARS - 1] + "…"
+    return shortened(next((line.strip() for line in task.splitlines() if line.strip()), ""), _LABEL_CHARS)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from subagents_nb.domain.runs.records import RECENT_TOOLS, TAIL_CHARS, Artifact, EndReason, StepStatus, ToolRow, Usage
+from subagents_nb.plain_text import shortened
 
 _ARGS_CHARS = 160
 # What a step does, said as its activity.
@@ -153,7 +154,7 @@ def fold(step: StepStatus, event: EngineEvent) -> StepStatus:
         case ModelAsked():
             return step.model_copy(update={"activity": ASKS_MODEL})
         case ToolStarted(call_id, name, args):
-            row = ToolRow(call_id=call_id, name=name, args=_cut(args))
+            row = ToolRow(call_id=call_id, name=name, args=shortened(" ".join(args.split()), _ARGS_CHARS))
             return step.model_copy(update={"tools": (*step.tools, row)[-RECENT_TOOLS:], "activity": name})
         case ToolEnded():
             return _tool_ended(step, event)
@@ -182,8 +183,3 @@ def _tool_ended(step: StepStatus, event: ToolEnded) -> StepStatus:
             "activity": running[-1] if running else "",
         }
     )
-
-
-def _cut(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _ARGS_CHARS else flat[: _ARGS_CHARS - 1] + "…"

@@ -6,6 +6,8 @@ import difflib
 import re
 from collections.abc import Iterable
 
+from subagents_nb.plain_text import shortened
+
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SHOWN, _LONGEST_NAME, _MOST_NAMES = 60, 80, 30
 
@@ -17,8 +19,7 @@ def snake(name: str) -> str:
 
 def shown(value: object) -> str:
     """Show a refused value in one short line."""
-    text = repr(value)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    return shortened(repr(value), _SHOWN)
 
 
 def similar(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from subagents_nb.launching.inputs.figures import figure
 from subagents_nb.launching.inputs.kind import CantKeep, Kept, TooLarge, type_name
 from subagents_nb.launching.inputs.plain_values import array, json_value, raw, text
 from subagents_nb.launching.inputs.table_files import table
+from subagents_nb.plain_text import shortened
 from subagents_nb.store import StoreHome
 from subagents_nb.store.runs.input_files import read_input
 
@@ -148,5 +149,4 @@ def _record(name: str, kept: Kept, files: set[str]) -> InputRecord:
 
 
 def _shown(name: Any) -> str:
-    text_ = name if isinstance(name, str) and name.isidentifier() else ascii(name)
-    return text_ if len(text_) <= 60 else text_[:59] + "…"
+    return shortened(name if isinstance(name, str) and name.isidentifier() else ascii(name), 60)

@@ -9,6 +9,7 @@ from typing import Any
 from subagents_nb.domain.plans.inputs import HEAD_ROWS, SHOWN_COLUMNS, describe_table
 from subagents_nb.launching.inputs.content import about_pandas, content_sha256
 from subagents_nb.launching.inputs.kind import Bounded, CantKeep, Kept, TooLarge, is_a, loaded, type_name
+from subagents_nb.plain_text import shortened
 
 MEDIA_TYPE = "application/vnd.apache.parquet"
 _NAMED = 5
@@ -172,8 +173,7 @@ def _columns(names: list[Any]) -> str:
 
 
 def _short(name: Any) -> str:
-    text = ascii(name) if not isinstance(name, str) else repr(name)
-    return text if len(text) <= 40 else text[:39] + "…"
+    return shortened(ascii(name) if not isinstance(name, str) else repr(name), 40)
 
 
 def _one_line(error: Exception) -> str:

@@ -45,6 +45,7 @@ from subagents_nb.notebook.page.html import (
 )
 from subagents_nb.notebook.page.lines import cut, line, plural, scalar
 from subagents_nb.notebook.page.markdown import safe_markdown
+from subagents_nb.plain_text import shortened
 
 MAX_CARD_BYTES = 16_000
 MAX_TEXT_CHARS = 4_000
@@ -175,7 +176,7 @@ def _ending(snapshot: Snapshot, state: str, beside: CardContext, room: int) -> l
     # Of a chain the last lines stand with the steps, once it has a last word.
     wanted = room and state != "partial" and not (snapshot.stages and snapshot.result is not None)
     rows = clean(snapshot.tail).strip("\n").splitlines() if wanted else []
-    last = [row if len(row) <= 160 else row[:159] + "…" for row in rows[-_TAIL_LINES:]]
+    last = [shortened(row, 160) for row in rows[-_TAIL_LINES:]]
     return [said, pre("\n".join(last)) if last else None]
 
 

@@ -24,6 +24,7 @@ from subagents_nb.notebook.page.html import (
     to_page,
 )
 from subagents_nb.notebook.page.lines import line, plural
+from subagents_nb.plain_text import shortened
 
 MAX_LINES = 200
 _MAX_FILES = 40
@@ -157,8 +158,7 @@ def _coloured(rows: list[str]) -> Iterator[Child]:
 
 
 def _cut(row: str) -> str:
-    text = clean(row).replace("\n", " ")
-    return text if len(text) <= _LINE_CHARS else text[: _LINE_CHARS - 1] + "…"
+    return shortened(clean(row).replace("\n", " "), _LINE_CHARS)
 
 
 def _summary(files: list[FileDiff]) -> str:

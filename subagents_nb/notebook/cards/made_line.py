@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from subagents_nb.blocks import clean
 from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.plain_text import shortened
 
 _NAMED = 6
 _NAME_CHARS = 60
@@ -23,5 +24,5 @@ def made_line(snapshot: Snapshot, run: str = "run") -> str:
 
 def _names(names: Sequence[str]) -> str:
     flat = [" ".join(clean(name).split()) for name in names[:_NAMED]]
-    shown = ", ".join(name if len(name) <= _NAME_CHARS else name[: _NAME_CHARS - 1] + "…" for name in flat)
+    shown = ", ".join(shortened(name, _NAME_CHARS) for name in flat)
     return f"{shown} and {len(names) - _NAMED:,} more" if len(names) > _NAMED else shown

@@ -21,6 +21,7 @@ from pydantic_ai.tools import RunContext, Tool
 
 from subagents_nb.domain.agents.agent import WRITE_TOOLS
 from subagents_nb.domain.runs.events import ChangedMeanwhile, FileChanged
+from subagents_nb.plain_text import shortened
 from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.engines.step_limits import cell_seconds
 from subagents_nb.runner.engines.tools.file_tools import OUTPUT_CHARS, Files
@@ -112,7 +113,7 @@ def args_preview(args: Mapping[str, Any], limit: int = 160) -> str:
     flat = "  ".join(
         " ".join(str(args[key])[:limit].split()) for key in [*ordered, *rest] if isinstance(args[key], str)
     )
-    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+    return shortened(flat, limit)
 
 
 async def _read(ctx: RunContext[ToolContext], path: str, offset: int = 0, limit: int | None = None) -> str:
