@@ -136,6 +136,21 @@ def read(kind: type[M], given: Any, *, known: Sequence[str] = ()) -> tuple[M | N
         return None, tuple(_faults(error, kind, given, known))
 
 
+def read_rest(
+    kind: type[M], given: Any, *, known: Sequence[str] = (), otherwise: Mapping[str, Any] | None = None
+) -> tuple[M | None, tuple[Fault, ...]]:
+    """Return the same, but a value all the same where one can be made without the outermost keys at fault.
+
+    So what else speaks against it can be told at once. `otherwise` has what it can't be without.
+    """
+    found, faults = read(kind, given, known=known)
+    if found is None and isinstance(given, Mapping):
+        wrong = {fault.key for fault in faults}
+        rest = {key: value for key, value in given.items() if str(key).rstrip("_") not in wrong}
+        found, _ = read(kind, {**(otherwise or {}), **rest})
+    return found, faults
+
+
 def _faults(error: ValidationError, kind: type[BaseModel], given: Any, known: Sequence[str]) -> Iterator[Fault]:
     """Yield what pydantic found, one fault a value: what several kinds of it ask for is said as alternatives."""
     found: dict[Path, list[Any]] = {}

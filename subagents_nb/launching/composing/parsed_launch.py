@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 from subagents_nb.domain.plans.experiments import ExperimentPart
 from subagents_nb.domain.plans.flow import Chain, Step
 from subagents_nb.domain.plans.plan import LaunchRequest, Origin
-from subagents_nb.domain.values.reading import read
+from subagents_nb.domain.values.reading import read_rest
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import LaunchRefused, RequestError
 from subagents_nb.launching.composing.flows import FlowLike, as_chain, types_of
@@ -143,11 +143,9 @@ class _Faults:
 
     def request(self, fields: dict[str, Any]) -> LaunchRequest:
         """Return the request of what can be read; what can't counts as not given."""
-        made, faults = read(LaunchRequest, fields, known=OPTIONS)
+        made, faults = read_rest(LaunchRequest, fields, known=OPTIONS, otherwise={"task": "-"})
         self.found.extend(fault.at() for fault in faults)
-        wrong = {fault.key for fault in faults}
-        kept = {name: value for name, value in fields.items() if name.rstrip("_") not in wrong}
-        return made or LaunchRequest(**{"task": "-", **kept})  # a task that is none was told already
+        return made or LaunchRequest(task="-")
 
 
 def somewhere() -> Path:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from subagents_nb.domain.plans.flow import Expand, Parallel, Step
 from subagents_nb.domain.plans.plan import LaunchRequest
 from subagents_nb.domain.plans.worktree import ref_problem
+from subagents_nb.domain.values.reading import read_rest
 from subagents_nb.planning.facts import GitFacts, GitPlace
-from subagents_nb.planning.steps.worktree_plan import asked_of
+from subagents_nb.planning.steps.worktree_plan import WrittenWorktree
 from subagents_nb.store.git.git import Git, GitProblem
 from subagents_nb.store.layout import default_home
 
@@ -62,7 +63,7 @@ def gather_git_facts(cwd: Path, asked: Sequence[Any]) -> GitFacts:
         return GitFacts(problem=f"the repository that {cwd} lies in has its files elsewhere, in {root}")
     if any("\ud800" <= char <= "\udfff" for char in str(root)):
         return GitFacts(problem="the path of the repository holds bytes that are no UTF-8; move it")
-    given = [mapping for one in asked if (mapping := asked_of(one)) is not None]
+    given = [found for one in asked if (found := read_rest(WrittenWorktree, one)[0]) is not None]
     git = Git(cwd=root)
     try:
         return GitFacts(
@@ -99,9 +100,8 @@ def _no_repository(cwd: Path, said: str) -> str:
     return f"the repository around {cwd} can't be used: {said}"
 
 
-def _texts(given: Iterable[Mapping[str, Any]], key: str) -> list[str]:
-    values = (mapping.get(key) for mapping in given)
-    return list(dict.fromkeys(value for value in values if isinstance(value, str) and value.strip()))
+def _texts(given: Iterable[WrittenWorktree], key: str) -> list[str]:
+    return [text for text in dict.fromkeys(getattr(one, key) for one in given) if text is not None]
 
 
 def _dirt(git: Git, root: Path) -> Iterator[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import PurePath
-from typing import Any
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import AfterValidator, Field, model_validator
 
 from subagents_nb.domain.plans.worktree import (
     DEFAULT_HOOK_TIMEOUT_S,
@@ -13,49 +15,54 @@ from subagents_nb.domain.plans.worktree import (
     prefix_problem,
     ref_problem,
 )
-from subagents_nb.domain.values.faults import nearest
+from subagents_nb.domain.values.given import Seconds, Text
+from subagents_nb.domain.values.reading import Written, must_be, read_rest
 from subagents_nb.domain.values.reasons import Reasons
-from subagents_nb.domain.values.words import one_line, parse_duration
+from subagents_nb.domain.values.words import one_line
 from subagents_nb.planning.facts import Facts, GitFacts, GitPlace
 
-KEYS = ("base_ref", "branch_prefix", "setup_hook", "hook_timeout", "root")
 _SHOWN_DIRT = 5
-_MAX_HOOK_S = 600.0
+_MAX_HOOK_S = 600
 _NOT_LOOKED_UP = GitPlace(problem="was not looked up")
 
 
-def asked_of(asked: Any) -> Mapping[str, Any] | None:
-    """Return what was asked for as a mapping with the keys in their own spelling; None: no worktree."""
-    if asked is None or asked is False:
-        return None
-    if isinstance(asked, Mapping):
-        return {_own(str(key)): value for key, value in asked.items()}
-    return {}
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise must_be("text in one line", text)
+    return text
 
 
-def _own(key: str) -> str:
-    return "".join(f"_{c.lower()}" if c.isupper() else c for c in key).replace("-", "_")
+_Line: TypeAlias = Annotated[Text, AfterValidator(_printable)]
+
+
+class WrittenWorktree(Written):
+    """What is asked of a worktree: true, or a mapping."""
+
+    base_ref: _Line = "HEAD"
+    branch_prefix: _Line = DEFAULT_PREFIX
+    setup_hook: _Line | None = None
+    hook_timeout: Annotated[Seconds, Field(le=_MAX_HOOK_S)] = DEFAULT_HOOK_TIMEOUT_S
+    root: _Line | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _form(cls, given: Any) -> Any:
+        if given is not True and not isinstance(given, Mapping):
+            raise must_be(f"true, or a mapping with {', '.join(cls.model_fields)}", given)
+        return {} if given is True else given
 
 
 def plan_worktree(asked: Any, facts: Facts, reasons: Reasons) -> WorktreePlan | None:
     """Return the worktree of a step, or None after adding what speaks against it to the reasons, if it asks for one."""
-    given = asked_of(asked)
-    if given is None:
-        return None
-    if asked is not True and not isinstance(asked, Mapping):
-        reasons.append(f"worktree is true, or a mapping with {', '.join(KEYS)}, not {asked!r}")
+    if asked is None or asked is False:
         return None
     before = len(reasons)
-    for key in given:
-        if key not in KEYS:
-            near = nearest(key, KEYS)
-            meant = f"; did you mean {near}?" if near else f"; the keys are {', '.join(KEYS)}"
-            reasons.append(f"worktree: unknown key {key!r}{meant}")
-    texts = {key: _text(given, key, reasons) for key in KEYS if key != "hook_timeout"}
-    prefix = texts["branch_prefix"] or DEFAULT_PREFIX
-    if (problem := prefix_problem(prefix)) is not None:
+    given, faults = read_rest(WrittenWorktree, asked)
+    reasons.extend(fault.at("worktree") for fault in faults)
+    if given is None:
+        return None
+    if (problem := prefix_problem(given.branch_prefix)) is not None:
         reasons.append(f"worktree: branch_prefix {problem}")
-    hook_timeout_s = _hook_timeout(given.get("hook_timeout"), reasons)
     git = facts.git
     if git is None and facts.cwd_problem is not None:
         return None  # said already, and there is nothing to look at
@@ -66,43 +73,21 @@ def plan_worktree(asked: Any, facts: Facts, reasons: Reasons) -> WorktreePlan | 
         reasons.append(f"worktree: {git.busy} is going on in {git.root}; finish or abort it first")
     if git.dirt:
         reasons.append(_dirty(git))
-    base_ref = texts["base_ref"] or "HEAD"
-    commit = _commit(base_ref, git, reasons)
-    hook = _hook(texts["setup_hook"], git, reasons)
-    root = _root(texts["root"], git, reasons)
+    commit = _commit(given.base_ref, git, reasons)
+    hook = _hook(given.setup_hook, git, reasons)
+    root = _root(given.root, git, reasons)
     if len(reasons) > before or commit is None:
         return None
     return WorktreePlan(
         repo_root=git.root,
-        base_ref=base_ref,
+        base_ref=given.base_ref,
         base_commit=commit,
         subdir=git.subdir,
-        branch_prefix=prefix,
+        branch_prefix=given.branch_prefix,
         root=root,
         setup_hook=hook,
-        hook_timeout_s=hook_timeout_s,
+        hook_timeout_s=given.hook_timeout,
     )
-
-
-def _text(given: Mapping[str, Any], key: str, reasons: Reasons) -> str | None:
-    value = given.get(key)
-    if value is None or (isinstance(value, str) and value.strip() and value.isprintable()):
-        return value
-    reasons.append(f"worktree: {key} is a text, not {value!r}")
-    return None
-
-
-def _hook_timeout(asked: Any, reasons: Reasons) -> float:
-    if asked is None:
-        return DEFAULT_HOOK_TIMEOUT_S
-    try:
-        seconds = parse_duration(asked)
-    except (ValueError, TypeError) as error:
-        reasons.append(f"worktree: hook_timeout: {error}")
-        return DEFAULT_HOOK_TIMEOUT_S
-    if seconds > _MAX_HOOK_S:
-        reasons.append(f"worktree: hook_timeout is at most {_MAX_HOOK_S:g} seconds")
-    return seconds
 
 
 def _dirty(git: GitFacts) -> str:

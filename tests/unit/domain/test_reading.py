@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field
 import subagents_nb
 from subagents_nb.domain.plans.flow import Step
 from subagents_nb.domain.values.given import Seconds, Text, Whole
-from subagents_nb.domain.values.reading import Written, mapping, read
+from subagents_nb.domain.values.reading import Written, mapping, read, read_rest
 
 
 def _one_or_many(given: Any) -> Any:
@@ -79,6 +79,13 @@ def test_a_fault_is_told_once_with_the_way_to_it_as_it_was_written(given: Any, s
 
 def test_all_faults_are_told_at_once() -> None:
     assert len(told({"legs": [{"max_hours": "x"}, 3], "reads": 4, "zzz": 1})) == 5
+
+
+def test_what_is_well_is_read_beside_what_is_not_so_that_more_can_be_told_of_it() -> None:
+    found, faults = read_rest(Trip, {"Legs": [3], "rest": "2m", "zzz": 1})
+    assert found == Trip(rest="2m") and [fault.key for fault in faults] == ["Legs", "zzz"]
+    assert read_rest(Leg, {"max_hours": "x"})[0] is None
+    assert read_rest(Leg, {"max_hours": "x"}, otherwise={"route": "-"})[0] == Leg(route="-")
 
 
 def test_a_field_whose_name_is_a_word_of_python_is_called_as_people_write_it() -> None:

@@ -113,7 +113,7 @@ def test_what_is_wrong_with_the_work_is_told_though_agent_or_model_is_missing(
         planned(catalog, **asked | missing)
     told = "\n".join(caught.value.reasons)
     wanted = ("output: ", "reads: ", "tool_budget must ", "usage_budget must ", "acceptance.level must ",
-              "unknown key 'basref'", "'soon' is no length of time", "max_requests is 0")  # fmt: skip
+              "worktree.basref is unknown", "'soon' is no length of time", "max_requests is 0")  # fmt: skip
     assert [word for word in wanted if word not in told] == []
 
 
