@@ -43,8 +43,15 @@ class OutputPlan(Value):
     explicit: bool = True  # asked for at the launch, not by the agent's file
 
 
+# What may differ in a step whose result stands in for another's: words for people, its place, and its limits.
+_NOT_BOUND = (
+    "index", "agent_source", "agent_where", "agent_digest", "label", "title", "goal", "description", "phase",
+    "schema_name", "timeout_s", "tool_timeout_s", "checkpoint_s", "max_requests", "output_retries",
+)  # fmt: skip
+
+
 class StepPlan(Value):
-    """One agent, one task, fully resolved."""
+    """One agent, one task, fully resolved. What its contract does not bind is named above."""
 
     index: int = 0
     agent: str
@@ -98,23 +105,15 @@ class StepPlan(Value):
         }
         # Only what is set, so that a field added later leaves the digests of older launches as they are.
         added: dict[str, Any] = {
-            "output_name": self.output_name,
+            **self.model_dump(mode="json", exclude={*_NOT_BOUND, *bound}),
             "output": self.output.model_dump(mode="json", exclude={"explicit"}) if self.output else None,
-            "reads": list(self.reads),
-            "progress": self.progress,
-            "acceptance": self.acceptance.model_dump(mode="json") if self.acceptance else None,
             "reviewer": self.reviewer.contract() if self.reviewer else None,
-            "tool_budget": self.tool_budget.model_dump(mode="json") if self.tool_budget else None,
             "worktree": self.worktree.model_dump(mode="json", include={"base_commit", "subdir", "setup_hook"})
             if self.worktree
             else None,
-            "cwd": self.cwd,
-            "max_output": self.max_output.model_dump(mode="json") if self.max_output else None,
             "session": self.session.sha256 if self.session else None,
         }
-        if self.temperature is not None:
-            bound["temperature"] = self.temperature  # 0 is set too
-        return bound | {key: value for key, value in added.items() if value}
+        return bound | {key: value for key, value in added.items() if value or (key == "temperature" and value == 0)}
 
 
 class StepItem(Value):

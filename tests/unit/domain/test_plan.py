@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support import make_step
 
 from subagents_nb.domain.agents.agent import AgentDefinition
-from subagents_nb.domain.plans.plan import Draft, Origin, label_of
+from subagents_nb.domain.plans.plan import Draft, Origin, StepPlan, label_of
 from subagents_nb.domain.values.base import stable_json
 
 TEXT = st.text(max_size=20)
@@ -104,3 +104,13 @@ def test_a_label_is_the_first_line_cut_to_160_characters() -> None:
     assert label_of("\n\n  one \ntwo") == "one"
     assert len(label_of("x" * 500)) == 160
     assert label_of(" \n ") == ""
+
+
+def test_a_field_added_later_is_bound_as_soon_as_it_is_set() -> None:
+    class Longer(StepPlan):
+        seed: int | None = None
+
+    fields = make_step(goal="g", temperature=0.0).model_dump()
+    assert Longer(**fields).contract() == StepPlan(**fields).contract()
+    assert "goal" not in StepPlan(**fields).contract() and StepPlan(**fields).contract()["temperature"] == 0
+    assert Longer(**fields, seed=3).contract() == {**StepPlan(**fields).contract(), "seed": 3}
