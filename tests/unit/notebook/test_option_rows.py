@@ -110,9 +110,7 @@ def test_no_option_of_a_step_is_without_a_row() -> None:
 def test_the_reference_page_is_the_table() -> None:
     page = (Path(__file__).parents[3] / "docs" / "options.md").read_text(encoding="utf-8")
     made = f"{page.partition('| flag')[0]}{reference()}"
-    assert page == made, (
-        "write the table anew: python -c 'from subagents_nb.domain.plans import options as o; print(o.reference())'"
-    )
+    assert page == made, "write the table anew: python .ci/pages.py"
 
 
 def test_the_terminal_says_which_flag_can_not_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

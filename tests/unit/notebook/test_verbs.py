@@ -18,7 +18,7 @@ from subagents_nb.notebook.verbs.call import Call
 from subagents_nb.notebook.verbs.table import VERBS
 from subagents_nb.notebook.verbs.verb import Verb, arg, count
 
-PAGE = runpy.run_path(str(Path(__file__).parents[3] / ".ci" / "verbs_page.py"))
+PAGE = runpy.run_path(str(Path(__file__).parents[3] / ".ci" / "pages.py"))
 
 
 def cheer(call: Call) -> str:
@@ -73,7 +73,7 @@ def test_they_are_in_help_completion_and_reference(capsys: pytest.CaptureFixture
 
 
 def test_the_reference_is_what_the_table_says() -> None:
-    assert PAGE["PAGE"].read_text("utf-8") == PAGE["page"](VERBS), "run .venv/bin/python .ci/verbs_page.py"
+    assert (PAGE["DOCS"] / "verbs.md").read_text("utf-8") == PAGE["page"](VERBS), "run .venv/bin/python .ci/pages.py"
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)

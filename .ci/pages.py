@@ -1,4 +1,4 @@
-"""Write `docs/verbs.md` from the table of verbs. A test says when that is due: `.venv/bin/python .ci/verbs_page.py`."""
+"""Write docs/verbs.md and docs/options.md from their tables; tests say when: `.venv/bin/python .ci/pages.py`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from subagents_nb.domain.plans.options import reference
 from subagents_nb.notebook.verbs.table import VERBS
 from subagents_nb.notebook.verbs.verb import Arg, Verb
 
-PAGE = Path(__file__).parents[1] / "docs" / "verbs.md"
+DOCS = Path(__file__).parents[1] / "docs"
 HEAD = """\
 # What you can ask for
 
@@ -74,4 +75,7 @@ def _is_flag(arg: Arg) -> bool:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(VERBS), encoding="utf-8")
+    (DOCS / "verbs.md").write_text(page(VERBS), encoding="utf-8")
+    options = DOCS / "options.md"
+    head = options.read_text(encoding="utf-8").partition("| flag")[0]
+    options.write_text(head + reference(), encoding="utf-8")
