@@ -13,7 +13,7 @@ from subagents_nb.domain.plans.budgets import WrittenToolBudget
 from subagents_nb.domain.plans.options import Option, spellings
 from subagents_nb.domain.values.faults import shown
 from subagents_nb.domain.values.given import Count, Milliseconds, Seconds, parse_flag
-from subagents_nb.domain.values.reading import Unfit, mapping, must_be, read
+from subagents_nb.domain.values.reading import Unfit, mapping, matching, must_be, read
 
 AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 
@@ -46,13 +46,6 @@ _ROLES = {
 
 # A comma within brackets belongs to its item: `Bash(git add:*, git log:*)` is one.
 _ITEM = re.compile(r"(?:\([^)]*\)|[^,(]|\()+")
-
-
-def _agent_name(name: str) -> str:
-    """Accept a name that is safe in paths, in command lines and on screen."""
-    if not AGENT_NAME.match(name.strip()):
-        raise must_be("1 to 64 letters, digits or . _ - and start with a letter or digit", name.strip())
-    return name.strip()
 
 
 def text_list(value: object) -> tuple[str, ...]:
@@ -134,7 +127,9 @@ def _unless_false(value: object) -> object:
 
 
 PlainText: TypeAlias = Annotated[str, AfterValidator(str.strip)]
-AgentName: TypeAlias = Annotated[str, AfterValidator(_agent_name)]
+# Safe in paths, in command lines and on screen.
+_NAMED = "1 to 64 letters, digits or . _ - and start with a letter or digit"
+AgentName: TypeAlias = Annotated[PlainText, matching(AGENT_NAME.pattern, _NAMED)]
 AgentNames: TypeAlias = Annotated[tuple[AgentName, ...], BeforeValidator(text_list)]
 Words: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(text_list)]
 Flag: TypeAlias = Annotated[bool, BeforeValidator(parse_flag)]

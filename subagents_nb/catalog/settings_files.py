@@ -5,7 +5,6 @@ For the time limit of tools the environment comes before the files: what a file 
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -24,7 +23,7 @@ from subagents_nb.domain.plans.budgets import WrittenUsageBudget
 from subagents_nb.domain.plans.options import OPTIONS, setting_keys
 from subagents_nb.domain.values.base import Value
 from subagents_nb.domain.values.given import Count, Seconds, Text
-from subagents_nb.domain.values.reading import mapping, must_be, read
+from subagents_nb.domain.values.reading import mapping, matching, read
 from subagents_nb.domain.values.reasons import Reason
 from subagents_nb.errors import RequestError
 from subagents_nb.store.files.opener import read_plain
@@ -134,17 +133,6 @@ class _Merge:
             self.values[target] = made
 
 
-def _matching(pattern: str, what: str) -> AfterValidator:
-    """Accept what looks like this."""
-
-    def checked(text: str) -> str:
-        if not re.fullmatch(pattern, text):
-            raise must_be(what, text)
-        return text
-
-    return AfterValidator(checked)
-
-
 class _Attention(Value):
     """When to point at a run, as it is written."""
 
@@ -160,10 +148,10 @@ class _Attention(Value):
 
 _Table = mapping('a table: [attention] with idle = "2m"')
 _Patience = Annotated[_Attention, _Table, AfterValidator(_Attention.settings)]
-_EndpointName = Annotated[str, _matching("[a-z][a-z0-9_-]*", "lower-case letters, digits, _ and -, a letter first")]
+_EndpointName = Annotated[str, matching("[a-z][a-z0-9_-]*", "lower-case letters, digits, _ and -, a letter first")]
 _Endpoints = dict[_EndpointName, Annotated[Endpoint, mapping("a table with base_url")]]
-_Variable = Annotated[str, _matching("[A-Za-z_][A-Za-z0-9_]*", "the name of a variable")]
-_Folder = Annotated[str, _matching("(?s)/.*|~(/.*)?", "a whole path, or one that begins with ~/")]
+_Variable = Annotated[str, matching("[A-Za-z_][A-Za-z0-9_]*", "the name of a variable")]
+_Folder = Annotated[str, matching("(?s)/.*|~(/.*)?", "a whole path, or one that begins with ~/")]
 # Where a setting is read otherwise than the same option in an agent's file.
 _OWN: Mapping[str, Any] = {
     "model": Text,

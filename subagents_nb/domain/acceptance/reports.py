@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, model_validator
 
 from subagents_nb.domain.values.base import Value
-from subagents_nb.domain.values.faults import nearest, snake
+from subagents_nb.domain.values.faults import shown, snake
+from subagents_nb.domain.values.reading import Written, all_differ, must_be, one_or_many, read
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.plain_text import shortened
 
 MAX_REPORT_CHARS = 256 * 1024
 MAX_ENTRIES = 200
 MAX_TEXT_CHARS = 2000
+_MOST_FAULTS = 5
 
 _FENCE = re.compile(r"[ ]{0,3}(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^`\r\n]*)")
 _LABEL = re.compile(r"acceptance[-_ ]?report\b", re.IGNORECASE)
@@ -40,14 +44,8 @@ _SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "manual_notes": ("manual_notes",),
     "notes": ("notes",),
 }
-_FIELDS = {spelling: field for field, spellings in _SPELLINGS.items() for spelling in spellings}
+_ALSO = {spelling: field for field, spellings in _SPELLINGS.items() for spelling in spellings}
 _WRAPPERS = frozenset({"acceptance_report", "report"})
-_CRITERION = {
-    "id": "id", "criterion": "id", "criterion_id": "id", "must": "must", "status": "status", "result": "status",
-    "satisfied": "status", "evidence": "evidence", "proof": "evidence", "notes": "evidence",
-}  # fmt: skip
-_COMMAND = {"command": "command", "cmd": "command", "result": "result", "status": "result", "exit_code": "result",
-            "summary": "summary", "output": "summary"}  # fmt: skip
 _STATUS = {
     "satisfied": ("satisfied", "pass", "passed", "ok", "met", "done", "yes", "true", "complete", "completed"),
     "not-satisfied": ("not-satisfied", "unsatisfied", "fail", "failed", "no", "false", "unmet", "not-met", "partial",
@@ -61,11 +59,15 @@ _RESULT = {
 }
 
 
+CriterionStatus = Literal["satisfied", "not-satisfied", "not-applicable"]
+CommandResult = Literal["passed", "failed", "not-run"]
+
+
 class CriterionReport(Value):
     """What the agent says of one criterion."""
 
     id: str
-    status: Literal["satisfied", "not-satisfied", "not-applicable"]
+    status: CriterionStatus
     evidence: str = ""
 
 
@@ -73,7 +75,7 @@ class CommandReport(Value):
     """A command the agent says it ran."""
 
     command: str
-    result: Literal["passed", "failed", "not-run"]
+    result: CommandResult
     summary: str = ""
 
 
@@ -129,21 +131,10 @@ def parse_report(found: Found) -> Report:
     Raises:
         ReportProblem: it is no JSON object of the known keys and words.
     """
-    fields: dict[str, Any] = {}
-    spelled: dict[str, str] = {}
-    for key, value in _unwrapped(_load(found.source, open_ended=found.open_ended)).items():
-        field = _FIELDS.get(_snake(key))
-        if field is None:
-            near = nearest(_snake(key), _FIELDS)
-            raise ReportProblem(f"it has an unknown key {_shown(key)}" + (f"; did you mean {near}?" if near else ""))
-        if field in spelled:
-            raise ReportProblem(f"{_shown(spelled[field])} and {_shown(key)} mean the same: one of them is enough")
-        spelled[field] = key
-        if value is not None:
-            fields[field] = _READERS[field](key, value)
-    notes = fields.pop("notes", "")
-    fields["manual_notes"] = fields.get("manual_notes") or notes
-    return Report(**fields)
+    report, faults = read(_WrittenReport, _unwrapped(_load(found.source, open_ended=found.open_ended)))
+    if report is None:
+        raise ReportProblem("; ".join(fault.at() for fault in faults[:_MOST_FAULTS]))
+    return report.report()
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +189,7 @@ def _looks_like_one(source: str) -> bool:
     except (ValueError, RecursionError):
         return False
     keys = {_snake(key) for key in data} if isinstance(data, dict) else set()
-    return bool(keys & {"criteria_satisfied", "acceptance_report"}) or len(keys & _FIELDS.keys()) >= 3
+    return bool(keys & {"criteria_satisfied", "acceptance_report"}) or len(keys & _ALSO.keys()) >= 3
 
 
 def _load(source: str, *, open_ended: bool) -> dict[str, Any]:
@@ -223,7 +214,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ReportProblem(f"the key {_shown(twice)} is given twice")
+        raise ReportProblem(f"the key {shown(twice)} is given twice")
     return found
 
 
@@ -242,103 +233,106 @@ def _unwrapped(data: dict[str, Any]) -> dict[str, Any]:
     return data
 
 
-def _texts(key: str, value: Any) -> tuple[str, ...]:
-    return tuple(text for entry in _entries(key, value) if (text := _text(key, entry)))
-
-
-def _entries(key: str, value: Any) -> list[Any]:
-    entries = value if isinstance(value, list) else [value]
-    if len(entries) > MAX_ENTRIES:
-        raise ReportProblem(f"{_shown(key)} has more than {MAX_ENTRIES} entries")
-    return entries
-
-
-def _text(key: str, value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, bool | int | float):
         value = json.dumps(value)
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         value = "; ".join(value)
     if not isinstance(value, str):
-        raise ReportProblem(f"{_shown(key)} must hold texts, not {type(value).__name__}")
+        raise must_be("text", value)
     return shortened(value.encode("utf-8", "replace").decode("utf-8").strip(), MAX_TEXT_CHARS)
 
 
-def _flag(key: str, value: Any) -> bool:
+def _flag(value: Any) -> Any:
     word = value.strip().lower() if isinstance(value, str) else value
-    if word in (True, "true", "yes"):
-        return True
-    if word in (False, "false", "no"):
-        return False
-    raise ReportProblem(f"{_shown(key)} is true or false, not {_shown(value)}")
+    return {"yes": True, "true": True, "no": False, "false": False}.get(word, value) if isinstance(word, str) else value
 
 
-def _criteria(key: str, value: Any) -> tuple[CriterionReport, ...]:
+def _meaning(synonyms: Mapping[str, tuple[str, ...]]) -> BeforeValidator:
+    """Take a word for what it means; of a command an exit code too."""
+
+    def found(value: Any) -> Any:
+        if isinstance(value, int) and not isinstance(value, bool) and "passed" in synonyms:
+            return "passed" if value == 0 else "failed"
+        text = json.dumps(value) if isinstance(value, bool) else value if isinstance(value, str) else ""
+        word = re.sub(r"[\s_]+", "-", text.strip().lower())
+        return next((meaning for meaning, spellings in synonyms.items() if word in spellings), value)
+
+    return BeforeValidator(found)
+
+
+_MANY = one_or_many(MAX_ENTRIES, f"entries, more than {MAX_ENTRIES}")
+_Text: TypeAlias = Annotated[str, BeforeValidator(_text)]
+_Texts: TypeAlias = Annotated[tuple[_Text, ...], AfterValidator(lambda texts: tuple(filter(None, texts))), _MANY]
+
+
+class _OfReport(Written):
+    @classmethod
+    def named(cls, key: str) -> str:
+        return super().named(key.replace(" ", "_"))
+
+
+class _WrittenCriterion(_OfReport):
+    _ALSO: ClassVar[Mapping[str, str]] = {
+        "criterion": "id", "criterion_id": "id", "result": "status", "satisfied": "status", "proof": "evidence",
+        "notes": "evidence",
+    }  # fmt: skip
+    id: Annotated[str, BeforeValidator(lambda value: criterion_id(_text(value)))] = ""
+    must: Any = Field(default=None, exclude=True)
+    status: Annotated[CriterionStatus, _meaning(_STATUS)]
+    evidence: _Text = ""
+
+
+class _WrittenCommand(_OfReport):
+    _ALSO: ClassVar[Mapping[str, str]] = {
+        "cmd": "command", "status": "result", "exit_code": "result", "output": "summary"
+    }  # fmt: skip
+    command: _Text = ""
+    result: Annotated[CommandResult, _meaning(_RESULT)]
+    summary: _Text = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _form(cls, given: Any) -> Any:
+        return {"command": given, "result": "not-run"} if isinstance(given, str) else given
+
+
+def _by_id(value: Any) -> Any:
     if isinstance(value, dict) and "id" not in value:
         value = [{"id": name, **(said if isinstance(said, dict) else {"status": said})} for name, said in value.items()]
-    made = [_object(key, entry, _CRITERION) for entry in _entries(key, value)]
-    found = [
-        CriterionReport(
-            id=criterion_id(_text(key, part.get("id", ""))),
-            status=_word(key, part.get("status"), _STATUS),
-            evidence=_text(key, part.get("evidence") or ""),
-        )
-        for part in made
-    ]
-    ids = [one.id for one in found]
-    if twice := next((name for name in ids if ids.count(name) > 1), None):
-        raise ReportProblem(f"the criterion {_shown(twice)} is given twice")
-    return tuple(found)
+    return value
 
 
-def _commands(key: str, value: Any) -> tuple[CommandReport, ...]:
-    found = []
-    for entry in _entries(key, value):
-        part = {"command": entry, "result": "not-run"} if isinstance(entry, str) else _object(key, entry, _COMMAND)
-        command = _text(key, part.get("command") or "")
-        if command:
-            result, summary = _word(key, part.get("result"), _RESULT), _text(key, part.get("summary") or "")
-            found.append(CommandReport(command=command, result=result, summary=summary))
-    return tuple(found)
+def _criteria(written: list[_WrittenCriterion]) -> list[_WrittenCriterion]:
+    all_differ("criterion", (one.id for one in written))
+    return written
 
 
-def _object(where: str, entry: Any, spellings: Mapping[str, str]) -> dict[str, Any]:
-    if not isinstance(entry, dict):
-        raise ReportProblem(f"{_shown(where)} must hold objects, not {type(entry).__name__}")
-    found: dict[str, Any] = {}
-    for key, value in entry.items():
-        field = spellings.get(_snake(key))
-        if field is None:
-            raise ReportProblem(f"an entry of {_shown(where)} has an unknown key {_shown(key)}")
-        if field in found:
-            raise ReportProblem(f"an entry of {_shown(where)} says its {field} twice")
-        found[field] = value
-    return found
+_Criteria: TypeAlias = Annotated[list[_WrittenCriterion], AfterValidator(_criteria), _MANY, BeforeValidator(_by_id)]
 
 
-def _word(where: str, value: Any, synonyms: Mapping[str, tuple[str, ...]]) -> Any:
-    if isinstance(value, int) and not isinstance(value, bool) and "passed" in synonyms:
-        return "passed" if value == 0 else "failed"  # an exit code
-    text = json.dumps(value) if isinstance(value, bool) else value if isinstance(value, str) else ""
-    word = re.sub(r"[\s_]+", "-", text.strip().lower())
-    for meaning, spellings in synonyms.items():
-        if word in spellings:
-            return meaning
-    raise ReportProblem(f"{_shown(where)} says {_shown(value)}, which is none of {', '.join(synonyms)}")
+class _WrittenReport(_OfReport):
+    _ALSO: ClassVar[Mapping[str, str]] = _ALSO
+    criteria: Annotated[list[_WrittenCriterion], AfterValidator(_criteria), _MANY, BeforeValidator(_by_id)] = Field(
+        default=[]
+    )
+    changed_files: _Texts | None = None
+    tests_added: _Texts | None = None
+    commands_run: Annotated[list[_WrittenCommand], _MANY] | None = None
+    validation_output: _Texts | None = None
+    residual_risks: _Texts | None = None
+    no_staged_files: Annotated[StrictBool, BeforeValidator(_flag)] | None = None
+    diff_summary: _Text = ""
+    review_findings: _Texts | None = None
+    manual_notes: _Text = ""
+    notes: _Text = ""
 
-
-_READERS: Mapping[str, Callable[[str, Any], Any]] = {
-    "criteria": _criteria,
-    "changed_files": _texts,
-    "tests_added": _texts,
-    "commands_run": _commands,
-    "validation_output": _texts,
-    "residual_risks": _texts,
-    "no_staged_files": _flag,
-    "diff_summary": _text,
-    "review_findings": _texts,
-    "manual_notes": _text,
-    "notes": _text,
-}
+    def report(self) -> Report:
+        """Return it as it is kept."""
+        fields = {**self.model_dump(exclude={"notes"}), "manual_notes": self.manual_notes or self.notes}
+        if self.commands_run is not None:
+            fields["commands_run"] = [one.model_dump() for one in self.commands_run if one.command]
+        return Report.model_validate(fields)
 
 
 def criterion_id(text: str) -> str:
@@ -348,7 +342,3 @@ def criterion_id(text: str) -> str:
 
 def _snake(key: str) -> str:
     return snake(key).replace(" ", "_")
-
-
-def _shown(value: Any) -> str:
-    return repr(one_line(value if isinstance(value, str) else repr(value)[:200], 60))

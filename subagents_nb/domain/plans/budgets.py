@@ -12,7 +12,7 @@ from subagents_nb.domain.agents.agent import KNOWN_TOOLS
 from subagents_nb.domain.values.base import Value
 from subagents_nb.domain.values.faults import shown
 from subagents_nb.domain.values.given import Real, Whole, parse_amount, parse_whole
-from subagents_nb.domain.values.reading import Unfit, Written, must_be
+from subagents_nb.domain.values.reading import Unfit, Written, must_be, one_or_many
 from subagents_nb.domain.values.usage import Usage
 
 # What a tool budget blocks unless it names the tools itself: looking around is what runs away (origin's default).
@@ -45,10 +45,6 @@ def _tool(name: str) -> str:
     if name != "*" and name not in KNOWN_TOOLS:
         raise Unfit(f"names no tool with {shown(name)}; the tools are {', '.join(KNOWN_TOOLS)}, or * for all")
     return name
-
-
-def _one_or_many(given: Any) -> Any:
-    return [given] if isinstance(given, str) else given
 
 
 class Amount(Value):
@@ -153,7 +149,7 @@ class UsageBudget(Value):
 class WrittenToolBudget(Written, ToolBudget):
     """A tool budget as people write it: a number of calls, or a mapping; one tool to block, or a list."""
 
-    block: Annotated[tuple[Annotated[str, AfterValidator(_tool)], ...], BeforeValidator(_one_or_many)] = DEFAULT_BLOCKED
+    block: Annotated[tuple[Annotated[str, AfterValidator(_tool)], ...], one_or_many()] = DEFAULT_BLOCKED
 
     @model_validator(mode="before")
     @classmethod

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ValidationError, model_validator
 
 from subagents_nb.domain.values.base import Value
 from subagents_nb.domain.values.faults import meant, nearest, shown, snake
@@ -117,6 +117,38 @@ def mapping(what: str) -> BeforeValidator:
         return given
 
     return BeforeValidator(checked)
+
+
+def one_or_many(most: int = 1000, told: str = "entries, more than can be taken") -> BeforeValidator:
+    """Take one for a list of one, and no more than `most`."""
+
+    def listed(given: Any) -> list[Any]:
+        entries = list(given) if isinstance(given, list | tuple | set | frozenset) else [given]
+        if len(entries) > most:
+            raise Unfit(f"has {len(entries)} {told}")
+        return entries
+
+    return BeforeValidator(listed)
+
+
+def matching(pattern: str, what: str) -> AfterValidator:
+    """Refuse text that does not look like this as a whole."""
+
+    def checked(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise must_be(what, text)
+        return text
+
+    return AfterValidator(checked)
+
+
+def all_differ(what: str, ids: Iterable[str]) -> None:
+    """Refuse ids of which two are the same."""
+    seen: set[str] = set()
+    for one in ids:
+        if one in seen:
+            raise ValueError(f"the {what} {one!r} is there more than once")
+        seen.add(one)
 
 
 def either(words: Iterable[str]) -> str:

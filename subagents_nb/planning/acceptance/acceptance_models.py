@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
@@ -14,31 +13,18 @@ from subagents_nb.domain.acceptance.reports import criterion_id
 from subagents_nb.domain.plans.acceptance import VERIFY_SECONDS, Criterion, Evidence, Level, ReportMode, Review, Verify
 from subagents_nb.domain.values.faults import shown
 from subagents_nb.domain.values.given import Milliseconds, Seconds, Text
-from subagents_nb.domain.values.reading import Unfit, Written, must_be
+from subagents_nb.domain.values.reading import Unfit, Written, all_differ, matching, must_be, one_or_many
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.planning.acceptance.terms import WrittenTerms
 
 MAX_CRITERIA = 50
 MAX_COMMANDS = 20
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _REPORT = {"on": "required", True: "required", False: "off"}
 _FORMS = "write attested, checked, false, or a mapping with level, criteria, evidence, verify, review"
 _REVIEWED = (
     "reviewed is what a step comes to when a reviewer accepted it, so it can't be asked for; "
     "write {level: checked, review: {agent: reviewer}}"
 )
-
-
-def _one_or_many(most: int, words: str) -> BeforeValidator:
-    """Take one for a list of one, and no more than `most`."""
-
-    def listed(given: Any) -> Any:
-        entries = list(given) if isinstance(given, list | tuple) else [] if given is False else [given]
-        if len(entries) > most:
-            raise Unfit(f"has {len(entries)} {words}")
-        return entries
-
-    return BeforeValidator(listed)
 
 
 def _short(key: str, form: str) -> BeforeValidator:
@@ -57,9 +43,7 @@ def _with_ids(prefix: str) -> AfterValidator:
 
     def numbered(written: list[Any]) -> list[Any]:
         made = [one if one.id else one.model_copy(update={"id": f"{prefix}-{n}"}) for n, one in enumerate(written, 1)]
-        ids = [one.id for one in made]
-        if twice := next((name for name in ids if ids.count(name) > 1), None):
-            raise ValueError(f"the id {twice!r} is there more than once")
+        all_differ("id", (one.id for one in made))
         return made
 
     return AfterValidator(numbered)
@@ -87,22 +71,12 @@ def _folder(given: str) -> str:
     return given
 
 
-def _variable(given: str) -> str:
-    if not _VARIABLE.match(given):
-        raise Unfit(f"can't name a variable: {shown(given)}")
-    return given
-
-
-def _value(given: str) -> str:
-    if "\0" in given:
-        raise Unfit("holds a character that no variable can hold")
-    return given
-
-
+_Variable: TypeAlias = Annotated[str, matching("[A-Za-z_][A-Za-z0-9_]*", "the name of a variable")]
+_Value: TypeAlias = Annotated[str, matching("[^\\0]*", "text without a zero character")]
 Id: TypeAlias = Annotated[str, BeforeValidator(_id)]
 EvidenceList: TypeAlias = Annotated[
     tuple[Annotated[Evidence, BeforeValidator(_evidence)], ...],
-    _one_or_many(MAX_CRITERIA, "kinds of evidence; there are nine"),
+    one_or_many(MAX_CRITERIA, "kinds of evidence; there are nine"),
     AfterValidator(lambda found: tuple(dict.fromkeys(found))),
 ]
 
@@ -126,7 +100,7 @@ class WrittenVerify(Written):
     timeout: Seconds | None = None
     timeout_ms: Milliseconds | None = None
     cwd: Annotated[Text, AfterValidator(_folder)] | None = None
-    env: dict[Annotated[str, AfterValidator(_variable)], Annotated[str, AfterValidator(_value)]] = Field(default={})
+    env: dict[_Variable, _Value] = Field(default={})
     allow_failure: StrictBool = False
 
     @model_validator(mode="after")
@@ -170,17 +144,18 @@ class WrittenAcceptance(WrittenTerms):
     report: Annotated[ReportMode, BeforeValidator(_report)] | None = None
     criteria: Annotated[
         list[Annotated[WrittenCriterion, _short("must", "text, or a mapping with must")]],
-        _one_or_many(MAX_CRITERIA, f"criteria; at most {MAX_CRITERIA} are judged"),
+        one_or_many(MAX_CRITERIA, f"criteria; at most {MAX_CRITERIA} are judged"),
         _with_ids("criterion"),
     ] = Field(default=[])
     evidence: EvidenceList | None = None
     verify: Annotated[
         list[Annotated[WrittenVerify, _short("command", "a command, or a mapping with command")]],
-        _one_or_many(MAX_COMMANDS, f"commands; at most {MAX_COMMANDS} are run"),
+        BeforeValidator(lambda given: [] if given is False else given),
+        one_or_many(MAX_COMMANDS, f"commands; at most {MAX_COMMANDS} are run"),
         _with_ids("verify"),
     ] = Field(default=[])
     review: Annotated[WrittenReview | None, BeforeValidator(_review)] = None
-    stop_rules: Annotated[tuple[Text, ...], _one_or_many(MAX_CRITERIA, f"rules; at most {MAX_CRITERIA} are told")] = ()
+    stop_rules: Annotated[tuple[Text, ...], one_or_many(MAX_CRITERIA, f"rules; at most {MAX_CRITERIA} are told")] = ()
     reason: Text | None = None
 
     @model_validator(mode="before")

@@ -445,7 +445,7 @@ def test_a_tool_budget_is_a_number_or_a_mapping() -> None:
             "toolBudget: {hard: 2, block: [mail]}",
             " has a fault: block[0] names no tool with 'mail'; the tools are read, list, find, ",
         ),
-        ("toolBudget: {hard: 2, block: {a: 1}}", " has a fault: block must be a list, not {'a': 1}"),
+        ("toolBudget: {hard: 2, block: {a: 1}}", " has a fault: block must be text, not {'a': 1}"),
     ],
 )
 def test_a_faulty_tool_budget_is_a_problem_of_the_file(line: str, told: str) -> None:

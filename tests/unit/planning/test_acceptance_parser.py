@@ -225,7 +225,10 @@ REFUSED: list[tuple[Any, str]] = [
         "acceptance.verify.cwd must be a folder below the working directory, not '/etc'",
     ),
     ({"verify": {"command": "x", "env": ["A"]}}, "acceptance.verify.env must be a mapping, not ['A']"),
-    ({"verify": {"command": "x", "env": {"A-B": "1"}}}, "acceptance.verify.env.A-B can't name a variable: 'A-B'"),
+    (
+        {"verify": {"command": "x", "env": {"A-B": "1"}}},
+        "acceptance.verify.env.A-B must be the name of a variable, not 'A-B'",
+    ),
     (
         {"verify": {"command": "x", "env": {"A": 1}}},
         "acceptance.verify.env.A must be text, not 1 (put it in quotes)",

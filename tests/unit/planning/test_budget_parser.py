@@ -79,7 +79,7 @@ def test_what_is_no_tool_budget_is_refused(asked: Any) -> None:
         ({"hard": 3, "soft": 0}, "tool_budget.soft must be 1 or more, not 0"),
         ({"hard": 3, "soft": 4}, "tool_budget: soft (4) is larger than hard (3)"),
         ({"hard": 3, "sfot": 4}, "tool_budget.sfot is unknown; did you mean soft?"),
-        ({"hard": 3, "block": 5}, "tool_budget.block must be a list, not 5"),
+        ({"hard": 3, "block": 5}, "tool_budget.block must be text, not 5"),
         (
             {"hard": 3, "block": ["mail", "read"]},
             "tool_budget.block[0] names no tool with 'mail'; the tools are read, list, find, ",
