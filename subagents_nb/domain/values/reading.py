@@ -219,7 +219,7 @@ def _way(kind: type[BaseModel], given: Any, fault: Any) -> tuple[Path, list[type
         if key is not None:
             path.append(str(key).rstrip("_"))
             given = given[key]
-        elif isinstance(part, int) and isinstance(given, Sequence) and not isinstance(given, str):
+        elif isinstance(given, list | tuple) and isinstance(part, int) and part < len(given):
             path.append(part)
             given = given[part]
         elif fault["type"] == "missing" and part == fault["loc"][-1]:
@@ -231,16 +231,12 @@ def _way(kind: type[BaseModel], given: Any, fault: Any) -> tuple[Path, list[type
 
 
 def _same(key: Any, part: Any, kinds: Sequence[type[BaseModel]]) -> bool:
-    return (
-        key == part
-        or any(issubclass(kind, Written) and kind.named(str(key)) == part for kind in kinds)
-        or (_is(key, part))
-    )
+    return _is(key, part) or any(issubclass(kind, Written) and kind.named(str(key)) == part for kind in kinds)
 
 
 def _is(name: Any, part: Any) -> bool:
     """Whether a name is that of a part; `as` and `from` are words of Python."""
-    return isinstance(name, str) and name.rstrip("_") == str(part).rstrip("_")
+    return str(name).rstrip("_") == str(part).rstrip("_")
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:

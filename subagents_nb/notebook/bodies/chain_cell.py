@@ -215,9 +215,6 @@ class _ChainReader(CellReader):
         braces = isinstance(task, Mapping) and all(value is None for value in task.values())
         if task is not None and not isinstance(task, str) and not braces:
             return item  # no shorthand: the unknown key is told
-        where = self.lines.get((*path, first))
-        if where is not None:
-            self.lines |= {(*path, "agent"): where, (*path, "task"): where}
         rest = {key: value for key, value in item.items() if key != first}
         return {"agent": first, **({} if task is None else {"task": task}), **rest}
 

@@ -279,6 +279,8 @@ def test_unknown_keys_are_kept_as_plain_data() -> None:
         ("maxRequests: 0", "field `maxRequests` must be a whole number above zero, not 0"),
         ("alias: ../x", "field `alias` must be 1 to 64 letters, digits or . _ - and start with a letter or digit, "
          "not '../x'"),
+        ("alias: ['x, ../y']", "field `alias` must be 1 to 64 letters, digits or . _ - and start with a letter or "
+         "digit, not '../y'"),
         ("skill: a\nskills: b", "fields `skill` and `skills` mean the same: keep one"),
         ("timeout: 1\ntimeoutMs: 1", "fields `timeout` and `timeoutMs` mean the same: keep one"),
     ],

@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
-from pydantic import BeforeValidator, Field
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import Field
 
 import subagents_nb
 from subagents_nb.domain.plans.flow import Step
 from subagents_nb.domain.values.given import Seconds, Text, Whole
-from subagents_nb.domain.values.reading import Written, mapping, read, read_rest
-
-
-def _one_or_many(given: Any) -> Any:
-    return given if isinstance(given, list) else [given]
+from subagents_nb.domain.values.reading import Written, mapping, one_or_many, read, read_rest
 
 
 class Leg(Written):
@@ -31,17 +29,14 @@ class Leg(Written):
 class Trip(Written):
     """A text stands for a list of one leg."""
 
-    legs: Annotated[
-        list[Annotated[Leg, mapping("a leg")]],
-        BeforeValidator(lambda given: given if isinstance(given, list) else [given]),
-    ] = []  # noqa: RUF012
+    legs: Annotated[list[Annotated[Leg, mapping("a leg")]], one_or_many()] = []  # noqa: RUF012
     reads: tuple[str, ...] | Literal[False] = ()
     rest: Seconds | None = None
     tags: dict[Annotated[str, Field(max_length=3)], str] = {}  # noqa: RUF012
 
 
-def told(given: Any, kind: Any = Trip) -> list[str]:
-    found, faults = read(kind, given)
+def told(written: Any, kind: Any = Trip) -> list[str]:
+    found, faults = read(kind, written)
     assert (found is None) == bool(faults)
     return [fault.at("trip") for fault in faults]
 
@@ -53,7 +48,7 @@ def test_keys_may_be_spelt_in_any_way_and_null_says_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("written", "said"),
     [
         ({"legs": [{}]}, "trip.legs[0].route is missing"),
         ({"legs": {"max-hours": True, "path": "x"}}, "trip.legs.max-hours must be a number, not True"),
@@ -73,8 +68,19 @@ def test_keys_may_be_spelt_in_any_way_and_null_says_nothing() -> None:
         (7, "trip must be a mapping, not 7"),
     ],
 )  # fmt: skip
-def test_a_fault_is_told_once_with_the_way_to_it_as_it_was_written(given: Any, said: str) -> None:
-    assert told(given) == [said]
+def test_a_fault_is_told_once_with_the_way_to_it_as_it_was_written(written: Any, said: str) -> None:
+    assert told(written) == [said]
+
+
+@given(st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(st.sampled_from(["legs", "Path", "route", "max_hours", "by", "reads", "tags", "_", ""]), inner),
+    max_leaves=9,
+))  # fmt: skip
+def test_whatever_is_written_is_a_value_or_faults(written: Any) -> None:
+    for one in (written, {"legs": written}, {"legs": [written], "reads": written}):
+        assert told(one) == told(one)
 
 
 def test_all_faults_are_told_at_once() -> None:
