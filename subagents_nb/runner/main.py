@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from subagents_nb.domain.agents.environment import tool_environ
@@ -26,7 +27,6 @@ from subagents_nb.runner.journal.event_redaction import EventRedactor
 from subagents_nb.runner.journal.journal import Journal
 from subagents_nb.runner.journal.work_clock import WorkClock
 from subagents_nb.runner.processes.children import CHILDREN
-from subagents_nb.runner.processes.notify import notify
 from subagents_nb.runner.processes.stdio import forgive
 from subagents_nb.runner.run_control import Control, ControlCallbacks
 from subagents_nb.runner.startup import Channel, may_begin
@@ -43,6 +43,7 @@ from subagents_nb.store.files.disk import DISK, Disk
 from subagents_nb.store.files.lock import hold
 from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.processes.childlog import ChildLog
+from subagents_nb.store.processes.notice import send_notice
 from subagents_nb.store.processes.outliving import outlives
 from subagents_nb.store.runs.left import LeftFiles
 from subagents_nb.store.runs.reader import read_document
@@ -208,3 +209,14 @@ def _kept_by_others(plan: LaunchPlan, paths: RunPaths) -> list[str]:
         folder, name = os.path.split(plan.origin.notebook)
         found += [plan.origin.notebook, os.path.join(folder, f".~{name}")]  # a server saves by way of the second
     return found
+
+
+def notify(command: Sequence[str], *, environ: Mapping[str, str], run_id: str, name: str, text: str) -> None:
+    """Start the command and account for it; it gets one JSON object and sees no key. A failure is only noted."""
+    try:
+        process = send_notice(command, run_id=run_id, name=name, text=text, environ=environ)
+    except OSError as error:
+        print(f"the notify command could not be run: {error}", file=sys.stderr, flush=True)  # noqa: T201
+    else:
+        if process is not None:
+            CHILDREN.began(process.pid, what="notice", poll=process.poll)

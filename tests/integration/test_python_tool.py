@@ -29,7 +29,7 @@ from subagents_nb.domain.values.ids import make_run_id
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError
 from subagents_nb.launching.inputs.input_values import gather
 from subagents_nb.runner.engines.engine import InputFiles, PythonEnd
-from subagents_nb.runner.engines.kernel import new_files as files
+from subagents_nb.runner.engines.kernel import cell_files as files
 from subagents_nb.runner.engines.kernel.tool import PythonTool, Surroundings
 from subagents_nb.runner.tracking import ReadRecorder
 from subagents_nb.runner.workspace.artifact_files import ArtifactKeeper

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any, Self
 
+from subagents_nb.catalog import load_settings
+from subagents_nb.domain.agents.models import PROVIDER_NAMES
 from subagents_nb.domain.plans.plan import Origin
 from subagents_nb.domain.runs.control import ControlAnswer, Retune, Verb
 from subagents_nb.domain.runs.questions import Question
@@ -15,7 +19,6 @@ from subagents_nb.domain.values.words import parse_duration
 from subagents_nb.errors import RequestError
 from subagents_nb.launching.controlling import asking
 from subagents_nb.launching.gathering.output_types import OutputType
-from subagents_nb.launching.gathering.user_limits import live_limit
 from subagents_nb.launching.starting import revive
 from subagents_nb.store import FileRuns, StoreHome
 
@@ -205,3 +208,12 @@ def _amount(given: float | str | None, unit: str) -> float | None:
     if named not in ("", unit):
         raise ValueError(f"{given!r} is an amount of {'money' if named == 'usd' else named}")
     return amount
+
+
+def live_limit() -> int:
+    """Return how many runs may be live at once, by the settings.
+
+    Raises:
+        SettingsProblem: they can't be used.
+    """
+    return load_settings(Path.cwd(), environ=os.environ, reserved=PROVIDER_NAMES).max_live_runs

@@ -13,9 +13,8 @@ from typing import Any
 from subagents_nb.domain.plans.inputs import FOLDER, InputRecord
 from subagents_nb.domain.plans.plan import LaunchPlan
 from subagents_nb.errors import LaunchRefused, StoreError
-from subagents_nb.launching.inputs.figures import figure
 from subagents_nb.launching.inputs.kind import CantKeep, Kept, TooLarge, type_name
-from subagents_nb.launching.inputs.plain_values import array, json_value, raw, text
+from subagents_nb.launching.inputs.plain_values import array, figure, json_value, raw, text
 from subagents_nb.launching.inputs.table_files import table
 from subagents_nb.plain_text import shortened
 from subagents_nb.store import StoreHome

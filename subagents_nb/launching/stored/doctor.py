@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import socket
 import stat
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,16 +16,16 @@ from pathlib import Path
 import subagents_nb.local_model as local_model
 from subagents_nb.catalog import SettingsProblem
 from subagents_nb.catalog.search_paths import shown_folder
+from subagents_nb.domain.agents.environment import tool_environ
 from subagents_nb.domain.agents.models import PROVIDERS, ModelChoice, choose_model
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.kept.retention import size
 from subagents_nb.domain.runs.postmortem import Liveness
 from subagents_nb.domain.values.reasons import advice_of, place_of
 from subagents_nb.domain.values.words import one_line, plain
-from subagents_nb.errors import SubagentsError
+from subagents_nb.errors import LaunchError, SubagentsError
 from subagents_nb.launching.front import agents, settings
 from subagents_nb.launching.gathering.lookups import gather_facts
-from subagents_nb.launching.stored.probing import lock_fault, ping
 from subagents_nb.planning.steps.step_plan import model_problem
 from subagents_nb.planning.steps.trust_check import untrusted_default
 from subagents_nb.store import FileRuns, StoreHome, open_home
@@ -33,8 +35,14 @@ from subagents_nb.store.layout import HOME_VARIABLE
 from subagents_nb.store.runs.reader import read_tail
 from subagents_nb.store.waiting.capacity import places_taken
 from subagents_nb.supervisor.processes.liveness import liveness_of
+from subagents_nb.supervisor.protocol import wire
 from subagents_nb.supervisor.protocol.reaching import SPAWN_VARIABLE, host_key, spawn_mode
+from subagents_nb.supervisor.protocol.socket_lines import Lines
 from subagents_nb.version import __version__
+
+_ASK_S = 2.0
+# Takes the lock, says so, and holds it until it is let go.
+_HOLD = "import fcntl,sys; f=open(sys.argv[1],'r+'); fcntl.flock(f,2|4); print('held',flush=True); sys.stdin.read()"
 
 _FREE_BYTES = 1_000_000_000
 _WATCHES, _INSTANCES = 8192, 128
@@ -224,3 +232,38 @@ def _watching() -> Check:
 def _quoted(path: Path) -> str:
     shown = shown_folder(path)
     return f"~/{shlex.quote(shown[2:])}" if shown.startswith("~/") else shlex.quote(shown)
+
+
+def lock_fault(path: Path) -> str:
+    """Return why locks can't be trusted at this place, or nothing: a child takes one and lets it go by ending."""
+    if os.name != "posix":
+        return ""
+    try:
+        path.touch(0o600)
+        argv = [sys.executable, "-I", "-S", "-c", _HOLD, str(path)]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        with subprocess.Popen(argv, env=tool_environ(os.environ), **pipes) as child:  # type: ignore[call-overload]
+            if child.stdout.readline() != b"held\n":
+                return "a child process could not take a lock"
+            if probe(path) != "held":
+                return "a lock that a child process holds is not seen: this file system can't prove that runs live"
+            child.communicate(timeout=_ASK_S)
+        return "" if probe(path) == "free" else "a lock is still there after the process that held it ended"
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"locks can't be tried: {error}"
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def ping(path: Path) -> int | None:
+    """Return the pid of the supervisor behind a socket, or None if nobody answers."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(_ASK_S)
+        lines = Lines(connection)
+        try:
+            with wire.SocketName(path) as address:
+                connection.connect(address)
+            lines.say(wire.encode({"op": "ping"}))
+            return int(wire.decode(lines.hear(_ASK_S) or b"")["pid"])
+        except (OSError, LaunchError, KeyError, ValueError):
+            return None

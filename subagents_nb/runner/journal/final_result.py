@@ -1,8 +1,11 @@
-"""From the accounts of its steps to the result of a run."""
+"""From the accounts of its steps to the result of a run, and onto a disk that may refuse it at first."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
 
 from subagents_nb.domain.plans.plan import LaunchPlan
 from subagents_nb.domain.runs.reads import ReadLog
@@ -13,6 +16,8 @@ from subagents_nb.domain.values.usage import total
 from subagents_nb.runner.journal.account import StepAccount, brief
 from subagents_nb.runner.journal.work_clock import WorkClock
 from subagents_nb.store.clock import utc_now
+
+_FIRST_RETRY_S, _LAST_RETRY_S, _GIVE_UP_S = 0.1, 5.0, 600.0
 
 
 def last_word(
@@ -55,3 +60,28 @@ def last_word(
         artifacts=tuple(artifact for account in accounts for artifact in account.artifacts),
         reads=reads,
     )
+
+
+def retry_until_written(write: Callable[[], object], *, give_up_s: float = _GIVE_UP_S) -> str | None:
+    """Store the result by `write`; return None once it is stored, or why it could not be.
+
+    Where the directory is gone there is nothing to wait for.
+    """
+    wait, deadline = _FIRST_RETRY_S, time.monotonic() + give_up_s
+    while True:
+        try:
+            write()
+        except OSError as error:
+            gone = isinstance(error, (FileNotFoundError, NotADirectoryError))
+            if gone or time.monotonic() + wait > deadline:
+                why = "the run's directory is gone" if gone else _said(error)
+                print(f"result not stored: {why}", file=sys.stderr, flush=True)  # noqa: T201
+                return why
+            time.sleep(wait)
+            wait = min(wait * 2, _LAST_RETRY_S)
+        else:
+            return None
+
+
+def _said(error: OSError) -> str:
+    return os.strerror(error.errno) if error.errno else type(error).__name__

@@ -26,11 +26,10 @@ from subagents_nb.domain.values.usage import Usage, total
 from subagents_nb.runner.journal.account import StepAccount, concerns
 from subagents_nb.runner.journal.event_redaction import EventRedactor
 from subagents_nb.runner.journal.eventlog import event_line
-from subagents_nb.runner.journal.final_result import last_word
+from subagents_nb.runner.journal.final_result import last_word, retry_until_written
 from subagents_nb.runner.journal.live_status import LiveStatus
 from subagents_nb.runner.journal.stage_progress import Stages
 from subagents_nb.runner.journal.work_clock import WorkClock
-from subagents_nb.runner.journal.write_retry import retry_until_written
 from subagents_nb.store.runs.writer import RunWriter
 
 STATUS_EVERY_S = 0.1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from subagents_nb.runner.tracking.moments import Moment, Since
-from subagents_nb.runner.tracking.recorder import ReadRecorder
-from subagents_nb.runner.tracking.sofar import KeptReads
+from subagents_nb.runner.tracking.recorder import KeptReads, ReadRecorder
 
 __all__ = ["KeptReads", "Moment", "ReadRecorder", "Since"]

@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
 from subagents_nb.domain.agents.guarded import is_secret
-from subagents_nb.domain.runs.reads import FileRead, NamesRead, ReadLog
+from subagents_nb.domain.runs.reads import FileRead, NamesRead, ReadLog, ReadsSoFar
 from subagents_nb.runner.tracking.watching import WorkspaceWatch
 from subagents_nb.store.files.fingerprints import Unsettled, file_sha256, names_below, names_sha256, own_names
 from subagents_nb.store.files.globbing import Allowance
 from subagents_nb.store.runs.left import LeftFiles
+from subagents_nb.store.runs.writer import RunWriter
 
 MAX_FILES = 2000
 MAX_BYTES = 2 * 1024**3
@@ -247,3 +248,22 @@ class ReadRecorder:
             place = os.path.realpath(place)
         name = os.path.relpath(os.path.normpath(place), top)
         return None if name.startswith("..") or is_secret(name) else name
+
+
+class KeptReads:
+    """Writes the account of reads whenever it has changed."""
+
+    def __init__(self, run_id: str, log: Callable[[], ReadLog | None], writer: RunWriter) -> None:
+        self._run_id = run_id
+        self._log = log
+        self._writer = writer
+        self._kept: ReadLog | None = ReadLog()
+
+    def keep(self) -> None:
+        """Write what is known now; a disk that refuses is asked again the next time, and keeps nobody from working."""
+        log = self._log()
+        if log is None or log == self._kept:
+            return
+        with contextlib.suppress(OSError):
+            self._writer.reads(ReadsSoFar(run_id=self._run_id, reads=log))
+            self._kept = log

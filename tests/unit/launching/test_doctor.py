@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from support import make_plan, make_recovery, make_result, make_status, run_id
 
-from subagents_nb.launching.stored.doctor import Check, Checkup, examine
-from subagents_nb.launching.stored.probing import lock_fault, ping
+from subagents_nb.launching.stored.doctor import Check, Checkup, examine, lock_fault, ping
 from subagents_nb.store import FileRuns, StoreHome, create_run
 from subagents_nb.store.files.lock import hold_now
 from subagents_nb.store.waiting.capacity import take_place

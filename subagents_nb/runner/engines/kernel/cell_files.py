@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+import stat
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from subagents_nb.domain.runs.events import ArtifactMade, ChangedMeanwhile, EngineEvent, FileChanged, Noticed
 from subagents_nb.runner.engines.kernel.cell_output import Cell
-from subagents_nb.runner.engines.kernel.new_files import MOST, Stamp, look, stamps
 from subagents_nb.runner.engines.kernel.written import Whose, Written
 from subagents_nb.runner.processes.threads import in_thread
 from subagents_nb.runner.tracking import Moment, ReadRecorder, Since
 from subagents_nb.runner.workspace.artifact_files import ArtifactKeeper
+
+MOST = 20_000
+_LEFT_OUT = frozenset({"__pycache__", "node_modules"})
+Stamp = tuple[int, int, int]
 
 _NOT_KEPT = (
     f"The workspace has more than {MOST:,} entries and can't be watched, so nobody knows which files are new: none of "
@@ -160,3 +164,56 @@ class MadeFiles:
             self._said = True
             cell.say(f"{_NOT_KEPT}. Show a table or a figure to have it kept")
             self._report(Noticed("files-not-kept", f"{_NOT_KEPT}."))
+
+
+def look(root: Path) -> dict[str, Stamp] | None:
+    """Return each plain file with what changes when it is written; None if there are too many to look at."""
+    found: dict[str, Stamp] = {}
+    seen = 0
+    pending = [""]
+    while pending:
+        folder = pending.pop()
+        for entry in _entries(os.path.join(root, folder)):
+            seen += 1
+            if seen > MOST:
+                return None
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            if not _counts(entry.name):
+                continue
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(path)
+                elif entry.is_file(follow_symlinks=False):
+                    found[path] = _stamp(entry.stat(follow_symlinks=False))
+            except OSError:
+                continue
+    return found
+
+
+def stamps(root: Path, paths: Iterable[str]) -> dict[str, Stamp]:
+    """Return the same of those of these paths that are plain files such as a look finds. No directory is opened."""
+    found: dict[str, Stamp] = {}
+    for path in paths:
+        try:
+            info = os.lstat(os.path.join(root, path))
+        except (OSError, ValueError):
+            continue
+        if stat.S_ISREG(info.st_mode) and all(map(_counts, path.split("/"))):
+            found[path] = _stamp(info)
+    return found
+
+
+def _counts(name: str) -> bool:
+    return not name.startswith(".") and name not in _LEFT_OUT
+
+
+def _stamp(info: os.stat_result) -> Stamp:
+    return info.st_mtime_ns, info.st_size, info.st_ino
+
+
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from entries
+    except OSError:
+        return

@@ -9,20 +9,23 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from subagents_nb.domain.plans.inputs import InputRecord
 from subagents_nb.domain.runs.events import ArtifactMade, EngineEvent
 from subagents_nb.domain.runs.records import Artifact
 from subagents_nb.runner.engines.engine import InputFiles, PythonEnd
 from subagents_nb.runner.engines.kernel.cell_files import MadeFiles
-from subagents_nb.runner.engines.kernel.cell_notebook import NOTEBOOK, Record
 from subagents_nb.runner.engines.kernel.cell_output import Cell
 from subagents_nb.runner.engines.kernel.written import LOG, Written
 from subagents_nb.runner.engines.step_limits import CELL_SECONDS
 from subagents_nb.runner.tracking import ReadRecorder
 from subagents_nb.runner.workspace.artifact_files import ArtifactKeeper
 from subagents_nb.store.files.disk import Disk
+
+NOTEBOOK = "python.ipynb"
+_MOST_BYTES = 5_000_000
+_LEFT_OUT = {"output_type": "stream", "name": "stdout", "text": "(left out: the notebook would be too large)\n"}
 
 if TYPE_CHECKING:
     from subagents_nb.runner.engines.kernel.kernel_session import CellEnd, Session
@@ -61,7 +64,7 @@ class PythonTool:
         written = Written(around.step_dir / "kernel")
         self._reads = reads
         self._files = MadeFiles(around.step, around.cwd, keeper, report, reads, written, alone=around.alone)
-        self._record = Record(around.step_dir / NOTEBOOK, around.disk)
+        self._record = CellNotebook(around.step_dir / NOTEBOOK, around.disk)
         self._session: Session | None = None
         self._lost = False  # a kernel went with all that it knew
         self._one_at_a_time = asyncio.Lock()
@@ -181,3 +184,49 @@ class PythonTool:
 
 def _records(inputs: InputFiles | None) -> Sequence[InputRecord]:
     return () if inputs is None else inputs.records
+
+
+class CellNotebook:
+    """The cells so far. Beyond five megabytes the oldest outputs are left out, then the oldest cells."""
+
+    def __init__(self, path: Path, disk: Disk, *, most: int = _MOST_BYTES) -> None:
+        self._path = path
+        self._disk = disk
+        self._most = most
+        self._cells: list[str] = []
+        self._bare: list[str] = []  # the same cells without their outputs
+
+    def add(self, cell: Cell) -> None:
+        """Write down a cell.
+
+        Raises:
+            OSError: the disk refuses.
+        """
+        about = {"id": f"cell-{len(self._cells)}", "cell_type": "code", "metadata": {}, "source": cell.code}
+        whole = {**about, "execution_count": cell.number, "outputs": cell.outputs}
+        bare = {**about, "execution_count": cell.number, "outputs": [_LEFT_OUT] if cell.outputs else []}
+        self._cells.append(_json(whole))
+        self._bare.append(_json(bare))
+        self._disk.replace(self._path, self._content(), durable=False)
+
+    def _content(self) -> bytes:
+        kept: list[str] = []
+        room = self._most
+        for whole, bare in zip(reversed(self._cells), reversed(self._bare), strict=True):
+            chosen = whole if len(whole) < room else bare
+            room -= len(chosen)
+            if room < 0:
+                break
+            kept.append(chosen)
+        version = ".".join(map(str, sys.version_info[:3]))
+        about = {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python", "version": version},
+        }
+        cells = ",\n".join(reversed(kept))
+        tail = f'"metadata": {json.dumps(about)}, "nbformat": 4, "nbformat_minor": 5'
+        return f'{{"cells": [{cells}],\n{tail}}}\n'.encode()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value)

@@ -12,9 +12,12 @@ from typing import Any
 # Read at import time by pydantic-ai; a runner has no terminal to greet.
 os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
 
+from pathlib import Path
+
+from pydantic import ValidationError
 from pydantic_ai import Agent, UsageLimits, capture_run_messages
 from pydantic_ai.exceptions import UnexpectedModelBehavior
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, repair_messages
 from pydantic_ai.models import Model
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.settings import ModelSettings
@@ -28,7 +31,6 @@ from subagents_nb.runner.engines.clean_text import Redactor
 from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.native.failures import NO_ANSWER, failure_of
-from subagents_nb.runner.engines.native.history import read_history
 from subagents_nb.runner.engines.native.observer import Observer
 from subagents_nb.runner.engines.native.output import SchemaCheck, output_mode, output_spec
 from subagents_nb.runner.engines.native.provider_http import LastLine
@@ -36,9 +38,10 @@ from subagents_nb.runner.engines.native.providers import LOCAL_MAX_TOKENS, addre
 from subagents_nb.runner.engines.native.request_retries import Patient, RetryPolicy
 from subagents_nb.runner.engines.native.steering import Steering
 from subagents_nb.runner.engines.opencalls import OpenCalls
-from subagents_nb.runner.engines.session_file import save_session
+from subagents_nb.runner.engines.session_file import read_session, save_session
 from subagents_nb.runner.engines.tools.calls import ToolNotes, toolset_for
 from subagents_nb.runner.engines.tools.tools import ToolContext
+from subagents_nb.runner.processes.threads import in_thread
 
 REQUEST_TIMEOUT_S = 600.0
 # One name for all: pydantic-ai keeps what it builds for an agent by its name, and a forked runner inherits that.
@@ -224,3 +227,25 @@ def _save(context: StepContext, messages: Sequence[ModelMessage]) -> None:
     except OSError as error:
         why = error.strerror or type(error).__name__
         context.report(Noticed("session-not-saved", f"The history of this step could not be saved: {why}."))
+
+
+async def read_history(path: Path | None) -> list[ModelMessage] | None:
+    """Return the messages of a session, fit to be gone on from; None when there is nothing to go on from.
+
+    A run that was ended in the middle of its tools left calls without an answer, which no provider takes;
+    pydantic-ai answers each with a note that it was interrupted.
+
+    Raises:
+        StepFailed: the session is missing or can't be read ("setup").
+    """
+    if path is None:
+        return None
+    return await in_thread(lambda: _messages(path))
+
+
+def _messages(path: Path) -> list[ModelMessage]:
+    content = read_session(path)
+    try:
+        return repair_messages(ModelMessagesTypeAdapter.validate_json(content))
+    except ValidationError as error:
+        raise StepFailed("setup", "The session of the earlier run is damaged, so it can't be gone on from.") from error

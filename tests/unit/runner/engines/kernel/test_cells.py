@@ -9,11 +9,10 @@ from typing import Any
 import nbformat
 import pytest
 
-from subagents_nb.runner.engines.kernel import cell_notebook as record_module
-from subagents_nb.runner.engines.kernel.cell_notebook import Record
+from subagents_nb.runner.engines.kernel.cell_files import look, stamps
 from subagents_nb.runner.engines.kernel.cell_output import Cell
-from subagents_nb.runner.engines.kernel.new_files import look, stamps
 from subagents_nb.runner.engines.kernel.preload import TABLE_MIME
+from subagents_nb.runner.engines.kernel.tool import CellNotebook
 from subagents_nb.store.files.disk import DISK
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\nrest").decode()
@@ -85,7 +84,7 @@ def test_a_flood_is_cut_in_the_middle() -> None:
 
 
 def test_the_notebook_is_valid_after_every_cell(tmp_path: Path) -> None:
-    record = Record(tmp_path / "python.ipynb", DISK)
+    record = CellNotebook(tmp_path / "python.ipynb", DISK)
     messages = [
         ("execute_input", {"execution_count": 1}),
         ("stream", {"name": "stdout", "text": "a"}),
@@ -102,11 +101,8 @@ def test_the_notebook_is_valid_after_every_cell(tmp_path: Path) -> None:
     assert len({cell.id for cell in notebook.cells}) == 3
 
 
-def test_a_notebook_that_would_be_too_large_leaves_old_outputs_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(record_module, "_MOST_BYTES", 5000)
-    record = Record(tmp_path / "python.ipynb", DISK)
+def test_a_notebook_that_would_be_too_large_leaves_old_outputs_out(tmp_path: Path) -> None:
+    record = CellNotebook(tmp_path / "python.ipynb", DISK, most=5000)
     for number in range(20):
         record.add(heard(("stream", {"name": "stdout", "text": f"{number} " + "x" * 1500})))
     notebook = nbformat.read(tmp_path / "python.ipynb", as_version=4)
