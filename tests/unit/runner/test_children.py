@@ -10,8 +10,8 @@ import pytest
 from support import until
 
 from subagents_nb.domain.agents.environment import RUN_MARK
+from subagents_nb.runner import main
 from subagents_nb.runner.engines.tools import shell
-from subagents_nb.runner.main import notify
 from subagents_nb.runner.processes import children
 from subagents_nb.runner.processes import process_group as group
 from subagents_nb.runner.processes.children import KEPT, Children
@@ -20,7 +20,7 @@ from subagents_nb.runner.processes.children import KEPT, Children
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> Children:
     fresh = Children()
-    for module in (group, notify):
+    for module in (group, main):
         monkeypatch.setattr(module, "CHILDREN", fresh)
     return fresh
 
@@ -57,7 +57,7 @@ def test_a_child_that_still_runs_was_seen_to_end_by_nobody(account: Children) ->
 
 def test_a_notice_is_told_apart_from_a_tool_and_asked_how_it_ended(account: Children, tmp_path: Path) -> None:
     done = tmp_path / "done"
-    notify(["touch", str(done)], environ=dict(os.environ), run_id="r-x", name="n", text="t")
+    main.notify(["touch", str(done)], environ=dict(os.environ), run_id="r-x", name="n", text="t")
     until(done.exists)
 
     def ended() -> bool:
