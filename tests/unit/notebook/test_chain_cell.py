@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from magic_parsers import PARSERS
 from pydantic import BaseModel
 
@@ -182,6 +185,24 @@ def test_an_unquoted_off_is_a_level_of_thinking() -> None:
 )  # fmt: skip
 def test_a_fault_is_told_with_its_line(body: str, said: str) -> None:
     assert said in "\n".join(faults(body))
+
+
+_KEYS = ["scout", "agent", "task", "as", "schema", "count", "reads", "session", "label", "timeout", "acceptance",
+         "expand", "from", "each", "collect", "parallel", "steps", "attach", "run", "step", "failFast", ""]  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.recursive(
+    st.none() | st.booleans() | st.integers() | st.sampled_from(["", "x", "2m"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(_KEYS), inner, max_size=4),
+    max_leaves=12,
+))  # fmt: skip
+def test_whatever_yaml_says_is_a_chain_or_is_refused_with_its_lines(data: Any) -> None:
+    for body in (data, [data], [{"scout": data}], [{"expand": data, "each": data}], [{"parallel": [data]}]):
+        try:
+            assert all(line > 1 for line in parse(yaml.safe_dump(body), NAMES).lines.values())
+        except LaunchRefused as refused:
+            assert all(reason.startswith("line ") for reason in refused.reasons)
 
 
 def test_all_faults_are_told_at_once_in_the_order_of_their_lines() -> None:
