@@ -17,6 +17,7 @@ from support import CHILDREN, marked_processes, until
 from subagents_nb import Run, launch
 from subagents_nb.domain.runs.records import ProcessRecord
 from subagents_nb.domain.runs.states import RunState
+from subagents_nb.errors import LaunchError
 from subagents_nb.store import FileRuns, StoreHome
 
 Case = Callable[..., None]
@@ -44,7 +45,12 @@ def begin_badly(kind: str, monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     settings(live=TIMES)
     monkeypatch.setenv("PYTHONPATH", str(CHILDREN / "standin"))
     monkeypatch.setenv("BAD_RUNNER", kind)
-    begun = [launch(task="x", model="scripted:echo") for _ in range(TIMES)]
+    begun = []
+    for _ in range(TIMES):
+        try:
+            begun.append(launch(task="x", model="scripted:echo"))
+        except LaunchError as error:  # it was seen to be gone before anything was said to it: there was no launch
+            assert kind == "early" and "before it could be told to begin" in str(error)
     monkeypatch.delenv("PYTHONPATH")
     return begun
 
@@ -56,7 +62,9 @@ def test_a_bad_runner_that_goes_away(
     store_home: StoreHome, kind: str, monkeypatch: pytest.MonkeyPatch, case: Case
 ) -> None:
     state, reason, said, code, signal, ended = ENDS_BY_ITSELF[kind]
-    for run in begin_badly(kind, monkeypatch):
+    begun = begin_badly(kind, monkeypatch)
+    case(TIMES - len(begun))
+    for run in begun:
         assert run.wait(20), f"{kind} has no end"
         assert (run.state, run.status.reason) == (state, reason), run.error
         assert said in str(run.error)
