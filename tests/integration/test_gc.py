@@ -115,7 +115,8 @@ def test_a_run_whose_process_was_killed_gets_its_verdict_first_and_goes_with_a_l
     assert shim is not None
     os.kill(shim, signal.SIGKILL)  # nobody is left to see the runner's end
     os.kill(runner, signal.SIGKILL)
-    until(lambda: not alive(runner) and not alive(shim), 20)
+    # A process passes for ended when its first thread has; its files are closed when the last one has.
+    until(lambda: not alive(runner) and not alive(shim) and probe(store_home.run(run.id).lock) != "held", 20)
     assert gc(days=0).kept == {Keep.YOUNG: 1}
     assert FileRuns(store_home).snapshot(run.id).state is RunState.LOST
     assert [deleted.reason for deleted in gc(days=0).deleted] == ["lost, 0 days old"]

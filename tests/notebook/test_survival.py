@@ -26,7 +26,9 @@ FOUND = "from pydantic import BaseModel\nclass Found(BaseModel):\n    column: st
 
 def begin(kernel: Kernel, name: str) -> None:
     """Launch a run that takes a second and a half and comes to a `Found`."""
-    (kernel.work / "script.json").write_text(json.dumps(SCRIPT))
+    script = kernel.work / "script.json"
+    if not script.exists():  # an earlier run may be reading it now
+        script.write_text(json.dumps(SCRIPT))
     kernel.ok(FOUND)
     kernel.ok(f"%%subagent scout --model scripted:script.json --schema Found --name {name} -o found\nx")
 

@@ -16,6 +16,7 @@ from subagents_nb.runner.engines.kernel.process import KernelFolder, KernelProce
 
 START_S = 60.0
 _INTERRUPT_S = 5.0  # how long an interrupted cell may take to let go
+_AGAIN_S = 2.0  # then an interrupt that was not heard is repeated
 _LATE_S = 2.0  # what a cell printed may come after its reply
 _MESSAGE_BYTES = 32 * 1024 * 1024  # a figure of 20 MB fits; a kernel that says more at once is not heard
 _UNHEARD = {
@@ -110,15 +111,20 @@ class Session:
         return end
 
     async def settle(self) -> bool:
-        """Wait until a cell that nobody waited for has let go; say whether the kernel is free now."""
-        if self._open is None or not self.alive:
-            return self.alive
-        self._process.interrupt()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_INTERRUPT_S):
-                await self._reply(self._open)
-            self._open = None
-        return self._open is None
+        """Wait until a cell that nobody waited for has let go; say whether the kernel is free now.
+
+        It was interrupted when it was left. To interrupt once more at once might hit the next cell.
+        """
+        for seconds in (_AGAIN_S, _INTERRUPT_S):
+            if self._open is None or not self.alive:
+                return self.alive
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._reply(self._open)
+                self._open = None
+                return True
+            self._process.interrupt()
+        return False
 
     async def end(self) -> None:
         """End the kernel and everything it started in its group."""
