@@ -26,7 +26,9 @@ SOON_S = 60.0
 def script(folder: Path, name: str, *items: dict[str, Any]) -> str:
     path = folder / SCRIPT_FOLDER / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(items))
+    text = json.dumps(items)
+    if not path.exists() or path.read_text() != text:  # a run that has just begun may be reading it
+        path.write_text(text)
     return f"scripted:{name}"
 
 
