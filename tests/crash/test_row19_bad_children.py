@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from crash.counting import SOAK, times
+from crash.counting import times
 from crash.lives import settings
 from support import CHILDREN, marked_processes, until
 
@@ -22,8 +22,7 @@ from subagents_nb.store import FileRuns, StoreHome
 
 Case = Callable[..., None]
 TIMES = times(4, 20)
-# The two seconds are a promise of a machine that has nothing else to do: the long lane holds it to that.
-GRACE_S, MORE_S = 3.0, 2.0 if SOAK else 20.0
+GRACE_S, MORE_S = 3.0, 2.0
 
 # Kind -> state, reason, part of the message, exit code, signal, how many of its processes were ended with it.
 ENDS_BY_ITSELF = {

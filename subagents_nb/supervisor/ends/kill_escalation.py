@@ -23,7 +23,7 @@ from subagents_nb.store.runs.requests import is_heard, stops_of
 
 UNHEARD_S = 3.0
 STUCK_S = 30.0  # for one that still writes its status: it should have heard long ago
-LOOK_S = 0.5
+LOOK_S = 0.25
 OVERDUE_S = 10.0  # a runner ends its work at the deadline, and itself by force three seconds later
 _MISSED_S = 1.0
 _ENDED_NS = 1
@@ -39,7 +39,7 @@ class KillEscalation:
         self._looked = 0.0
 
     def due(self, runs: dict[str, RunPaths]) -> list[str]:
-        """Return the ids of those runs that are to be ended now. Looks twice a second at most."""
+        """Return the ids of those runs that are to be ended now. Looks four times a second at most."""
         now = time.monotonic()
         if now - self._looked < LOOK_S:
             return []
