@@ -20,11 +20,11 @@ CELLS = [
     "%subagent --model scripted:fail --name fails -q -- x",
     "import subagents_nb, time\nwhile not subagents_nb.attach('fails').status.ended: time.sleep(0.01)",
     "time.sleep(0.3)\nprint('a cell that is told nothing')",
-    "%%subagent --model scripted:script.json --name takes-a-second\nx",
     "%%subagent --model scripted:slow --name takes-long -q\nx",
-    # However busy the machine, both are at work when the kernel is asked to leave.
-    "for name in ('takes-long', 'takes-a-second'):\n"
-    "    while not (subagents_nb.attach(name).status.tail or subagents_nb.attach(name).status.ended): time.sleep(0.01)",
+    # However busy the machine, both are at work when the kernel is asked to leave, and neither has ended.
+    "while not subagents_nb.attach('takes-long').status.tail: time.sleep(0.01)",
+    "%%subagent --model scripted:script.json --name takes-a-second\nx",
+    "while not subagents_nb.attach('takes-a-second').status.tail: time.sleep(0.01)",
 ]
 
 
@@ -37,7 +37,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("SUBAGENTS_NB_HOME", str(tmp_path / "store"))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("SUBAGENTS_NB_DRAIN_S", "4.5")  # nbclient ends a kernel after five seconds
-    (tmp_path / "script.json").write_text(json.dumps([{"text": "Working. "}, {"sleep": 0.8}, {"text": "Done."}]))
+    (tmp_path / "script.json").write_text(json.dumps([{"text": "Working. "}, {"sleep": 2.0}, {"text": "Done."}]))
     yield tmp_path
     end_runs(StoreHome(tmp_path / "store"))
     dismiss_supervisors(StoreHome(tmp_path / "store"))
@@ -57,5 +57,5 @@ def test_the_kernel_waits_for_what_ends_soon_and_not_for_the_rest(place: Path) -
     assert [output.text for output in outputs[3]] == ["a cell that is told nothing\n"]
     assert "Meanwhile" not in json.dumps(notebook)
     # Saved before the run had ended: the card says where it stood, and how to see it again.
-    (card,) = outputs[4]
+    (card,) = outputs[6]
     assert "%subagent_attach takes-a-second" in card.data["text/plain"]
