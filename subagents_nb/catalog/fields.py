@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+import contextlib
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
+from subagents_nb.catalog.tool_lists import AGENT_NAME, TOOL_SPELLINGS, allowed_agents, denied_of, text_list, tools_of
 from subagents_nb.domain.agents.agent import Thinking
 from subagents_nb.domain.plans.budgets import WrittenToolBudget
 from subagents_nb.domain.plans.options import Option, spellings
 from subagents_nb.domain.values.faults import shown
-from subagents_nb.domain.values.given import Count, Milliseconds, Seconds, parse_flag
+from subagents_nb.domain.values.given import Count, Milliseconds, Seconds, parse_flag, parse_whole
 from subagents_nb.domain.values.reading import Unfit, mapping, matching, must_be, read
-
-AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
-
-# Spellings in lower case; upper and lower case mean the same.
-TOOL_SPELLINGS: dict[str, str] = {
-    "read": "read",
-    "ls": "list",
-    "list": "list",
-    "glob": "find",
-    "find": "find",
-    "grep": "grep",
-    "write": "write",
-    "edit": "edit",
-    "multiedit": "edit",
-    "bash": "bash",
-    "shell": "bash",
-    "python": "python",
-    "notebook": "python",
-    "ask": "ask",
-    "askuserquestion": "ask",
-}
 
 # What the origin calls its agents says which of the two they are.
 _ROLES = {
@@ -43,38 +22,6 @@ _ROLES = {
     ),
     **dict.fromkeys(("writer", "worker"), "writer"),
 }
-
-# A comma within brackets belongs to its item: `Bash(git add:*, git log:*)` is one.
-_ITEM = re.compile(r"(?:\([^)]*\)|[^,(]|\()+")
-
-
-def text_list(value: object) -> tuple[str, ...]:
-    """Accept comma-separated text, a list, or a list of such texts; `false` means the empty list."""
-    return tuple(dict.fromkeys(_items(value)))
-
-
-def _items(value: object) -> Iterator[str]:
-    for entry in value if isinstance(value, list) else [] if value is False else [value]:
-        if not isinstance(entry, str):
-            raise must_be("a list of texts or text with commas", entry)
-        yield from (item for part in _ITEM.findall(entry) if (item := part.strip()))
-
-
-def _tools(value: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the tools we have and, as written, those we don't. The word `none` alone means no tools.
-
-    A restricted tool such as `Bash(git log:*)` counts as one we don't have: granting it whole would be more than asked.
-    """
-    items = text_list(value)
-    items = () if [item.lower() for item in items] == ["none"] else items
-    known = (TOOL_SPELLINGS[item.lower()] for item in items if item.lower() in TOOL_SPELLINGS)
-    return tuple(dict.fromkeys(known)), tuple(item for item in items if item.lower() not in TOOL_SPELLINGS)
-
-
-def _denied(value: object) -> frozenset[str]:
-    """Return the tools of ours that a deny-list takes away; a restricted entry takes away the whole tool."""
-    bare = (item.partition("(")[0].strip().lower() for item in text_list(value))
-    return frozenset(TOOL_SPELLINGS[item] for item in bare if item in TOOL_SPELLINGS)
 
 
 def _role(value: object) -> object:
@@ -126,6 +73,16 @@ def _unless_false(value: object) -> object:
     return None if value is False else value
 
 
+def _depth(value: object) -> object:
+    """Accept a whole number from 0: 0 lets an agent delegate nothing."""
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            value = parse_whole(value)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise must_be("a whole number from 0", value)
+    return value
+
+
 PlainText: TypeAlias = Annotated[str, AfterValidator(str.strip)]
 # Safe in paths, in command lines and on screen.
 _NAMED = "1 to 64 letters, digits or . _ - and start with a letter or digit"
@@ -169,9 +126,16 @@ KEYS: dict[str, tuple[str, Any]] = {
     "description": ("description", PlainText),
     "alias": ("aliases", AgentNames),
     "aliases": ("aliases", AgentNames),
-    "tools": ("tools", Annotated[Any, BeforeValidator(_tools)]),
-    "exclude_tools": ("denied", Annotated[Any, BeforeValidator(_denied)]),
-    "disallowed_tools": ("denied", Annotated[Any, BeforeValidator(_denied)]),
+    "tools": ("tools", Annotated[Any, BeforeValidator(tools_of)]),
+    "exclude_tools": ("denied", Annotated[Any, BeforeValidator(denied_of)]),
+    "disallowed_tools": ("denied", Annotated[Any, BeforeValidator(denied_of)]),
+    "agents": ("agents", Annotated[Any, BeforeValidator(allowed_agents)]),
+    "allowed_agents": ("agents", Annotated[Any, BeforeValidator(allowed_agents)]),
+    "allow_nested_subagents": ("nests", Flag),
+    "max_subagent_depth": ("max_depth", Annotated[int, BeforeValidator(_depth)]),
+    "default_context": ("context", Literal["fresh", "fork"]),
+    "isolation": ("isolation", Annotated[PlainText, BeforeValidator(lambda value: "" if value is False else value)]),
+    "worktree": ("worktree", Flag),
     "system_prompt_mode": ("prompt_mode", _Mode),
     "prompt_mode": ("prompt_mode", _Mode),
     "inherit_project_context": ("inherit_project_context", Flag),

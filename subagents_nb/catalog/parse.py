@@ -10,6 +10,7 @@ from pydantic import create_model
 
 from subagents_nb.catalog import fields
 from subagents_nb.catalog.strict_yaml import StrictYaml, YamlRefused
+from subagents_nb.catalog.tool_lists import ALL_AGENTS, ToolList, narrowed
 from subagents_nb.domain.agents.agent import ASK_TOOLS, READ_TOOLS, AgentDefinition, AgentProblem, AgentSource
 from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.domain.values.faults import snake
@@ -96,7 +97,11 @@ def _values(data: Mapping[str, object]) -> tuple[dict[str, Any], list[str]]:
         return {}, ["it is disabled there: take `disabled: true` out to use it"]
     mode = values.pop("mode", "default")
     values |= _tools(values, extra, reads_only=mode == "plan")
-    values.pop("denied", None)
+    if (isolation := values.pop("isolation", None)) == "worktree":
+        if values.setdefault("worktree", True) is False:
+            return {}, ["`isolation: worktree` and `worktree: false` say the opposite: keep one"]
+    elif isolation is not None:
+        extra[spelled["isolation"]] = isolation
     if mode not in ("plan", "default"):
         extra[spelled["mode"]] = mode
     return {**values, "extra": extra}, []
@@ -106,23 +111,25 @@ def _told(faults: Iterable[Fault]) -> list[str]:
     return [fault.about(f"field `{fault.key}`") if fault.path else fault.at() for fault in faults]
 
 
-def _tools(values: Mapping[str, object], extra: dict[str, object], *, reads_only: bool) -> dict[str, object]:
-    """Apply the deny-list to the tools and note the tools we don't have; who only plans keeps those that read."""
-    granted = values.get("tools")
-    tools: object = None
-    if isinstance(granted, tuple):
-        tools, unsupported = granted
-        if unsupported:
-            extra["unsupported_tools"] = list(unsupported)
-    denied = values.get("denied")
-    if isinstance(denied, frozenset) and denied:
-        tools = _without(READ_TOOLS if tools is None else tools, denied)
-    if reads_only and isinstance(tools, tuple):
-        tools = tuple(tool for tool in tools if tool in READ_TOOLS + ASK_TOOLS)
-    return {"tools": tools}
+def _tools(values: dict[str, Any], extra: dict[str, object], *, reads_only: bool) -> dict[str, object]:
+    """Apply the deny-list and note the tools we don't have; who only plans keeps those that read, and does it alone."""
+    granted, denied = values.get("tools"), values.pop("denied", None) or ToolList()
+    by_tools = granted.agents if granted else None
+    if (nests := values.pop("nests", None)) is not None:
+        by_tools = by_tools or (ALL_AGENTS,) if nests else ()
+    agents = narrowed(values.get("agents"), by_tools, denied.agents)
+    if granted and granted.unknown:
+        extra["unsupported_tools"] = list(granted.unknown)
+    tools = granted.tools if granted else None
+    if denied.tools:
+        tools = tuple(tool for tool in (READ_TOOLS if tools is None else tools) if tool not in denied.tools)
+    if reads_only:
+        tools = tools and tuple(tool for tool in tools if tool in READ_TOOLS + ASK_TOOLS)
+        agents = agents and ()
+    return {"tools": tools, "agents": agents}
 
 
-def _without(items: object, unwanted: set[object] | frozenset[object]) -> tuple[object, ...]:
+def _without(items: object, unwanted: set[object]) -> tuple[object, ...]:
     return tuple(item for item in items if item not in unwanted) if isinstance(items, tuple) else ()
 
 

@@ -32,6 +32,11 @@ class AgentDefinition(Value):
     model: str | None = None  # None or "inherit": the default of the launch
     thinking: Thinking | None = None
     tools: tuple[str, ...] | None = None  # None: the read-only tools; empty: none
+    # Whom it may delegate to; `*`: all that are there at the launch; None or empty: nobody.
+    agents: tuple[str, ...] | None = None
+    max_depth: int | None = Field(default=None, ge=0)  # how many levels of runs may stand below its own
+    context: Literal["fresh", "fork"] | None = None  # fork: it begins with a copy of a conversation
+    worktree: bool | None = None  # it works in a git worktree of its own
     prompt_mode: Literal["replace", "append"] = "replace"
     inherit_project_context: bool = False
     skills: tuple[str, ...] = ()

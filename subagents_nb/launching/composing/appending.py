@@ -18,7 +18,7 @@ from subagents_nb.errors import LaunchRefused, RequestError, StoreError, Unreada
 from subagents_nb.launching.composing.flows import folders_of, models_of
 from subagents_nb.launching.composing.run_references import looked_up
 from subagents_nb.launching.controlling import asking
-from subagents_nb.launching.gathering.gitfacts import worktrees_of
+from subagents_nb.launching.gathering.gitfacts import with_git, worktrees_of
 from subagents_nb.launching.gathering.lookups import gather_facts
 from subagents_nb.launching.gathering.named_outputs import names_of
 from subagents_nb.launching.gathering.prices import price_problems
@@ -81,7 +81,6 @@ def plan_appendix(flow: Chain, plan: LaunchPlan, snapshot: Snapshot, *, waiting:
         plan.cwd,
         environ=os.environ,
         models=models_of(request),
-        worktrees=worktrees_of(request),
         folders=folders_of(request),
     )
     if facts.cwd_problem is not None:
@@ -97,6 +96,7 @@ def plan_appendix(flow: Chain, plan: LaunchPlan, snapshot: Snapshot, *, waiting:
         settings = plan.defaults.settings_of(settings)
     reasons = Reasons()
     catalog = discover(cwd, registered=registered_agents())
+    facts = with_git(facts, worktrees_of(request, catalog, settings.default_agent))
     ground = PlanContext(request, catalog, settings, facts)
     if flow.task is not None and flow.task != plan.task:
         reasons.append("the task of the chain was given at its launch; an appended item can't change it")

@@ -21,7 +21,7 @@ from subagents_nb.errors import LaunchRefused, RequestError, StoreError
 from subagents_nb.launching.composing.flows import folders_of, models_of
 from subagents_nb.launching.composing.parsed_launch import ParsedLaunch, somewhere
 from subagents_nb.launching.composing.run_references import looked_up
-from subagents_nb.launching.gathering.gitfacts import worktrees_of
+from subagents_nb.launching.gathering.gitfacts import with_git, worktrees_of
 from subagents_nb.launching.gathering.lookups import gather_facts
 from subagents_nb.launching.gathering.prices import price_problems
 from subagents_nb.planning import Facts
@@ -58,7 +58,6 @@ def plan_launch(asked: ParsedLaunch) -> Planned:
         request.cwd,
         environ=os.environ,
         models=models_of(request),
-        worktrees=worktrees_of(request),
         folders=folders_of(request),
     )
     facts = facts.model_copy(update=referred)
@@ -69,6 +68,7 @@ def plan_launch(asked: ParsedLaunch) -> Planned:
         raise LaunchRefused([*asked.reasons, *getattr(error, "reasons", (str(error),))]) from error
     settings, wrong = _with_defaults(settings, asked.defaults)
     catalog = discover(base, registered=registered_agents())
+    facts = with_git(facts, worktrees_of(request, catalog, settings.default_agent))
     draft: Draft | None = None
     try:
         draft = plan_draft(request, catalog=catalog, settings=settings, facts=facts)

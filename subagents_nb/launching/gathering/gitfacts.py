@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from subagents_nb.domain.agents.agent import AgentCatalog
 from subagents_nb.domain.plans.flow import Expand, Parallel, Step
 from subagents_nb.domain.plans.plan import LaunchRequest
 from subagents_nb.domain.plans.worktree import ref_problem
 from subagents_nb.domain.values.reading import read_rest
-from subagents_nb.planning.facts import GitFacts, GitPlace
+from subagents_nb.planning.facts import Facts, GitFacts, GitPlace
 from subagents_nb.planning.steps.worktree_plan import WrittenWorktree
 from subagents_nb.store.git.git import Git, GitProblem
 from subagents_nb.store.layout import default_home
@@ -31,17 +32,30 @@ _BUSY = (
 )
 
 
-def worktrees_of(request: LaunchRequest) -> tuple[Any, ...]:
-    """Return what is asked of worktrees anywhere in a request; empty: no step wants one."""
+def worktrees_of(request: LaunchRequest, catalog: AgentCatalog, default_agent: str) -> tuple[Any, ...]:
+    """Return what is asked of worktrees anywhere in a request, by an agent's file too; empty: no step wants one."""
     found = [request.worktree]
+    steps = [request.alone()] if request.flow is None else []
     for item in request.flow.items if request.flow is not None else ():
         if isinstance(item, Parallel):
-            found += [item.worktree, *(one.worktree for one in item.steps)]
-        elif isinstance(item, Step):
             found.append(item.worktree)
+            steps += item.steps
+        elif isinstance(item, Step):
+            steps.append(item)
         elif isinstance(item, Expand):
-            found += [item.worktree, item.each.worktree]
+            found.append(item.worktree)
+            steps.append(item.each)
+    found += [step.worktree for step in steps]
+    names = {step.agent or default_agent for step in steps}
+    found += [one.worktree for one in catalog.agents if not names.isdisjoint((one.name, *one.aliases))]
     return tuple(one for one in found if one is not None and one is not False)
+
+
+def with_git(facts: Facts, asked: Sequence[Any]) -> Facts:
+    """Return the facts with those of git, which is looked at only if worktrees are asked for, and how."""
+    if not asked or facts.cwd_problem is not None:
+        return facts
+    return facts.model_copy(update={"git": gather_git_facts(Path(facts.cwd), asked)})
 
 
 def gather_git_facts(cwd: Path, asked: Sequence[Any]) -> GitFacts:

@@ -7,14 +7,12 @@ import importlib.util
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from subagents_nb import local_model
 from subagents_nb.catalog import project_context, project_root
 from subagents_nb.catalog.search_paths import shown_folder
 from subagents_nb.catalog.trust import is_trusted
 from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS, SCRIPT_FOLDER
-from subagents_nb.launching.gathering.gitfacts import gather_git_facts
 from subagents_nb.planning import Facts
 from subagents_nb.planning.facts import FolderFact
 from subagents_nb.store.layout import default_home
@@ -27,13 +25,11 @@ def gather_facts(
     *,
     environ: Mapping[str, str],
     models: Sequence[str | None] = (),
-    worktrees: Sequence[Any] = (),
     folders: Sequence[str] = (),
 ) -> Facts:
     """Return the facts of a launch from `cwd`. `models` are those it names, for what is to be looked up of each.
 
-    `worktrees` is what it asks of worktrees; git is looked at only if it asks anything. `folders` are those that its
-    steps shall work in.
+    `folders` are those that its steps shall work in.
 
     Never raises: what can't be looked up is a fact too.
     """
@@ -61,7 +57,6 @@ def gather_facts(
         project_context=project_context(project) if project is not None else "",
         project=shown_folder(project) if project is not None else "",
         trusted=project is not None and is_trusted(project),
-        git=gather_git_facts(absolute, worktrees) if worktrees and problem is None else None,
         folders={asked: _folder_below(absolute, asked) for asked in folders} if problem is None else {},
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from subagents_nb.domain.agents.agent import AgentDefinition
 from subagents_nb.domain.plans.flow import Step
@@ -32,10 +33,17 @@ def unkept_guards(asked: Step, agent: AgentDefinition) -> Iterator[str]:
 
 def ignored_nothing(asked: Step, agent: AgentDefinition) -> Iterator[str]:
     """Yield what is to be ignored and is no guard of this agent's."""
-    there = {snake(key) for key in _guards(agent)}
+    there = {snake(key) for key in _guards(agent)} | ({"isolation"} if agent.worktree else set())
     for key in asked.ignore or ():
         if snake(key) not in there:
             yield f"agent {agent.name!r} ({agent.where}) sets no {key} that could be ignored"
+
+
+def worktree_of(asked: Step, agent: AgentDefinition) -> Any:
+    """Return what holds of a worktree: what is asked for, else what the agent's file says and nobody ignores."""
+    if asked.worktree is not None:
+        return asked.worktree
+    return None if "isolation" in map(snake, asked.ignore or ()) else agent.worktree
 
 
 def field_notes(asked: Step, agent: AgentDefinition) -> Iterator[str]:
@@ -43,6 +51,12 @@ def field_notes(asked: Step, agent: AgentDefinition) -> Iterator[str]:
     guards = set(_guards(agent))
     if left_out := sorted(key for key in guards if snake(key) in map(snake, asked.ignore or ())):
         yield f"Agent {agent.name} is launched without what guards it elsewhere: {', '.join(left_out)}."
+    if agent.worktree and not worktree_of(asked, agent):
+        yield f"Agent {agent.name} works in your files, as this launch says; by its file it has a worktree of its own."
+    if agent.agents:
+        yield f"Agent {agent.name} may delegate to {', '.join(agent.agents)} by its file, which is not carried out."
+    if agent.context == "fork":
+        yield f"Agent {agent.name} begins with a conversation by its file (fork); without one it begins with its task."
     if others := sorted(set(agent.extra) - guards - {"unsupported_tools"}):
         yield f"Agent {agent.name} sets fields that are not carried out: {', '.join(others)}."
 

@@ -20,7 +20,7 @@ from subagents_nb.planning.acceptance.acceptance_parser import plan_acceptance
 from subagents_nb.planning.acceptance.terms import Terms, plan_max_output, terms_of, words_for_people
 from subagents_nb.planning.budget_parser import plan_tool_budget
 from subagents_nb.planning.facts import Facts, FolderFact, SessionFact
-from subagents_nb.planning.steps.foreign_fields import field_notes, ignored_nothing, unkept_guards
+from subagents_nb.planning.steps.foreign_fields import field_notes, ignored_nothing, unkept_guards, worktree_of
 from subagents_nb.planning.steps.prompt import system_prompt
 from subagents_nb.planning.steps.schema import schema_problem
 from subagents_nb.planning.steps.step_outputs import plan_output, plan_progress, plan_reads
@@ -103,7 +103,7 @@ def plan_step(
     terms = terms_of(asked.agent_contract, asked.gate_on, reasons).under(ground.terms)
     acceptance = plan_acceptance(asked, judged, reasons, terms)
     reviewer = _reviewer(acceptance.review.agent, ground, reasons) if acceptance and acceptance.review else None
-    worktree = plan_worktree(asked.worktree, facts, reasons)
+    worktree = plan_worktree(worktree_of(asked, judged), facts, reasons)
     reads = plan_reads(asked, judged, facts.inside(folder), reasons)
     progress = plan_progress(asked, judged, reasons)
     session = _session(asked.session, facts, reasons)
@@ -225,7 +225,7 @@ def _session(asked: str | None, facts: Facts, reasons: Reasons) -> SessionPlan |
 def _reviewer(agent: str, ground: PlanContext, reasons: Reasons) -> StepPlan | None:
     # Its task is written by the runner, when there is something to review.
     where = "acceptance.review.agent"
-    asked = Step(agent=agent, task="{review}", acceptance=False, output=False)
+    asked = Step(agent=agent, task="{review}", acceptance=False, output=False, worktree=False)
     return plan_step(asked, ground.at("", where), reasons.at("", where))
 
 

@@ -158,9 +158,9 @@ def test_omitted_tools_are_the_read_only_ones() -> None:
 
 
 def test_tools_we_do_not_have_are_kept_aside_for_planning() -> None:
-    agent = good("tools: Read, mcp:github, WebSearch, Task, contact_supervisor, mcp__x__y, ../ext.ts")
+    agent = good("tools: Read, mcp:github, WebSearch, contact_supervisor, mcp__x__y, ../ext.ts")
     assert agent.tools == ("read",)
-    unsupported = ["mcp:github", "WebSearch", "Task", "contact_supervisor", "mcp__x__y", "../ext.ts"]
+    unsupported = ["mcp:github", "WebSearch", "contact_supervisor", "mcp__x__y", "../ext.ts"]
     assert agent.extra == {"unsupported_tools": unsupported}
 
 
@@ -168,6 +168,60 @@ def test_a_restricted_tool_is_not_granted_whole() -> None:
     agent = good("tools: Read, Bash(git add:*, git log:*)")
     assert agent.tools == ("read",)
     assert agent.extra["unsupported_tools"] == ["Bash(git add:*, git log:*)"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "agents"),
+    [
+        ((), None),
+        (("tools: Read",), None),
+        (("tools: Read, Task",), ("*",)),
+        (("tools: [read, delegate]",), ("*",)),
+        (("tools: Read, Agent(scout, reviewer), Agent(scout)",), ("scout", "reviewer")),
+        (("agents: scout, reviewer",), ("scout", "reviewer")),
+        (("allowedAgents: [scout, '*']",), ("*",)),
+        (("allowed-agents: none",), ()),
+        (("agents: false",), ()),
+        (("agents: scout, worker", "tools: Agent(worker, oracle)"), ("worker",)),
+        (("agents: scout, worker", "tools: Agent"), ("scout", "worker")),
+        (("agents: '*'", "tools: Agent(scout)"), ("scout",)),
+        (("allowNestedSubagents: true",), ("*",)),
+        (("allowNestedSubagents: true", "agents: scout"), ("scout",)),
+        (("allowNestedSubagents: false", "tools: Agent(scout)"), ()),
+        (("disallowedTools: Agent", "agents: scout"), ()),
+        (("disallowedTools: Agent(scout)", "agents: scout, worker"), ("worker",)),
+        (("disallowedTools: Task(scout)", "tools: Task"), ()),
+        (("disallowedTools: Agent",), ()),
+        (("permissionMode: plan", "agents: worker"), ()),
+    ],
+)
+def test_whom_an_agent_may_delegate_to_is_the_narrowest_of_what_its_file_says(
+    lines: tuple[str, ...], agents: tuple[str, ...] | None
+) -> None:
+    assert good(*lines).agents == agents
+
+
+def test_a_name_that_is_none_can_not_be_delegated_to() -> None:
+    assert bad("allowedAgents: scout, plugin:reviewer") == (
+        "field `allowedAgents` must hold names of agents, or * for all, not 'plugin:reviewer'"
+    )
+    agent = good("tools: Read, Agent(plugin:reviewer)")
+    assert (agent.agents, agent.extra) == (None, {"unsupported_tools": ["Agent(plugin:reviewer)"]})
+
+
+@pytest.mark.parametrize("value", ["-1", "1.5", "true", "two"])
+def test_a_depth_is_a_whole_number_from_zero(value: str) -> None:
+    assert bad(f"maxSubagentDepth: {value}").startswith("field `maxSubagentDepth` must be a whole number from 0")
+    assert good("max_subagent_depth: '2'").max_depth == 2
+    assert good("maxSubagentDepth: 0").max_depth == 0
+
+
+def test_an_isolation_is_a_worktree_or_a_guard_that_is_not_kept_here() -> None:
+    assert good("isolation: worktree").worktree is True
+    assert good("isolation: container").extra == {"isolation": "container"}
+    assert bad("isolation: worktree", "worktree: no") == (
+        "`isolation: worktree` and `worktree: false` say the opposite: keep one"
+    )
 
 
 def test_a_file_cannot_write_the_note_about_unsupported_tools_itself() -> None:

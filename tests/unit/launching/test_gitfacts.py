@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from subagents_nb import chain, expand, parallel, step
+from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition
 from subagents_nb.domain.plans.plan import LaunchRequest
 from subagents_nb.launching.composing.flows import as_chain
-from subagents_nb.launching.gathering.gitfacts import gather_git_facts, worktrees_of
+from subagents_nb.launching.gathering.gitfacts import gather_git_facts, with_git, worktrees_of
 from subagents_nb.launching.gathering.lookups import gather_facts
 
 
@@ -34,14 +35,24 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def request(**fields: Any) -> LaunchRequest:
-    return LaunchRequest.model_validate({"task": "t", **fields})
+CATALOG = AgentCatalog(agents=(AgentDefinition(name="apart", aliases=("alone",), description="d", worktree=True),))
+
+
+def asked(default: str = "delegate", **fields: Any) -> tuple[Any, ...]:
+    return worktrees_of(LaunchRequest.model_validate({"task": "t", **fields}), CATALOG, default)
 
 
 def test_only_a_launch_that_asks_for_a_worktree_looks_at_git(repo: Path) -> None:
-    assert worktrees_of(request()) == () and worktrees_of(request(worktree=False)) == ()
-    assert gather_facts(repo, environ={}).git is None
-    assert gather_facts(repo, environ={}, worktrees=[True]).git is not None
+    assert asked() == () and asked(worktree=False) == ()
+    facts = gather_facts(repo, environ={})
+    assert with_git(facts, ()).git is None
+    assert with_git(facts, [True]).git is not None
+
+
+def test_what_an_agent_of_the_launch_wants_by_its_file_is_looked_up() -> None:
+    assert asked(agent="apart") == asked(agent="alone") == asked(default="apart") == (True,)
+    assert asked(agent="scout", default="apart") == ()
+    assert asked(flow=as_chain(chain(step("scout", "a"), step("apart", "b")))) == (True,)
 
 
 def test_what_any_part_of_a_flow_asks_for_is_found() -> None:
@@ -51,8 +62,7 @@ def test_what_any_part_of_a_flow_asks_for_is_found() -> None:
         parallel(step("scout", "b"), step("scout", "c", worktree=True), worktree={"root": "/x"}),
         expand("found", "/items", step("scout", "{item}", worktree={"root": "/y"}), worktree={"root": "/z"}),
     )
-    asked = worktrees_of(request(flow=as_chain(flow)))
-    assert asked == (one, {"root": "/x"}, True, {"root": "/z"}, {"root": "/y"})
+    assert asked(flow=as_chain(flow)) == ({"root": "/x"}, {"root": "/z"}, one, True, {"root": "/y"})
 
 
 def test_a_clean_repository_is_told_with_its_refs(repo: Path) -> None:

@@ -35,7 +35,7 @@ GUARDS = {
     "permission_mode": "permission_mode: dontAsk",
     "permission-mode": "permission-mode: dontAsk",
     "sandbox": "sandbox: workspace",
-    "isolation": "isolation: worktree",
+    "isolation": "isolation: container",
 }
 
 
@@ -52,8 +52,18 @@ def test_a_guard_that_is_not_kept_here_keeps_the_agent_from_beginning(key: str) 
 
 def test_an_isolation_is_kept_by_a_worktree() -> None:
     with pytest.raises(LaunchRefused) as caught:
-        plan("isolation: worktree", worktree=True)
+        plan("isolation: container", worktree=True)
     assert not any("isolation" in reason for reason in caught.value.reasons), "the rest is that there is no git here"
+
+
+def test_a_worktree_by_the_file_is_made_unless_the_person_says_otherwise() -> None:
+    with pytest.raises(LaunchRefused, match="worktree: git was not looked up"):
+        plan("isolation: worktree")
+    text = "Agent guarded works in your files, as this launch says; by its file it has a worktree of its own."
+    for said in ({"worktree": False}, {"ignore": ("isolation",)}):
+        draft = plan("isolation: worktree", **said)
+        assert draft.steps[0].worktree is None
+        assert text in draft.notes
 
 
 def test_what_is_to_be_ignored_has_to_be_there() -> None:
@@ -91,8 +101,7 @@ def test_what_can_be_kept_is(head: str, field: str, value: object) -> None:
 
 @pytest.mark.parametrize(
     "key",
-    ["mcpServers", "fallbackModels", "fast", "machine", "defaultContext", "allowedAgents", "maxSubagentDepth",
-     "max_subagent_depth", "background", "color", "memory", "runner", "whatever"],
+    ["mcpServers", "fallbackModels", "fast", "machine", "background", "color", "memory", "runner", "whatever"],
 )  # fmt: skip
 def test_all_else_is_noted(key: str) -> None:
     assert f"Agent guarded sets fields that are not carried out: {key}." in plan(f"{key}: some").notes

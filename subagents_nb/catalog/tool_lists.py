@@ -1,0 +1,133 @@
+"""Lists of tools as agent files write them, and the agents that a list of tools lets an agent delegate to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from subagents_nb.domain.values.faults import shown
+from subagents_nb.domain.values.reading import Unfit, must_be
+
+# Spellings in lower case; upper and lower case mean the same.
+TOOL_SPELLINGS: dict[str, str] = {
+    "read": "read",
+    "ls": "list",
+    "list": "list",
+    "glob": "find",
+    "find": "find",
+    "grep": "grep",
+    "write": "write",
+    "edit": "edit",
+    "multiedit": "edit",
+    "bash": "bash",
+    "shell": "bash",
+    "python": "python",
+    "notebook": "python",
+    "ask": "ask",
+    "askuserquestion": "ask",
+}
+# What delegating is called elsewhere: `Agent(scout, reviewer)` names those it may be done to, `Agent` alone is for all.
+_DELEGATING = frozenset({"agent", "task", "delegate", "subagent"})
+ALL_AGENTS = "*"
+AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
+
+# A comma within brackets belongs to its item: `Bash(git add:*, git log:*)` is one.
+_ITEM = re.compile(r"(?:\([^)]*\)|[^,(]|\()+")
+
+
+def text_list(value: object) -> tuple[str, ...]:
+    """Accept comma-separated text, a list, or a list of such texts; `false` means the empty list."""
+    return tuple(dict.fromkeys(_items(value)))
+
+
+def _items(value: object) -> Iterator[str]:
+    for entry in value if isinstance(value, list) else [] if value is False else [value]:
+        if not isinstance(entry, str):
+            raise must_be("a list of texts or text with commas", entry)
+        yield from (item for part in _ITEM.findall(entry) if (item := part.strip()))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolList:
+    """A list of tools, read: those we have, as written those we don't, and the agents that may be delegated to."""
+
+    tools: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    agents: tuple[str, ...] | None = None  # None: it says nothing of delegating
+
+
+def tools_of(value: object) -> ToolList:
+    """Read the tools an agent has. The word `none` alone means no tools.
+
+    A restricted tool such as `Bash(git log:*)` counts as one we don't have: granting it whole would be more than asked.
+    """
+    items = text_list(value)
+    tools: dict[str, None] = {}
+    unknown: list[str] = []
+    agents: list[str] = []
+    for item in () if [item.lower() for item in items] == ["none"] else items:
+        if (named := _delegated(item)) is not None:
+            agents += named
+        elif (tool := TOOL_SPELLINGS.get(item.lower())) is not None:
+            tools[tool] = None
+        else:
+            unknown.append(item)
+    return ToolList(tuple(tools), tuple(unknown), _together(agents) or None)
+
+
+def denied_of(value: object) -> ToolList:
+    """Read the tools of ours that a deny-list takes away; a restricted entry takes away the whole tool."""
+    items = text_list(value)
+    bare = (item.partition("(")[0].strip().lower() for item in items)
+    tools = dict.fromkeys(TOOL_SPELLINGS[item] for item in bare if item in TOOL_SPELLINGS)
+    agents = [name for item in items for name in _delegated(item) or ()]
+    return ToolList(tuple(tools), agents=_together(agents) or None)
+
+
+def allowed_agents(value: object) -> tuple[str, ...]:
+    """Read the names of the agents that may be delegated to; `*` is for all, `none` or `false` for no one."""
+    names = text_list(value)
+    if [name.lower() for name in names] == ["none"]:
+        return ()
+    for name in names:
+        if name != ALL_AGENTS and not AGENT_NAME.match(name):
+            raise Unfit(f"must hold names of agents, or {ALL_AGENTS} for all, not {shown(name)}")
+    return _together(names)
+
+
+def narrowed(
+    listed: tuple[str, ...] | None, by_tools: tuple[str, ...] | None, denied: tuple[str, ...] | None
+) -> tuple[str, ...] | None:
+    """Return whom an agent may delegate to, of what its file says in several places: the narrowest of it."""
+    said = [names for names in (listed, by_tools) if names is not None]
+    if not said:
+        return None if denied is None else ()
+    found = said[0]
+    for names in said[1:]:
+        found = names if ALL_AGENTS in found else found if ALL_AGENTS in names else _both(found, names)
+    if denied is None:
+        return found
+    if ALL_AGENTS in found or ALL_AGENTS in denied:  # all but some is no list that could be shown or frozen
+        return ()
+    return tuple(name for name in found if name not in denied)
+
+
+def _both(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in one if name in other)
+
+
+def _together(names: Iterable[str]) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(names))
+    return (ALL_AGENTS,) if ALL_AGENTS in found else found
+
+
+def _delegated(item: str) -> tuple[str, ...] | None:
+    """Return whom an entry of a tool list lets an agent delegate to; None for another tool, or names that are none."""
+    tool, bracket, rest = item.partition("(")
+    if tool.strip().lower() not in _DELEGATING:
+        return None
+    if not bracket:
+        return (ALL_AGENTS,)
+    names = text_list(rest.rstrip().removesuffix(")"))
+    return names if all(name == ALL_AGENTS or AGENT_NAME.match(name) for name in names) else None
