@@ -10,7 +10,7 @@ from pydantic import create_model
 
 from subagents_nb.catalog import fields
 from subagents_nb.catalog.strict_yaml import StrictYaml, YamlRefused
-from subagents_nb.catalog.tool_lists import ALL_AGENTS, ToolList, narrowed
+from subagents_nb.catalog.tool_lists import AGENT_NAME, ALL_AGENTS, ToolList, narrowed
 from subagents_nb.domain.agents.agent import ASK_TOOLS, READ_TOOLS, AgentDefinition, AgentProblem, AgentSource
 from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.domain.values.faults import snake
@@ -139,4 +139,4 @@ def _blank(value: object) -> bool:
 
 def _usable_name(name: object) -> str | None:
     """Return a name that may block others of the same name; a hostile one blocks nothing."""
-    return name.strip() if isinstance(name, str) and fields.AGENT_NAME.match(name.strip()) else None
+    return name.strip() if isinstance(name, str) and AGENT_NAME.match(name.strip()) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from subagents_nb.catalog.discover import as_registered
-from subagents_nb.catalog.fields import AGENT_NAME
+from subagents_nb.catalog.tool_lists import AGENT_NAME
 from subagents_nb.domain.agents.agent import KNOWN_TOOLS, AgentDefinition
 from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.domain.values.faults import shown
