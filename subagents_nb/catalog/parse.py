@@ -10,8 +10,15 @@ from pydantic import create_model
 
 from subagents_nb.catalog import fields
 from subagents_nb.catalog.strict_yaml import StrictYaml, YamlRefused
-from subagents_nb.catalog.tool_lists import AGENT_NAME, ALL_AGENTS, ToolList, narrowed
-from subagents_nb.domain.agents.agent import ASK_TOOLS, READ_TOOLS, AgentDefinition, AgentProblem, AgentSource
+from subagents_nb.catalog.tool_lists import AGENT_NAME, ToolList, narrowed
+from subagents_nb.domain.agents.agent import (
+    ALL_AGENTS,
+    ASK_TOOLS,
+    READ_TOOLS,
+    AgentDefinition,
+    AgentProblem,
+    AgentSource,
+)
 from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.domain.values.faults import snake
 from subagents_nb.domain.values.reading import Fault, Written, read

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from subagents_nb.domain.agents.agent import ALL_AGENTS
 from subagents_nb.domain.values.faults import shown
 from subagents_nb.domain.values.reading import Unfit, must_be
 
@@ -29,7 +30,6 @@ TOOL_SPELLINGS: dict[str, str] = {
 }
 # What delegating is called elsewhere: `Agent(scout, reviewer)` names those it may be done to, `Agent` alone is for all.
 _DELEGATING = frozenset({"agent", "task", "delegate", "subagent"})
-ALL_AGENTS = "*"
 AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 
 # A comma within brackets belongs to its item: `Bash(git add:*, git log:*)` is one.

@@ -14,7 +14,7 @@ from subagents_nb.domain.agents.agent import AgentCatalog
 from subagents_nb.domain.agents.models import PROVIDER_NAMES
 from subagents_nb.domain.agents.settings import ReusePolicy, Settings
 from subagents_nb.domain.plans.experiments import ExperimentPart
-from subagents_nb.domain.plans.plan import Draft, Origin, agents_of
+from subagents_nb.domain.plans.plan import Draft, Origin, agents_of, everything
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError
 from subagents_nb.launching.composing.flows import FlowLike
@@ -179,6 +179,8 @@ def launch(
         with matching(home, draft, policy, planned.others) as match:
             if match.run_id is None and match.note:
                 draft = draft.model_copy(update={"notes": (*draft.notes, match.note)})
+            if any(step.delegates for step in everything(draft.steps, draft.items)):
+                draft = draft.model_copy(update={"max_live": limit})
             run_id = match.run_id or begin(draft, chosen, home=home, limit=limit, inputs=asked.inputs, queue=queue)
     run = Run(home, run_id, output_type=asked.output_type, output_types=asked.output_types, match=match)
     if wait:

@@ -25,7 +25,8 @@ from subagents_nb.domain.values.schemas import validator_of
 from subagents_nb.planning.acceptance.group_acceptance import plan_together, reporting
 from subagents_nb.planning.acceptance.terms import words_for_people
 from subagents_nb.planning.output_references import UNKNOWN, Names, check_key, check_template, source_problem
-from subagents_nb.planning.steps.step_plan import PlanContext, plan_step, with_deadline
+from subagents_nb.planning.steps.plan_context import PlanContext
+from subagents_nb.planning.steps.step_plan import plan_step, with_deadline
 
 
 @dataclass(frozen=True, slots=True)

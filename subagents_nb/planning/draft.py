@@ -18,7 +18,8 @@ from subagents_nb.planning.acceptance.terms import plan_max_output, terms_of, wo
 from subagents_nb.planning.budget_parser import plan_usage_budget
 from subagents_nb.planning.chain_plan import plan_flow
 from subagents_nb.planning.facts import Facts
-from subagents_nb.planning.steps.step_plan import PlanContext, asked_time, plan_step
+from subagents_nb.planning.steps.plan_context import PlanContext
+from subagents_nb.planning.steps.step_plan import asked_time, plan_step
 
 # What belongs to one step: a chain says it at the step it is for.
 _OF_A_STEP = ("output_schema", *(one.name for one in OPTIONS if one.scope == "step"))

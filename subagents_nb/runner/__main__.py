@@ -36,8 +36,9 @@ def main() -> None:
         keep_memory_private()
         _hear_variables()
         channel = os.dup(0)
-        for handle in filter(None, os.environ.pop("SUBAGENTS_NB_PLACE", "").split(",")):
-            os.set_inheritable(int(handle), False)  # held until we end, and by nobody whom we start
+        places = tuple(map(int, filter(None, os.environ.pop("SUBAGENTS_NB_PLACE", "").split(","))))
+        for handle in places:
+            os.set_inheritable(handle, False)  # held until we end, and by nobody whom we start
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, 0)
         from subagents_nb.runner.main import run
@@ -45,7 +46,7 @@ def main() -> None:
         os.chdir(os.environ.pop(_CWD, "."))  # only now: a file of the workspace must not stand in for a module
         gc.freeze()
         gc.enable()
-        code = run(Path(sys.argv[1]), channel=channel)
+        code = run(Path(sys.argv[1]), channel=channel, places=places)
     except BaseException:  # noqa: BLE001 - whatever it was, it is written down and the process ends
         import traceback
 

@@ -11,6 +11,7 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from subagents_nb.domain.agents.environment import tool_environ
 from subagents_nb.domain.plans.plan import LaunchPlan, everything
@@ -50,6 +51,9 @@ from subagents_nb.store.runs.reader import read_document
 from subagents_nb.store.runs.writer import RunWriter
 from subagents_nb.store.waiting.hand_on import hand_on
 
+if TYPE_CHECKING:
+    from subagents_nb.runner.tree.delegating import Delegating  # imported by a run that delegates
+
 NOT_STARTED = 75
 
 
@@ -60,8 +64,10 @@ def warm_up() -> None:
     warm_engines()
 
 
-def run(root: Path, *, channel: int, disk: Disk = DISK) -> int:
+def run(root: Path, *, channel: int, places: tuple[int, ...] = (), disk: Disk = DISK) -> int:
     """Carry out the plan in `root` once its launcher lets it, over the descriptor `channel`; write through `disk`.
+
+    `places` are the descriptors that hold its place among the live runs.
 
     Return the exit code; the caller leaves by `os._exit`.
     """
@@ -75,7 +81,7 @@ def run(root: Path, *, channel: int, disk: Disk = DISK) -> int:
     CHILDREN.keep(ChildLog(paths.children, disk=disk), spare=functools.partial(outlives, home, plan.run_id))
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
-    runner = Runner(plan, paths, loop, disk)
+    runner = Runner(plan, paths, loop, disk, places)
     forgive(runner.clean)
     loop.run_until_complete(runner.carry_out())
     hand_on(home)
@@ -85,7 +91,14 @@ def run(root: Path, *, channel: int, disk: Disk = DISK) -> int:
 class Runner:
     """The parts of one live run, put together."""
 
-    def __init__(self, plan: LaunchPlan, paths: RunPaths, loop: asyncio.AbstractEventLoop, disk: Disk = DISK) -> None:
+    def __init__(
+        self,
+        plan: LaunchPlan,
+        paths: RunPaths,
+        loop: asyncio.AbstractEventLoop,
+        disk: Disk = DISK,
+        places: tuple[int, ...] = (),
+    ) -> None:
         self._plan = plan
         self._loop = loop
         self._writer = RunWriter(paths, disk=disk)
@@ -99,6 +112,7 @@ class Runner:
         self._journal = Journal(self._writer, plan, first, clock, reads=reads.log)
         self._limits = LiveLimits(plan, lambda: self._journal.usage)
         self._before = Before(plan, paths, disk=disk)
+        self._delegating = _delegating(plan, paths, self._journal, reads, places)
         self._services = RunServices(
             plan=plan,
             writer=self._writer,
@@ -111,6 +125,7 @@ class Runner:
             worktrees=Worktrees(paths, disk=disk, before=self._before.number),
             reads=reads,
             keep_reads=KeptReads(plan.run_id, reads.log, self._writer).keep,
+            delegating=self._delegating,
         )
 
     @property
@@ -127,7 +142,8 @@ class Runner:
         """Do the work, under control, and write how it ended."""
         registry = StepRegistry(self._services, history=self._before.history, limited=self._before.limited)
         flow = ChainRun(self._services, registry, self._before)
-        callbacks = ControlCallbacks(force_end=self._force, due=self._due.say, tell=self._tell)
+        children = None if self._delegating is None else self._delegating.children
+        callbacks = ControlCallbacks(force_end=self._force, due=self._due.say, tell=self._tell, children=children)
         control = Control(self._writer, self._plan, self._journal, registry, flow, self._limits, callbacks)
         self._journal.begin()
         work = self._loop.create_task(flow.carry_out())
@@ -137,6 +153,8 @@ class Runner:
         control.start()
         load(everything(self._plan.steps, self._plan.items))
         await asyncio.wait({work})
+        if self._delegating is not None:
+            await self._delegating.settle()
         control.close()
         self._finish(work, flow, control.cause)
 
@@ -200,6 +218,17 @@ class Runner:
         )
         if first:  # the result first: a command that can't be started must not keep it
             self._tell("ended without a result")
+
+
+def _delegating(
+    plan: LaunchPlan, paths: RunPaths, journal: Journal, reads: FolderReads, places: tuple[int, ...]
+) -> Delegating | None:
+    if not any(step.delegates for step in everything(plan.steps, plan.items)):
+        return None
+    from subagents_nb.runner.tree.delegating import Delegating
+    from subagents_nb.runner.tree.place import Place
+
+    return Delegating(plan, paths, journal, reads, Place(StoreHome(paths.root.parents[1]), places, plan.max_live))
 
 
 def _kept_by_others(plan: LaunchPlan, paths: RunPaths) -> list[str]:

@@ -11,7 +11,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from subagents_nb.domain.plans.plan import LaunchPlan
 from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest, Retuned
@@ -37,6 +37,14 @@ _LAST_WORD_S = 1.0  # how long the end of a run waits for an answer that is bein
 _Said = tuple[RequestEvent | None, str]
 
 
+class ChildRuns(Protocol):
+    """The runs that this one delegated to: what is asked of it reaches them too."""
+
+    def end(self, cause: Cause) -> None: ...
+
+    def drain(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlCallbacks:
     """What the control thread can move in the runner. Each returns at once and may be called from any thread."""
@@ -44,6 +52,7 @@ class ControlCallbacks:
     force_end: Callable[[Cause], None]
     due: Callable[[float | None], None]  # tells whoever watches from outside how much time is left
     tell: Callable[[str], None]
+    children: ChildRuns | None = None
 
 
 class Control:
@@ -105,6 +114,8 @@ class Control:
             self._since = time.monotonic()
         if cause.event is RunEvent.STOP:
             self._journal.status.milestone("stop-requested", {}, stopping=True)
+        if self._callbacks.children is not None:
+            self._callbacks.children.end(cause)
         self._flow.end(cause)
         return True
 
@@ -190,6 +201,8 @@ class Control:
                 return self._steer(request)
             case "drain":
                 self._flow.drain()
+                if self._callbacks.children is not None:
+                    self._callbacks.children.drain()
                 self._journal.status.milestone("drain-requested", {}, draining=True)
                 return RequestEvent.ACCEPT, "what runs is finished, nothing new is started"
             case "retune":

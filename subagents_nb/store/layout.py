@@ -49,6 +49,7 @@ class RunPaths:
     answers = _Below("control/answers")
     questions = _Below("questions")
     scores = _Below("scores")
+    launches = _Below("launches")  # what it delegates, and the answers
     lock = _Below("lock")
     launching = _Below(".launching")  # the launcher's lock: from before there is a plan until there is a status
     due = _Below(".due")  # its time says when the runner should have ended, by the monotonic clock; 0: there is none
@@ -57,6 +58,12 @@ class RunPaths:
 
     def reply(self, question_id: str) -> Path:
         return self.questions / f"{question_id}.reply.json"
+
+    def child_ask(self, ask_id: str) -> Path:
+        return self.launches / f"{ask_id}.json"
+
+    def child_answer(self, ask_id: str) -> Path:
+        return self.launches / f"{ask_id}.answer.json"
 
     def session(self, sha256: str) -> Path:
         """The copy of a conversation of another run that a step goes on from."""

@@ -47,6 +47,7 @@ from subagents_nb.store.kept.collector import collect_daily
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.supervisor.protocol import wire
 from subagents_nb.supervisor.warm.adoption import Reattached
+from subagents_nb.supervisor.warm.nested import answer_ask
 from subagents_nb.supervisor.warm.process_table import ProcessTable, SpawnRequest
 from subagents_nb.supervisor.warm.queue import Queue, QueuedRun
 from subagents_nb.supervisor.warm.reconcile import sweep
@@ -294,6 +295,8 @@ class Host:
             reply = {"ok": False, "error": f"{type(error).__name__}: {error}"}
         with contextlib.suppress(OSError):
             peer.connection.sendall(wire.encode(reply) + b"\n")
+        if reply.get("child") is not None and not self._warming:
+            self._queue.begin()  # now, not with the next round
 
     def _reply(self, peer: _Peer, message: dict[str, Any]) -> dict[str, Any]:
         match message.get("op"):
@@ -308,6 +311,9 @@ class Host:
             case "queue":
                 self._queue.add(QueuedRun(_birth(message), int(message["limit"])))
                 return {"ok": True, "waiting": len(self._queue)}
+            case "nested":
+                answer = answer_ask(self.home, self._queue, message)
+                return {"ok": True, "child": answer.child, "refused": answer.refused}
             case "ping":
                 here = {"children": len(self._process_table), "waiting": len(self._queue)}
                 return {"ok": True, "pid": os.getpid(), **here}

@@ -20,10 +20,10 @@ from subagents_nb.domain.plans.plan import LaunchPlan, LaunchRequest
 from subagents_nb.domain.runs.records import RecoveryRecord
 from subagents_nb.domain.values.ids import make_run_id
 from subagents_nb.launching.gathering.lookups import gather_facts
-from subagents_nb.launching.starting.start_run import first_status
 from subagents_nb.planning import draft
 from subagents_nb.store import StoreHome, create_run, open_home
 from subagents_nb.store.clock import utc_now
+from subagents_nb.store.runs.first_status import first_status
 from subagents_nb.store.waiting.capacity import take_place
 from subagents_nb.supervisor.processes.identity import identify
 from subagents_nb.supervisor.processes.orphans import mark_of

@@ -14,10 +14,10 @@ from support import make_recovery, make_step
 
 from subagents_nb.domain.plans.plan import LaunchPlan
 from subagents_nb.domain.values.ids import make_run_id
-from subagents_nb.launching.starting.start_run import first_status
 from subagents_nb.runner.main import run
 from subagents_nb.store import RunWriter, StoreHome, create_run
 from subagents_nb.store.files.disk import DISK, Disk
+from subagents_nb.store.runs.first_status import first_status
 from subagents_nb.supervisor.ends.termination import record_pending
 from subagents_nb.supervisor.processes.identity import identify, start_ticks
 

@@ -18,10 +18,10 @@ from support import make_result, until
 from subagents_nb import launch
 from subagents_nb.domain.runs.records import RunStatus
 from subagents_nb.domain.runs.states import RunState
-from subagents_nb.launching.starting.start_run import first_status
 from subagents_nb.store import FileRuns, RunWriter, StoreHome
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.files.lock import hold
+from subagents_nb.store.runs.first_status import first_status
 from subagents_nb.supervisor.processes.identity import identify
 from subagents_nb.supervisor.warm.reconcile import sweep
 

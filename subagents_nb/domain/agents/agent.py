@@ -15,6 +15,8 @@ THINKING_LEVELS: tuple[Thinking, ...] = ("off", "minimal", "low", "medium", "hig
 READ_TOOLS = ("read", "list", "find", "grep")
 WRITE_TOOLS = ("write", "edit", "bash", "python")
 ASK_TOOLS = ("ask",)  # a question to the person
+ALL_AGENTS = "*"  # in `agents`: everybody who is there at the launch
+DELEGATE = "delegate"  # a run of another agent, whose answer is waited for; given with the agents that it may be
 KNOWN_TOOLS = READ_TOOLS + WRITE_TOOLS + ASK_TOOLS
 
 

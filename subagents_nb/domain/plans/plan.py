@@ -29,6 +29,7 @@ Mode = Literal["single", "parallel", "chain"]
 
 DIGEST_PROJECTION = 1
 DEFAULT_CHILDREN = 64  # origin's bound on the runs of one tree
+DEFAULT_DEPTH = 2  # levels of runs below the root
 DEFAULT_PARALLEL = 20  # origin's bound on what one run does at a time
 DEFAULT_PYTHON_MB = 2048
 CHILD_TIMEOUT_S = 1800.0  # for a step of a chain, which itself has no deadline
@@ -85,6 +86,11 @@ class StepPlan(Value):
     progress: bool = False
     acceptance: Acceptance | None = None
     reviewer: StepPlan | None = None  # who reviews it, resolved
+    # Whom it may delegate to, and over how many levels of runs below its own. Each of them is resolved, as a reviewer
+    # is; none where the levels end.
+    delegates: tuple[str, ...] = ()
+    depth: int = 0
+    children: tuple[StepPlan, ...] = ()
     tool_budget: ToolBudget | None = None
     worktree: WorktreePlan | None = None
     cwd: str | None = None  # relative to the run's directory or its worktree's, never out of it
@@ -108,6 +114,7 @@ class StepPlan(Value):
             **self.model_dump(mode="json", exclude={*_NOT_BOUND, *bound}),
             "output": self.output.model_dump(mode="json", exclude={"explicit"}) if self.output else None,
             "reviewer": self.reviewer.contract() if self.reviewer else None,
+            "children": [child.contract() for child in self.children],
             "worktree": self.worktree.model_dump(mode="json", include={"base_commit", "subdir", "setup_hook"})
             if self.worktree
             else None,
@@ -196,6 +203,7 @@ class RunPlan(Value):
     usage_budget: UsageBudget | None = None
     max_children: int = DEFAULT_CHILDREN  # how many steps the run may ever start
     max_parallel: int = DEFAULT_PARALLEL  # how many of them at a time
+    max_live: int | None = None  # how many runs may be live, for those that it delegates to; None: it delegates nothing
     inputs: tuple[InputRecord, ...] = ()
     python_memory_mb: int = DEFAULT_PYTHON_MB  # of the python tool's kernel
     experiment: ExperimentPart = ExperimentPart()
@@ -331,9 +339,10 @@ def choices_of(steps: Iterable[StepPlan], items: Iterable[PlanItem] = ()) -> tup
 
 
 def everything(steps: Iterable[StepPlan], items: Iterable[PlanItem] = ()) -> list[StepPlan]:
-    """Return all that a plan may start: its steps, the templates of its fan-outs, and who reviews each of them."""
+    """Return all that a plan may start: its steps, the templates of its fan-outs, who reviews each, and all below."""
     planned = [*steps, *(item.template for item in items if isinstance(item, FanOutItem))]
-    return planned + [step.reviewer for step in planned if step.reviewer is not None]
+    below = [child for step in planned for child in everything(step.children)]
+    return planned + [step.reviewer for step in planned if step.reviewer is not None] + below
 
 
 def label_of(task: str) -> str:

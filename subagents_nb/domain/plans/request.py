@@ -23,6 +23,15 @@ class Origin(Value):
     notebook: str | None = None  # relative to the project
     cell_id: str | None = None
     source_sha256: str | None = None  # of the cell
+    # Of a run that another one started: that one, the root of their tree, and the way from there, as `scout/worker-2`.
+    parent: str | None = None
+    root: str | None = None
+    path: str = ""
+
+    @property
+    def level(self) -> int:
+        """Return how many levels below its root a run stands."""
+        return self.path.count("/") + 1 if self.path else 0
 
 
 class LaunchRequest(StepOptions):

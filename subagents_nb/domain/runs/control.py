@@ -16,6 +16,7 @@ from subagents_nb.domain.values.usage import Usage
 Verb = Literal["stop", "interrupt", "steer", "drain", "retune", "cancel-tool", "append"]
 MAX_STEER_CHARS = 128 * 1024
 KEPT_RECEIPTS = 20
+PARENT = "its parent"  # who asks, where the run that delegated does
 
 
 class Retune(Value):

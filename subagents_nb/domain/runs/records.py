@@ -19,6 +19,7 @@ from subagents_nb.domain.runs.questions import Answered, OpenQuestion
 from subagents_nb.domain.runs.reads import ReadLog
 from subagents_nb.domain.runs.stages import Stage
 from subagents_nb.domain.runs.states import RUN, STEP, RunEvent, RunState, StepEvent, StepState
+from subagents_nb.domain.runs.tree_rows import TreeRow
 from subagents_nb.domain.values.base import Document, Value
 from subagents_nb.domain.values.usage import Usage as Usage
 
@@ -164,6 +165,7 @@ class RunHead(Document):
     usage_budget: UsageBudget | None = None  # the one in force
     reason: EndReason | None = None
     error: str | None = None
+    tree: tuple[TreeRow, ...] = ()  # the runs below it, each after its parent
 
     def to(self, event: RunEvent, **fields: Any) -> Self:
         """Return the run as it is after an event, with these fields.
@@ -187,7 +189,7 @@ class RunStatus(RunHead):
     _ON_DISK = """
         schema_version kind run_id seq state name mode goal description phase digest runner queue_keeper lacks
         started_at updated_at elapsed_s timeout_s usage steps stopping draining attention questions answers waited_s
-        retunes steering notes stages pending_appends fan_out_used budget usage_budget reason error
+        retunes steering notes stages pending_appends fan_out_used budget usage_budget reason error waits tree
     """
     kind: Literal["status"] = "status"
     seq: int = 0
@@ -204,6 +206,7 @@ class RunStatus(RunHead):
     steering: tuple[SteerReceipt, ...] = ()
     pending_appends: int = 0
     fan_out_used: int = 0
+    waits: bool = False  # its clock stands still: it waits for the person, or for a rate limit
 
     @property
     def open_tools(self) -> tuple[ToolRow, ...]:
@@ -295,7 +298,7 @@ class RunResult(RunHead):
     _ON_DISK = """
         schema_version kind run_id state name mode goal description phase digest reason actor error started_at ended_at
         elapsed_s timeout_s usage steps waited_s retunes resumed_from changed_files changed_meanwhile open_tools
-        artifacts tail notes stages answer outputs budget usage_budget reads
+        artifacts tail notes stages answer outputs budget usage_budget reads tree
     """
     kind: Literal["result"] = "result"
     state: RunState

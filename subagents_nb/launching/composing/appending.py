@@ -24,7 +24,7 @@ from subagents_nb.launching.gathering.named_outputs import names_of
 from subagents_nb.launching.gathering.prices import price_problems
 from subagents_nb.launching.starting.claiming import claiming
 from subagents_nb.planning.chain_plan import plan_flow
-from subagents_nb.planning.steps.step_plan import PlanContext
+from subagents_nb.planning.steps.plan_context import PlanContext
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.runs.reader import read_document
 

@@ -13,9 +13,8 @@ from datetime import UTC, datetime, timedelta
 from subagents_nb.domain.agents.agent import AgentDefinition
 from subagents_nb.domain.agents.environment import runner_environ
 from subagents_nb.domain.plans.plan import Draft, LaunchPlan, choices_of, outputs_of
-from subagents_nb.domain.runs.records import Identity, RecoveryRecord, RunHead, RunStatus, first_step
+from subagents_nb.domain.runs.records import RecoveryRecord
 from subagents_nb.domain.runs.reuse import NO_PLACE
-from subagents_nb.domain.runs.stages import stage_of
 from subagents_nb.domain.values.ids import make_run_id
 from subagents_nb.domain.values.reasons import OF_THE_RUN, Reason
 from subagents_nb.errors import LaunchError, LaunchRefused, Unreadable
@@ -27,6 +26,7 @@ from subagents_nb.store.clock import utc_now
 from subagents_nb.store.files.lock import owner_of, probe
 from subagents_nb.store.kept.trash import SESSION_LEASE
 from subagents_nb.store.runs.contracts import remember
+from subagents_nb.store.runs.first_status import first_status
 from subagents_nb.store.runs.input_files import Content
 from subagents_nb.store.runs.writer import discard_run
 from subagents_nb.store.waiting import line
@@ -249,25 +249,6 @@ def _keeper(home: StoreHome) -> int:
     raise LaunchError("No supervisor stays to keep the line; try again.")
 
 
-def first_status(
-    plan: LaunchPlan, *, runner: Identity | None = None, queue_keeper: Identity | None = None
-) -> RunStatus:
-    """Return the status that the launcher writes: queued, with the process that waits or that keeps its turn."""
-    return RunStatus(
-        **{name: getattr(plan, name) for name in _PLANNED},
-        runner=runner,
-        queue_keeper=queue_keeper,
-        started_at=plan.created_at,
-        updated_at=utc_now(),
-        steps=tuple(first_step(step) for step in plan.steps),
-        stages=tuple(stage_of(item, plan.steps) for item in plan.items),
-    )
-
-
-# What a run is told to be and to keep to: said of it while it lives, and when it has ended.
-_PLANNED = RunHead.model_fields.keys() & LaunchPlan.model_fields.keys() - {"kind"}
-
-
 def _recovery(plan: LaunchPlan, agents: Mapping[str, AgentDefinition]) -> RecoveryRecord:
     dumped = {name: agent.model_dump(mode="json") for name, agent in agents.items()}
     deadline = datetime.now(UTC) + timedelta(seconds=plan.timeout_s) if plan.timeout_s else None
@@ -275,6 +256,6 @@ def _recovery(plan: LaunchPlan, agents: Mapping[str, AgentDefinition]) -> Recove
         run_id=plan.run_id,
         digest=plan.digest,
         agent={} if plan.is_flow else dumped[plan.steps[0].agent],
-        agents=dumped if plan.is_flow else {},
+        agents=dumped if plan.is_flow or plan.steps[0].children else {},
         deadline_at=deadline.isoformat(timespec="seconds").replace("+00:00", "Z") if deadline else None,
     )

@@ -53,8 +53,6 @@ def field_notes(asked: Step, agent: AgentDefinition) -> Iterator[str]:
         yield f"Agent {agent.name} is launched without what guards it elsewhere: {', '.join(left_out)}."
     if agent.worktree and not worktree_of(asked, agent):
         yield f"Agent {agent.name} works in your files, as this launch says; by its file it has a worktree of its own."
-    if agent.agents:
-        yield f"Agent {agent.name} may delegate to {', '.join(agent.agents)} by its file, which is not carried out."
     if agent.context == "fork":
         yield f"Agent {agent.name} begins with a conversation by its file (fork); without one it begins with its task."
     if others := sorted(set(agent.extra) - guards - {"unsupported_tools"}):

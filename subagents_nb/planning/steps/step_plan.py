@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any
 
 from subagents_nb.catalog import AmbiguousAgent, BrokenAgent, UnknownAgent, resolve
-from subagents_nb.domain.agents.agent import KNOWN_TOOLS, THINKING_LEVELS, AgentCatalog, AgentDefinition, Thinking
+from subagents_nb.domain.agents.agent import (
+    DELEGATE,
+    KNOWN_TOOLS,
+    THINKING_LEVELS,
+    AgentCatalog,
+    AgentDefinition,
+    Thinking,
+)
 from subagents_nb.domain.agents.models import ModelChoice, UnknownModel, choose_model, extra_for
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.plans.defaults import ASKED
@@ -17,10 +23,12 @@ from subagents_nb.domain.plans.resumed import SessionPlan
 from subagents_nb.domain.values.reasons import Reason, Reasons
 from subagents_nb.domain.values.words import parse_duration
 from subagents_nb.planning.acceptance.acceptance_parser import plan_acceptance
-from subagents_nb.planning.acceptance.terms import Terms, plan_max_output, terms_of, words_for_people
+from subagents_nb.planning.acceptance.terms import plan_max_output, terms_of, words_for_people
 from subagents_nb.planning.budget_parser import plan_tool_budget
 from subagents_nb.planning.facts import Facts, FolderFact, SessionFact
+from subagents_nb.planning.steps.children_plan import delegates_of, depth_of, plan_children
 from subagents_nb.planning.steps.foreign_fields import field_notes, ignored_nothing, unkept_guards, worktree_of
+from subagents_nb.planning.steps.plan_context import PlanContext
 from subagents_nb.planning.steps.prompt import system_prompt
 from subagents_nb.planning.steps.schema import schema_problem
 from subagents_nb.planning.steps.step_outputs import plan_output, plan_progress, plan_reads
@@ -35,40 +43,6 @@ _HOTTEST = 2.0
 # Fields of the origin's agent files that would change what an agent does and that are not carried out here.
 # Stands in for one that is not there: it asks for nothing and may do everything, so that no fault is its own.
 _ANY_AGENT = AgentDefinition(name="?", description="", tools=KNOWN_TOOLS)
-
-
-@dataclass(frozen=True, slots=True)
-class PlanContext:
-    """What the steps of one launch are planned on; notes gather here, each once, and what keeps a run from beginning.
-
-    `place` and `where` are what is planned just now, as `Reason` has it and in words, for what is said of it.
-    """
-
-    request: LaunchRequest
-    catalog: AgentCatalog
-    settings: Settings
-    facts: Facts
-    notes: dict[str, None] = field(default_factory=dict)
-    start_problems: dict[Reason, None] = field(default_factory=dict)
-    place: str = ""
-    where: str = ""
-
-    @property
-    def terms(self) -> Terms:
-        """Return what a rejection means where no step says so; faults in it are told once, with the launch."""
-        return terms_of(self.request.agent_contract, self.request.gate_on, Reasons())
-
-    def note(self, text: str) -> None:
-        """Add a quiet remark."""
-        self.notes[text] = None
-
-    def start_problem(self, text: str) -> None:
-        """Add why the run can't begin here and now, although it could be planned."""
-        self.start_problems[Reason(text, lead=self.where, place=self.place)] = None
-
-    def at(self, place: str, where: str) -> Self:
-        """Return the same ground for a place in the launch."""
-        return replace(self, place=place or self.place, where=": ".join(filter(None, (self.where, where))))
 
 
 def plan_step(
@@ -113,6 +87,10 @@ def plan_step(
         return None
     for problem in untrusted(asked, agent, model, acceptance, reviewer, settings, facts):
         ground.start_problem(problem)
+    tools = _tools(agent, model, ground)
+    delegates = delegates_of(agent, model, ground)
+    depth = depth_of(agent, ground) if delegates else 0
+    children = plan_children(agent, delegates, model, ground, reasons, depth=depth, plan=plan_step)
     if len(reasons) > before:
         return None
     for text in (*agent_notes(agent), *field_notes(asked, agent), *withheld_notes(agent, ground.catalog)):
@@ -135,7 +113,10 @@ def plan_step(
         prompt_mode=agent.prompt_mode,
         model=model,
         thinking=model.thinking,
-        tools=_tools(agent, model, ground),
+        tools=(*tools, DELEGATE) if delegates else tools,
+        delegates=delegates,
+        depth=depth,
+        children=children,
         output_schema=dict(schema) if schema is not None else None,
         schema_name=asked.schema_name,
         **amounts,
@@ -226,7 +207,16 @@ def _reviewer(agent: str, ground: PlanContext, reasons: Reasons) -> StepPlan | N
     # Its task is written by the runner, when there is something to review.
     where = "acceptance.review.agent"
     asked = Step(agent=agent, task="{review}", acceptance=False, output=False, worktree=False)
-    return plan_step(asked, ground.at("", where), reasons.at("", where))
+    reviewer = plan_step(asked, ground.at("", where), reasons.at("", where))
+    if reviewer is None or not reviewer.delegates:
+        return reviewer
+    alone = {
+        "delegates": (),
+        "depth": 0,
+        "children": (),
+        "tools": tuple(one for one in reviewer.tools if one != DELEGATE),
+    }
+    return reviewer.model_copy(update=alone)
 
 
 def check_task(task: str, reasons: Reasons) -> None:

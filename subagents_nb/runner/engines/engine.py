@@ -58,6 +58,27 @@ class Ask(Protocol):
         ...
 
 
+class NotDelegated(Exception):
+    """There is no child, and this says why."""
+
+
+class ChildFailed(Exception):
+    """A child ended without an answer, and this says how."""
+
+
+class Delegate(Protocol):
+    """Have a run of another agent do something, and wait for it."""
+
+    async def __call__(self, agent: str, task: str) -> str:
+        """Return its answer.
+
+        Raises:
+            NotDelegated: it was not started.
+            ChildFailed: it ended without an answer.
+        """
+        ...
+
+
 class Waiting(Protocol):
     """Mark a wait that is nobody's work, such as for a rate limit: no deadline counts it."""
 
@@ -133,6 +154,7 @@ class StepContext:
     inbox: Inbox = field(default_factory=EmptyInbox)
     limits: Limits = field(default_factory=FixedLimits)
     ask: Ask | None = None  # None: nobody can be asked
+    delegate: Delegate | None = None  # None: it may delegate to nobody
     inputs: InputFiles | None = None
     files: Path | None = None  # the run's own folder: N/… is step N's to write, and the progress file
     python: Python | None = None  # None: the step has no such tool

@@ -11,6 +11,7 @@ from typing import Any
 from subagents_nb.domain.plans.budgets import UsageBudget
 from subagents_nb.domain.runs.control import KEPT_RECEIPTS, Retuned, SteerReceipt
 from subagents_nb.domain.runs.records import RunStatus
+from subagents_nb.domain.runs.tree_rows import TreeRow, brief
 from subagents_nb.domain.values.usage import Usage
 from subagents_nb.runner.journal.eventlog import EventLog
 from subagents_nb.runner.journal.work_clock import WorkClock
@@ -86,6 +87,18 @@ class LiveStatus:
             others = tuple(r for r in self.current.steering if r.request_id != receipt.request_id)
             self.milestone("steering", fields, steering=(*others, receipt)[-KEPT_RECEIPTS:])
 
+    def tree(self, rows: tuple[TreeRow, ...]) -> None:
+        """Show how the runs below stand; that one begins, ends or asks is an event."""
+        with self.guard:
+            before = self.current.tree
+            if rows == before or self.over:
+                return
+            if brief(rows) == brief(before):
+                self.update(tree=rows)
+                return
+            live = sum(not row.state.ended for row in rows)
+            self.milestone("tree", {"runs": len(rows), "live": live}, tree=rows)
+
     def write(self, *, milestone: bool) -> None:
         """Write it, with its steps as they stand; a disk that refuses progress is no reason to end the work."""
         self.written = time.monotonic()
@@ -94,6 +107,7 @@ class LiveStatus:
             updated_at=utc_now(),
             elapsed_s=round(self._clock.worked_s, 3),
             waited_s=round(self._clock.waited_s, 3),
+            waits=self._clock.is_waiting,
             **self._steps(),
         )
         self.dirty = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass
 
-from subagents_nb.domain.runs.control import ControlRequest
+from subagents_nb.domain.runs.control import PARENT, ControlRequest
 from subagents_nb.domain.runs.events import ASKS_MODEL, LOADS_MODEL
 from subagents_nb.domain.runs.records import Actor, EndReason
 from subagents_nb.domain.runs.states import RunEvent
@@ -27,13 +27,13 @@ class Cause:
 def stopped_by(request: ControlRequest, *, step: bool = False) -> Cause:
     """Return the cause that a stop request makes: of the run, or of one step."""
     what = "The step was stopped" if step else "Stopped"
-    return Cause(RunEvent.STOP, "stopped", "person", f"{what} on request{_from(request)}.")
+    return Cause(RunEvent.STOP, "stopped", _asker(request), f"{what} on request{_from(request)}.")
 
 
 def interrupted_by(request: ControlRequest) -> Cause:
     """Return the cause that an interrupt makes: the session is kept and can be gone on from."""
     text = f"Interrupted on request{_from(request)}. Its session is kept: resume it to go on."
-    return Cause(RunEvent.PAUSE, "interrupted", "person", text)
+    return Cause(RunEvent.PAUSE, "interrupted", _asker(request), text)
 
 
 def past_deadline(limit_s: float, activity: str, *, step: bool = False) -> Cause:
@@ -65,6 +65,10 @@ GONE = Cause(RunEvent.STOP, "vanished", "outside", "The run's directory was dele
 
 
 FROM_WITHIN = Cause(RunEvent.FAIL, "internal", "self", "The work was cancelled from within.")
+
+
+def _asker(request: ControlRequest) -> Actor:
+    return "parent" if request.asked_by == PARENT else "person"
 
 
 def _from(request: ControlRequest) -> str:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from subagents_nb.domain.agents.environment import tool_environ
 from subagents_nb.domain.plans.acceptance import Judgement
@@ -29,7 +30,7 @@ from subagents_nb.domain.runs.states import RunEvent, StepEvent, StepState
 from subagents_nb.domain.values.usage import Usage
 from subagents_nb.domain.values.words import duration
 from subagents_nb.runner.engines.choose import engine_for
-from subagents_nb.runner.engines.engine import CancelTool, StepContext
+from subagents_nb.runner.engines.engine import CancelTool, NotDelegated, StepContext
 from subagents_nb.runner.engines.kernel.tool import PythonTool, Surroundings
 from subagents_nb.runner.engines.session_file import begin_session
 from subagents_nb.runner.journal.journal import Journal
@@ -50,6 +51,9 @@ from subagents_nb.runner.workspace.step_files import FILES, OutputFile
 from subagents_nb.runner.workspace.worktrees import Worktrees
 from subagents_nb.store.files.disk import Disk
 from subagents_nb.store.runs.writer import RunWriter
+
+if TYPE_CHECKING:
+    from subagents_nb.runner.tree.delegating import Delegating  # imported by a run that delegates
 
 _CHECKPOINT = (
     "The deadline is {left} away. Leave what you have found so far as your final answer now, and say what is missing."
@@ -72,6 +76,7 @@ class RunServices:
     reads: FolderReads = field(default_factory=lambda: FolderReads(ReadRecorder(), Path()))
     keep_reads: Callable[[], None] = lambda: None
     artifacts: ArtifactKeeper | None = None  # None: nothing is kept, and no step has a kernel
+    delegating: Delegating | None = None  # None: no step delegates
 
 
 class StepWork:
@@ -298,6 +303,15 @@ class StepWork:
             if isinstance(event, ToolEnded | ModelAsked | FileChanged | ChangedMeanwhile):
                 services.keep_reads()
 
+        async def delegate(agent: str, task: str) -> str:
+            if services.delegating is None:
+                raise NotDelegated("there is nobody to delegate to")
+            run = services.limits.time_left(services.journal.elapsed_s)
+            left = [one.left_s for one in (run, self._left) if one is not None]
+            return await services.delegating.delegate(
+                step, agent, task, cwd=str(cwd), left_s=min(left, default=None), clock=clock
+            )
+
         inputs = given_inputs(services.plan, services.writer.paths, cwd)
         tools = tool_environ(os.environ, allowed=services.plan.tool_env) | inputs_environ(inputs)
         python = None
@@ -329,6 +343,7 @@ class StepWork:
             inbox=self.inbox,
             limits=self._limits,
             ask=ask,
+            delegate=delegate if step.delegates else None,
             waiting=clock.waiting,
             open_tools=self._open_tools,
         )

@@ -16,6 +16,7 @@ class FolderReads:
         self._whole = whole
         self._root = root
         self._parts: dict[str, ReadRecorder] = {}
+        self._children: list[tuple[str, ReadLog]] = []
 
     def of(self, folder: str | None) -> ReadRecorder:
         """Return the recorder for steps that work in a folder; without one, in the run's directory."""
@@ -25,6 +26,14 @@ class FolderReads:
             self._parts[folder] = ReadRecorder(self._root / folder, above=folder)
         return self._parts[folder]
 
+    def take(self, folder: str, log: ReadLog | None, *, who: str) -> None:
+        """Take in what another run read that worked in a folder for this one; None: that is not known."""
+        if log is None:
+            self._whole.untracked(f"what {who} read is not known")
+        else:
+            whose = tuple(f"{who}: {why}" for why in log.untracked)
+            self._children.append((folder, log.model_copy(update={"untracked": whose})))
+
     def log(self) -> ReadLog | None:
         """Return all accounts as one, by paths relative to the run's directory."""
         log = self._whole.log()
@@ -32,6 +41,9 @@ class FolderReads:
             more = part.log()
             if log is not None and more is not None:
                 log = _together(log, more, folder)
+        for folder, child in self._children:
+            if log is not None:
+                log = _together(log, child, folder)
         return log
 
 

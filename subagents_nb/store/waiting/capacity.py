@@ -53,6 +53,13 @@ def take_place(home: StoreHome, limit: int, *, waited: bool = False) -> int | No
         return _open(_place(home, 0))
 
 
+def give_back(handle: int) -> None:
+    """Free the place that a descriptor holds, whoever else has it open: flock(2)."""
+    if fcntl is not None:
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_UN)
+
+
 def places_taken(home: StoreHome) -> int:
     """Return how many places are taken now."""
     if fcntl is None or not home.capacity.is_dir():

@@ -26,6 +26,7 @@ from subagents_nb.store.processes.outliving import outlives
 from subagents_nb.store.runs.reader import FileRuns, read_document, read_tail
 from subagents_nb.store.runs.requests import stops_of
 from subagents_nb.store.runs.writer import RunWriter
+from subagents_nb.supervisor.ends.children_left import stop_children
 from subagents_nb.supervisor.ends.kill_escalation import was_overdue
 from subagents_nb.supervisor.ends.proof import is_proved, prove, read_candidate
 from subagents_nb.supervisor.processes.identity import identify
@@ -117,6 +118,7 @@ def record_end(
         raise Unreadable("the run can't be read just now", kind="busy")
     if snapshot.plan is None and snapshot.status is None:
         return  # the launch was rolled back and its directory removed: there is nothing to keep a record of
+    stop_children(home, run_id)
     began = _began(snapshot)
     if snapshot.result is None and snapshot.verdict is None:
         ending = Ending(exit_code=exit_code, signal=signal, observed=unseen is None)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from subagents_nb.errors import LaunchError
+from subagents_nb.store.files.socket_name import SocketName as SocketName
 from subagents_nb.version import __version__
 
 MAX_MESSAGE = 4 * 1024 * 1024
@@ -67,24 +68,6 @@ def decode(line: bytes) -> dict[str, Any]:
     if not isinstance(message, dict):
         raise LaunchError("The supervisor sent something that is no message.")
     return message
-
-
-class SocketName:
-    """The address of a socket file at any depth: where the path is too long, unix(7), through that of its directory."""
-
-    def __init__(self, path: Path) -> None:
-        self._handle: int | None = None
-        self.address = str(path)
-        if len(os.fsencode(path)) > 100:
-            self._handle = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-            self.address = f"/proc/self/fd/{self._handle}/{path.name}"
-
-    def __enter__(self) -> str:
-        return self.address
-
-    def __exit__(self, *_: object) -> None:
-        if self._handle is not None:
-            os.close(self._handle)
 
 
 def peer_uid(connection: socket.socket) -> int | None:

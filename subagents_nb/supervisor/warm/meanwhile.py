@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from subagents_nb.domain.plans.plan import LaunchPlan
-from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest
-from subagents_nb.domain.runs.records import EndReason
+from subagents_nb.domain.runs.control import PARENT, ControlAnswer, ControlRequest
+from subagents_nb.domain.runs.records import Actor, EndReason
 from subagents_nb.domain.runs.states import RequestEvent, RequestState
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.clock import utc_now
@@ -27,6 +27,7 @@ class Withdrawn:
 
     reason: EndReason
     message: str
+    actor: Actor = "person"
 
 
 def hear(paths: RunPaths, heard: set[str]) -> tuple[Withdrawn | None, list[ControlAnswer]]:
@@ -66,7 +67,8 @@ def _withdrawn(paths: RunPaths, request: ControlRequest) -> Withdrawn | None:
     again = f'Launch it with subagents_nb.attach("{paths.root.name}").launch_again().'
     match request.verb:
         case "stop" if not _is_about_a_step(paths, request):
-            return Withdrawn("stopped", f"Stopped before it began{said}.")
+            by: Actor = "parent" if request.asked_by == PARENT else "person"
+            return Withdrawn("stopped", f"Stopped before it began{said}.", by)
         case "interrupt":
             # Paused means that there is a session to go on from, and there is none.
             return Withdrawn("interrupted", f"Interrupted before it began{said}. It has no session to resume. {again}")

@@ -8,6 +8,7 @@ import importlib
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NoReturn
@@ -21,6 +22,7 @@ from subagents_nb.store.processes.notice import without_notices
 from subagents_nb.store.processes.process_list import mark_in, own_children, reap
 from subagents_nb.store.runs.reader import read_document
 from subagents_nb.store.runs.writer import RunWriter
+from subagents_nb.supervisor.ends.children_left import WAIT_S, stop_children
 from subagents_nb.supervisor.ends.kill_escalation import KillEscalation
 from subagents_nb.supervisor.ends.termination import clear_up, judge_at_once, record_end, record_pending
 from subagents_nb.supervisor.processes.backoff import Backoff
@@ -46,6 +48,7 @@ class _Child:
     started: ProcessRecord
     patience: Backoff = field(default_factory=Backoff)
     left: Orphans | None = None  # once it has ended and what it left is ended too
+    seen_ended: float | None = None  # when, by the monotonic clock
 
 
 class ProcessTable:
@@ -97,7 +100,7 @@ class ProcessTable:
             if not child.patience.due:
                 continue
             end = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if end is None:
+            if end is None or self._awaits_children(child):
                 continue
             wrong = child.patience.tried(functools.partial(self._record, pid, child, end))
             if wrong:
@@ -109,6 +112,14 @@ class ProcessTable:
             for pid in self._fallen():
                 reap(pid)
         return recorded
+
+    def _awaits_children(self, child: _Child) -> bool:
+        """Stop the children of a run that has ended; say whether its own end is to wait for theirs."""
+        now = time.monotonic()
+        child.seen_ended = now if child.seen_ended is None else child.seen_ended
+        with contextlib.suppress(OSError):
+            return bool(stop_children(self._home, child.run_id)) and now - child.seen_ended < WAIT_S
+        return False
 
     def _record(self, pid: int, child: _Child, end: os.waitid_result) -> None:
         exited = end.si_code == os.CLD_EXITED
@@ -184,7 +195,9 @@ class ProcessTable:
             kept = {channel} if place is None else {channel, place}
             become_runner(run_root=root, cwd=birth.cwd, environ=birth.environ, keep=kept)
             # The runner is known here by its entry point only.
-            code = importlib.import_module("subagents_nb.runner.main").run(root, channel=channel)
+            code = importlib.import_module("subagents_nb.runner.main").run(
+                root, channel=channel, places=() if place is None else (place,)
+            )
         except BaseException:  # noqa: BLE001 - a fork must never return into the supervisor's loop
             import traceback
 

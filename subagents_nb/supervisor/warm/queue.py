@@ -92,6 +92,10 @@ class Queue:
         self.look()
         self._start_those_that_may()
 
+    def begin(self) -> None:
+        """Start as many as there are places, without a look at what else is to be done."""
+        self._start_those_that_may()
+
     def look(self) -> None:
         """Take over whom nobody keeps, answer what was asked of those that wait, and drop what is over."""
         for taken in self._keeping.take_over({waiting.birth.run_id for waiting in self._runs}):
@@ -116,7 +120,7 @@ class Queue:
             waiting.unsaid = [answer for answer in (*waiting.unsaid, *answers) if not _say(paths, answer)]
             return False
         answers = [too_late(answer) for answer in (*waiting.unsaid, *waiting.promised)] + answers
-        self._end(_verdict(run_id, RunEvent.STOP, withdrawn.reason, "person", withdrawn.message), answers)
+        self._end(_verdict(run_id, RunEvent.STOP, withdrawn.reason, withdrawn.actor, withdrawn.message), answers)
         return True
 
     def _start_those_that_may(self) -> None:

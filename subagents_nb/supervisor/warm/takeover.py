@@ -1,8 +1,8 @@
 """See that somebody keeps the line: a reader, a launcher or a runner that ends finds that nobody does.
 
-`python -m subagents_nb.supervisor.warm.takeover HOME` brings a supervisor up if runs wait and none is there; it takes
-over whatever nobody keeps. What a launcher knew beyond that, the variables of its runs, it brings again, for as long
-as it lives; what others have that a run lacks, they bring.
+`python -m subagents_nb.supervisor.warm.takeover HOME [now]` brings a supervisor up if runs wait and none is there; it
+takes over whatever nobody keeps. What a launcher knew beyond that, the variables of its runs, it brings again, for as
+long as it lives; what others have that a run lacks, they bring.
 """
 
 from __future__ import annotations
@@ -77,12 +77,12 @@ def bring(home: StoreHome, turn: line.Turn, environ: Mapping[str, str]) -> None:
         ask(lines, {**request, "limit": needs.limit})
 
 
-def main(home: StoreHome) -> None:
-    """Bring a supervisor up if runs wait; return when it holds its lock."""
-    if line.standing(home):
+def main(home: StoreHome, *, now: bool = False) -> None:
+    """Bring a supervisor up if runs wait, or if one is needed `now`; return when it holds its lock."""
+    if now or line.standing(home):
         ensure_keeper(home)
         await_starters()
 
 
 if __name__ == "__main__":
-    main(StoreHome(Path(sys.argv[1])))
+    main(StoreHome(Path(sys.argv[1])), now=len(sys.argv) > 2)

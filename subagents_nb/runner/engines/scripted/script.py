@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS, script_paths
 from subagents_nb.domain.runs.events import StepFailed
@@ -17,8 +17,26 @@ from subagents_nb.runner.engines.clean_text import one_line
 from subagents_nb.store.files.opener import NotPlain, read_plain
 
 _MAX_BYTES = 1_000_000
-_VERBS = ("text", "think", "tool", "sleep", "value", "fail", "usage", "await_steer", "ask", "rate_limited", "python")
-_BELONGS = {"tool": {"args", "result", "refused", "seconds"}, "ask": {"choices"}, "python": {"say"}}
+_VERBS = (
+    "text",
+    "think",
+    "tool",
+    "sleep",
+    "value",
+    "fail",
+    "usage",
+    "await_steer",
+    "ask",
+    "rate_limited",
+    "python",
+    "delegate",
+)
+_BELONGS = {
+    "tool": {"args", "result", "refused", "seconds"},
+    "ask": {"choices"},
+    "python": {"say"},
+    "delegate": {"say"},
+}
 
 
 class ScriptedFailure(Value):
@@ -26,6 +44,17 @@ class ScriptedFailure(Value):
 
     reason: EndReason = "model"
     message: str = "The script says so."
+
+
+class ScriptedTask(Value):
+    """What another agent is to do."""
+
+    agent: str
+    task: str
+
+
+def _several(given: object) -> object:
+    return [given] if isinstance(given, dict) else given
 
 
 class ScriptStep(Value):
@@ -47,6 +76,8 @@ class ScriptStep(Value):
     choices: tuple[str, ...] = ()
     python: str | None = None  # a cell that is run, really, in the step's kernel
     say: bool = False  # say what came of it
+    # Other agents that get a task each, really, all at once.
+    delegate: Annotated[tuple[ScriptedTask, ...], BeforeValidator(_several)] | None = None
     rate_limited: float | None = Field(default=None, ge=0, le=86_400)  # the provider asks to wait
 
     @model_validator(mode="after")
@@ -54,9 +85,10 @@ class ScriptStep(Value):
         given = [verb for verb in _VERBS if verb in self.model_fields_set]
         if len(given) != 1:
             raise ValueError(f"a step has exactly one of {', '.join(_VERBS)}, not {', '.join(given) or 'none'}")
-        for verb, fields in _BELONGS.items():
+        for fields in _BELONGS.values():
             extra = fields & self.model_fields_set
-            if extra and given != [verb]:
+            verb = " or ".join(one for one, more in _BELONGS.items() if extra <= more)
+            if extra and not extra <= _BELONGS.get(given[0], set()):
                 raise ValueError(f"{', '.join(sorted(extra))} belongs to {verb} steps")
         return self
 

@@ -226,6 +226,10 @@ async def _do(player: Player, item: ScriptStep) -> None:
             said = await player.calls.python(item.python or "")
             if item.say:
                 player.text(said)
+        case "delegate":
+            answers = await player.calls.delegate([(one.agent, one.task) for one in item.delegate or ()])
+            if item.say:
+                player.text("\n".join(answers))
         case "rate_limited":
             await _wait(player.context, item.rate_limited or 0.0)
         case _:

@@ -10,7 +10,7 @@ from typing import Any
 from subagents_nb.domain.runs.events import FileChanged, StepFailed, ToolEnded, ToolStarted
 from subagents_nb.domain.runs.records import Usage
 from subagents_nb.runner.engines.clean_text import one_line
-from subagents_nb.runner.engines.engine import Python, StepContext
+from subagents_nb.runner.engines.engine import ChildFailed, NotDelegated, Python, StepContext
 from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.opencalls import CANCELLED, CallCancelled, CallTimedOut, OpenCalls
 from subagents_nb.runner.engines.scripted.scripted_history import Transcript
@@ -68,6 +68,23 @@ class PretendedCalls:
         args = {"question": question, **({"choices": list(choices)} if choices else {})}
         return await self._call("ask", args, lambda call_id: ask(question, choices, call_id=call_id))
 
+    async def delegate(self, tasks: Sequence[tuple[str, str]]) -> list[str]:
+        """Have other agents work, really, side by side; return what a model would be told of each."""
+        delegate = self._context.delegate
+        if delegate is None:
+            raise StepFailed("setup", "The script delegates, and this agent may not: name `agents` in its file.")
+
+        async def one(agent: str, task: str) -> str:
+            async def work(_call_id: str) -> str:
+                try:
+                    return await delegate(agent, task)
+                except (NotDelegated, ChildFailed) as error:
+                    raise _CellFailed(str(error), refused=isinstance(error, NotDelegated)) from error
+
+            return await self._call("delegate", {"agent": agent, "task": task}, work) or ""
+
+        return await asyncio.gather(*(one(agent, task) for agent, task in tasks))
+
     async def _call(
         self, name: str, args: dict[str, Any], work: Callable[[str], Awaitable[str]], *, refused: str | None = None
     ) -> str | None:
@@ -90,6 +107,7 @@ class PretendedCalls:
             pass
         except _CellFailed as error:
             result, failed = error.text, True
+            refused = error.text if error.refused else None
         except CallTimedOut as error:
             failure = past_limit(name, error.seconds)
         told = CANCELLED if result is None else result
@@ -116,11 +134,12 @@ def _not_allowed(why: str) -> str:
 
 
 class _CellFailed(Exception):
-    """A cell ended with an exception, or not by itself."""
+    """A cell ended with an exception, or not by itself; a child has no answer, or was `refused`."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, refused: bool = False) -> None:
         super().__init__(text)
         self.text = text
+        self.refused = refused
 
 
 async def _cell(python: Python, code: str, seconds: float) -> str:

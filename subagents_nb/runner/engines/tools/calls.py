@@ -11,7 +11,7 @@ from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.tools import RunContext
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool, WrapperToolset
 
-from subagents_nb.domain.agents.agent import KNOWN_TOOLS
+from subagents_nb.domain.agents.agent import DELEGATE, KNOWN_TOOLS
 from subagents_nb.domain.runs.events import ToolEnded
 from subagents_nb.domain.values.characters import sayable, sayable_data
 from subagents_nb.runner.engines.meter import ToolMeter
@@ -79,7 +79,7 @@ class GuardedToolset(WrapperToolset[ToolContext]):
 
 def toolset_for(names: Sequence[str], notes: ToolNotes) -> GuardedToolset | None:
     """Return the tools with these names; None when there are none. They work with the `ToolContext` of the run."""
-    wanted = [name for name in KNOWN_TOOLS if name in names]
+    wanted = [name for name in (*KNOWN_TOOLS, DELEGATE) if name in names]
     if not wanted:
         return None
     return GuardedToolset(FunctionToolset([tool_named(name) for name in wanted], id="workspace"), notes)

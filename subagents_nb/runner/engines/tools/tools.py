@@ -22,7 +22,7 @@ from pydantic_ai.tools import RunContext, Tool
 from subagents_nb.domain.agents.agent import WRITE_TOOLS
 from subagents_nb.domain.runs.events import ChangedMeanwhile, FileChanged
 from subagents_nb.plain_text import shortened
-from subagents_nb.runner.engines.engine import StepContext
+from subagents_nb.runner.engines.engine import ChildFailed, NotDelegated, StepContext
 from subagents_nb.runner.engines.step_limits import cell_seconds
 from subagents_nb.runner.engines.tools.file_tools import OUTPUT_CHARS, Files
 from subagents_nb.runner.engines.tools.shell import run_command
@@ -108,7 +108,9 @@ def tool_named(name: str) -> Tool[ToolContext]:
 
 def args_preview(args: Mapping[str, Any], limit: int = 160) -> str:
     """Return what a person wants to see of a call's arguments: the command or path first, only texts, one line."""
-    ordered = [key for key in ("command", "code", "path", "pattern", "include", "question") if key in args]
+    ordered = [
+        key for key in ("command", "code", "path", "pattern", "include", "question", "agent", "task") if key in args
+    ]
     rest = [key for key in args if key not in ordered and key not in ("content", "old_text", "new_text")]
     flat = "  ".join(
         " ".join(str(args[key])[:limit].split()) for key in [*ordered, *rest] if isinstance(args[key], str)
@@ -266,6 +268,27 @@ async def _ask(ctx: RunContext[ToolContext], question: str, choices: Sequence[st
     return await ctx.deps.context.ask(question, choices, call_id=ctx.tool_call_id or "")
 
 
+async def _delegate(ctx: RunContext[ToolContext], agent: str, task: str) -> str:
+    """Have another agent work on a part of the task, and return its answer. Several calls at once work side by side.
+
+    It knows nothing of this conversation: the task has to say all that it needs.
+
+    Args:
+        ctx: The run.
+        agent: Which agent.
+        task: What it is to do, understandable by itself.
+    """
+    delegate = ctx.deps.context.delegate
+    if delegate is None:
+        raise ModelRetry("There is nobody to delegate to.")
+    try:
+        return await delegate(agent, task)
+    except NotDelegated as error:
+        raise ModelRetry(str(error)) from PermissionError(str(error))
+    except ChildFailed as error:
+        raise ModelRetry(str(error)) from error
+
+
 _FUNCTIONS: dict[str, Callable[..., Awaitable[str]]] = {
     "read": _read,
     "list": _list,
@@ -276,6 +299,7 @@ _FUNCTIONS: dict[str, Callable[..., Awaitable[str]]] = {
     "bash": _bash,
     "python": _python,
     "ask": _ask,
+    "delegate": _delegate,
 }
 
 

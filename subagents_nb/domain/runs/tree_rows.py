@@ -1,0 +1,56 @@
+"""A tree of runs as its root shows it: a row for each run below, as it stood when its parent last looked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from subagents_nb.domain.runs.questions import OpenQuestion
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.domain.values.base import Value
+from subagents_nb.domain.values.usage import Usage, total
+
+
+class TreeRow(Value):
+    """One run below another one."""
+
+    path: str  # from the root
+    run_id: str
+    name: str = ""
+    agent: str
+    label: str = ""  # the first line of its task
+    state: RunState = RunState.QUEUED
+    usage: Usage = Usage()
+    elapsed_s: float = 0.0
+    activity: str = ""  # one word of what it does now
+    waits: bool = False  # for the person or a rate limit: no deadline counts it
+    questions: tuple[OpenQuestion, ...] = ()  # by their ids there
+    error: str | None = None
+
+    @property
+    def level(self) -> int:
+        """Return how many levels below the root it stands."""
+        return self.path.count("/") + 1
+
+
+def brief(rows: Iterable[TreeRow]) -> list[tuple[str, RunState, tuple[str, ...]]]:
+    """Return of each row what is news when it changes."""
+    return [(row.run_id, row.state, tuple(one.question_id for one in row.questions)) for row in rows]
+
+
+def below(rows: Iterable[TreeRow], path: str) -> list[TreeRow]:
+    """Return the rows of the runs below one of them."""
+    return [row for row in rows if row.path.startswith(f"{path}/")]
+
+
+def used_by_all(own: Usage, rows: Iterable[TreeRow]) -> Usage:
+    """Return what a whole tree used."""
+    return total((own, *(row.usage for row in rows)))
+
+
+def question_ids(rows: Iterable[TreeRow]) -> tuple[OpenQuestion, ...]:
+    """Return the open questions of a tree under the ids by which its root answers them: `PATH/ID`."""
+    return tuple(
+        one.model_copy(update={"question_id": f"{row.path}/{one.question_id}", "text": f"{row.path}: {one.text}"})
+        for row in rows
+        for one in row.questions
+    )

@@ -1,0 +1,63 @@
+"""Whom a step may delegate to, and how far down that goes: each of them is resolved now, and frozen in its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from subagents_nb.domain.agents.agent import ALL_AGENTS, AgentDefinition
+from subagents_nb.domain.agents.models import ModelChoice
+from subagents_nb.domain.plans.defaults import ASKED
+from subagents_nb.domain.plans.flow import Step
+from subagents_nb.domain.plans.plan import DEFAULT_DEPTH, StepPlan
+from subagents_nb.domain.values.reasons import Reasons
+from subagents_nb.planning.steps.plan_context import PlanContext
+
+
+def delegates_of(agent: AgentDefinition, model: ModelChoice, ground: PlanContext) -> tuple[str, ...]:
+    """Return whom an agent may delegate to, by name; `*` is everybody who is there now."""
+    if model.kind == "local" or agent.max_depth == 0:  # the embedded model can't call tools
+        return ()
+    named = agent.agents or ()
+    return tuple(sorted(one.name for one in ground.catalog.agents)) if ALL_AGENTS in named else named
+
+
+def depth_of(agent: AgentDefinition, ground: PlanContext) -> int:
+    """Return over how many levels it may: what is left of its root's, and no more than its own file says."""
+    own = DEFAULT_DEPTH if agent.max_depth is None and ground.depth is None else agent.max_depth
+    return min(depth for depth in (own, ground.depth) if depth is not None)
+
+
+def plan_children(
+    agent: AgentDefinition,
+    names: tuple[str, ...],
+    model: ModelChoice,
+    ground: PlanContext,
+    reasons: Reasons,
+    *,
+    depth: int,
+    plan: Callable[[Step, PlanContext, Reasons], StepPlan | None],
+) -> tuple[StepPlan, ...]:
+    """Return those it may delegate to, each resolved by its own file; one that names no model has that of its parent.
+
+    Nobody is resolved where the levels end. Of those that `*` means, who can't be had is left out.
+    """
+    if not depth:
+        return ()
+    unsaid: dict[str, Any] = dict.fromkeys(ASKED)
+    below = replace(ground, request=ground.request.model_copy(update=unsaid), depth=depth - 1)
+    everybody, found = ALL_AGENTS in (agent.agents or ()), []
+    for name in names:
+        where = f"agents: {name}"
+        problems = dict(ground.start_problems)
+        own = next((one for one in ground.catalog.agents if one.name == name), None)
+        asked = Step(agent=name, task="{task}", model=model.requested if own is not None and not own.model else None)
+        child = plan(asked, below.at("", where), Reasons() if everybody else reasons.at("", where))
+        if everybody and (child is None or ground.start_problems != problems):
+            ground.start_problems.clear()
+            ground.start_problems.update(problems)
+            ground.note(f"Agent {agent.name} can't delegate to {name} here.")
+        elif child is not None:
+            found.append(child)
+    return tuple(found)

@@ -1,0 +1,48 @@
+"""What the steps of one launch are planned on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from subagents_nb.domain.agents.agent import AgentCatalog
+from subagents_nb.domain.agents.settings import Settings
+from subagents_nb.domain.plans.plan import LaunchRequest
+from subagents_nb.domain.values.reasons import Reason, Reasons
+from subagents_nb.planning.acceptance.terms import Terms, terms_of
+from subagents_nb.planning.facts import Facts
+
+
+@dataclass(frozen=True, slots=True)
+class PlanContext:
+    """What the steps of one launch are planned on; notes gather here, each once, and what keeps a run from beginning.
+
+    `place` and `where` are what is planned just now, as `Reason` has it and in words, for what is said of it.
+    """
+
+    request: LaunchRequest
+    catalog: AgentCatalog
+    settings: Settings
+    facts: Facts
+    notes: dict[str, None] = field(default_factory=dict)
+    start_problems: dict[Reason, None] = field(default_factory=dict)
+    place: str = ""
+    where: str = ""
+    depth: int | None = None  # how many levels may stand below what is planned just now; None: it is a root
+
+    @property
+    def terms(self) -> Terms:
+        """Return what a rejection means where no step says so; faults in it are told once, with the launch."""
+        return terms_of(self.request.agent_contract, self.request.gate_on, Reasons())
+
+    def note(self, text: str) -> None:
+        """Add a quiet remark."""
+        self.notes[text] = None
+
+    def start_problem(self, text: str) -> None:
+        """Add why the run can't begin here and now, although it could be planned."""
+        self.start_problems[Reason(text, lead=self.where, place=self.place)] = None
+
+    def at(self, place: str, where: str) -> Self:
+        """Return the same ground for a place in the launch."""
+        return replace(self, place=place or self.place, where=": ".join(filter(None, (self.where, where))))

@@ -1,0 +1,109 @@
+"""A child as its parent sees it: how it stands, the rows of it and of all below, and what it came to."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.domain.runs.tree_rows import TreeRow
+from subagents_nb.domain.values.words import one_line
+from subagents_nb.errors import Unreadable
+from subagents_nb.plain_text import shortened
+from subagents_nb.store.files.disk import DISK
+from subagents_nb.store.layout import RunPaths
+
+_ANSWER_CHARS = 50_000
+_ERROR_CHARS = 2000
+
+
+@dataclass(eq=False, slots=True)
+class Child:
+    """One run that this one delegated to."""
+
+    run_id: str
+    ask_id: str
+    path: str  # from the root
+    agent: str
+    snapshot: Snapshot | None = None
+    looked: float = 0.0  # when, by the monotonic clock
+    asked_to: set[str] = field(default_factory=set)  # what it was asked for in its parent's name
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has its last word."""
+        return self.snapshot is not None and self.snapshot.ended
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for the person or for a rate limit, it and all below."""
+        status = self.snapshot.status if self.snapshot is not None and not self.snapshot.ended else None
+        return status is not None and status.waits
+
+    def rows(self) -> Iterator[TreeRow]:
+        """Yield how it stands, and all below it."""
+        seen = self.snapshot
+        if seen is None or (seen.head is None and seen.verdict is None):
+            yield TreeRow(path=self.path, run_id=self.run_id, agent=self.agent)
+            return
+        own = seen.status.questions if seen.status is not None and not seen.ended else ()
+        step = seen.steps[0] if seen.steps else None
+        yield TreeRow(
+            path=self.path,
+            run_id=self.run_id,
+            name=seen.name,
+            agent=self.agent,
+            label=one_line(seen.plan.steps[0].label, 160) if seen.plan is not None and seen.plan.steps else "",
+            state=seen.state or RunState.LOST,
+            usage=seen.usage,
+            elapsed_s=seen.elapsed_s,
+            activity=getattr(step, "activity", ""),
+            waits=self.waits,
+            questions=own,
+            error=one_line(seen.error, 300) if seen.error else None,
+        )
+        if seen.head is not None:
+            yield from seen.head.tree if not seen.ended else _settled(seen.head.tree)
+
+
+def _settled(rows: tuple[TreeRow, ...]) -> Iterator[TreeRow]:
+    return (row.model_copy(update={"questions": (), "activity": "", "waits": False}) for row in rows)
+
+
+def told(child: Child, paths: RunPaths) -> tuple[str, bool]:
+    """Return what the model is told of a child that has ended, and whether that is its answer."""
+    seen = child.snapshot
+    if seen is not None and seen.state in (RunState.COMPLETE, RunState.PARTIAL):
+        answer = seen.answer
+        if answer is not None and answer.has_value:
+            return _cut(json.dumps(answer.value, ensure_ascii=False)), True
+        return _cut(_whole(child, paths)), True
+    state = seen.state if seen is not None else None
+    why = f": {one_line(seen.error, _ERROR_CHARS)}" if seen is not None and seen.error else "."
+    text = f"{child.path} ended as {state or 'unreadable'}{why}"
+    if seen is not None and seen.tail.strip():
+        text += f"\nThe last that it wrote:\n{shortened(seen.tail.strip(), _ERROR_CHARS)}"
+    return text, False
+
+
+def _whole(child: Child, paths: RunPaths) -> str:
+    """Return the whole answer, where the result holds only its beginning."""
+    seen = child.snapshot
+    result = seen.result if seen is not None else None
+    step = result.steps[0] if result is not None and result.steps else None
+    if step is not None and step.text_file is not None:
+        try:
+            return DISK.read(paths.root / step.text_file).decode("utf-8", "replace")
+        except Unreadable:
+            pass
+    return seen.text if seen is not None else ""
+
+
+def _cut(text: str) -> str:
+    if len(text) <= _ANSWER_CHARS:
+        return text
+    return f"{text[:_ANSWER_CHARS]}\n[... cut here: the answer has {len(text):,} characters]"

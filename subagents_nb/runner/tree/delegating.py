@@ -1,0 +1,198 @@
+"""The tool `delegate`: another agent's run is asked for and waited for, without a place, and its answer returned."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+
+from subagents_nb.domain.agents.agent import DELEGATE
+from subagents_nb.domain.plans.plan import LaunchPlan, StepPlan
+from subagents_nb.domain.runs.states import StepState
+from subagents_nb.domain.runs.tree_rows import TreeRow
+from subagents_nb.domain.tree.asks import ChildAsk
+from subagents_nb.domain.values.words import one_line
+from subagents_nb.runner.engines.engine import ChildFailed, NotDelegated
+from subagents_nb.runner.journal.journal import Journal
+from subagents_nb.runner.journal.work_clock import WorkClock
+from subagents_nb.runner.processes.threads import in_thread
+from subagents_nb.runner.tracking.folder_accounts import FolderReads
+from subagents_nb.runner.tree.child_runs import Child, told
+from subagents_nb.runner.tree.live_children import Children
+from subagents_nb.runner.tree.place import Place
+from subagents_nb.store.clock import utc_now
+from subagents_nb.store.layout import RunPaths, StoreHome
+from subagents_nb.store.tree.doorbell import NobodyThere, bring_one_up, ring
+from subagents_nb.store.tree.launches import put_ask, read_answer
+
+_AGAIN_S = 0.2
+_BEGINS_S = 1.0
+_ENDED = "the call that waited for it was ended"
+
+
+class _Waits:
+    """The open delegations of one step. Its clock stands still while each of those waits for the person."""
+
+    def __init__(self, clock: WorkClock) -> None:
+        self.open: list[Child | None] = []  # None: not answered yet
+        self._clock = clock
+        self._still = ExitStack()
+        self._stands = False
+
+    def look(self) -> None:
+        """Stop the clock, or let it go on."""
+        stands = bool(self.open) and all(child is not None and child.waits for child in self.open)
+        if stands and not self._stands:
+            self._still.enter_context(self._clock.waiting())
+        elif self._stands and not stands:
+            self._still.close()
+        self._stands = stands
+
+
+class Delegating:
+    """All delegation of one run."""
+
+    def __init__(self, plan: LaunchPlan, paths: RunPaths, journal: Journal, reads: FolderReads, place: Place) -> None:
+        self._plan = plan
+        self._paths = paths
+        self._home = StoreHome(paths.root.parents[1])
+        self._journal = journal
+        self._reads = reads
+        self._place = place
+        self._numbers = itertools.count(1)
+        self._ways: dict[str, int] = {}
+        self._steps: dict[int, _Waits] = {}
+        self._asking: set[asyncio.Task[Child]] = set()
+        self.children = Children(self._home, plan.run_id, changed=self._show)
+
+    async def delegate(
+        self, step: StepPlan, agent: str, task: str, *, cwd: str, left_s: float | None, clock: WorkClock
+    ) -> str:
+        """Have another agent do something, and return its answer.
+
+        Raises:
+            NotDelegated: it is not started.
+            ChildFailed: it ended without an answer.
+        """
+        if self.children.draining or self.children.cause is not None:
+            raise NotDelegated("this run is ending, so it starts nothing new")
+        number = next(self._numbers)
+        ask = ChildAsk(
+            run_id=self._plan.run_id,
+            ask_id=f"d{number}",
+            step=step.index,
+            agent=agent,
+            task=task,
+            path=self._way(agent),
+            cwd=cwd,
+            left_s=left_s,
+            asked_at=utc_now(),
+        )
+        async with self._waiting(step, clock) as waits:
+            child = await self._begun(ask)
+            waits.open[waits.open.index(None)] = child
+            try:
+                await child.over.wait()
+            except asyncio.CancelledError:
+                if self.children.cause is None:
+                    self.children.ask("stop", _ENDED, [child])
+                raise
+            finally:
+                waits.open[waits.open.index(child)] = None
+            self._take_reads(step, child)
+            text, ok = await in_thread(lambda: told(child, self._home.run(child.run_id)))
+        if not ok:
+            raise ChildFailed(text)
+        return text
+
+    @asynccontextmanager
+    async def _waiting(self, step: StepPlan, clock: WorkClock) -> AsyncIterator[_Waits]:
+        """Count one more that a step waits for. When it waits for none any more, its run has a place again."""
+        waits = self._steps.setdefault(step.index, _Waits(clock))
+        waits.open.append(None)
+        try:
+            yield waits
+        finally:
+            waits.open.remove(None)
+            waits.look()
+        if not waits.open:
+            with clock.waiting():
+                await self._place.take()
+
+    async def settle(self) -> None:
+        """Wait for the ends of all children, those that are being asked for included."""
+        if self._asking:
+            await asyncio.wait(self._asking, timeout=_BEGINS_S)
+        await self.children.settle()
+
+    async def _begun(self, ask: ChildAsk) -> Child:
+        """Return the child of an ask. If whoever waits is cancelled, the child that comes all the same is stopped."""
+
+        async def begin() -> Child:
+            child = Child(await self._asked(ask), ask.ask_id, ask.path, ask.agent)
+            self.children.add(child)
+            return child
+
+        task = asyncio.get_running_loop().create_task(begin())
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.add_done_callback(self._unwanted)
+            raise
+
+    def _unwanted(self, task: asyncio.Task[Child]) -> None:
+        if not task.cancelled() and task.exception() is None:
+            self.children.ask("stop", _ENDED, [task.result()])
+
+    async def _asked(self, ask: ChildAsk) -> str:
+        """Return the id of the child. An ask stays until it is answered, whichever supervisor ends meanwhile."""
+        await in_thread(lambda: put_ask(self._paths, ask))
+        while True:
+            failed = ""
+            try:
+                said = await in_thread(lambda: ring(self._home, self._plan.run_id, ask.ask_id, os.environ))
+                failed = "" if said.get("ok") else str(said.get("error"))
+            except NobodyThere:
+                await in_thread(lambda: bring_one_up(self._home))
+            answer = read_answer(self._paths, ask.ask_id)
+            if answer is not None and answer.child is not None:
+                return answer.child
+            if answer is not None or failed:
+                raise NotDelegated(answer.refused if answer else f"no run could be started: {one_line(failed, 300)}")
+            await asyncio.sleep(_AGAIN_S)
+
+    def _show(self, rows: tuple[TreeRow, ...]) -> None:
+        """Take in how the children stand: what is shown, whether the clock goes, whether the place is needed."""
+        self._journal.status.tree(rows)
+        for waits in self._steps.values():
+            waits.look()
+        if self._only_waits():
+            self._place.leave()
+
+    def _only_waits(self) -> bool:
+        """Say whether all that is at work in this run waits for its children."""
+        at_work = [one for one in self._journal.accounts.values() if one.status.state is StepState.RUNNING]
+        return bool(at_work) and all(
+            (waits := self._steps.get(one.status.index)) is not None
+            and waits.open
+            and None not in waits.open
+            and all(name == DELEGATE for name, _ in one.open_tools)
+            for one in at_work
+        )
+
+    def _take_reads(self, step: StepPlan, child: Child) -> None:
+        """Take in what a child read: where that is as it was, this run would be told the same."""
+        if step.worktree is None:  # else it is as with what the step itself reads there
+            result = child.snapshot.result if child.snapshot is not None else None
+            self._reads.take(step.cwd or "", None if result is None else result.reads, who=child.path)
+
+    def _way(self, agent: str) -> str:
+        """Return the way from the root to a new child."""
+        self._ways[agent] = count = self._ways.get(agent, 0) + 1
+        own = agent if count == 1 else f"{agent}-{count}"
+        above = self._plan.origin.path
+        return f"{above}/{own}" if above else own

@@ -1,0 +1,51 @@
+"""The place of a run among the live ones: given back while the run only waits for its children, and taken again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+
+from subagents_nb.store.layout import StoreHome
+from subagents_nb.store.waiting.capacity import give_back, take_place
+
+_LOOK_S = 0.05
+
+
+class Place:
+    """The descriptors that hold it, as whoever started the runner handed them over; none where nothing is counted."""
+
+    def __init__(self, home: StoreHome, handles: tuple[int, ...], limit: int | None) -> None:
+        self._home = home
+        self._handles = list(handles)
+        self._limit = limit
+        self._away = False
+        self._taking = asyncio.Lock()
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the run counts as live now."""
+        return not self._away
+
+    def leave(self) -> None:
+        """Give it back: others may begin. A run that never knew its place keeps it."""
+        if self._away or self._limit is None or not self._handles:
+            return
+        for handle in self._handles:
+            give_back(handle)
+            with contextlib.suppress(OSError):
+                os.close(handle)
+        self._handles.clear()
+        self._away = True
+
+    async def take(self) -> None:
+        """Take one again before the work goes on, ahead of runs that have not begun. May wait for long."""
+        async with self._taking:
+            while self._away:
+                with contextlib.suppress(OSError):
+                    handle = take_place(self._home, self._limit or 1, waited=True)
+                    if handle is not None:
+                        self._handles.append(handle)
+                        self._away = False
+                        return
+                await asyncio.sleep(_LOOK_S)

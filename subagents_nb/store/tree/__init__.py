@@ -1,0 +1,1 @@
+"""What the runs of one tree leave each other: asks for children, usage, and how the supervisor is told."""

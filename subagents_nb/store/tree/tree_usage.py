@@ -1,0 +1,74 @@
+"""What the runs of one tree used: a file for each under the root's `budget/`, written by that run alone.
+
+    runs/<root>/budget/usage-RUN.json
+
+So all of them together can be held to one budget: each adds the files up before it asks its model again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Literal
+
+from subagents_nb.domain.values.base import Document
+from subagents_nb.domain.values.ids import is_run_id
+from subagents_nb.domain.values.usage import Usage, total
+from subagents_nb.errors import Unreadable
+from subagents_nb.store.files.codec import encode
+from subagents_nb.store.files.disk import DISK, PRIVATE_DIR, Disk
+from subagents_nb.store.layout import RunPaths
+from subagents_nb.store.runs.reader import read_document
+
+_BEGIN, _END = "usage-", ".json"
+
+
+class UsedByRun(Document):
+    """What one run of a tree used so far; its children have files of their own."""
+
+    kind: Literal["usage"] = "usage"
+    usage: Usage
+
+
+class TreeUsage:
+    """One run's share in the usage of its tree, and that of the others."""
+
+    def __init__(self, root: RunPaths, run_id: str, *, disk: Disk = DISK) -> None:
+        self._folder = root.root / "budget"
+        self._run_id = run_id
+        self._disk = disk
+        self._said: Usage | None = None
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(mode=PRIVATE_DIR)
+
+    def say(self, own: Usage) -> None:
+        """Write down what this run used so far. A disk that refuses is asked again at the next change."""
+        if own == self._said:
+            return
+        with contextlib.suppress(OSError):
+            record = UsedByRun(run_id=self._run_id, usage=own)
+            self._disk.replace(self._folder / f"{_BEGIN}{self._run_id}{_END}", encode(record), durable=False)
+            self._said = own
+
+    def with_others(self, own: Usage) -> Usage:
+        """Return what the whole tree used, with so much by this run."""
+        return total((own, *used_in(self._folder, but=self._run_id)))
+
+
+def used_by(root: RunPaths) -> Usage:
+    """Return what a whole tree used, as its runs wrote it down."""
+    return total(used_in(root.root / "budget"))
+
+
+def used_in(folder: os.PathLike[str], *, but: str = "") -> list[Usage]:
+    """Return what each run used whose file lies in a folder; one that can't be read counts for nothing."""
+    found = []
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            run_id = name.removeprefix(_BEGIN).removesuffix(_END)
+            if not (name.startswith(_BEGIN) and is_run_id(run_id)) or run_id == but:
+                continue
+            with contextlib.suppress(Unreadable):
+                found.append(read_document(Path(folder) / name, UsedByRun, run_id).usage)
+    return found

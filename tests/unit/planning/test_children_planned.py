@@ -1,0 +1,83 @@
+"""Whom a step may delegate to: each resolved in its plan, to the depth that the root's plan has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from subagents_nb.domain.agents.agent import DELEGATE, AgentCatalog, AgentDefinition
+from subagents_nb.domain.agents.settings import Settings
+from subagents_nb.domain.plans.plan import Draft, LaunchRequest, StepPlan, agents_of
+from subagents_nb.errors import LaunchRefused
+from subagents_nb.planning import Facts, draft
+
+
+def agent(name: str, *agents: str, **more: Any) -> AgentDefinition:
+    return AgentDefinition(name=name, description="d", prompt=f"You are {name}.", agents=agents or None, **more)
+
+
+def planned(*agents: AgentDefinition, **request: Any) -> Draft:
+    facts = Facts(cwd="/w", environ_names=frozenset({"OPENAI_API_KEY"}), scripts=frozenset({"echo"}))
+    asked = LaunchRequest.model_validate({"task": "t", "agent": "lead", **request})
+    return draft(asked, catalog=AgentCatalog(agents=agents), settings=Settings(), facts=facts)
+
+
+def shape(step: StepPlan) -> dict[str, Any]:
+    return {child.agent: shape(child) for child in step.children}
+
+
+def test_an_agent_that_names_others_gets_the_tool_and_they_are_resolved_in_its_plan() -> None:
+    plan = planned(agent("lead", "scout", model="scripted:echo"), agent("scout", model="openai:gpt-5", tools=("grep",)))
+    step = plan.steps[0]
+    (scout,) = step.children
+    assert (step.tools[-1], step.delegates, step.depth) == (DELEGATE, ("scout",), 2)
+    assert (scout.model.label, scout.tools, scout.system_prompt) == ("openai:gpt-5", ("grep",), "You are scout.")
+    assert agents_of(plan.steps) == ("lead", "scout")
+    alone = planned(agent("lead", model="scripted:echo")).steps[0]
+    assert (alone.children, DELEGATE in alone.tools) == ((), False)
+
+
+def test_there_are_two_levels_below_the_root_unless_a_file_says_otherwise() -> None:
+    lead = agent("lead", "lead", model="scripted:echo")
+    assert shape(planned(lead).steps[0]) == {"lead": {"lead": {}}}
+    (first,) = planned(lead).steps[0].children
+    assert first.children[0].delegates == ("lead",)  # it has the tool, and is told that its levels are used up
+    assert shape(planned(lead.model_copy(update={"max_depth": 1})).steps[0]) == {"lead": {}}
+    assert planned(lead.model_copy(update={"max_depth": 0})).steps[0].delegates == ()
+    deep = planned(lead.model_copy(update={"max_depth": 3})).steps[0]
+    assert shape(deep) == {"lead": {"lead": {"lead": {}}}}
+    flat = agent("flat", "lead", model="scripted:echo", max_depth=9)
+    assert shape(planned(agent("lead", "flat", model="scripted:echo"), flat).steps[0]) == {"flat": {"lead": {}}}
+
+
+def test_an_agent_without_a_model_has_that_of_its_parent_and_no_other_word_of_the_launch() -> None:
+    plan = planned(agent("lead", "scout"), agent("scout"), model="scripted:echo", max_requests=7, output="o.md")
+    (scout,) = plan.steps[0].children
+    assert (scout.model.label, scout.max_requests, scout.output) == ("scripted:echo", 50, None)
+
+
+def test_all_reasons_against_an_agent_that_is_named_are_told_with_the_launch() -> None:
+    with pytest.raises(LaunchRefused) as refused:
+        planned(agent("lead", "nobody", model="scripted:echo"))
+    assert "agents: nobody" in str(refused.value)
+    keyless = planned(agent("lead", "scout", model="scripted:echo"), agent("scout", model="anthropic:x"))
+    assert any("ANTHROPIC_API_KEY is not set" in problem for problem in keyless.start_problems)
+
+
+def test_a_star_means_all_who_can_be_had_here() -> None:
+    everybody = agent("lead", "*", model="scripted:echo"), agent("scout"), agent("far", model="anthropic:x")
+    plan = planned(*everybody)
+    assert set(shape(plan.steps[0])) == {"lead", "scout"}
+    assert plan.start_problems == ()
+    assert "Agent lead can't delegate to far here." in plan.notes
+
+
+def test_the_contract_binds_whom_it_may_delegate_to_and_is_as_before_where_it_may_to_nobody() -> None:
+    lead, scout = agent("lead", "scout", model="scripted:echo"), agent("scout")
+    digest = planned(lead, scout).digest
+    assert digest == planned(lead, scout, name="other").digest
+    assert digest != planned(lead, scout.model_copy(update={"prompt": "You are another."})).digest
+    assert {"delegates", "depth", "children"}.isdisjoint(
+        planned(scout, agent("lead", model="scripted:echo")).steps[0].contract()
+    )
