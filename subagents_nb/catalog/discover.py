@@ -1,4 +1,4 @@
-"""Find all agents a launch may name, and apply precedence: builtin < user < project < registered."""
+"""Find all agents a launch may name, and apply precedence: builtin < package < user < project < registered."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from subagents_nb.catalog.agent_files import Room, builtin_agents, read_agent
 from subagents_nb.catalog.scan import scan_place
+from subagents_nb.catalog.scopes.packages import package_places
 from subagents_nb.catalog.search_paths import (
     Project,
     agent_places,
@@ -21,6 +22,7 @@ from subagents_nb.catalog.trust import how_to_allow, is_trusted
 from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition, AgentProblem, AgentSource, SearchedPlace
 
 _Entry = AgentDefinition | AgentProblem
+_WHOSE: dict[AgentSource, str] = {"builtin": "built in", "package": "of an installed package", "user": "your own"}
 # An entry with the number of its place; a higher number has priority.
 _Ranked = tuple[int, _Entry]
 
@@ -36,13 +38,14 @@ def discover(cwd: Path, *, home: Path | None = None, registered: Iterable[AgentD
     shipped = builtin_agents()
     places = [SearchedPlace(where="builtin", source="builtin", state="read", candidates=len(shipped))]
     ranked: list[_Ranked] = [(0, agent) for agent in shipped]
-    rooms: defaultdict[AgentSource, Room] = defaultdict(Room)
-    for rank, place in enumerate(agent_places(root, home=home, cwd=cwd), start=1):
+    rooms: defaultdict[str, Room] = defaultdict(Room)  # one a package: a large one takes nothing from the others
+    for rank, place in enumerate((*package_places(), *agent_places(root, home=home, cwd=cwd)), start=1):
+        room = rooms[place.where if place.source == "package" else place.source]
         scan = scan_place(place)
         places.append(scan.place)
         ranked.extend((rank, problem) for problem in scan.problems)
         for path, where in scan.files:
-            entry = read_agent(path, where=where, source=place.source, root=place.root, room=rooms[place.source])
+            entry = read_agent(path, where=where, source=place.source, root=place.root, room=room)
             if entry is not None:
                 ranked.append((rank, entry))
     ranked.extend((len(places), as_registered(agent)) for agent in registered)
@@ -72,8 +75,7 @@ def _withheld(ranked: Iterable[_Ranked], allow: str) -> Iterator[_Ranked]:
                 why = f"not used: it takes the name of the agent {entry.name!r} that is {mine}; {allow}"
                 yield rank, AgentProblem(where=entry.where, source="project", error=why, withheld=entry.name)
                 continue
-        elif isinstance(entry, AgentDefinition) and entry.source in ("builtin", "user"):
-            whose = "built in" if entry.source == "builtin" else "your own"
+        elif isinstance(entry, AgentDefinition) and (whose := _WHOSE.get(entry.source)):
             for name in (entry.name, *(entry.aliases if entry.source == "builtin" else ())):
                 known.setdefault(name, whose)
         yield rank, entry

@@ -14,9 +14,11 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, create_model
 
 from subagents_nb.catalog import fields
+from subagents_nb.catalog.scopes.override_tables import read_overrides
 from subagents_nb.catalog.search_paths import SearchPath, not_counted, project_root, settings_files
 from subagents_nb.catalog.trust import MAX_SETTINGS_BYTES
 from subagents_nb.domain.agents.attention import AttentionSettings
+from subagents_nb.domain.agents.override import AgentOverride
 from subagents_nb.domain.agents.settings import Endpoint, ReusePolicy, Settings
 from subagents_nb.domain.plans.bounds import OutputBound
 from subagents_nb.domain.plans.budgets import WrittenUsageBudget
@@ -67,7 +69,8 @@ def load_settings(
     merged.add_environment(environ, _ABOVE_THE_FILES)
     if merged.reasons:
         raise SettingsProblem(merged.reasons)
-    return Settings.model_validate({**merged.values, "origins": merged.origins})
+    origins = merged.origins | {f"agents.{one.name}": one.origin for one in merged.agents}
+    return Settings.model_validate({**merged.values, "agents": tuple(merged.agents), "origins": origins})
 
 
 @dataclass(slots=True)
@@ -76,6 +79,7 @@ class _Merge:
     values: dict[str, object] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
     reasons: list[Reason] = field(default_factory=list)
+    agents: list[AgentOverride] = field(default_factory=list)
 
     def add_file(self, place: SearchPath) -> None:
         try:
@@ -97,6 +101,10 @@ class _Merge:
                 del table[key]
                 why = "a project must not decide about your keys, your commands and your other runs"
                 self._refuse(place.where, f"`{key}` is for ~/.subagents/settings.toml only: {why}")
+        if (tables := table.pop("agents", None)) is not None:
+            by_project = place.source != "user"
+            said = read_overrides(tables, origin=place.where, by_project=by_project, reasons=self.reasons)
+            self.agents += said
         return self._add(table, place.where)
 
     def add_environment(self, environ: Mapping[str, str], variables: Mapping[str, str]) -> None:
@@ -169,6 +177,7 @@ _KEYS: Mapping[str, tuple[str, Any]] = {
     "reuse": ("reuse", ReusePolicy),
     "attention": ("patience", _Patience),
     "trusted_folders": ("trusted_folders", tuple[_Folder, ...]),
+    "agents": ("agents", Any),  # read apart, since who says it decides what it may say
     "endpoints": ("endpoints", Annotated[_Endpoints, mapping("a table: [endpoints.lab]")]),
 }  # fmt: skip
 _SettingsFile: type[Value] = create_model(  # type: ignore[call-overload]

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from subagents_nb.catalog import discover, load_settings, registered_agents, resolve
+from subagents_nb.catalog import SettingsProblem, load_settings, resolve
+from subagents_nb.catalog.scopes.usable import usable_agents
 from subagents_nb.domain.agents.agent import AgentCatalog
 from subagents_nb.domain.agents.models import PROVIDER_NAMES
 from subagents_nb.domain.agents.settings import ReusePolicy, Settings
@@ -266,7 +267,14 @@ def runs(
 
 def agents(cwd: str | os.PathLike[str] | None = None) -> AgentCatalog:
     """Return every agent that can be used from `cwd`, where each came from, and what could not be used and why."""
-    return discover(Path(cwd) if cwd is not None else Path.cwd(), registered=registered_agents())
+    return usable_agents(Path(cwd) if cwd is not None else Path.cwd(), _readable_settings(cwd))
+
+
+def _readable_settings(cwd: str | os.PathLike[str] | None) -> Settings:
+    """Return the settings; those that can't be used keep nobody from looking at the agents."""
+    with contextlib.suppress(SettingsProblem):  # told by whoever launches, by `settings` and by `doctor`
+        return settings(cwd)
+    return Settings()
 
 
 def settings(cwd: str | os.PathLike[str] | None = None) -> Settings:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from subagents_nb.domain.values.base import Value, sha256_text, stable_json
 
-AgentSource = Literal["builtin", "user", "project", "registered"]
+AgentSource = Literal["builtin", "package", "user", "project", "registered"]
 Thinking = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
 THINKING_LEVELS: tuple[Thinking, ...] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -18,6 +18,9 @@ ASK_TOOLS = ("ask",)  # a question to the person
 ALL_AGENTS = "*"  # in `agents`: everybody who is there at the launch
 DELEGATE = "delegate"  # a run of another agent, whose answer is waited for; given with the agents that it may be
 KNOWN_TOOLS = READ_TOOLS + WRITE_TOOLS + ASK_TOOLS
+
+
+_NO_BEHAVIOUR = {"description", "aliases", "where", "source", "overridden"}
 
 
 class AgentDefinition(Value):
@@ -56,6 +59,8 @@ class AgentDefinition(Value):
     role: Literal["reader", "writer"] | None = None
     acceptance: dict[str, object] | str | bool | None = None
     extra: dict[str, object] = Field(default_factory=dict)  # unknown keys, kept for the round trip
+    # What settings said in place of the file, with where: (("model", "~/.subagents/settings.toml"),).
+    overridden: tuple[tuple[str, str], ...] = ()
 
     @property
     def effective_tools(self) -> tuple[str, ...]:
@@ -73,7 +78,7 @@ class AgentDefinition(Value):
     def digest(self) -> str:
         """Return the SHA-256 over what changes the agent's behaviour; description and aliases do not."""
         # Without what is not set, so that a field added later leaves the digests of older agents as they are.
-        bound = self.model_dump(mode="json", exclude={"description", "aliases", "where", "source"}, exclude_none=True)
+        bound = self.model_dump(mode="json", exclude=_NO_BEHAVIOUR, exclude_none=True)
         return sha256_text(stable_json(bound))
 
 
@@ -84,6 +89,7 @@ class AgentProblem(Value):
     source: AgentSource
     error: str
     name: str | None = None
+    disabled: bool = False  # by the person or the project: nothing is wrong with it
     withheld: str | None = None  # the name of an agent that it would stand in for, had the person allowed it
 
 

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 
 from subagents_nb.domain.agents.agent import Thinking
 from subagents_nb.domain.agents.attention import AttentionSettings
+from subagents_nb.domain.agents.override import AgentOverride
 from subagents_nb.domain.values.base import Value
 from subagents_nb.domain.values.reading import must_be
 
@@ -68,5 +69,7 @@ class Settings(Value):
     tool_env: tuple[str, ...] = ()
     # Projects, and all below, that may act: by scripts, by commands of their agents, by names of built-in agents.
     trusted_folders: tuple[str, ...] = ()
+    # What files say of agents in place of their own files, nearer ones later.
+    agents: tuple[AgentOverride, ...] = ()
     # Where each value came from, for `doctor`: {"default_model": "~/.subagents/settings.toml"}.
     origins: dict[str, str] = Field(default_factory=dict)

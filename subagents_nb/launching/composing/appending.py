@@ -6,7 +6,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from subagents_nb.catalog import discover, load_settings, registered_agents, resolve
+from subagents_nb.catalog import load_settings, resolve
+from subagents_nb.catalog.scopes.usable import usable_agents
 from subagents_nb.domain.agents.models import PROVIDER_NAMES
 from subagents_nb.domain.plans.defaults import ASKED
 from subagents_nb.domain.plans.flow import Chain
@@ -95,7 +96,7 @@ def plan_appendix(flow: Chain, plan: LaunchPlan, snapshot: Snapshot, *, waiting:
     if plan.defaults is not None:
         settings = plan.defaults.settings_of(settings)
     reasons = Reasons()
-    catalog = discover(cwd, registered=registered_agents())
+    catalog = usable_agents(cwd, settings)
     facts = with_git(facts, worktrees_of(request, catalog, settings.default_agent))
     ground = PlanContext(request, catalog, settings, facts)
     if flow.task is not None and flow.task != plan.task:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from subagents_nb.catalog import discover, load_settings, registered_agents
+from subagents_nb.catalog import load_settings
+from subagents_nb.catalog.scopes.usable import usable_agents
 from subagents_nb.domain.agents.agent import AgentCatalog
 from subagents_nb.domain.agents.models import PROVIDER_NAMES, ModelChoice
 from subagents_nb.domain.agents.settings import Settings
@@ -67,7 +68,7 @@ def plan_launch(asked: ParsedLaunch) -> Planned:
     except RequestError as error:
         raise LaunchRefused([*asked.reasons, *getattr(error, "reasons", (str(error),))]) from error
     settings, wrong = _with_defaults(settings, asked.defaults)
-    catalog = discover(base, registered=registered_agents())
+    catalog = usable_agents(base, settings)
     facts = with_git(facts, worktrees_of(request, catalog, settings.default_agent))
     draft: Draft | None = None
     try:

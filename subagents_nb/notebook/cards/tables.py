@@ -164,16 +164,26 @@ def _agent_cells(agent: AgentDefinition) -> tuple[str, ...]:
 
 
 def _agent_tally(catalog: AgentCatalog) -> str:
-    bad = len(catalog.problems)
-    return " · ".join([plural(len(catalog.agents), "agent"), *([f"{bad} can't be used"] if bad else [])])
+    off = sum(problem.disabled for problem in catalog.problems)
+    bad = len(catalog.problems) - off
+    more = [*([f"{off} disabled"] if off else []), *([f"{bad} can't be used"] if bad else [])]
+    return " · ".join([plural(len(catalog.agents), "agent"), *more])
 
 
 def _remarks(catalog: AgentCatalog) -> list[tuple[str, list[str]]]:
     """Return the lists below the table: title and lines."""
     shadowed = [line(f"{winner} shadows {loser}", 200) for winner, loser in catalog.shadowed]
-    problems = [line(f"{p.where}: {p.error}", 400) for p in catalog.problems]
+    problems = [line(f"{p.where}: {p.error}", 400) for p in catalog.problems if not p.disabled]
+    disabled = [line(f"{p.name}: {p.error}", 400) for p in catalog.problems if p.disabled]
+    set_by = [line(f"{a.name}: {n} by {origin}", 200) for a in catalog.agents for n, origin in a.overridden]
     searched = [line(f"{p.where}: {p.state}", 200) for p in catalog.places] if not catalog.agents else []
-    listed = [("Can't be used", problems), ("Shadowed", shadowed), ("Looked in", searched)]
+    listed = [
+        ("Can't be used", problems),
+        ("Disabled", disabled),
+        ("Set by settings", set_by),
+        ("Shadowed", shadowed),
+        ("Looked in", searched),
+    ]
     found: list[tuple[str, list[str]]] = []
     for title, remarks in listed:
         more = [f"… and {len(remarks) - _MAX_REMARKS:,} more"] if len(remarks) > _MAX_REMARKS else []

@@ -55,6 +55,11 @@ def field_notes(asked: Step, agent: AgentDefinition) -> Iterator[str]:
         yield f"Agent {agent.name} works in your files, as this launch says; by its file it has a worktree of its own."
     if agent.context == "fork":
         yield f"Agent {agent.name} begins with a conversation by its file (fork); without one it begins with its task."
+    by: dict[str, list[str]] = {}
+    for name, origin in agent.overridden:
+        by.setdefault(origin, []).append(name)
+    for origin, names in by.items():
+        yield f"Agent {agent.name}: {', '.join(names)} by [agents.{agent.name}] in {origin}."
     if others := sorted(set(agent.extra) - guards - {"unsupported_tools"}):
         yield f"Agent {agent.name} sets fields that are not carried out: {', '.join(others)}."
 

@@ -125,7 +125,7 @@ U = "~/.subagents/settings.toml"
         ("zzz = 1", f"{U}: `zzz` is unknown; the keys are default_model, default_thinking, timeout, tool_timeout, "
          f"checkpoint, max_output, max_requests, max_children, tool_budget, usage_budget, timeout_s, "
          f"tool_timeout_s, checkpoint_s, max_live_runs, max_parallel, group_concurrency, python_memory_mb, "
-         f"keep_days, max_items, default_agent, notify_command, tool_env, reuse, attention, trusted_folders, "
+         f"keep_days, max_items, default_agent, notify_command, tool_env, reuse, attention, trusted_folders, agents, "
          f"endpoints"),
         ("model = 'x'", f"{U}: `model` is unknown; did you mean default_model?"),
         ("origins = {}", f"{U}: `origins` is unknown; did you mean endpoints?"),

@@ -1,0 +1,1 @@
+"""Agents beyond the folders of person and project: those of installed packages, and what settings say of any."""

@@ -1,0 +1,73 @@
+"""The tables `[agents.NAME]` of a settings file, read as the frontmatter of an agent's file is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import create_model
+
+from subagents_nb.catalog import fields
+from subagents_nb.catalog.tool_lists import AGENT_NAME, ToolList, narrowed
+from subagents_nb.domain.agents.override import AgentOverride
+from subagents_nb.domain.values.faults import shown, snake
+from subagents_nb.domain.values.reading import Written, read
+from subagents_nb.domain.values.reasons import Reason
+
+# Who an agent is stands in its file; so does what makes another of it.
+_NOT_HERE = frozenset({"name", "alias", "aliases", "isolation", "permission_mode", "skill_path", "skill_paths"})
+_KEYS = {key: filled for key, filled in fields.KEYS.items() if key not in _NOT_HERE}
+_Table: type[Written] = create_model(  # type: ignore[call-overload]
+    "AgentTable", __base__=Written, **{key: (kind | None, None) for key, (_, kind) in _KEYS.items()}
+)
+
+
+def read_overrides(table: object, *, origin: str, by_project: bool, reasons: list[Reason]) -> Iterator[AgentOverride]:
+    """Yield what the tables of one file say, after adding what is wrong with them to the reasons."""
+
+    def refuse(text: str) -> None:
+        reasons.append(Reason(text, lead=origin, place=origin))
+
+    if not isinstance(table, Mapping):
+        return refuse(f"`agents` must be tables: [agents.scout], not {shown(table)}")
+    for name, written in table.items():
+        if not AGENT_NAME.match(name) or not isinstance(written, Mapping):
+            refuse(f"`agents.{name}` must be a table, by the name of an agent: [agents.scout]")
+            continue
+        found, faults = read(_Table, written)
+        for fault in faults:
+            refuse(fault.about(f"`agents.{name}.{fault.where}`") if fault.path else f"`agents.{name}`: {fault.text}")
+        if found is None:
+            continue
+        values = {key: getattr(found, key) for key in found.model_fields_set}
+        said: dict[str, Any] = {}
+        for key, value in values.items():
+            if _KEYS[key][0] in said:
+                refuse(f"`agents.{name}.{_spelled(written, key)}` says what another key says too: keep one")
+            said[_KEYS[key][0]] = value
+        if (unknown := _tools(said)) is not None:
+            refuse(f"`agents.{name}.tools` names tools that are not there: {', '.join(unknown)}")
+        yield AgentOverride(name=name, origin=origin, by_project=by_project, fields=said)
+    return None
+
+
+def _spelled(written: Mapping[str, Any], key: str) -> str:
+    return next((one for one in written if snake(one) == key), key)
+
+
+def _tools(said: dict[str, Any]) -> tuple[str, ...] | None:
+    """Turn the lists of tools into fields of a definition; return those that are not there."""
+    listed: ToolList | None = said.pop("tools", None)
+    denied: ToolList | None = said.pop("denied", None)
+    nests = said.pop("nests", None)
+    by_tools = listed.agents if listed else None
+    if nests is not None:
+        by_tools = by_tools or ("*",) if nests else ()
+    agents = narrowed(said.get("agents"), by_tools, denied.agents if denied else None)
+    if agents is not None:
+        said["agents"] = agents
+    if listed is not None:
+        said["tools"] = listed.tools
+    if denied is not None and denied.tools:
+        said["denied"] = denied.tools
+    return listed.unknown or None if listed else None

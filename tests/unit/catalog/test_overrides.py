@@ -1,0 +1,128 @@
+"""`[agents.NAME]` in settings: what it says stands in place of the file, and a project can only narrow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from subagents_nb.catalog.resolve import BrokenAgent, resolve
+from subagents_nb.catalog.scopes.usable import usable_agents
+from subagents_nb.catalog.settings_files import SettingsProblem, load_settings
+from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition
+
+USER, PROJECT = "~/.subagents/settings.toml", ".subagents/settings.toml"
+
+
+class Desk:
+    """A home folder and a project below it."""
+
+    def __init__(self, place: Path) -> None:
+        self.home, self.project = place / "home", place / "home" / "work"
+        for folder in (self.home, self.project):
+            (folder / ".subagents").mkdir(parents=True)
+
+    def catalog(self, user: str = "", project: str = "") -> AgentCatalog:
+        for folder, text in ((self.home, user), (self.project, project)):
+            (folder / ".subagents" / "settings.toml").write_text(text, encoding="utf-8")
+        settings = load_settings(self.project, home=self.home, environ={})
+        return usable_agents(self.project, settings, home=self.home)
+
+    def agent(self, name: str, user: str = "", project: str = "") -> AgentDefinition:
+        return resolve(name, self.catalog(user, project))
+
+    def faults(self, user: str) -> tuple[str, ...]:
+        with pytest.raises(SettingsProblem) as caught:
+            self.catalog(user)
+        return tuple(str(reason) for reason in caught.value.reasons)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def test_the_person_may_say_all_that_a_file_may_and_the_project_after_them(desk: Desk) -> None:
+    user = '[agents.worker]\nmodel = "openai:gpt-5"\neffort = "low"\ntools = ["Read", "Bash"]\n'
+    user += 'timeoutMs = 60000\nagents = "scout"'
+    agent = desk.agent("worker", user, '[agents.worker]\nthinking = "high"\ntools = "read"')
+    assert (agent.model, agent.thinking, agent.tools, agent.timeout_s) == ("openai:gpt-5", "high", ("read",), 60)
+    assert agent.agents == ("scout",)
+    assert dict(agent.overridden) == {
+        "agents": USER, "model": USER, "thinking": PROJECT, "timeout_s": USER, "tools": PROJECT
+    }  # fmt: skip
+
+
+def test_only_what_is_overridden_changes_what_an_agent_is(desk: Desk) -> None:
+    plain = desk.agent("worker")
+    assert desk.agent("worker", '[agents.worker]\ndescription = "Mine."').digest() == plain.digest()
+    assert desk.agent("worker", '[agents.worker]\nmodel = "openai:gpt-5"').digest() != plain.digest()
+    assert desk.agent("scout", '[agents.worker]\nmodel = "openai:gpt-5"') == desk.agent("scout")
+
+
+def test_a_deny_list_is_taken_from_the_agents_own_tools(desk: Desk) -> None:
+    agent = desk.agent("worker", '[agents.worker]\ndisallowed_tools = ["Bash", "Python"]')
+    assert agent.tools == ("read", "list", "find", "grep", "write", "edit")
+
+
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        ('tools = "read, bash"', "tools adds bash"),
+        ('agents = "worker"', "agents adds worker"),
+        ("disabled = false", "disabled is false"),
+        ('output = "x.md"', "output is set"),
+        ('model = "scripted:mine"', "model is scripted:mine, a script that makes tool calls"),
+        ('acceptance = {verify = [{id = "a", command = "true"}]}', "acceptance is set"),
+    ],
+)
+def test_a_project_can_not_widen_an_agent_it_did_not_bring_until_it_is_trusted(
+    desk: Desk, table: str, why: str
+) -> None:
+    with pytest.raises(BrokenAgent) as caught:
+        desk.agent("scout", project=f"[agents.scout]\n{table}")
+    assert f"[agents.scout] in {PROJECT} can't widen what it may do: {why}; to allow" in str(caught.value)
+    assert isinstance(desk.agent("worker", project=f"[agents.scout]\n{table}"), AgentDefinition)
+    assert isinstance(desk.agent("scout", 'trusted_folders = ["~/work"]', f"[agents.scout]\n{table}"), AgentDefinition)
+
+
+def test_a_limit_of_the_person_can_be_lowered_by_a_project_and_not_raised(desk: Desk) -> None:
+    user = "[agents.scout]\nmax_requests = 10"
+    assert desk.agent("scout", user, "[agents.scout]\nmax_requests = 5").max_requests == 5
+    with pytest.raises(BrokenAgent, match="max_requests is above 10"):
+        desk.agent("scout", user, "[agents.scout]\nmax_requests = 50")
+
+
+def test_an_agent_of_the_project_is_the_projects_to_change(desk: Desk) -> None:
+    folder = desk.project / ".agents"
+    folder.mkdir()
+    (folder / "own.md").write_text("---\nname: own\ndescription: d\n---\nWork.", encoding="utf-8")
+    assert desk.agent("own", project='[agents.own]\ntools = "read, bash"').tools == ("read", "bash")
+
+
+def test_a_disabled_agent_can_not_be_named_and_says_who_disabled_it(desk: Desk) -> None:
+    with pytest.raises(BrokenAgent) as caught:
+        desk.agent("scout", project="[agents.scout]\ndisabled = true")
+    assert f"it is disabled by [agents.scout] in {PROJECT}; %subagent_enable scout undoes that" in str(caught.value)
+    catalog = desk.catalog("[agents.scout]\ndisabled = true")
+    assert "scout" not in {agent.name for agent in catalog.agents}
+    assert [problem.name for problem in catalog.problems if problem.disabled] == ["scout"]
+
+
+def test_a_table_for_nobody_is_told_in_the_list_and_stops_nothing(desk: Desk) -> None:
+    (problem,) = desk.catalog('[agents.nobody]\nmodel = "openai:gpt-5"').problems
+    assert (problem.where, problem.error) == (USER, "[agents.nobody] is for no agent that is there")
+
+
+def test_what_is_wrong_with_a_table_is_told_with_its_key(desk: Desk) -> None:
+    assert desk.faults(
+        '[agents.scout]\nmodle = "x"\nthinking = "enormous"\n'
+        '[agents."a b"]\nmodel = "x"\n[agents.worker]\ntools = "read, WebSearch"\neffort = "low"\nthinking = "high"'
+    ) == (
+        f"{USER}: `agents.scout.thinking` must be off, minimal, low, medium, high, xhigh or max, not 'enormous'",
+        f"{USER}: `agents.scout.modle` is unknown; did you mean model?",
+        f"{USER}: `agents.a b` must be a table, by the name of an agent: [agents.scout]",
+        f"{USER}: `agents.worker.thinking` says what another key says too: keep one",
+        f"{USER}: `agents.worker.tools` names tools that are not there: WebSearch",
+    )
+    assert desk.faults("agents = 3") == (f"{USER}: `agents` must be tables: [agents.scout], not 3",)
