@@ -18,6 +18,7 @@ from subagents_nb.above import register
 from subagents_nb.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from subagents_nb.authoring import create_agent, disable_agent, eject_agent, enable_agent, validate_agents
     from subagents_nb.catalog import register_agent
     from subagents_nb.experiments import compare, diff, frame, retry, score, sweep
     from subagents_nb.exporters import export
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 _HOMES = {
     name: f"subagents_nb.{home}"
     for home, names in {
+        "authoring": "create_agent disable_agent eject_agent enable_agent validate_agents",
         "catalog": "register_agent",
         "experiments": "compare diff frame retry score sweep",
         "exporters": "export",
@@ -58,7 +60,11 @@ __all__ = [
     "attach",
     "chain",
     "compare",
+    "create_agent",
     "diff",
+    "disable_agent",
+    "eject_agent",
+    "enable_agent",
     "expand",
     "export",
     "frame",
@@ -75,6 +81,7 @@ __all__ = [
     "step",
     "sweep",
     "unload_ipython_extension",
+    "validate_agents",
 ]
 
 

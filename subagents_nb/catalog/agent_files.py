@@ -91,7 +91,12 @@ def parse_bytes(data: bytes, *, where: str, source: AgentSource) -> Parsed:
 @cache
 def builtin_agents() -> tuple[AgentDefinition | AgentProblem, ...]:
     """Return the agents shipped with the package, read once per process."""
+    parsed = (parse_bytes(data, where=where, source="builtin") for where, data in builtin_files().items())
+    return tuple(agent for agent in parsed if agent is not None)
+
+
+def builtin_files() -> dict[str, bytes]:
+    """Return what the files of these agents hold."""
     folder = files("subagents_nb.catalog").joinpath("builtin")
     entries = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".md")), key=lambda entry: entry.name)
-    parsed = (parse_bytes(entry.read_bytes(), where=f"builtin/{entry.name}", source="builtin") for entry in entries)
-    return tuple(agent for agent in parsed if agent is not None)
+    return {f"builtin/{entry.name}": entry.read_bytes() for entry in entries}

@@ -22,8 +22,10 @@ from subagents_nb.domain.agents.agent import (
 from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.domain.values.faults import snake
 from subagents_nb.domain.values.reading import Fault, Written, read
+from subagents_nb.domain.values.reasons import Reason
 
 MAX_FILE_BYTES = 64 * 1024
+DISABLED = "disabled"  # the code of the one reason that is no fault
 MAX_HEAD_BYTES = 16 * 1024  # of frontmatter: reading that takes most of the time
 
 _AgentFile: type[Written] = create_model(  # type: ignore[call-overload]
@@ -60,14 +62,16 @@ def parse_agent(text: str, *, where: str, source: AgentSource) -> AgentDefinitio
         return problem_of(text, str(error), where=where, source=source)
     if _blank(data.get("name")) or _blank(data.get("description")):
         return None
-    values, reasons = _values(data)
+    values, reasons = values_of(data)
     if not reasons:
         values |= {"prompt": prompt, "source": source, "where": where, "content_sha256": sha256_text(text)}
         agent, faults = read(AgentDefinition, values)
         if agent is not None:
             return agent
         reasons = _told(faults)
-    return AgentProblem(where=where, source=source, error="; ".join(reasons), name=_usable_name(data["name"]))
+    off = any(reason.code == DISABLED for reason in reasons)
+    name = _usable_name(data["name"])
+    return AgentProblem(where=where, source=source, error="; ".join(reasons), name=name, disabled=off)
 
 
 def problem_of(text: str, reason: str, *, where: str, source: AgentSource) -> AgentProblem | None:
@@ -81,8 +85,8 @@ def problem_of(text: str, reason: str, *, where: str, source: AgentSource) -> Ag
     return AgentProblem(where=where, source=source, error=reason, name=_usable_name(match["name"]))
 
 
-def _values(data: Mapping[str, object]) -> tuple[dict[str, Any], list[str]]:
-    """Turn the frontmatter into the arguments of a definition, or say what is wrong with it."""
+def values_of(data: Mapping[str, object]) -> tuple[dict[str, Any], list[Reason]]:
+    """Turn the frontmatter into the arguments of a definition, or say what is wrong with it, each with its key."""
     extra = {key: value for key, value in data.items() if snake(key) not in fields.KEYS}
     own = {key: [] if value is None and key == "tools" else value for key, value in data.items() if key not in extra}
     found, faults = read(_AgentFile, own)
@@ -92,7 +96,7 @@ def _values(data: Mapping[str, object]) -> tuple[dict[str, Any], list[str]]:
     for key in own:
         field, name = fields.KEYS[snake(key)][0], snake(key)
         if field in spelled:
-            reasons.append(f"fields `{spelled[field]}` and `{key}` mean the same: keep one")
+            reasons.append(Reason(f"fields `{spelled[field]}` and `{key}` mean the same: keep one", path=(key,)))
         spelled[field] = key
         if found is not None and name in found.model_fields_set:
             values[field] = getattr(found, name)
@@ -101,12 +105,17 @@ def _values(data: Mapping[str, object]) -> tuple[dict[str, Any], list[str]]:
     values["aliases"] = _without(values.get("aliases", ()), {values["name"]})
     extra.pop("unsupported_tools", None)  # ours to say, not the file's
     if values.pop("disabled", False):
-        return {}, ["it is disabled there: take `disabled: true` out to use it"]
+        return {}, [
+            Reason(
+                "it is disabled there: take `disabled: true` out to use it", path=(spelled["disabled"],), code=DISABLED
+            )
+        ]
     mode = values.pop("mode", "default")
     values |= _tools(values, extra, reads_only=mode == "plan")
     if (isolation := values.pop("isolation", None)) == "worktree":
         if values.setdefault("worktree", True) is False:
-            return {}, ["`isolation: worktree` and `worktree: false` say the opposite: keep one"]
+            opposite = "`isolation: worktree` and `worktree: false` say the opposite: keep one"
+            return {}, [Reason(opposite, path=(spelled["isolation"],))]
     elif isolation is not None:
         extra[spelled["isolation"]] = isolation
     if mode not in ("plan", "default"):
@@ -114,7 +123,7 @@ def _values(data: Mapping[str, object]) -> tuple[dict[str, Any], list[str]]:
     return {**values, "extra": extra}, []
 
 
-def _told(faults: Iterable[Fault]) -> list[str]:
+def _told(faults: Iterable[Fault]) -> list[Reason]:
     return [fault.about(f"field `{fault.key}`") if fault.path else fault.at() for fault in faults]
 
 

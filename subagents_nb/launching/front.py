@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from subagents_nb.catalog import SettingsProblem, load_settings, resolve
-from subagents_nb.catalog.scopes.usable import usable_agents
 from subagents_nb.domain.agents.agent import AgentCatalog
 from subagents_nb.domain.agents.models import PROVIDER_NAMES
 from subagents_nb.domain.agents.settings import ReusePolicy, Settings
@@ -24,6 +23,7 @@ from subagents_nb.launching.composing.parsed_launch import ParsedLaunch
 from subagents_nb.launching.composing.planned import Planned, plan_launch
 from subagents_nb.launching.gathering.lineage import meant_run
 from subagents_nb.launching.gathering.output_types import output_type
+from subagents_nb.launching.gathering.usable_agents import usable_agents
 from subagents_nb.launching.handle import Run
 from subagents_nb.launching.listing import Runs, about, list_runs
 from subagents_nb.launching.starting.reuse_search import NO_MATCH, ReuseDecision, find_any, matching, policy_of

@@ -76,7 +76,7 @@ def _words(
     """Offer what may begin here: the agent or a run, if there is room for one more, and the flags."""
     if not token.startswith("-"):
         given = [word for at, word in enumerate(before) if _is_plain(parser, word, before[at - 1] if at else "")]
-        if verb.name == "launch" and not given:
+        if (verb.name == "launch" or verb.agent) and not given:
             yield from _agents(variables)
         elif verb.runs in ("any", "some") or (verb.runs and not given):
             yield from ((word, meaning) for word, meaning in _runs(variables) if word not in given)

@@ -32,7 +32,11 @@ FRONT_DOOR = {
     "attach",
     "chain",
     "compare",
+    "create_agent",
     "diff",
+    "disable_agent",
+    "eject_agent",
+    "enable_agent",
     "expand",
     "export",
     "frame",
@@ -49,6 +53,7 @@ FRONT_DOOR = {
     "step",
     "sweep",
     "unload_ipython_extension",
+    "validate_agents",
 }
 HEAVY = ("IPython", "anywidget", "ipywidgets", "openai", "psutil", "pydantic", "pydantic_ai", "watchfiles", "asyncio")
 

@@ -39,7 +39,7 @@ def read_overrides(table: object, *, origin: str, by_project: bool, reasons: lis
             refuse(fault.about(f"`agents.{name}.{fault.where}`") if fault.path else f"`agents.{name}`: {fault.text}")
         if found is None:
             continue
-        values = {key: getattr(found, key) for key in found.model_fields_set}
+        values = {key: getattr(found, key) for key in map(snake, written) if key in found.model_fields_set}
         said: dict[str, Any] = {}
         for key, value in values.items():
             if _KEYS[key][0] in said:

@@ -1,19 +1,12 @@
-"""What settings say of an agent in place of its file: `[agents.NAME]`, of which a project may only narrow."""
+"""What settings say of an agent in place of its file: `[agents.NAME]`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import Field
 
-from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition, AgentProblem
-from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS
 from subagents_nb.domain.values.base import Value
-
-# What a project may say of an agent that it did not bring: which model, how hard it thinks, and less of the rest.
-_FREE = frozenset({"model", "thinking", "disabled", "denied"})
-_AT_MOST = ("timeout_s", "tool_timeout_s", "max_requests", "max_depth")
 
 
 class AgentOverride(Value):
@@ -23,87 +16,3 @@ class AgentOverride(Value):
     origin: str  # the file, as shown
     by_project: bool = False
     fields: dict[str, Any] = Field(default_factory=dict)  # by the names of a definition; `denied`, `disabled` too
-
-
-def with_overrides(
-    catalog: AgentCatalog, overrides: tuple[AgentOverride, ...], *, trusted: bool, allow: str
-) -> AgentCatalog:
-    """Return the catalog as settings have it; the nearer file comes later and outranks.
-
-    An agent that is disabled, or of which a project says what it may not, can't be named. What this process registered
-    is as its code says.
-    """
-    by_name: dict[str, list[AgentOverride]] = {}
-    for override in overrides:
-        by_name.setdefault(override.name, []).append(override)
-    agents: list[AgentDefinition] = []
-    problems: list[AgentProblem] = []
-    for agent in catalog.agents:
-        said = by_name.pop(agent.name, []) if agent.source != "registered" else []
-        found = _overridden(agent, said, trusted=trusted, allow=allow)
-        (agents if isinstance(found, AgentDefinition) else problems).append(found)  # type: ignore[arg-type]
-    broken = {problem.name for problem in catalog.problems}
-    for name, said in by_name.items():
-        if name not in broken and not any(agent.name == name for agent in catalog.agents):
-            why = f"[agents.{name}] is for no agent that is there"
-            problems += [AgentProblem(where=one.origin, source=_source(one), error=why) for one in said]
-    return catalog.model_copy(update={"agents": tuple(agents), "problems": (*catalog.problems, *problems)})
-
-
-def _overridden(
-    agent: AgentDefinition, said: list[AgentOverride], *, trusted: bool, allow: str
-) -> AgentDefinition | AgentProblem:
-    disabled_by: AgentOverride | None = None
-    for override in said:
-        where = f"[agents.{agent.name}] in {override.origin}"
-        narrowing = override.by_project and not trusted and agent.source != "project"
-        if narrowing and (wider := list(_wider(agent, override.fields))):
-            why = f"{where} can't widen what it may do: {', '.join(wider)}; {allow}"
-            return AgentProblem(where=override.origin, source="project", error=why, name=agent.name)
-        if override.fields.get("disabled"):
-            disabled_by = override
-        elif override.fields.get("disabled") is False and not narrowing:
-            disabled_by = None
-        agent = _applied(agent, override)
-    if disabled_by is None:
-        return agent
-    why = f"it is disabled by [agents.{agent.name}] in {disabled_by.origin}; %subagent_enable {agent.name} undoes that"
-    return AgentProblem(where=agent.where, source=agent.source, error=why, name=agent.name, disabled=True)
-
-
-def _applied(agent: AgentDefinition, override: AgentOverride) -> AgentDefinition:
-    given = {name: value for name, value in override.fields.items() if name not in ("denied", "disabled")}
-    if denied := override.fields.get("denied"):
-        had = given.get("tools", agent.effective_tools)
-        given["tools"] = tuple(tool for tool in had if tool not in denied)
-    said = {**dict(agent.overridden), **dict.fromkeys(given, override.origin)}
-    return agent.model_copy(update={**given, "overridden": tuple(sorted(said.items()))}) if given else agent
-
-
-def _wider(agent: AgentDefinition, fields: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what an override adds to an agent that the person knows otherwise."""
-    for name, value in fields.items():
-        match name:
-            case "model":
-                script = str(value or "").removeprefix("scripted:")
-                if value is not None and value != script and script not in BUILTIN_SCRIPTS:
-                    yield f"model is {value}, a script that makes tool calls"
-            case "tools":
-                if more := [tool for tool in value if tool not in agent.effective_tools]:
-                    yield f"tools adds {', '.join(more)}"
-            case "agents":
-                known = agent.agents or ()
-                if more := [one for one in value if one not in known and "*" not in known]:
-                    yield f"agents adds {', '.join(more)}"
-            case "disabled" if not value:
-                yield "disabled is false"
-            case _ if name in _AT_MOST:
-                before = getattr(agent, name)
-                if before is not None and value > before:
-                    yield f"{name.removesuffix('_s')} is above {before:g}"
-            case _ if name not in _FREE:
-                yield f"{name} is set"
-
-
-def _source(override: AgentOverride) -> Any:
-    return "project" if override.by_project else "user"

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from subagents_nb.catalog import load_settings, resolve
-from subagents_nb.catalog.scopes.usable import usable_agents
 from subagents_nb.domain.agents.models import PROVIDER_NAMES
 from subagents_nb.domain.plans.defaults import ASKED
 from subagents_nb.domain.plans.flow import Chain
@@ -23,6 +22,7 @@ from subagents_nb.launching.gathering.gitfacts import with_git, worktrees_of
 from subagents_nb.launching.gathering.lookups import gather_facts
 from subagents_nb.launching.gathering.named_outputs import names_of
 from subagents_nb.launching.gathering.prices import price_problems
+from subagents_nb.launching.gathering.usable_agents import usable_agents
 from subagents_nb.launching.starting.claiming import claiming
 from subagents_nb.planning.chain_plan import plan_flow
 from subagents_nb.planning.steps.plan_context import PlanContext

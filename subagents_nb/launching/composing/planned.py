@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from subagents_nb.catalog import load_settings
-from subagents_nb.catalog.scopes.usable import usable_agents
 from subagents_nb.domain.agents.agent import AgentCatalog
 from subagents_nb.domain.agents.models import PROVIDER_NAMES, ModelChoice
 from subagents_nb.domain.agents.settings import Settings
@@ -25,6 +24,7 @@ from subagents_nb.launching.composing.run_references import looked_up
 from subagents_nb.launching.gathering.gitfacts import with_git, worktrees_of
 from subagents_nb.launching.gathering.lookups import gather_facts
 from subagents_nb.launching.gathering.prices import price_problems
+from subagents_nb.launching.gathering.usable_agents import usable_agents
 from subagents_nb.planning import Facts
 from subagents_nb.planning import draft as plan_draft
 from subagents_nb.planning.alternatives import comes_to_embedded, settings_elsewhere, without_a_model

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from subagents_nb.domain.plans.options import of_launch
-from subagents_nb.notebook.verbs import controlling, looking, preserving, starting
+from subagents_nb.notebook.verbs import controlling, defining, looking, preserving, starting
 from subagents_nb.notebook.verbs.verb import FOREVER, Arg, Verb, amount_of, arg, count
 
 _NO_VARIABLES = "a terminal has no variables"
@@ -38,6 +38,13 @@ _LISTING = (
 _REASON = arg("--reason", metavar="TEXT", default="", help="why, for the record")
 _EXPERIMENT = arg("--experiment", metavar="NAME", help="the runs of this experiment")
 _PROJECT = arg("--project", metavar="DIR", help="the project they belong to (the current directory)")
+_AGENT = arg("name", help="the agent")
+_SCOPE = arg(
+    "--scope",
+    metavar="WHERE",
+    default="user",
+    help="user: for all projects of yours (the default); project: for this one",
+)
 _TEMPLATE = arg(
     "--template", action="store_true", default=None, help="fill {{ name }} in its texts from your variables",
     not_in_terminal=_NO_VARIABLES,
@@ -304,6 +311,37 @@ VERBS: tuple[Verb, ...] = (
         name="agents", call=looking.agents,
         help="list the agents that can be used from here",
         about="List the agents that can be used from here, where each comes from, and which files can't be used.",
+    ),
+    Verb(
+        name="create", text="prompt", call=defining.create, usage="NAME [FLAGS] -- PROMPT",
+        help="write a new agent file",
+        about="Write a new agent file with the cell's body as its prompt. It is never written over another.",
+        args=(
+            arg("name", help="what it is called"),
+            arg("--description", metavar="TEXT", help="what it is for, in one line"),
+            arg("--tools", metavar="NAMES", help="what it may use, as 'read, grep'; those that read if not given"),
+            arg("--model", help="which model it asks where a launch names none"),
+            arg("--thinking", metavar="LEVEL", help="how hard it thinks"),
+            _SCOPE,
+        ),
+    ),
+    Verb(
+        name="eject", agent=True, call=defining.eject, args=(_AGENT, _SCOPE), usage="NAME [FLAGS]",
+        help="copy a built-in or installed agent to a file of yours, to be edited",
+    ),
+    Verb(
+        name="disable", agent=True, call=defining.disable, args=(_AGENT, _SCOPE), usage="NAME [FLAGS]",
+        help="let an agent be launched no more, by a line in your settings",
+    ),
+    Verb(
+        name="enable", agent=True, call=defining.enable, args=(_AGENT, _SCOPE), usage="NAME [FLAGS]",
+        help="take that line back; says what else still disables it",
+    ),
+    Verb(
+        name="validate", call=defining.validate, fails=lambda validation: not validation.ok,
+        help="read all agent files: what of each is carried out, refused, noted or broken",
+        about="Read every agent file that counts from here, and say of each with its lines what is carried out,\n"
+        "what keeps the agent from beginning, what is only noted, and what is wrong.",
     ),
     Verb(
         name="doctor", call=looking.doctor, fails=lambda checkup: not checkup.ok,

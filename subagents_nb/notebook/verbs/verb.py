@@ -64,6 +64,7 @@ class Verb:
     epilog: str = ""
     usage: str = ""  # instead of what follows from the fields below
     runs: RunCount = ""
+    agent: bool = False  # its first word is the name of an agent
     args: tuple[Arg, ...] = ()
     launches: Literal["", "agent", "chain"] = ""  # its magic has the flags of such a launch
     text: str = ""  # what is said in the cell's body, behind -- or as the last word in a terminal

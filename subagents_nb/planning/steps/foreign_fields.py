@@ -22,18 +22,18 @@ GUARDS = {
 
 def unkept_guards(asked: Step, agent: AgentDefinition) -> Iterator[str]:
     """Yield why the agent can't be had as its file says: a guard of its own that is not carried out here."""
-    for key in _guards(agent):
+    for key, what in guards_of(agent).items():
         if snake(key) not in map(snake, asked.ignore or ()) and not (snake(key) == "isolation" and asked.worktree):
             way = "launch with worktree=True" if snake(key) == "isolation" else "take the field out"
             yield (
-                f"agent {agent.name!r} ({agent.where}) sets {key}, which guards {GUARDS[snake(key)]} elsewhere and is "
+                f"agent {agent.name!r} ({agent.where}) sets {key}, which guards {what} elsewhere and is "
                 f'not carried out here; {way}, or launch with ignore=["{key}"]'
             )
 
 
 def ignored_nothing(asked: Step, agent: AgentDefinition) -> Iterator[str]:
     """Yield what is to be ignored and is no guard of this agent's."""
-    there = {snake(key) for key in _guards(agent)} | ({"isolation"} if agent.worktree else set())
+    there = {snake(key) for key in guards_of(agent)} | ({"isolation"} if agent.worktree else set())
     for key in asked.ignore or ():
         if snake(key) not in there:
             yield f"agent {agent.name!r} ({agent.where}) sets no {key} that could be ignored"
@@ -48,7 +48,7 @@ def worktree_of(asked: Step, agent: AgentDefinition) -> Any:
 
 def field_notes(asked: Step, agent: AgentDefinition) -> Iterator[str]:
     """Yield what the file says and is not carried out, as a person reads it."""
-    guards = set(_guards(agent))
+    guards = set(guards_of(agent))
     if left_out := sorted(key for key in guards if snake(key) in map(snake, asked.ignore or ())):
         yield f"Agent {agent.name} is launched without what guards it elsewhere: {', '.join(left_out)}."
     if agent.worktree and not worktree_of(asked, agent):
@@ -64,11 +64,14 @@ def field_notes(asked: Step, agent: AgentDefinition) -> Iterator[str]:
         yield f"Agent {agent.name} sets fields that are not carried out: {', '.join(others)}."
 
 
-def _guards(agent: AgentDefinition) -> list[str]:
-    """Return the guards that are set. Modes that allow more than ours guard nothing: they are only not carried out."""
+def guards_of(agent: AgentDefinition) -> dict[str, str]:
+    """Return the guards that are set, with what each guards elsewhere.
+
+    Modes that allow more than ours guard nothing: they are only not carried out.
+    """
     wider = ("acceptEdits", "bypassPermissions", "auto")
-    return [
-        key
+    return {
+        key: GUARDS[snake(key)]
         for key, value in agent.extra.items()
         if snake(key) in GUARDS and value not in (None, False, {}, [], "", "none", *wider)
-    ]
+    }

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from subagents_nb.catalog.resolve import BrokenAgent, resolve
-from subagents_nb.catalog.scopes.usable import usable_agents
 from subagents_nb.catalog.settings_files import SettingsProblem, load_settings
 from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition
+from subagents_nb.launching.gathering.usable_agents import usable_agents
 
 USER, PROJECT = "~/.subagents/settings.toml", ".subagents/settings.toml"
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from subagents_nb.catalog.discover import discover
 from subagents_nb.catalog.registry import registered_agents
+from subagents_nb.catalog.scopes.overriding import with_overrides
 from subagents_nb.catalog.search_paths import project_root, shown_folder
 from subagents_nb.catalog.trust import how_to_allow, is_trusted
 from subagents_nb.domain.agents.agent import AgentCatalog
-from subagents_nb.domain.agents.override import with_overrides
 from subagents_nb.domain.agents.settings import Settings
 
 
