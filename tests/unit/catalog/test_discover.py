@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from subagents_nb.catalog import discover
+from subagents_nb.catalog.agent_files import builtin_agents
 from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition
 
 Write = Callable[..., Path]
 
 
 FOLDERS = (".agents", ".pi/agents", ".claude/agents", ".subagents/agents")
-BUILTIN = ["delegate", "reviewer", "scout", "worker"]
+BUILTIN = [agent.name for agent in builtin_agents() if agent.name is not None]
 
 
 def one(catalog: AgentCatalog, name: str) -> AgentDefinition:
@@ -28,7 +29,7 @@ def test_an_empty_machine_has_the_builtin_agents(project: Path, home: Path) -> N
     assert [agent.name for agent in catalog.agents] == BUILTIN
     assert [agent.where for agent in catalog.agents] == [f"builtin/{name}.md" for name in BUILTIN]
     assert (catalog.problems, catalog.shadowed) == ((), ())
-    assert (catalog.places[0].where, catalog.places[0].candidates) == ("builtin", 4)
+    assert (catalog.places[0].where, catalog.places[0].candidates) == ("builtin", len(BUILTIN))
     assert {place.state for place in catalog.places[1:]} == {"absent"}
 
 
@@ -76,7 +77,7 @@ def test_two_files_of_one_place_are_ordered_by_their_names(project: Path, home: 
 def test_a_broken_file_blocks_its_name_below_and_not_above(project: Path, home: Path, write_agent: Write) -> None:
     write_agent(home / ".agents/scout.md", "scout", "thinking: huge")
     catalog = discover(project, home=home)
-    assert [agent.name for agent in catalog.agents] == ["delegate", "reviewer", "worker"]
+    assert [agent.name for agent in catalog.agents] == [name for name in BUILTIN if name != "scout"]
     assert [(problem.name, problem.where) for problem in catalog.problems] == [("scout", "~/.agents/scout.md")]
     assert catalog.shadowed == (("user:scout", "builtin:scout"),)
 

@@ -10,6 +10,7 @@ import pytest
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
+from subagents_nb.catalog.agent_files import builtin_agents
 from subagents_nb.notebook.completion import agents_in_body, candidates
 
 
@@ -42,6 +43,9 @@ def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SUBAGENTS_NB_HOME", str(tmp_path / "store"))
 
 
+AGENTS = [agent.name for agent in builtin_agents()]
+
+
 def words(text: str) -> list[str]:
     found = candidates(text, VARIABLES)
     assert found is not None
@@ -50,7 +54,7 @@ def words(text: str) -> list[str]:
 
 def test_agents_come_first_and_then_the_flags() -> None:
     found = words("%%subagent ")
-    assert found[:4] == ["delegate", "reviewer", "scout", "worker"]
+    assert found[: len(AGENTS)] == AGENTS
     assert "--model" in found
 
 
@@ -125,7 +129,7 @@ def test_every_offer_says_what_it_means() -> None:
     ("line", "offered"),
     [
         ("- agent: sc", ["scout"]),
-        ("    agent: ", ["delegate", "reviewer", "scout", "worker"]),
+        ("    agent: ", AGENTS),
         ("- sc", ["scout"]),
         ("  - rev", ["reviewer"]),
         ("  each: {rev", ["reviewer"]),
