@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from subagents_nb.domain.agents.agent import AgentCatalog
+from subagents_nb.domain.agents.agent import ALL_AGENTS, AgentCatalog, AgentDefinition
 from subagents_nb.domain.plans.flow import Expand, Parallel, Step
 from subagents_nb.domain.plans.plan import LaunchRequest
 from subagents_nb.domain.plans.worktree import ref_problem
@@ -46,9 +46,17 @@ def worktrees_of(request: LaunchRequest, catalog: AgentCatalog, default_agent: s
             found.append(item.worktree)
             steps.append(item.each)
     found += [step.worktree for step in steps]
-    names = {step.agent or default_agent for step in steps}
-    found += [one.worktree for one in catalog.agents if not names.isdisjoint((one.name, *one.aliases))]
+    found += [one.worktree for one in _at_work({step.agent or default_agent for step in steps}, catalog)]
     return tuple(one for one in found if one is not None and one is not False)
+
+
+def _at_work(names: set[str], catalog: AgentCatalog) -> Iterator[AgentDefinition]:
+    """Yield the agents of these names, and those that they may delegate to."""
+    left = list(catalog.agents)
+    while here := [one for one in left if ALL_AGENTS in names or not names.isdisjoint((one.name, *one.aliases))]:
+        yield from here
+        left = [one for one in left if one not in here]
+        names = {name for one in here for name in one.agents or ()}
 
 
 def with_git(facts: Facts, asked: Sequence[Any]) -> Facts:

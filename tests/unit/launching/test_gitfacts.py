@@ -35,7 +35,13 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-CATALOG = AgentCatalog(agents=(AgentDefinition(name="apart", aliases=("alone",), description="d", worktree=True),))
+CATALOG = AgentCatalog(
+    agents=(
+        AgentDefinition(name="apart", aliases=("alone",), description="d", worktree=True),
+        AgentDefinition(name="lead", description="d", agents=("apart", "scout")),
+        AgentDefinition(name="over", description="d", agents=("*",)),
+    )
+)
 
 
 def asked(default: str = "delegate", **fields: Any) -> tuple[Any, ...]:
@@ -52,6 +58,7 @@ def test_only_a_launch_that_asks_for_a_worktree_looks_at_git(repo: Path) -> None
 def test_what_an_agent_of_the_launch_wants_by_its_file_is_looked_up() -> None:
     assert asked(agent="apart") == asked(agent="alone") == asked(default="apart") == (True,)
     assert asked(agent="scout", default="apart") == ()
+    assert asked(agent="lead") == asked(agent="over") == (True,), "it may be delegated to"
     assert asked(flow=as_chain(chain(step("scout", "a"), step("apart", "b")))) == (True,)
 
 
