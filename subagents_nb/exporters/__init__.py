@@ -7,7 +7,7 @@ Never: changes a run.
 
 from __future__ import annotations
 
-from subagents_nb.exporters.protocol import Exporter, Link, exporters
+from subagents_nb.exporters.protocol import Exporter, FolderExporter, Link, exporters
 from subagents_nb.exporters.sending import Export, export
 
-__all__ = ["Export", "Exporter", "Link", "export", "exporters"]
+__all__ = ["Export", "Exporter", "FolderExporter", "Link", "export", "exporters"]

@@ -13,18 +13,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any, ClassVar
 
 from subagents_nb.domain.runs.messages import Message, Session, Turn
 from subagents_nb.domain.runs.states import RunState, StepState
-from subagents_nb.errors import ExportError
 from subagents_nb.exporters.inspect_events import events_of
 from subagents_nb.exporters.inspect_forms import Texts, error_form, own_id, plain, said_in, usage_form, with_texts
-from subagents_nb.exporters.protocol import Link
+from subagents_nb.exporters.protocol import FolderExporter, Link
 from subagents_nb.exporters.run_record import RunRecord, StepRecord
 from subagents_nb.launching.judging.scoring import Scores
-from subagents_nb.store.files.disk import DISK
 from subagents_nb.version import __version__
 
 _WORD = re.compile(r"[^\w-]+", re.ASCII)
@@ -32,20 +29,11 @@ _STATUS = {RunState.COMPLETE: "success", RunState.PARTIAL: "success", RunState.S
 
 
 @dataclass(frozen=True, kw_only=True)
-class InspectExporter:
+class InspectExporter(FolderExporter):
     """One folder of logs; INSPECT_LOG_DIR if it is not given, else `logs`, as Inspect has it."""
 
     name: ClassVar[str] = "inspect"
     folder: str = field(default_factory=lambda: os.environ.get("INSPECT_LOG_DIR") or "logs")
-
-    @property
-    def target(self) -> str:
-        """Return the folder."""
-        return str(Path(self.folder).expanduser().absolute())
-
-    def available(self) -> str | None:
-        """Return why no file can be written there."""
-        return "only local folders can be written to" if "://" in self.folder else None
 
     def contents(self, record: RunRecord) -> dict[str, Any]:
         """Return the whole log."""
@@ -93,22 +81,11 @@ class InspectExporter:
             log["error"] = error_form(record.error or f"the run is {record.state}")
         return log
 
-    def has(self, link: Link) -> bool:
-        """Say whether the file is still there."""
-        return Path(self.folder, link.remote_id).is_file()
-
     def send(self, contents: dict[str, Any], record: RunRecord) -> Link:
         """Write the log, in place of an earlier one of the run."""
         when = _seconds(record.start).replace(":", "-")
         name = f"{when}_{contents['eval']['task']}_{contents['eval']['task_id']}.json"
-        path = Path(self.target, name)
-        text = json.dumps(contents, ensure_ascii=False, indent=1)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            DISK.replace(path, text.encode("utf-8", "replace"), durable=False)
-        except OSError as error:
-            raise ExportError(f"{name} can't be written to {self.folder}: {error.strerror or error}") from error
-        return Link(target=self.target, remote_id=name, url=str(path))
+        return self.write(name, json.dumps(contents, ensure_ascii=False, indent=1))
 
 
 def _sample(record: RunRecord, step: StepRecord, scores: Mapping[str, dict[str, Any]]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from subagents_nb.domain.plans.experiments import number_or_word
 from subagents_nb.domain.runs.messages import Message, Turn
 from subagents_nb.domain.runs.states import StepState
 from subagents_nb.exporters.http_client import Server, without_credentials
-from subagents_nb.exporters.protocol import Link
+from subagents_nb.exporters.protocol import Exporter, Link
 from subagents_nb.exporters.run_record import RunRecord, Span, StepRecord
 from subagents_nb.version import __version__
 
@@ -37,7 +37,7 @@ def _endpoint() -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OtelExporter:
+class OtelExporter(Exporter):
     """One collector; `endpoint` is the whole address for traces, from OTEL_EXPORTER_OTLP_* if it is not given."""
 
     name: ClassVar[str] = "otel"
@@ -63,10 +63,6 @@ class OtelExporter:
         scope = {"name": "subagents_nb", "version": __version__}
         scoped = [{"scope": scope, "spans": spans}]
         return {"resourceSpans": [{"resource": {"attributes": _attributes(resource)}, "scopeSpans": scoped}]}
-
-    def has(self, _link: Link) -> bool:
-        """Say yes: a collector can't be asked."""
-        return True
 
     def send(self, contents: dict[str, Any], record: RunRecord) -> Link:
         """Send the trace."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from importlib import metadata
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
 
 from subagents_nb.domain.values.base import Value
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import RequestError
 from subagents_nb.exporters.run_record import RunRecord
+from subagents_nb.store.files.disk import DISK
 
 GROUP = "subagents_nb.exporters"
 
@@ -25,11 +27,12 @@ class Link(Value):
 class Exporter(Protocol):
     """One way to bring runs elsewhere. An object is made for each export, with the options of the call.
 
+    A class that inherits from this one needs `name`, `target`, `contents` and `send`; the rest where it is not so.
     `contents` decides what is sent and does no IO but reading files of the run; secrets are taken out of it before
     `send` gets it. `send` must be idempotent by the run's id: sent twice, a run is there once.
     """
 
-    name: str
+    name: ClassVar[str]
 
     @property
     def target(self) -> str:
@@ -38,23 +41,50 @@ class Exporter(Protocol):
 
     def available(self) -> str | None:
         """Return why it can't be used here and what to do about it; None: it can be used."""
-        ...
+        return None
 
     def contents(self, record: RunRecord) -> dict[str, Any]:
         """Return everything that is sent of a run, as plain JSON data; of files their paths and digests."""
         ...
 
-    def has(self, link: Link) -> bool:
-        """Return whether the run is still there, as far as that is cheap to tell."""
-        ...
+    def has(self, link: Link) -> bool:  # noqa: ARG002 - for those who can tell
+        """Return whether the run is still there, as far as that is cheap to tell; where it is not, yes."""
+        return True
 
     def send(self, contents: dict[str, Any], record: RunRecord) -> Link:
         """Send it, in place of what is there of the run already.
 
         Raises:
             ExportError: it did not arrive, or not whole.
+            OSError: a file can't be written; the report names it.
         """
         ...
+
+
+class FolderExporter(Exporter):
+    """An exporter whose runs are files of a local folder, one for each run."""
+
+    folder: str
+
+    @property
+    def target(self) -> str:
+        """Return the folder."""
+        return str(Path(self.folder).expanduser().absolute())
+
+    def available(self) -> str | None:
+        """Return why no file can be written there."""
+        return "only local folders can be written to" if "://" in self.folder else None
+
+    def has(self, link: Link) -> bool:
+        """Return whether the file is still there."""
+        return Path(self.target, link.remote_id).is_file()
+
+    def write(self, name: str, text: str) -> Link:
+        """Write a file, in place of an earlier one of its name. Raises: OSError."""
+        path = Path(self.target, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        DISK.replace(path, text.encode("utf-8", "replace"), durable=False)
+        return Link(target=self.target, remote_id=name, url=str(path))
 
 
 def exporters() -> tuple[str, ...]:

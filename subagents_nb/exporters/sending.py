@@ -83,7 +83,7 @@ def export(runs: Any, to: str, **options: Any) -> Export:
 
     Args:
         runs: a Run, several, a sweep, a comparison, what `runs()` gives, or ids or names; each run is sent once.
-        to: `mlflow`, `trackio`, `inspect`, `otel`, or what another package adds.
+        to: the name of an exporter; `exporters()` lists those of this package and of others.
         options: the exporter's own, such as `url`, `experiment` or `prompts=True`.
 
     Raises:
@@ -109,6 +109,9 @@ def _one(made: Exporter, named: Run | str) -> Sent:
         return _send(made, run)
     except SubagentsError as error:
         return Sent(run_id, name, "failed", error=str(error))
+    except OSError as error:
+        where = os.path.basename(str(error.filename or "")) or "a file"
+        return Sent(run_id, name, "failed", error=one_line(f"{where} can't be written: {error.strerror or error}", 300))
     except Exception as error:  # noqa: BLE001 - an exporter of anybody's
         return Sent(run_id, name, "failed", error=one_line(f"{type(error).__name__}: {error}", 300))
 

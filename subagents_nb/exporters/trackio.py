@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from subagents_nb.domain.plans.experiments import number_or_word
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import ExportError, Unreadable
-from subagents_nb.exporters.protocol import Link
+from subagents_nb.exporters.protocol import Exporter, Link
 from subagents_nb.exporters.run_record import RunRecord
 from subagents_nb.exporters.sent_files import Attachment, attachments, read_attachment
 
@@ -36,7 +36,7 @@ _ELSEWHERE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrackioExporter:
+class TrackioExporter(Exporter):
     """One folder of trackio's; `folder` is TRACKIO_DIR if it is not given, else trackio's own choice."""
 
     name: ClassVar[str] = "trackio"
@@ -68,10 +68,6 @@ class TrackioExporter:
             "logs": _logs(record),
             "files": [one.model_dump(mode="json") for one in attachments(record, prompts=self.prompts)],
         }
-
-    def has(self, _link: Link) -> bool:
-        """Say yes: the store is opened when there is something to write only."""
-        return True
 
     def send(self, contents: dict[str, Any], record: RunRecord) -> Link:
         """Write the run in the place of an earlier copy of it."""

@@ -85,7 +85,7 @@ def export(call: Call) -> Export:
 
     options = call.options
     if options.to is None:
-        call.refuse("say where to: --to mlflow, trackio, inspect or otel")
+        call.refuse(f"say where to: --to NAME, which is one of {', '.join(exporters.exporters())}")
     how: dict[str, Any] = {"prompts": True} if options.prompts else {}
     for pair in options.set:
         name, equals, value = pair.partition("=")

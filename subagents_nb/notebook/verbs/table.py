@@ -269,12 +269,11 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         # In a terminal `export` writes an archive.
         name="export", command_name="send", runs="some", call=preserving.export, fails=lambda report: report.failed,
-        help="send ended runs to MLflow, trackio, Inspect AI or OpenTelemetry",
+        help="send ended runs to another tool, such as MLflow",
         about="Send ended runs to another tool. What was sent before is brought up to date, never doubled.",
         usage="RUN [RUN ...] --to NAME [FLAGS]",
         args=(
-            arg("--to", metavar="NAME", help="mlflow, trackio, inspect, otel, or what another package adds",
-                in_terminal={"required": True}),
+            arg("--to", metavar="NAME", help="the exporter's name; without one, all are named"),
             arg("--prompts", action="store_true", help="send what was said too; inspect always does"),
             arg("--set", action="append", default=[], metavar="NAME=VALUE",
                 help="an option of the exporter, such as url=…"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import threading
 from collections.abc import Callable
@@ -47,6 +48,25 @@ class Shelf:
         return Link(target=self.target, remote_id=record.run_id)
 
 
+# All that somebody writes who wants a file for each run.
+LINES = """
+import json
+from dataclasses import dataclass
+from subagents_nb.exporters import FolderExporter
+
+@dataclass
+class Lines(FolderExporter):
+    name = "lines"
+    folder: str = "lines"
+
+    def contents(self, record):
+        return {"params": record.params(), "text": record.text}
+
+    def send(self, contents, record):
+        return self.write(f"{record.run_id}.json", json.dumps(contents))
+"""
+
+
 @pytest.fixture(autouse=True)
 def shelf(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     """Install the exporter as another package would, by an entry point in its metadata."""
@@ -55,9 +75,10 @@ def shelf(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shelf\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
-        f"[{protocol.GROUP}]\nshelf = shelf_of_tests:Shelf\nbroken = no_such_module_at_all:X\n"
+        f"[{protocol.GROUP}]\nshelf = shelf_of_tests:Shelf\nlines = lines_of_tests:Lines\nbroken = no_such_module_at_all:X\n"
     )
     (site / "shelf_of_tests.py").write_text("Shelf = None\n")
+    (site / "lines_of_tests.py").write_text(LINES)
     monkeypatch.syspath_prepend(str(site))
     module = importlib.import_module("shelf_of_tests")
     monkeypatch.setattr(module, "Shelf", Shelf, raising=False)
@@ -67,6 +88,24 @@ def shelf(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
 
 def test_exporters_are_found_by_their_entry_points() -> None:
     assert {"inspect", "mlflow", "otel", "shelf", "trackio"} <= set(exporters())
+
+
+def test_an_exporter_of_files_is_a_dozen_lines(record: Record, tmp_path: Path) -> None:
+    run, folder = record(), tmp_path / "out"
+    (first,), (second,) = (export(run, to="lines", folder=str(folder)) for _ in range(2))
+    assert (first.outcome, second.outcome) == ("created", "unchanged")
+    (written,) = folder.iterdir()
+    assert json.loads(written.read_text())["params"]["mode"] == "single"
+    written.unlink()
+    assert export(run, to="lines", folder=str(folder))[0].outcome == "updated"
+    with pytest.raises(RequestError, match="only local folders can be written to"):
+        export(run, to="lines", folder="s3://out")
+
+
+def test_a_folder_that_can_not_be_written_is_named(record: Record, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("a file")
+    with pytest.raises(ExportError, match=r"out can't be written: "):
+        export(record(), to="lines", folder=str(tmp_path / "out"))
 
 
 def test_a_run_that_fails_does_not_stop_the_others(record: Record, shelf: dict[str, Any]) -> None:
