@@ -6,10 +6,9 @@ from typing import Any
 
 from subagents_nb.domain.runs.reuse import ANEW
 from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.values.words import ago
 from subagents_nb.notebook.page.lines import line
 from subagents_nb.store.clock import age_s
-
-_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
 def reused_line(run: Any, snapshot: Snapshot) -> str:
@@ -37,12 +36,3 @@ def would_find(preflight: Any) -> str:
     if preflight.reuses is not None:
         return f"It would find {preflight.reuses}, which did the same, and start nothing."
     return line(f"It would be launched anew: {preflight.reuse_note}", 300) if preflight.reuse_note else ""
-
-
-def ago(seconds: float) -> str:
-    """Say how long ago something was: `just now`, `5 minutes ago`, `2 days ago`."""
-    for length, unit in _UNITS:
-        if seconds >= length:
-            number = int(seconds // length)
-            return f"{number} {unit}{'' if number == 1 else 's'} ago"
-    return "just now"

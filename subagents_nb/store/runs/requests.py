@@ -81,7 +81,7 @@ class Mailbox:
 
         Its time is set to zero, which takes no room.
         """
-        with contextlib.suppress(OSError, NotImplementedError):
+        with contextlib.suppress(OSError, NotImplementedError):  # Windows can not set the time of an open file
             handle = self._disk.open(self._paths.control / request_name(request), os.O_RDONLY)
             try:
                 os.utime(handle, ns=(0, 0))

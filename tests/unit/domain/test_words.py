@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subagents_nb.domain.runs.records import Usage
-from subagents_nb.domain.values.words import cost, count, duration, elapsed, one_line, parse_duration, plain, tokens
+from subagents_nb.domain.values.words import (
+    ago,
+    cost,
+    count,
+    duration,
+    elapsed,
+    one_line,
+    parse_duration,
+    plain,
+    tokens,
+)
 
 
 @pytest.mark.parametrize(
@@ -16,6 +26,14 @@ from subagents_nb.domain.values.words import cost, count, duration, elapsed, one
 )
 def test_elapsed_time_is_said_like_a_clock(seconds: float, said: str) -> None:
     assert elapsed(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.4, "just now"), (60, "60 s ago"), (90, "2 min ago"), (7300, "2 h ago"), (200_000, "2 days ago")],
+)
+def test_an_age_is_said_in_one_unit(seconds: float, said: str) -> None:
+    assert ago(seconds) == said
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,8 @@ def shelf(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shelf\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
-        f"[{protocol.GROUP}]\nshelf = shelf_of_tests:Shelf\nlines = lines_of_tests:Lines\nbroken = no_such_module_at_all:X\n"
+        f"[{protocol.GROUP}]\nshelf = shelf_of_tests:Shelf\nlines = lines_of_tests:Lines\n"
+        "broken = no_such_module_at_all:X\n"
     )
     (site / "shelf_of_tests.py").write_text("Shelf = None\n")
     (site / "lines_of_tests.py").write_text(LINES)

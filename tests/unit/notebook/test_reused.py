@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import pytest
 from card_page import Page, card_html, card_text
 from support import make_result, make_status, run_id
 
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.notebook.cards.card import CardContext
-from subagents_nb.notebook.cards.reused import ago, reused_line, would_find
+from subagents_nb.notebook.cards.reused import reused_line, would_find
 
 ENDED = Snapshot(run_id=run_id(), result=make_result())
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [(0.4, "just now"), (1, "1 second ago"), (90, "1 minute ago"), (7300, "2 hours ago"), (200_000, "2 days ago")],
-)
-def test_how_long_ago_is_said_in_one_unit(seconds: float, said: str) -> None:
-    assert ago(seconds) == said
 
 
 def test_only_a_launch_that_found_its_run_says_so() -> None:
