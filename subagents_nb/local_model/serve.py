@@ -61,7 +61,8 @@ def main(home: Path) -> int:
         _say(voice, f"failed {error}", last=True)
         return 1
     except RuntimeError as error:
-        # The engine wrote its reasons to the log already; the starter shows the end of it.
+        # The starter shows the end of the log, where the engine's reasons are.
+        _await_log()
         sys.stderr.write(f"The engine refused to start: {error}\n")
         return 1
     _engines.append(server)
@@ -79,6 +80,15 @@ def main(home: Path) -> int:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         remove_record_of(places.record, record.pid)
     return 0
+
+
+def _await_log(still_s: float = 0.3, most_s: float = 3.0) -> None:
+    """Wait until the engine's log has come to rest: a thread of its own writes it, which no exit waits for."""
+    size, still, deadline = -1, 0.0, time.monotonic() + most_s
+    while time.monotonic() < min(still or deadline, deadline):
+        if (now := os.fstat(2).st_size) != size:
+            size, still = now, time.monotonic() + still_s
+        time.sleep(0.02)
 
 
 class _Unstartable(Exception):
