@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         runs,
         settings,
         step,
+        trust,
     )
     from subagents_nb.launching.event_hook import on_event
 
@@ -46,7 +47,7 @@ _HOMES = {
         "catalog": "register_agent",
         "experiments": "compare diff frame retry score sweep",
         "exporters": "export",
-        "launching": "Preflight Run Runs agents attach chain expand launch parallel preflight runs settings step",
+        "launching": "Preflight Run Runs agents attach chain expand launch parallel preflight runs settings step trust",
         "launching.event_hook": "on_event",
     }.items()
     for name in names.split()
@@ -80,6 +81,7 @@ __all__ = [
     "settings",
     "step",
     "sweep",
+    "trust",
     "unload_ipython_extension",
     "validate_agents",
 ]

@@ -1,7 +1,7 @@
 """What a project may decide: nothing that others may write, and nothing that acts before the person allowed it.
 
-The yes stands in the person's own file: `trusted_folders = ["~/work"]` in ~/.subagents/settings.toml, for these folders
-and all below them.
+A yes for a folder and all below it is given by `%subagent_trust --folder`, or stands in the person's own settings:
+`trusted_folders = ["~/work"]` in ~/.subagents/settings.toml.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import tomllib
 from functools import lru_cache
 from pathlib import Path
 
+from subagents_nb.errors import StoreError
 from subagents_nb.store.files.opener import read_plain
+from subagents_nb.store.trust_file import read_answers
 
 MAX_SETTINGS_BYTES = 64 * 1024
 _KEY = "trusted_folders"
@@ -30,13 +32,25 @@ def _resolved(home: Path) -> Path:
 
 
 def is_trusted(folder: Path, *, home: Path | None = None) -> bool:
-    """Say whether the person allowed what a project in this folder brings."""
-    place = folder.resolve()
-    return any(place.is_relative_to(trusted) for trusted in _trusted_folders(home_folder(home)))
+    """Say whether the person trusts this folder, whatever a project in it brings."""
+    return trusted_by(folder, home=home) is not None
+
+
+def trusted_by(folder: Path, *, home: Path | None = None) -> tuple[Path, bool] | None:
+    """Return the folder at or above this one that the person trusts, and whether that stands in their settings."""
+    place, top = folder.resolve(), home_folder(home)
+    for trusted in _trusted_folders(top):
+        if place.is_relative_to(trusted):
+            return trusted, True
+    with contextlib.suppress(StoreError):
+        for name, answer in read_answers(top).projects.items():
+            if answer.folder and place.is_relative_to(name):
+                return Path(name), False
+    return None
 
 
 def how_to_allow(shown: str) -> str:
-    """Return the one line that allows what the project in a folder brings."""
+    """Return the one line that lets a folder count although others may write there."""
     return f'to allow what this project brings, write in ~/.subagents/settings.toml: {_KEY} = ["{shown}"]'
 
 

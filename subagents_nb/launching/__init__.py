@@ -11,10 +11,12 @@ from subagents_nb.launching.composing.flows import chain, expand, parallel, step
 from subagents_nb.launching.front import Preflight, agents, attach, launch, preflight, runs, settings
 from subagents_nb.launching.handle import Run
 from subagents_nb.launching.listing import Runs
+from subagents_nb.launching.stored.project_trust import ProjectTrust, trust
 from subagents_nb.launching.wait_all import wait_for
 
 __all__ = [
     "Preflight",
+    "ProjectTrust",
     "Run",
     "Runs",
     "agents",
@@ -27,5 +29,6 @@ __all__ = [
     "runs",
     "settings",
     "step",
+    "trust",
     "wait_for",
 ]

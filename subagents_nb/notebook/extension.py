@@ -102,6 +102,7 @@ _FORMATTED = (
     ("subagents_nb.launching.listing", "Runs"),
     ("subagents_nb.domain.agents.agent", "AgentCatalog"),
     ("subagents_nb.launching.front", "Preflight"),
+    ("subagents_nb.launching.stored.project_trust", "ProjectTrust"),
 )
 
 

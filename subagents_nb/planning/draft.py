@@ -65,7 +65,7 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
         planned = plan_flow(request.flow, ground, reasons, limit=children)
         mode, steps, items = planned.mode, planned.steps, planned.items
     if reasons:
-        raise LaunchRefused(list(dict.fromkeys([*reasons, *ground.start_problems])))
+        raise LaunchRefused(list(dict.fromkeys([*reasons, *ground.problems])))
     return Draft(
         name=request.name,
         cwd=facts.cwd,
@@ -89,7 +89,8 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
         notes=tuple(ground.notes),
         tags=request.tags,
         origin=request.origin,
-        start_problems=tuple(ground.start_problems),
+        start_problems=ground.problems,
+        allowed=ground.allowed,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
+from subagents_nb.domain.agents.acting import Acting, Held
 from subagents_nb.domain.values.base import Value
 
 
@@ -59,7 +60,8 @@ class Facts(Value):
     scripts: frozenset[str] = frozenset()  # names that `scripted:` may take, files of the workspace included
     project_context: str = ""
     project: str = ""  # the folder of the project, as it is shown
-    trusted: bool = False  # the person allowed what the project brings
+    brought: tuple[Acting, ...] = ()  # what the project brings that can act
+    held: tuple[Held, ...] = ()  # what of it may not, since the person has not allowed it
     attached_problem: str | None = None  # why a chain can't begin with the run that it names
     attached_schema: dict[str, Any] | None = None  # of the answer of a run that a chain begins with
     attached_outputs: dict[str, dict[str, Any] | None] = Field(default_factory=dict)  # those of it that have names

@@ -45,6 +45,7 @@ class RunPaths:
     verdict = _Below("verdict.json")
     recovery = _Below("recovery.json")
     appended = _Below("appended.json")  # what was appended to a chain
+    applied = _Below("applied")  # its time says when the work of worktrees was last put into the repository
     control = _Below("control")
     answers = _Below("control/answers")
     questions = _Below("questions")

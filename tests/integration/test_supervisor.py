@@ -20,7 +20,7 @@ import pytest
 from support import CHILDREN, alive, ask_host, until
 
 import subagents_nb
-from subagents_nb import Run, launch, runs
+from subagents_nb import Run, launch, runs, trust
 from subagents_nb.domain.runs.control import ControlRequest
 from subagents_nb.domain.runs.records import ProcessRecord
 from subagents_nb.domain.runs.states import RunState
@@ -237,6 +237,7 @@ def test_a_run_that_was_launched_from_within_a_run_outlives_it_with_whoever_watc
     agent = Path(".subagents/agents/digger.md")
     agent.parent.mkdir()
     agent.write_text("---\nname: digger\ndescription: digs\ntools: python\n---\nDig.\n")
+    trust(contents=True)
     outer = launch("digger", "x", model="scripted:nest")
     inner = Run(store_home, outer.result(60).strip())
     proof = until(lambda: proof_of(outer), 15, what="the proof of the outer one's end")

@@ -12,7 +12,7 @@ import pytest
 from nbconvert import HTMLExporter
 from support import until
 
-from subagents_nb import Run, chain, launch, step
+from subagents_nb import Run, chain, launch, step, trust
 from subagents_nb.cli import main
 from subagents_nb.errors import RequestError
 
@@ -64,6 +64,7 @@ def test_python_that_really_ran_is_a_code_cell_with_its_outputs_and_errors() -> 
     folder = Path(".subagents/agents")
     folder.mkdir(parents=True)
     (folder / "counter.md").write_text("---\nname: counter\ndescription: d\ntools: [python]\n---\nCount.\n")
+    trust(contents=True)
     scripts = folder.parent / "scripts"
     scripts.mkdir()
     steps = [{"python": "print('one')\n6 * 7"}, {"python": "1 / 0"}, {"text": "42"}]

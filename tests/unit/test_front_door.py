@@ -52,6 +52,7 @@ FRONT_DOOR = {
     "settings",
     "step",
     "sweep",
+    "trust",
     "unload_ipython_extension",
     "validate_agents",
 }

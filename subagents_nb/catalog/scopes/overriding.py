@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pydantic_core import to_jsonable_python
+
+from subagents_nb.domain.agents.acting import LOOK, Acting, Trust
 from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition, AgentProblem
 from subagents_nb.domain.agents.override import AgentOverride
 from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS
 from subagents_nb.domain.plans.options import OPTIONS
+from subagents_nb.domain.values.base import sha256_text, stable_json
 
 # What a project may say of an agent that it did not bring: which model, how hard it thinks, and less of the rest.
 _FREE = frozenset({"model", "thinking", "disabled", "denied"})
 _LIMITS = tuple(one.stored for one in OPTIONS if one.file is not None and one.kind in ("duration", "count"))
 
 
-def with_overrides(
-    catalog: AgentCatalog, overrides: tuple[AgentOverride, ...], *, trusted: bool, allow: str
-) -> AgentCatalog:
+def with_overrides(catalog: AgentCatalog, overrides: tuple[AgentOverride, ...], trust: Trust) -> AgentCatalog:
     """Return the catalog as settings have it; the nearer file comes later and outranks.
 
-    An agent that is disabled, or of which a project says what it may not, can't be named. What this process registered
-    is as its code says.
+    An agent that is disabled, or of which a project says what the person has not allowed, can't be named. What this
+    process registered is as its code says.
     """
+    acting: list[Acting] = []
     by_name: dict[str, list[AgentOverride]] = {}
     for override in overrides:
         by_name.setdefault(override.name, []).append(override)
@@ -30,29 +33,41 @@ def with_overrides(
     problems: list[AgentProblem] = []
     for agent in catalog.agents:
         said = by_name.pop(agent.name, []) if agent.source != "registered" else []
-        found = _overridden(agent, said, trusted=trusted, allow=allow)
+        found = _overridden(agent, said, trust, acting)
         (agents if isinstance(found, AgentDefinition) else problems).append(found)  # type: ignore[arg-type]
     broken = {problem.name for problem in catalog.problems}
     for name, said in by_name.items():
         if name not in broken and not any(agent.name == name for agent in catalog.agents):
             why = f"[agents.{name}] is for no agent that is there"
             problems += [AgentProblem(where=one.origin, source=_source(one), error=why) for one in said]
-    return catalog.model_copy(update={"agents": tuple(agents), "problems": (*catalog.problems, *problems)})
+    held = (one for item in acting if (one := trust.held(item)) is not None)
+    return catalog.model_copy(
+        update={
+            "agents": tuple(agents),
+            "problems": (*catalog.problems, *problems),
+            "acting": (*catalog.acting, *acting),
+            "held": (*catalog.held, *held),
+        }
+    )
 
 
 def _overridden(
-    agent: AgentDefinition, said: list[AgentOverride], *, trusted: bool, allow: str
+    agent: AgentDefinition, said: list[AgentOverride], trust: Trust, acting: list[Acting]
 ) -> AgentDefinition | AgentProblem:
     disabled_by: AgentOverride | None = None
     for override in said:
         where = f"[agents.{agent.name}] in {override.origin}"
-        narrowing = override.by_project and not trusted and agent.source != "project"
-        if narrowing and (wider := list(_wider(agent, override.fields))):
-            why = f"{where} can't widen what it may do: {', '.join(wider)}; {allow}"
-            return AgentProblem(where=override.origin, source="project", error=why, name=agent.name)
+        wider = _asked_for(agent, override) if override.by_project else ()
+        if wider:
+            files = {override.origin: sha256_text(stable_json(to_jsonable_python(override.fields)))}
+            item = Acting(kind="settings", name=f"agents.{agent.name}", does=wider, files=files)
+            acting.append(item)
+            if trust.held(item) is not None and agent.source != "project":
+                why = f"{where} can't widen what it may do: {', '.join(wider)}; look at it with {LOOK}, which allows it"
+                return AgentProblem(where=override.origin, source="project", error=why, name=agent.name)
         if override.fields.get("disabled"):
             disabled_by = override
-        elif override.fields.get("disabled") is False and not narrowing:
+        elif override.fields.get("disabled") is False:
             disabled_by = None
         agent = _applied(agent, override)
     if disabled_by is None:
@@ -68,6 +83,16 @@ def _applied(agent: AgentDefinition, override: AgentOverride) -> AgentDefinition
         given["tools"] = tuple(tool for tool in had if tool not in denied)
     said = {**dict(agent.overridden), **dict.fromkeys(given, override.origin)}
     return agent.model_copy(update={**given, "overridden": tuple(sorted(said.items()))}) if given else agent
+
+
+def _asked_for(agent: AgentDefinition, override: AgentOverride) -> tuple[str, ...]:
+    """Return what a project's table lets an agent do that the person would have to allow."""
+    wider = tuple(_wider(agent, override.fields))
+    if agent.source != "project":
+        return wider
+    # Its own are the project's to change, but for what acts.
+    more = set(_applied(agent, override).acts_by) - set(agent.acts_by)
+    return tuple(word for word in wider if "a script that" in word) + tuple(sorted(more))
 
 
 def _wider(agent: AgentDefinition, fields: Mapping[str, Any]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from subagents_nb.domain.agents.acting import Acting, Held
 from subagents_nb.domain.values.base import Value, sha256_text, stable_json
 
 AgentSource = Literal["builtin", "package", "user", "project", "registered"]
@@ -110,4 +111,7 @@ class AgentCatalog(Value):
     places: tuple[SearchedPlace, ...] = ()
     # Pairs (winner, shadowed) for the listing: "project:scout shadows builtin:scout".
     shadowed: tuple[tuple[str, str], ...] = ()
+    # Agents of the project that can act, those among them too that were kept out; and those that may not act yet.
+    acting: tuple[Acting, ...] = ()
+    held: tuple[Held, ...] = ()
     cwd: str = ""  # as shown in diagnostics

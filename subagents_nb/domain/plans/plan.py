@@ -255,6 +255,7 @@ class Draft(RunPlan):
     # Why no run of it could begin here and now: a key, a client or the embedded model is missing. A run that is there
     # already can stand in all the same.
     start_problems: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()  # what of the project would act in it since the person allowed that
 
     @property
     def digest(self) -> str:

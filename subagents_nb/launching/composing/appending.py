@@ -22,6 +22,7 @@ from subagents_nb.launching.gathering.gitfacts import with_git, worktrees_of
 from subagents_nb.launching.gathering.lookups import gather_facts
 from subagents_nb.launching.gathering.named_outputs import names_of
 from subagents_nb.launching.gathering.prices import price_problems
+from subagents_nb.launching.gathering.trust_facts import brought_here
 from subagents_nb.launching.gathering.usable_agents import usable_agents
 from subagents_nb.launching.starting.claiming import claiming
 from subagents_nb.planning.chain_plan import plan_flow
@@ -97,6 +98,8 @@ def plan_appendix(flow: Chain, plan: LaunchPlan, snapshot: Snapshot, *, waiting:
         settings = plan.defaults.settings_of(settings)
     reasons = Reasons()
     catalog = usable_agents(cwd, settings)
+    found = brought_here(cwd, catalog, settings)
+    facts = facts.model_copy(update={"brought": found.items, "held": found.held})
     facts = with_git(facts, worktrees_of(request, catalog, settings.default_agent))
     ground = PlanContext(request, catalog, settings, facts)
     if flow.task is not None and flow.task != plan.task:
@@ -104,7 +107,7 @@ def plan_appendix(flow: Chain, plan: LaunchPlan, snapshot: Snapshot, *, waiting:
     known = flow.model_copy(update={"task": plan.task or None})
     left = max(0, plan.max_children - _started(snapshot) - waiting)
     planned = plan_flow(known, ground, reasons, limit=left, names=names_of(plan, snapshot))
-    reasons.extend([*ground.start_problems, *price_problems(planned, snapshot.usage_budget)])
+    reasons.extend([*ground.problems, *price_problems(planned, snapshot.usage_budget)])
     if reasons:
         raise AppendRefused(list(dict.fromkeys(reasons)))
     used = {name: resolve(name, catalog) for name in agents_of(planned.steps, planned.items)}

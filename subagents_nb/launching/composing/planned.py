@@ -24,6 +24,7 @@ from subagents_nb.launching.composing.run_references import looked_up
 from subagents_nb.launching.gathering.gitfacts import with_git, worktrees_of
 from subagents_nb.launching.gathering.lookups import gather_facts
 from subagents_nb.launching.gathering.prices import price_problems
+from subagents_nb.launching.gathering.trust_facts import Brought, brought_here
 from subagents_nb.launching.gathering.usable_agents import usable_agents
 from subagents_nb.planning import Facts
 from subagents_nb.planning import draft as plan_draft
@@ -45,6 +46,7 @@ class Planned:
     reasons: tuple[str, ...]
     catalog: AgentCatalog
     settings: Settings
+    brought: Brought | None = None  # of the project, which can act
     senseless: bool = False  # what was asked for can't be asked anywhere, so nothing can stand in
 
 
@@ -69,6 +71,8 @@ def plan_launch(asked: ParsedLaunch) -> Planned:
         raise LaunchRefused([*asked.reasons, *getattr(error, "reasons", (str(error),))]) from error
     settings, wrong = _with_defaults(settings, asked.defaults)
     catalog = usable_agents(base, settings)
+    found = brought_here(base, catalog, settings)
+    facts = facts.model_copy(update={"brought": found.items, "held": found.held})
     facts = with_git(facts, worktrees_of(request, catalog, settings.default_agent))
     draft: Draft | None = None
     try:
@@ -77,9 +81,9 @@ def plan_launch(asked: ParsedLaunch) -> Planned:
     except LaunchRefused as refused:
         reasons = refused.reasons
     if asked.reasons or facts.attached_problem is not None or wrong:
-        return Planned(None, (), (*asked.reasons, *wrong, *reasons), catalog, settings, senseless=True)
+        return Planned(None, (), (*asked.reasons, *wrong, *reasons), catalog, settings, found, senseless=True)
     others = tuple(_others(draft, request, catalog, settings, facts))
-    return Planned(draft, others, tuple(reasons), catalog, settings)
+    return Planned(draft, others, tuple(reasons), catalog, settings, found)
 
 
 def _others(

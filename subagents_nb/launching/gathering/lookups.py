@@ -11,7 +11,6 @@ from pathlib import Path
 from subagents_nb import local_model
 from subagents_nb.catalog import project_context, project_root
 from subagents_nb.catalog.search_paths import shown_folder
-from subagents_nb.catalog.trust import is_trusted
 from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS, SCRIPT_FOLDER
 from subagents_nb.planning import Facts
 from subagents_nb.planning.facts import FolderFact
@@ -56,7 +55,6 @@ def gather_facts(
         scripts=_scripts(absolute, models) if problem is None else BUILTIN_SCRIPTS,
         project_context=project_context(project) if project is not None else "",
         project=shown_folder(project) if project is not None else "",
-        trusted=project is not None and is_trusted(project),
         folders={asked: _folder_below(absolute, asked) for asked in folders} if problem is None else {},
     )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from subagents_nb.domain.plans.worktree import Handoff, WorktreeRecord
 from subagents_nb.errors import RequestError, StoreError
 from subagents_nb.store import FileRuns, StoreHome
+from subagents_nb.store.files.disk import DISK
 from subagents_nb.store.files.lock import alone
 from subagents_nb.store.git.capture import APPLY, read_patch
 from subagents_nb.store.git.git import Git, GitProblem
@@ -89,6 +90,9 @@ def apply(home: StoreHome, run_id: str, step: int | None = None, *, check: bool 
         except GitProblem as error:
             backwards = _joined(folder, "back", patches[::-1])
             raise RequestError(_refusal(git, records, backwards, error)) from error
+    if not check:
+        with contextlib.suppress(OSError):  # who asks what runs wrote into a project looks at its time
+            DISK.replace(home.run(run_id).applied, b"", durable=False)
     changed = (path for record in records for one in record.changes for path in (one.source, one.path))
     return tuple(dict.fromkeys(path for path in changed if path is not None))
 

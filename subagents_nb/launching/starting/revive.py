@@ -23,6 +23,7 @@ from subagents_nb.errors import LaunchRefused, StoreError, Unreadable
 from subagents_nb.launching.gathering.lineage import origin_here
 from subagents_nb.launching.gathering.lookups import gather_facts
 from subagents_nb.launching.gathering.prices import price_problems
+from subagents_nb.launching.gathering.trust_facts import remember_seen_at
 from subagents_nb.launching.inputs.input_values import given_again
 from subagents_nb.launching.starting.start_run import begin
 from subagents_nb.planning.resuming.chain_revival import appended_to, draft_whole, numbers, step_of
@@ -67,6 +68,7 @@ def resume(
         draft, agents = _one_step(home, plan, appended, snapshot, revival, step)
     if problems := price_problems(draft, draft.usage_budget):
         raise LaunchRefused(problems)
+    remember_seen_at(draft.cwd)
     return begin(draft, agents, home=home, limit=limit, inputs=given_again(home, plan), earlier=plan.run_id)
 
 
@@ -146,6 +148,7 @@ def launch_again(home: StoreHome, run_id: str, *, limit: int, origin: Origin | N
     kept["notes"] = lasting_notes(plan.notes)
     agents = by_name(_recorded_agents(home, plan))
     draft, inputs = Draft.model_validate(kept), given_again(home, plan)
+    remember_seen_at(draft.cwd)
     return begin(draft, agents, home=home, limit=limit, inputs=inputs, earlier=plan.run_id)
 
 

@@ -16,23 +16,26 @@ from pathlib import Path
 import subagents_nb.local_model as local_model
 from subagents_nb.catalog import SettingsProblem
 from subagents_nb.catalog.search_paths import shown_folder
+from subagents_nb.catalog.trust import home_folder
+from subagents_nb.domain.agents.acting import refusal
 from subagents_nb.domain.agents.environment import tool_environ
 from subagents_nb.domain.agents.models import PROVIDERS, ModelChoice, choose_model
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.kept.retention import size
 from subagents_nb.domain.runs.postmortem import Liveness
-from subagents_nb.domain.values.reasons import advice_of, place_of
+from subagents_nb.domain.values.reasons import Reason, advice_of, place_of
 from subagents_nb.domain.values.words import one_line, plain
 from subagents_nb.errors import LaunchError, SubagentsError
 from subagents_nb.launching.front import agents, settings
 from subagents_nb.launching.gathering.lookups import gather_facts
+from subagents_nb.launching.gathering.trust_facts import brought_here
 from subagents_nb.planning.steps.step_plan import model_problem
-from subagents_nb.planning.steps.trust_check import untrusted_default
 from subagents_nb.store import FileRuns, StoreHome, open_home
 from subagents_nb.store.files.lock import probe
 from subagents_nb.store.kept.trash import Trash
 from subagents_nb.store.layout import HOME_VARIABLE
 from subagents_nb.store.runs.reader import read_tail
+from subagents_nb.store.trust_file import read_answers
 from subagents_nb.store.waiting.capacity import places_taken
 from subagents_nb.supervisor.processes.liveness import liveness_of
 from subagents_nb.supervisor.protocol import wire
@@ -47,6 +50,7 @@ _HOLD = "import fcntl,sys; f=open(sys.argv[1],'r+'); fcntl.flock(f,2|4); print('
 _FREE_BYTES = 1_000_000_000
 _WATCHES, _INSTANCES = 8192, 128
 _INOTIFY = Path("/proc/sys/fs/inotify")
+_FEW = 4
 _USER_SETTINGS = "~/.subagents/settings.toml"
 
 
@@ -91,7 +95,7 @@ def examine() -> Checkup:
         found.append(Check("store", False, str(error), advice_of(error) or f"export {HOME_VARIABLE}=~/subagents"))
     else:
         found += [*_store(home), *_runs(home), *_supervisor(home), _spawn(), _capacity(home, effective)]
-    found += [*checks, _agents(), *_models(effective), _local(), _watching()]
+    found += [*checks, _agents(), *_trust(effective), *_models(effective), _local(), _watching()]
     return Checkup(tuple(found))
 
 
@@ -190,6 +194,18 @@ def _agents() -> Check:
     return Check("agents", False, broken, "subagents-nb agents")
 
 
+def _trust(effective: Settings | None) -> Iterator[Check]:
+    try:
+        read_answers(home_folder())
+    except SubagentsError as error:
+        yield Check("trust", False, str(error))
+        return
+    held = brought_here(Path.cwd(), agents(), effective).held if effective is not None else ()
+    if held:
+        waiting = ", ".join(map(str, held[:_FEW])) + (" …" if len(held) > _FEW else "")
+        yield Check("trust", True, f"{len(held)} of this project may not act yet: {waiting}", "subagents-nb trust")
+
+
 def _models(effective: Settings | None) -> Iterator[Check]:
     named = [name for provider in PROVIDERS for name in provider.key_env]
     named += [end.key_env for end in (effective.endpoints.values() if effective is not None else ()) if end.key_env]
@@ -201,10 +217,15 @@ def _models(effective: Settings | None) -> Iterator[Check]:
             yield Check("model", False, str(error), f"${{EDITOR:-vi}} {_USER_SETTINGS}")
         else:
             facts = gather_facts(None, environ=os.environ, models=(choice.requested,))
-            problem = model_problem(choice, facts) or untrusted_default(choice, effective, facts)
+            problem = model_problem(choice, facts) or _untrusted_default(choice, effective)
             found = f"{choice.label} (from: {choice.origin})"
             yield Check("model", problem is None, f"{found}: {problem}" if problem else found, _help(problem, choice))
     yield Check("keys", True, ", ".join(keys) if keys else "no provider key is set")
+
+
+def _untrusted_default(choice: ModelChoice, effective: Settings) -> Reason | None:
+    held = brought_here(Path.cwd(), agents(), effective).held
+    return refusal(one for one in held if choice.origin == "settings" and one.item.name == "default_model")
 
 
 def _help(problem: str | None, choice: ModelChoice) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from pathlib import Path
 from typing import NamedTuple
 
 from subagents_nb.domain.runs.snapshot import Snapshot
@@ -12,6 +14,8 @@ from subagents_nb.notebook.page.lines import line
 ASKS = "asks you"  # it lives, and a question of its waits for the person
 UNREADABLE = "unreadable"  # documents are there, none of them says what the run came to
 UNKNOWN = "unknown"  # nothing is there yet
+
+_HOME = re.compile(r"\A(?:/home/[^/]+|/Users/[^/]+|/root|[A-Za-z]:\\Users\\[^\\]+)(?=[/\\]|\Z)")
 
 
 class Look(NamedTuple):
@@ -37,6 +41,12 @@ LOOKS = {
     UNREADABLE: Look("?", "bad"),
     UNKNOWN: Look("◌"),
 }
+
+
+def place(folder: str) -> str:
+    """Name a directory without its way from the root, which is nobody's business in a saved notebook."""
+    shown = _HOME.sub("~", folder)
+    return shown if shown.startswith("~") else f"…/{'/'.join(Path(shown).parts[-2:]).lstrip('/')}"
 
 
 def shown_state(snapshot: Snapshot) -> str:

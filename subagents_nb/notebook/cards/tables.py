@@ -177,7 +177,9 @@ def _remarks(catalog: AgentCatalog) -> list[tuple[str, list[str]]]:
     disabled = [line(f"{p.name}: {p.error}", 400) for p in catalog.problems if p.disabled]
     set_by = [line(f"{a.name}: {n} by {origin}", 200) for a in catalog.agents for n, origin in a.overridden]
     searched = [line(f"{p.where}: {p.state}", 200) for p in catalog.places] if not catalog.agents else []
+    waiting = [line(str(held), 200) for held in catalog.held]
     listed = [
+        ("Wait until you allow them (%subagent_trust)", waiting),
         ("Can't be used", problems),
         ("Disabled", disabled),
         ("Set by settings", set_by),

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from subagents_nb.blocks import Child, Either
 from subagents_nb.domain.agents.agent import AgentCatalog
-from subagents_nb.launching import Preflight, Runs
+from subagents_nb.launching import Preflight, ProjectTrust, Runs
 from subagents_nb.notebook.cards.reused import would_find
 from subagents_nb.notebook.cards.tables import agents_table, runs_table
+from subagents_nb.notebook.cards.trust_card import trust_card
 from subagents_nb.notebook.page.html import element
 from subagents_nb.notebook.plans.plan_card import plan
 
 
-def described(what: Runs | AgentCatalog | Preflight) -> Child:
-    """Return what is shown of a list of runs, of the agents, of a plan or the reasons against it."""
+def described(what: Runs | AgentCatalog | Preflight | ProjectTrust) -> Child:
+    """Return what is shown of a list of runs, the agents, what a project brings, a plan or the reasons against it."""
     if isinstance(what, AgentCatalog):
         return agents_table(what)
+    if isinstance(what, ProjectTrust):
+        return trust_card(what)
     return runs_table(what.snapshots, hidden=what.hidden) if isinstance(what, Runs) else _preflight(what)
 
 

@@ -12,6 +12,7 @@ from subagents_nb.catalog.search_paths import shown_folder
 from subagents_nb.domain.plans.budgets import UsageBudget
 from subagents_nb.domain.plans.plan import Draft, StepPlan
 from subagents_nb.domain.values import words
+from subagents_nb.notebook.cards.shown import place
 from subagents_nb.notebook.page.html import bar, code, element, frame, note, pre, safe, soft, styled
 from subagents_nb.notebook.page.lines import cut, line, plural
 from subagents_nb.notebook.plans.plan_stages import stage_lines, steps_of, totals
@@ -27,15 +28,6 @@ _WHY = {
 }
 # A saved notebook is a publication: it need not tell how the user's account is called.
 _USER = re.compile(r"//[^/@]*@")
-
-
-_HOME = re.compile(r"\A(?:/home/[^/]+|/Users/[^/]+|/root|[A-Za-z]:\\Users\\[^\\]+)(?=[/\\]|\Z)")
-
-
-def _place(folder: Path) -> str:
-    """Name a directory without its way from the root, which is nobody's business in a saved notebook."""
-    shown = _HOME.sub("~", shown_folder(folder))
-    return shown if shown.startswith("~") else f"…/{'/'.join(Path(shown).parts[-2:]).lstrip('/')}"
 
 
 def plan(draft: Draft) -> Child:
@@ -66,11 +58,12 @@ def _facts(draft: Draft) -> list[tuple[str, str]]:
     facts = [
         ("digest", draft.digest),
         *single,
-        ("cwd", line(_place(Path(draft.cwd)), 400)),
+        ("cwd", line(place(shown_folder(Path(draft.cwd))), 400)),
         ("timeout", timeout),
         ("budget", _budget(draft.usage_budget)),
         ("may start", f"{plural(draft.max_children, 'step')}, {draft.max_parallel} at a time" if draft.items else ""),
         ("tools may see", ", ".join(draft.tool_env)),
+        ("allowed here", ", ".join(draft.allowed)),
         ("tags", ", ".join(draft.tags)),
     ]
     return [(name, line(text, 1_000)) for name, text in facts if text]

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from subagents_nb.experiments import Comparison
     from subagents_nb.launching import Run, Runs
     from subagents_nb.launching.stored.doctor import Checkup
+    from subagents_nb.launching.stored.project_trust import ProjectTrust
     from subagents_nb.notebook.verbs.call import Call
 
 
@@ -58,9 +59,11 @@ def text_of(value: Any) -> str:
     from subagents_nb.blocks import to_text
     from subagents_nb.domain.agents.agent import AgentCatalog
     from subagents_nb.launching import Runs
+    from subagents_nb.launching.stored.project_trust import ProjectTrust
     from subagents_nb.notebook.plans.lists import described
 
-    return to_text(described(value)) if isinstance(value, Runs | AgentCatalog) else str(value)
+    shown = (Runs, AgentCatalog, ProjectTrust)
+    return to_text(described(value)) if isinstance(value, shown) else str(value)
 
 
 def attach(call: Call) -> Run:
@@ -144,6 +147,16 @@ def agents(_: Call) -> AgentCatalog:
     from subagents_nb import launching
 
     return launching.agents()
+
+
+def trust(call: Call) -> ProjectTrust:
+    """Return what this project brings that can act, after allowing it if that was asked."""
+    from subagents_nb import launching
+
+    options = call.options
+    return launching.trust(
+        options.name, folder=options.folder, contents=options.contents, revoke=options.revoke, shown=options.shown
+    )
 
 
 def doctor(_: Call) -> Checkup:

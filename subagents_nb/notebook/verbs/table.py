@@ -343,6 +343,21 @@ VERBS: tuple[Verb, ...] = (
         "what keeps the agent from beginning, what is only noted, and what is wrong.",
     ),
     Verb(
+        name="trust", usage="[NAME ...] [FLAGS]", call=looking.trust,
+        help="show what this project brings that can act, and allow it",
+        about="Show what this project brings that can act with your rights: agents with a shell or kernel, agents\n"
+        "that take the name of one you know, commands, scripts; with what is new since you allowed it.",
+        epilog="Your answer is kept in ~/.subagents/trust, never in the project. Of a folder that is trusted,\n"
+        "what a run changed is asked for again.",
+        args=(
+            arg("name", nargs="*", help="which of it is meant; all if none is named"),
+            arg("--folder", action="store_true", help="allow this folder, whatever it brings from now on"),
+            arg("--contents", action="store_true", help="allow what is there or named as it is now, and nothing else"),
+            arg("--revoke", action="store_true", help="take back what was allowed"),
+            arg("--shown", metavar="DIGEST", help="allow only if nothing changed since it was shown"),
+        ),
+    ),
+    Verb(
         name="doctor", call=looking.doctor, fails=lambda checkup: not checkup.ok,
         help="check that everything is in order",
         about="Check the store, the supervisor, models and keys; say what to do about what is wrong.",

@@ -50,13 +50,12 @@ def plan_children(
     everybody, found = ALL_AGENTS in (agent.agents or ()), []
     for name in names:
         where = f"agents: {name}"
-        problems = dict(ground.start_problems)
+        problems, before = ground.problems, ground.noted()
         own = next((one for one in ground.catalog.agents if one.name == name), None)
         asked = Step(agent=name, task="{task}", model=model.requested if own is not None and not own.model else None)
         child = plan(asked, below.at("", where), Reasons() if everybody else reasons.at("", where))
-        if everybody and (child is None or ground.start_problems != problems):
-            ground.start_problems.clear()
-            ground.start_problems.update(problems)
+        if everybody and (child is None or ground.problems != problems):
+            ground.back_to(before)
             ground.note(f"Agent {agent.name} can't delegate to {name} here.")
         elif child is not None:
             found.append(child)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+from subagents_nb.domain.agents.acting import Acting, refusal
 from subagents_nb.domain.agents.agent import AgentCatalog
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.plans.plan import LaunchRequest
@@ -26,6 +28,7 @@ class PlanContext:
     facts: Facts
     notes: dict[str, None] = field(default_factory=dict)
     start_problems: dict[Reason, None] = field(default_factory=dict)
+    used: dict[str, Acting] = field(default_factory=dict)  # what of the project would act in the run, by its key
     place: str = ""
     where: str = ""
     depth: int | None = None  # how many levels may stand below what is planned just now; None: it is a root
@@ -42,6 +45,34 @@ class PlanContext:
     def start_problem(self, text: str) -> None:
         """Add why the run can't begin here and now, although it could be planned."""
         self.start_problems[Reason(text, lead=self.where, place=self.place)] = None
+
+    @property
+    def problems(self) -> tuple[Reason, ...]:
+        """Return all that keeps the run from beginning."""
+        untrusted = refusal(held for held in self.facts.held if held.item.key in self.used)
+        return (*self.start_problems, *([] if untrusted is None else [untrusted]))
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """Return what of the project would act in the run since the person allowed it, in words."""
+        held = {one.item.key for one in self.facts.held}
+        return tuple(str(item) for key, item in self.used.items() if key not in held)
+
+    def uses(self, items: Iterable[Acting]) -> None:
+        """Note what of the project would act: what of it is not allowed is one reason against the run."""
+        self.used.update({item.key: item for item in items})
+
+    def noted(self) -> tuple[dict[Reason, None], dict[str, Acting]]:
+        """Return what is known so far against the run, to be gone back to."""
+        return dict(self.start_problems), dict(self.used)
+
+    def back_to(self, noted: tuple[dict[Reason, None], dict[str, Acting]]) -> None:
+        """Forget what was found against the run since."""
+        problems, used = noted
+        self.start_problems.clear()
+        self.start_problems.update(problems)
+        self.used.clear()
+        self.used.update(used)
 
     def at(self, place: str, where: str) -> Self:
         """Return the same ground for a place in the launch."""

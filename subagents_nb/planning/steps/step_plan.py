@@ -32,7 +32,7 @@ from subagents_nb.planning.steps.plan_context import PlanContext
 from subagents_nb.planning.steps.prompt import system_prompt
 from subagents_nb.planning.steps.schema import schema_problem
 from subagents_nb.planning.steps.step_outputs import plan_output, plan_progress, plan_reads
-from subagents_nb.planning.steps.trust_check import untrusted, withheld_notes
+from subagents_nb.planning.steps.trust_check import acting_in, withheld_notes
 from subagents_nb.planning.steps.worktree_plan import plan_worktree
 
 MAX_TASK_BYTES = 256 * 1024
@@ -85,8 +85,7 @@ def plan_step(
         reasons.extend((*unkept_guards(asked, agent), *ignored_nothing(asked, agent)))
     if agent is None or model is None:
         return None
-    for problem in untrusted(asked, agent, model, acceptance, reviewer, settings, facts):
-        ground.start_problem(problem)
+    ground.uses(acting_in(asked, agent, model, acceptance, facts))
     tools = _tools(agent, model, ground)
     delegates = delegates_of(agent, model, ground)
     depth = depth_of(agent, ground) if delegates else 0

@@ -81,7 +81,9 @@ def test_a_project_can_not_widen_an_agent_it_did_not_bring_until_it_is_trusted(
 ) -> None:
     with pytest.raises(BrokenAgent) as caught:
         desk.agent("scout", project=f"[agents.scout]\n{table}")
-    assert f"[agents.scout] in {PROJECT} can't widen what it may do: {why}; to allow" in str(caught.value)
+    assert f"[agents.scout] in {PROJECT} can't widen what it may do: {why}; look at it with %subagent_trust" in str(
+        caught.value
+    )
     assert isinstance(desk.agent("worker", project=f"[agents.scout]\n{table}"), AgentDefinition)
     assert isinstance(desk.agent("scout", 'trusted_folders = ["~/work"]', f"[agents.scout]\n{table}"), AgentDefinition)
 
@@ -98,6 +100,10 @@ def test_an_agent_of_the_project_is_the_projects_to_change(desk: Desk) -> None:
     folder.mkdir()
     (folder / "own.md").write_text("---\nname: own\ndescription: d\n---\nWork.", encoding="utf-8")
     assert desk.agent("own", project='[agents.own]\ntools = "read, bash"').tools == ("read", "bash")
+    assert [str(held) for held in desk.catalog(project='[agents.own]\ntools = "read, bash"').held] == [
+        "settings agents.own (bash)"
+    ]
+    assert desk.catalog(project='[agents.own]\ntools = "read, grep"\neffort = "low"').acting == ()
 
 
 def test_a_disabled_agent_can_not_be_named_and_says_who_disabled_it(desk: Desk) -> None:

@@ -36,7 +36,7 @@ def test_a_project_takes_no_built_in_name_until_it_is_allowed(
     catalog = discover(project, home=home)
     (problem,) = catalog.problems
     assert (problem.where, problem.name, problem.withheld) == (".agents/x.md", None, name)
-    assert f'trusted_folders = ["{project}"]' in problem.error
+    assert "look at it with %subagent_trust, which allows it" in problem.error
     assert [agent.source for agent in catalog.agents] == ["builtin"] * 4
 
     (home / ".subagents").mkdir()
@@ -60,7 +60,7 @@ def test_an_agent_that_acts_does_not_stand_in_for_one_of_the_persons_own(
     write_agent(project / ".agents/mine.md", "mine", acts)
     catalog = discover(project, home=home)
     assert source(catalog, "mine") == ("project" if acts == "tools: read" else "user")
-    assert len(catalog.problems) == (acts != "tools: read")
+    assert len(catalog.problems) == len(catalog.held) == (acts != "tools: read")
 
 
 def test_files_of_the_person_take_any_name(project: Path, home: Path, write_agent: Write) -> None:

