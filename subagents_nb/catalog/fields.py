@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
 from subagents_nb.catalog.tool_lists import AGENT_NAME, TOOL_SPELLINGS, allowed_agents, denied_of, text_list, tools_of
-from subagents_nb.domain.agents.agent import Thinking
+from subagents_nb.domain.agents.agent import PromptCache, Thinking
 from subagents_nb.domain.plans.budgets import WrittenToolBudget
 from subagents_nb.domain.plans.options import Option, spellings
 from subagents_nb.domain.values.faults import shown
@@ -83,6 +83,10 @@ def _depth(value: object) -> object:
     return value
 
 
+def _on_or_off(value: object) -> object:
+    return ("on" if value else "off") if isinstance(value, bool) else value  # as YAML reads those words
+
+
 PlainText: TypeAlias = Annotated[str, AfterValidator(str.strip)]
 # Safe in paths, in command lines and on screen.
 _NAMED = "1 to 64 letters, digits or . _ - and start with a letter or digit"
@@ -97,6 +101,7 @@ _TYPES: dict[str, Any] = {
     "model": Annotated[PlainText, AfterValidator(lambda name: None if name in {"", "inherit"} else name)],
     # `false` is also how YAML reads `off`.
     "level": Annotated[Thinking, BeforeValidator(lambda value: "off" if value is False else value)],
+    "prompt_cache": Annotated[PromptCache, BeforeValidator(_on_or_off)],
     "output": Annotated[PlainText | None, AfterValidator(lambda path: path or None), BeforeValidator(_unless_false)],
     "output_mode": Literal["inline", "file-only"],
     "tool_budget": Budget,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, create_model
+from pydantic import AfterValidator, BeforeValidator, Field, create_model
 
 from subagents_nb.catalog import fields
 from subagents_nb.catalog.scopes.override_tables import read_overrides
@@ -32,7 +32,16 @@ from subagents_nb.store.files.opener import read_plain
 
 # A cloned repository must not be able to send the user's keys or variables elsewhere.
 _USER_ONLY = frozenset(
-    {"endpoints", "python_memory_mb", "tool_env", "notify_command", "keep_days", "max_live_runs", "trusted_folders"}
+    {
+        "endpoints",
+        "python_memory_mb",
+        "tool_env",
+        "notify_command",
+        "keep_days",
+        "max_live_runs",
+        "trusted_folders",
+        "response_aliases",
+    }
 )
 
 
@@ -158,6 +167,8 @@ _Table = mapping('a table: [attention] with idle = "2m"')
 _Patience = Annotated[_Attention, _Table, AfterValidator(_Attention.settings)]
 _EndpointName = Annotated[str, matching("[a-z][a-z0-9_-]*", "lower-case letters, digits, _ and -, a letter first")]
 _Endpoints = dict[_EndpointName, Annotated[Endpoint, mapping("a table with base_url")]]
+_NAMED = 'a table: [response_aliases] with "openai:gpt-5-mini" = ["another-name"]'
+_Aliases = Annotated[dict[Text, Annotated[tuple[Text, ...], BeforeValidator(fields.text_list)]], mapping(_NAMED)]
 _Variable = Annotated[str, matching("[A-Za-z_][A-Za-z0-9_]*", "the name of a variable")]
 _Folder = Annotated[str, matching("(?s)/.*|~(/.*)?", "a whole path, or one that begins with ~/")]
 # Where a setting is read otherwise than the same option in an agent's file.
@@ -178,6 +189,7 @@ _KEYS: Mapping[str, tuple[str, Any]] = {
     "attention": ("patience", _Patience),
     "trusted_folders": ("trusted_folders", tuple[_Folder, ...]),
     "agents": ("agents", Any),  # read apart, since who says it decides what it may say
+    "response_aliases": ("response_aliases", _Aliases),
     "endpoints": ("endpoints", Annotated[_Endpoints, mapping("a table: [endpoints.lab]")]),
 }  # fmt: skip
 _SettingsFile: type[Value] = create_model(  # type: ignore[call-overload]

@@ -134,6 +134,7 @@ def run_record(row: RunRow) -> dict[str, Any]:
         "notes": row.notes or None,
     }
     record |= {f"params.{name}": value for name, value in (row.resolved | row.params).items()}
+    record |= {"model_requested": row.requested, "model_answered": row.answered}
     record |= {f"metrics.{name}": value for name, value in row.usage.items()}
     record["metrics.seconds"] = row.seconds
     record |= {f"metrics.{name}": value for name, value in row.metrics().items()}
@@ -160,6 +161,10 @@ def _step_records(row: RunRow) -> Iterator[dict[str, Any]]:
             "label": step.get("label") or None,
             "agent": step.get("agent"),
             "model": step.get("model"),
+            "model_requested": step.get("requested") or None,
+            "model_selected": step.get("selected") or None,
+            "context_tokens": step.get("context_tokens") or None,
+            "context_window": step.get("context_window") or None,
             "status": step.get("state"),
             "reason": step.get("reason"),
             "error": step.get("error"),

@@ -36,6 +36,8 @@ class RunRow:
     notes: str = ""
     agent: str | None = None
     model: str | None = None  # as the plan names it
+    requested: str | None = None  # as a person or a file wrote it
+    answered: str | None = None  # as its provider named it
     task_sha256: str | None = None
     sweep: str | None = None
     place: int | None = None
@@ -144,6 +146,13 @@ def _figures(row: RunRow, document: dict[str, Any]) -> None:
     usage = _dict(document.get("usage"))
     row.usage = {name: usage.get(name) for name in _FIGURES if isinstance(usage.get(name), int | float)}
     row.steps = [_dict(step) for step in _list(document.get("steps"))]
+    row.requested, row.answered = _each(row.steps, "requested"), _each(row.steps, "model", unless="selected")
+
+
+def _each(steps: list[dict[str, Any]], name: str, unless: str = "") -> str | None:
+    """Return what steps have under a name, each once; not where it says no more than another field."""
+    said = (_text(step.get(name)) for step in steps if not unless or step.get(name) != step.get(unless))
+    return ", ".join(dict.fromkeys(filter(None, said))) or None
 
 
 def _text(value: Any) -> str:

@@ -65,6 +65,8 @@ def launch(
     *,
     model: str | None = None,
     thinking: str | None = None,
+    prompt_cache: str | None = None,
+    fast: bool | None = None,
     temperature: float | None = None,
     schema: Any = None,
     schema_name: str | None = None,
@@ -82,6 +84,7 @@ def launch(
     output: str | bool | None = None,
     output_mode: str | None = None,
     progress: bool | None = None,
+    fork: Any = None,
     ignore: Sequence[str] | None = None,
     acceptance: Any = None,
     gate: str | None = None,
@@ -117,6 +120,9 @@ def launch(
         task: what is to be done, verbatim. Of a chain: what `{task}` stands for.
         model: `provider:model`, `provider/model:thinking`, `local:smollm2`, `scripted:NAME` or `ENDPOINT:model`.
         thinking: off, minimal, low, medium, high, xhigh, max.
+        prompt_cache: on, off, 5m, 30m, 1h or 12h: how long the provider keeps the beginning of the prompt, which makes
+            the next request that begins alike cheaper; where it takes no such order, an error.
+        fast: the provider's faster tier, which costs more; where there is none, an error.
         temperature: 0 to 2, for models that take one; the provider's own if None.
         schema: a pydantic model, dataclass, TypedDict or JSON Schema of an object; the output is validated against it.
         schema_name: how to call the schema, if it has no name.
@@ -131,6 +137,8 @@ def launch(
         max_requests: how many requests a step may make of its model.
         max_output: how much of an answer the result holds and later steps are given: characters, 20_000 or `20k`, or a
             mapping with chars and lines. The whole is kept beside it, and `text` of the run gives it.
+        fork: a run, or one of its steps (`run.steps[2]`, "NAME/step 2"), of whose conversation the agent gets a copy to
+            refer to; the other run is left as it is, and may have had any agent.
         ignore: fields of the agent's file that guard it elsewhere, are not carried out here, and may be left out.
         reads: files the agent is told to read first, relative to `cwd`.
         output: a file of the workspace in which the answer is kept; False: none, even if the agent names one.

@@ -22,10 +22,11 @@ from subagents_nb.local_model.model_errors import LocalModelError
 
 if TYPE_CHECKING:
     from subagents_nb.local_model.server import available, ensure, stop
-    from subagents_nb.local_model.server_record import Endpoint
+    from subagents_nb.local_model.server_record import WINDOW_TOKENS, Endpoint
     from subagents_nb.local_model.weights import install, uninstall, weights_path
 
 _MODULES = {
+    "WINDOW_TOKENS": "server_record",
     "Endpoint": "server_record",
     "available": "server",
     "ensure": "server",
@@ -35,7 +36,17 @@ _MODULES = {
     "weights_path": "weights",
 }
 
-__all__ = ["Endpoint", "LocalModelError", "available", "ensure", "install", "stop", "uninstall", "weights_path"]
+__all__ = [
+    "WINDOW_TOKENS",
+    "Endpoint",
+    "LocalModelError",
+    "available",
+    "ensure",
+    "install",
+    "stop",
+    "uninstall",
+    "weights_path",
+]
 
 
 def __getattr__(name: str) -> Any:

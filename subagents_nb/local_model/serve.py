@@ -23,6 +23,7 @@ from filelock import FileLock, Timeout
 from subagents_nb.local_model.server_record import (
     HOST,
     MODEL_ALIAS,
+    WINDOW_TOKENS,
     Places,
     ServerRecord,
     read_record,
@@ -37,8 +38,8 @@ IDLE_VARIABLE = "SUBAGENTS_NB_LOCAL_IDLE_S"
 _IDLE_S = 900.0
 _LOOK_EVERY_S = 2.0
 _SLOTS = 4
-# Each slot owns its share (2048 tokens), so that a run's room never depends on its neighbours.
-_CONTEXT_TOKENS = 8192
+# Each slot owns its share, so that a run's room never depends on its neighbours.
+_CONTEXT_TOKENS = _SLOTS * WINDOW_TOKENS
 # Requests beyond the slots wait in line, and each holds a thread; the check by `ensure` must still find a free one.
 _HTTP_THREADS = 32
 # The default is 8 GB. One slot's full prompt takes 47 MB.

@@ -18,6 +18,7 @@ from subagents_nb.signals import stat_of
 
 MODEL_ALIAS = "smollm2-135m"
 HOST = "127.0.0.1"
+WINDOW_TOKENS = 2048  # what the model can read at once, its answer included
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

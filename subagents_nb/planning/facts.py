@@ -67,6 +67,7 @@ class Facts(Value):
     attached_outputs: dict[str, dict[str, Any] | None] = Field(default_factory=dict)  # those of it that have names
     folders: dict[str, FolderFact] = Field(default_factory=dict)  # by what was asked for
     sessions: dict[str, SessionFact] = Field(default_factory=dict)  # by what was asked for
+    forks: dict[str, SessionFact] = Field(default_factory=dict)  # likewise
     git: GitFacts | None = None  # None: no step asks for a worktree
 
     def inside(self, folder: str | None) -> Facts:

@@ -11,6 +11,7 @@ from support import until
 
 from subagents_nb import chain, expand, launch, parallel, preflight, step
 from subagents_nb.errors import LaunchRefused
+from subagents_nb.launching.archive import export_runs, import_runs
 from subagents_nb.notebook.bodies.chain_cell import parse
 from subagents_nb.store import StoreHome
 
@@ -88,3 +89,42 @@ def test_a_step_goes_on_from_a_copy_of_a_stored_conversation(warm: StoreHome) ->
         launch(flow, model=ECHO)
     with pytest.raises(LaunchRefused, match=r"has several steps: write .*/step N: 0 \(scout\), 1 \(scout\)"):
         launch(chain(step("scout", "x", session=run)), model=ECHO)
+
+
+def test_another_agent_gets_a_copy_of_a_conversation_to_refer_to(
+    warm: StoreHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    findings = launch("scout", "remember this", model=ECHO, name="findings", wait=True)
+    run = launch("worker", "sum it up", model=ECHO, fork=findings)
+    said = run.result(30)
+    assert said.startswith("[2 earlier] Everything before this message is a copy") and said.endswith("\n\nsum it up")
+    again = launch("worker", "sum it up", model=ECHO, fork="findings:0", reuse="tracked")
+    assert again.reused and again.id == run.id, again.reuse_note
+    bare, cell = preflight("worker", "sum it up", model=ECHO), "- scout: a\n- worker: b\n  fork: found\n"
+    assert preflight("worker", "sum it up", model=ECHO, fork="findings").digest == run.plan.digest != bare.digest
+    flow = chain(step("scout", "a"), step("worker", "b", fork=findings.steps[0]))
+    assert preflight(parse(cell, {"found": findings}).chain, model=ECHO).digest == preflight(flow, model=ECHO).digest
+    assert launch(flow, model=ECHO).result(30).startswith("[2 earlier] Everything")
+    assert findings.resume("and now").result(30) == "[2 earlier] and now"  # no lease was taken, and it is as it was
+    export_runs([findings.id], tmp_path / "a.zip")
+    monkeypatch.setenv("SUBAGENTS_NB_HOME", str(tmp_path / "elsewhere"))
+    import_runs(tmp_path / "a.zip")
+    taken_in = preflight("worker", "sum it up", model=ECHO, fork="findings")
+    assert taken_in.ok and taken_in.digest == run.plan.digest
+
+
+def test_what_can_not_be_forked_says_why() -> None:
+    busy = launch("scout", "x", model=script("waits", {"text": "a"}, {"await_steer": True}), name="busy")
+    until(lambda: busy.state == "running", 20)
+    with pytest.raises(LaunchRefused, match="fork: busy is still at work, and has no session to fork from yet"):
+        launch("worker", "x", model=ECHO, fork="busy")
+    busy.stop()
+    assert busy.wait(20)
+    left = launch("scout", "y", model=ECHO, name="left", wait=True)
+    (left.home.run(left.id).step(0) / "session.json").unlink()
+    with pytest.raises(LaunchRefused, match="fork: left left no session to fork from"):
+        launch("worker", "x", model=ECHO, fork=left, fresh=True)
+    with pytest.raises(LaunchRefused, match="session goes on with a conversation, fork only refers to one"):
+        launch(chain(step("scout", "x", session=busy, fork=busy)), model=ECHO)
+    with pytest.raises(LaunchRefused, match="fork belongs to one step: in a chain, give it to the step it is for"):
+        launch(chain(step("scout", "x")), model=ECHO, fork=left)

@@ -11,6 +11,7 @@ from subagents_nb.domain.values.base import Value, sha256_text, stable_json
 
 AgentSource = Literal["builtin", "package", "user", "project", "registered"]
 Thinking = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
+PromptCache = Literal["on", "off", "5m", "30m", "1h", "12h"]
 THINKING_LEVELS: tuple[Thinking, ...] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 
 READ_TOOLS = ("read", "list", "find", "grep")
@@ -37,6 +38,8 @@ class AgentDefinition(Value):
     content_sha256: str = ""
     model: str | None = None  # None or "inherit": the default of the launch
     thinking: Thinking | None = None
+    prompt_cache: PromptCache | None = None
+    fast: bool | None = None
     tools: tuple[str, ...] | None = None  # None: the read-only tools; empty: none
     # Whom it may delegate to; `*`: all that are there at the launch; None or empty: nobody.
     agents: tuple[str, ...] | None = None

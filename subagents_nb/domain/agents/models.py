@@ -7,7 +7,7 @@ embedded model), `scripted:NAME` (the deterministic twin), `ENDPOINT:model` for 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Literal
 
 from subagents_nb.domain.agents.agent import THINKING_LEVELS, Thinking
@@ -30,25 +30,32 @@ class Provider(Value):
     # Chosen when only its key is in the environment and nobody named a model.
     default_model: str | None = None
     keyless: bool = False
+    base_url_env: str | None = None  # a variable in which users of the vendor's SDK name another server
 
 
 # In the order in which a key found in the environment decides the default.
 PROVIDERS: tuple[Provider, ...] = (
-    Provider(name="anthropic", key_env=("ANTHROPIC_API_KEY",), extra="anthropic", default_model="claude-sonnet-5-5"),
-    Provider(name="openai", key_env=("OPENAI_API_KEY",), default_model="gpt-5-mini"),
     Provider(
-        name="google", key_env=("GOOGLE_API_KEY", "GEMINI_API_KEY"), extra="google", default_model="gemini-2.5-flash"
+        name="anthropic", key_env=("ANTHROPIC_API_KEY",), extra="anthropic", default_model="claude-sonnet-5-5",
+        base_url_env="ANTHROPIC_BASE_URL",
+    ),
+    Provider(
+        name="openai", key_env=("OPENAI_API_KEY",), default_model="gpt-5-mini", base_url_env="OPENAI_BASE_URL",
+    ),
+    Provider(
+        name="google", key_env=("GOOGLE_API_KEY", "GEMINI_API_KEY"), extra="google", default_model="gemini-2.5-flash",
+        base_url_env="GOOGLE_GEMINI_BASE_URL",
     ),
     Provider(name="openrouter", key_env=("OPENROUTER_API_KEY",), default_model="openai/gpt-5-mini"),
     Provider(name="deepseek", key_env=("DEEPSEEK_API_KEY",), default_model="deepseek-chat"),
-    Provider(name="groq", key_env=("GROQ_API_KEY",), extra="groq"),
+    Provider(name="groq", key_env=("GROQ_API_KEY",), extra="groq", base_url_env="GROQ_BASE_URL"),
     Provider(name="mistral", key_env=("MISTRAL_API_KEY",), extra="mistral"),
     Provider(name="together", key_env=("TOGETHER_API_KEY",)),
     Provider(name="fireworks", key_env=("FIREWORKS_API_KEY",)),
     Provider(name="cerebras", key_env=("CEREBRAS_API_KEY",)),
-    Provider(name="moonshotai", key_env=("MOONSHOTAI_API_KEY",)),
-    Provider(name="ollama", key_env=("OLLAMA_API_KEY",), keyless=True),
-)
+    Provider(name="moonshotai", key_env=("MOONSHOTAI_API_KEY",), base_url_env="MOONSHOTAI_BASE_URL"),
+    Provider(name="ollama", key_env=("OLLAMA_API_KEY",), keyless=True, base_url_env="OLLAMA_BASE_URL"),
+)  # fmt: skip
 PROVIDER_NAMES = frozenset(p.name for p in PROVIDERS) | {"local", "scripted"}
 _ALIASES = {"google-gla": "google", "gemini": "google", "claude": "anthropic", "openai-chat": "openai"}
 _BY_NAME = {p.name: p for p in PROVIDERS}
@@ -149,6 +156,17 @@ def parse_model(
 def depends_on_place(choice: ModelChoice) -> bool:
     """Say whether another machine may not come to this model: nobody named it, or its endpoint is a setting."""
     return choice.kind == "endpoint" or choice.origin in ("settings", "environment")
+
+
+def base_url_env(provider: str) -> str:
+    """Return the variable in which another server than a provider's own may be named; empty if there is none."""
+    known = _BY_NAME.get(provider)
+    return (known.base_url_env if known else None) or ""
+
+
+def at_its_own_server(choice: ModelChoice, environ_names: Container[str]) -> bool:
+    """Say whether a provider's own server is asked, as far as variables that are set and not empty tell."""
+    return choice.kind == "provider" and base_url_env(choice.provider) not in environ_names
 
 
 def extra_for(choice: ModelChoice) -> str | None:

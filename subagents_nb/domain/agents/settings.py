@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field, field_validator
 
-from subagents_nb.domain.agents.agent import Thinking
+from subagents_nb.domain.agents.agent import PromptCache, Thinking
 from subagents_nb.domain.agents.attention import AttentionSettings
 from subagents_nb.domain.agents.override import AgentOverride
 from subagents_nb.domain.values.base import Value
@@ -41,6 +41,8 @@ class Settings(Value):
     default_model: str | None = None
     default_agent: str = "delegate"
     default_thinking: Thinking | None = None
+    prompt_cache: PromptCache | None = None
+    response_aliases: dict[str, tuple[str, ...]] = Field(default_factory=dict)  # names that a model may answer by
     timeout_s: float = Field(default=1800.0, gt=0)
     max_requests: int = Field(default=50, gt=0)
     tool_timeout_s: float | None = Field(default=None, gt=0)

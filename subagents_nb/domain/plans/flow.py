@@ -36,6 +36,8 @@ class StepOptions(_Composed):
     phase: str | None = None
     model: str | None = None
     thinking: str | None = None
+    prompt_cache: str | bool | None = None
+    fast: bool | None = None
     temperature: Real | None = None
     output_schema: dict[str, Any] | None = None
     schema_name: str | None = None
@@ -49,6 +51,7 @@ class StepOptions(_Composed):
     output_mode: Literal["inline", "file-only"] | None = None
     reads: tuple[str, ...] | Literal[False] | None = None
     progress: bool | None = None
+    fork: str | None = None  # NAME, or NAME/step 2: the conversation of which it gets a copy, for reference
     ignore: tuple[str, ...] | None = None
     acceptance: Any = None
     gate: str | None = None

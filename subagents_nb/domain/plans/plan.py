@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
-from subagents_nb.domain.agents.agent import Thinking
+from subagents_nb.domain.agents.agent import PromptCache, Thinking
 from subagents_nb.domain.agents.attention import AttentionSettings
 from subagents_nb.domain.agents.models import ModelChoice
 from subagents_nb.domain.plans.acceptance import Acceptance
@@ -48,6 +48,7 @@ class OutputPlan(Value):
 _NOT_BOUND = (
     "index", "agent_source", "agent_where", "agent_digest", "label", "title", "goal", "description", "phase",
     "schema_name", "timeout_s", "tool_timeout_s", "checkpoint_s", "max_requests", "output_retries",
+    "prompt_cache", "fast", "verify_model", "response_aliases",
 )  # fmt: skip
 
 
@@ -65,6 +66,10 @@ class StepPlan(Value):
     prompt_mode: Literal["replace", "append"] = "replace"
     model: ModelChoice
     thinking: Thinking | None = None
+    prompt_cache: PromptCache | None = None
+    fast: bool = False
+    verify_model: bool = False  # an answer by another model than the one that was asked is none
+    response_aliases: tuple[str, ...] = ()  # names by which the model may answer
     temperature: float | None = None
     tools: tuple[str, ...] = ()
     output_schema: dict[str, Any] | None = None
@@ -119,6 +124,7 @@ class StepPlan(Value):
             if self.worktree
             else None,
             "session": self.session.sha256 if self.session else None,
+            "fork": self.session.fork if self.session else None,
         }
         return bound | {key: value for key, value in added.items() if value or (key == "temperature" and value == 0)}
 

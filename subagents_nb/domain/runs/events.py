@@ -61,9 +61,11 @@ class ToolEnded:
 
 @dataclass(frozen=True, slots=True)
 class UsageChanged:
-    """The usage of the step so far, as totals."""
+    """The usage of the step so far, as totals; and how much of the model's context its last request took up."""
 
     usage: Usage
+    context_tokens: int = 0
+    context_window: int = 0  # 0: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +160,9 @@ def fold(step: StepStatus, event: EngineEvent) -> StepStatus:
             return step.model_copy(update={"tools": (*step.tools, row)[-RECENT_TOOLS:], "activity": name})
         case ToolEnded():
             return _tool_ended(step, event)
-        case UsageChanged(usage):
-            return step.model_copy(update={"usage": usage})
+        case UsageChanged(usage, tokens, window):
+            context = {"context_tokens": tokens, "context_window": window} if tokens else {}
+            return step.model_copy(update={"usage": usage, **context})
         case ModelNamed(model):
             return step.model_copy(update={"model": model})
         case Noticed() | FileChanged() | ChangedMeanwhile() | ArtifactMade():

@@ -31,7 +31,7 @@ EndReason = Literal[
     "timeout", "stopped", "interrupted", "signal", "provider", "auth", "rate-limit", "connection", "truncated",
     "schema", "context", "budget", "no-answer", "model", "setup", "startup", "vanished", "output-limit", "internal",
     "unknown", "rejected", "fan-out", "placeholder", "child", "attached", "worktree", "fail-fast",
-    "drained", "not-stored", "filtered",
+    "drained", "not-stored", "filtered", "other-model",
 ]  # fmt: skip
 # Who ended it.
 Actor = Literal["person", "deadline", "budget", "parent", "outside", "provider", "self", "unknown"]
@@ -59,7 +59,11 @@ class StepHead(Value):
 
     index: int = 0
     agent: str
-    model: str
+    model: str  # the one that was chosen, until the provider has named the one that answers
+    requested: str = ""  # as it was written; empty: nobody named one
+    selected: str = ""  # the one that was chosen
+    context_tokens: int = 0  # taken up by the last request and its answer
+    context_window: int = 0  # 0: nobody here knows it
     state: StepState = StepState.PENDING
     started_s: float | None = None  # by a monotonic clock, as `ended_s`
     ended_s: float | None = None
@@ -91,7 +95,7 @@ class StepStatus(StepHead):
 
     _ON_DISK = """
         index agent model state started_s ended_s usage tools refusals tail tail_end activity error label goal
-        description phase output_name stopping tool_limit carried_from
+        description phase output_name stopping tool_limit carried_from requested selected context_tokens context_window
     """
     refusals: int = 0
     tail: str = ""
@@ -123,6 +127,8 @@ def first_step(step: StepPlan, *, label: str = "") -> StepStatus:
         index=step.index,
         agent=step.agent,
         model=step.model.label,
+        requested=step.model.requested if step.model.origin in ("call", "agent", "settings") else "",
+        selected=step.model.label,
         label=label or step.title,
         goal=step.goal,
         description=step.description,
@@ -253,7 +259,8 @@ class StepResult(StepHead):
 
     _ON_DISK = """
         index agent model state text text_file has_value value usage refusals tools reason error label goal description
-        phase output_name session saved acceptance worktree started_s ended_s recorded cut carried_from
+        phase output_name session saved acceptance worktree started_s ended_s recorded cut carried_from requested
+        selected context_tokens context_window
     """
     state: StepState
     text: str = ""

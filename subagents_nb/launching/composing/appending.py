@@ -16,7 +16,7 @@ from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.values.reasons import Reasons
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError, Unreadable
 from subagents_nb.launching.composing.flows import folders_of, models_of
-from subagents_nb.launching.composing.run_references import looked_up
+from subagents_nb.launching.composing.run_references import conversations
 from subagents_nb.launching.controlling import asking
 from subagents_nb.launching.gathering.gitfacts import with_git, worktrees_of
 from subagents_nb.launching.gathering.lookups import gather_facts
@@ -88,7 +88,7 @@ def plan_appendix(flow: Chain, plan: LaunchPlan, snapshot: Snapshot, *, waiting:
     if facts.cwd_problem is not None:
         raise AppendRefused([facts.cwd_problem])
     # A run that a chain would begin with is refused in any later place.
-    facts = facts.model_copy(update={"sessions": looked_up(request)[1]["sessions"]})
+    facts = facts.model_copy(update=conversations(request))
     cwd = Path(facts.cwd)
     try:
         settings = load_settings(cwd, environ=os.environ, reserved=PROVIDER_NAMES)

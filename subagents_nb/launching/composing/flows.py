@@ -56,7 +56,7 @@ def step(
     """
     kind = None if schema is None else _kind(schema, schema_name)
     fields = {"agent": agent, "task": task, "as_": as_, "label": label, "count": count, **options}
-    fields["session"] = _session(session)
+    fields |= {"session": stored_text(session), "fork": stored_text(options.get("fork"))}
     if kind is not None:
         fields |= {"output_schema": kind.schema_, "schema_name": kind.name, "output_type": kind}
     return make(Step, "step", fields)
@@ -242,7 +242,8 @@ def steps_of(request: LaunchRequest) -> Iterator[Step]:
                 yield item.each
 
 
-def _session(given: str | Controls | RunStep | None) -> str | None:
+def stored_text(given: str | Controls | RunStep | None) -> str | None:
+    """Return how a run, or one of its steps, is written."""
     if isinstance(given, RunStep):
         return f"{given.run_id}/step {given.index}"
     return given.id if isinstance(given, Controls) else given

@@ -14,7 +14,7 @@ from subagents_nb.domain.plans.plan import LaunchRequest, Origin
 from subagents_nb.domain.values.reading import read_rest
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import LaunchRefused, RequestError
-from subagents_nb.launching.composing.flows import FlowLike, as_chain, types_of
+from subagents_nb.launching.composing.flows import FlowLike, as_chain, stored_text, types_of
 from subagents_nb.launching.gathering.experiment import experiment_part
 from subagents_nb.launching.gathering.lineage import origin_here
 from subagents_nb.launching.gathering.output_types import OutputType, output_type
@@ -108,6 +108,7 @@ class ParsedLaunch:
             "origin": origin,
             "flow": flow,
             **others,
+            "fork": stored_text(others.get("fork")),
         }
         request = faults.request(fields)
         types = {} if flow is None else types_of(flow)

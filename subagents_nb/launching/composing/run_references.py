@@ -24,15 +24,13 @@ from subagents_nb.planning.resuming.chain_revival import numbers, step_of
 from subagents_nb.store import FileRuns, StoreHome, open_home
 from subagents_nb.store.runs.reader import read_document
 
-_STEP = re.compile(r"\A(?P<run>.*?)\s*/\s*(?:step\s*)?(?P<step>\d{1,6})\Z")
+_STEP = re.compile(r"\A(?P<run>.*?)\s*[/:]\s*(?:step\s*)?(?P<step>\d{1,6})\Z")
 _AT_WORK = (StepState.PENDING, StepState.RUNNING)
 
 
 def looked_up(request: LaunchRequest) -> tuple[LaunchRequest, dict[str, Any]]:
     """Return a request with the id of the run that its chain begins with, and the facts of all that it refers to."""
-    facts: dict[str, Any] = {
-        "sessions": {text: _session(text) for text in dict.fromkeys(one.session for one in steps_of(request)) if text}
-    }
+    facts = conversations(request)
     flow = request.flow
     first = flow.items[0] if flow is not None and flow.items else None
     if flow is None or not isinstance(first, Attached):
@@ -49,6 +47,16 @@ def looked_up(request: LaunchRequest) -> tuple[LaunchRequest, dict[str, Any]]:
     if problem is not None or snapshot.plan is None:
         return request, {**facts, "attached_problem": problem or f"the plan of {snapshot.name} can't be read"}
     return request, {**facts, **_attached(home, snapshot.plan, snapshot, first.step)}
+
+
+def conversations(request: LaunchRequest) -> dict[str, Any]:
+    """Return the facts of the stored conversations that a request refers to."""
+    steps = list(steps_of(request))
+    forks = dict.fromkeys([one.fork for one in steps] if request.flow is not None else [request.fork])
+    return {
+        "sessions": {text: _session(text) for text in dict.fromkeys(one.session for one in steps) if text},
+        "forks": {text: _session(text, "fork from") for text in forks if text},
+    }
 
 
 def _attached(home: StoreHome, plan: LaunchPlan, snapshot: Snapshot, step: int | None) -> dict[str, Any]:
@@ -113,7 +121,7 @@ def _no_step(snapshot: Snapshot, step: int) -> str | None:
 # --- sessions ---
 
 
-def _session(asked: str) -> SessionFact:
+def _session(asked: str, to: str = "go on from") -> SessionFact:
     match = _STEP.match(asked)
     named, step = (match["run"], int(match["step"])) if match is not None else (asked, None)
     try:
@@ -127,10 +135,12 @@ def _session(asked: str) -> SessionFact:
         if found is None:
             return SessionFact(problem=f"{snapshot.name} has no step {step}; it has {numbers(steps) or 'none'}")
         if not snapshot.ended and not (isinstance(found, StepResult) or found.state not in _AT_WORK):
-            return SessionFact(problem=f"{named} is still at work; wait for its end")
+            return SessionFact(
+                problem=f"{snapshot.name} is still at work, and has no session to {to} yet; wait for its end"
+            )
         data = read_session(home.run(run_id).step(found.index) / "session.json")
     except (RequestError, StoreError) as error:
         return SessionFact(problem=str(error).rstrip("."))
     if data is None:
-        return SessionFact(problem=f"{named} left no session to go on from")
+        return SessionFact(problem=f"{snapshot.name} left no session to {to}")
     return SessionFact(run_id=run_id, step=found.index, sha256=hashlib.sha256(data).hexdigest())

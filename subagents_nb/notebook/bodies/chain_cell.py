@@ -192,9 +192,10 @@ class _ChainReader(CellReader):
         elif schema is not None and not isinstance(schema, Mapping):
             self.note(given.at("schema"), "schema is the name of a type of yours, or a JSON Schema as a mapping")
             options["schema"] = ANY_OBJECT
-        if isinstance(named_run := options.get("session"), str):
-            held = self.namespace.get(named_run)
-            options["session"] = held if isinstance(held, Run) else named_run
+        for key in ("session", "fork"):
+            if isinstance(named_run := options.get(key), str):
+                held = self.namespace.get(named_run)
+                options[key] = held if isinstance(held, Run) else named_run
         for name, value in options.items():
             kind = BY_NAME[name].kind if name in BY_NAME else ""
             if kind == "level" and value is False:

@@ -34,6 +34,7 @@ _REASONS = {
     "budget": "Its budget is used up, and that ended it.",
     "no-answer": "It gave up: the model gave no answer.",
     "model": "It gave up: the model can't do what was asked.",
+    "other-model": "Another model answered than the one that was asked.",
     "setup": "It could not be set up.",
     "startup": "Its process ended before the work began.",
     "vanished": "Its process went away without a word.",
@@ -74,6 +75,7 @@ _NAMED_BY = {
         "context",
         "no-answer",
         "model",
+        "other-model",
         "filtered",
     },
 }

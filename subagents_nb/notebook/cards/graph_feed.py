@@ -12,6 +12,7 @@ from subagents_nb.domain.runs.records import RECENT_TOOLS, TAIL_CHARS, StepResul
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.values import words
 from subagents_nb.notebook.cards.graph import StepRow, accepted_line, counts, is_chain, remarks, stage_rows, step_rows
+from subagents_nb.notebook.cards.shown import context_words, model_words
 from subagents_nb.notebook.cards.work_summary import work_text
 from subagents_nb.notebook.page.lines import cut, line
 
@@ -82,7 +83,7 @@ def detail(step: StepStatus | StepResult, text: str = "") -> dict[str, Any]:
         "kind": "step",
         "n": step.index,
         "agent": line(step.agent, 80),
-        "model": line(step.model, 120),
+        "model": " · ".join(filter(None, [model_words(step), context_words(step)])),
         "tokens_in": step.usage.input_tokens,
         "tokens_out": step.usage.output_tokens,
         "cost": words.cost(step.usage.cost_usd),

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 from typing import NamedTuple
 
+from subagents_nb.domain.runs.records import StepResult, StepStatus
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.values.ids import is_run_name, names_itself
 from subagents_nb.notebook.page.lines import line
@@ -72,6 +73,27 @@ def who(snapshot: Snapshot) -> tuple[str, str]:
     agent = snapshot.agent or (planned.agent if planned else "")
     model = snapshot.model or (planned.model.label if planned else "")
     return line(agent, 80), line(model, 120)
+
+
+def model_words(step: StepStatus | StepResult) -> str:
+    """Say which model a step asked for, which one was chosen, which one answered, and how full its context was.
+
+    What says the same twice is left out; a run of a version that kept none of it says only the model.
+    """
+    chosen = step.selected or step.model
+    wrote = f", written {step.requested}" if step.requested not in ("", chosen) else ""
+    answered = f", answered as {step.model}" if step.model not in (chosen, chosen.partition(":")[2]) else ""
+    return line(f"{chosen}{wrote}{answered}", 200)
+
+
+def context_words(step: StepStatus | StepResult) -> str:
+    """Say how much of what its model can read a step's last request took up; nothing where none was counted."""
+    used, window = step.context_tokens, step.context_window
+    if not used:
+        return ""
+    if not window:
+        return f"last request {used:,} tokens, of a window that nobody here knows"
+    return f"last request {used:,} of {window:,} tokens ({min(1.0, used / window):.0%})"
 
 
 def typed_name(snapshot: Snapshot) -> str:

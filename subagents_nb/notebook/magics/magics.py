@@ -84,6 +84,8 @@ class SubagentMagics(Magics):
             "schema_name": options.schema if schema is not None else None,
             **self._launching(call),
         }
+        if isinstance(held := variables.get(options.fork or ""), launching.Run):
+            asked["fork"] = held
         if options.sweep:
             faults.refuse()
             return launch_sweep(None, asked, call)

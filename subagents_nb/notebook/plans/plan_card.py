@@ -87,6 +87,15 @@ def _step_facts(step: StepPlan) -> Iterator[tuple[str, str]]:
         yield "endpoint", _USER.sub("//", model.endpoint.base_url)
     yield "key from", " or ".join(model.key_env) or "no key is needed"
     yield "thinking", step.thinking or model.thinking or "the model's default"
+    if step.session is not None:
+        how = "a copy, for reference" if step.session.fork else "goes on from a copy"
+        yield "conversation", f"{step.session.run_id}/step {step.session.step}, {how}"
+    if step.prompt_cache is not None:
+        yield "prompt cache", step.prompt_cache
+    if step.fast:
+        yield "tier", "the provider's faster one"
+    if step.response_aliases:
+        yield "may answer as", ", ".join(step.response_aliases)
     yield "tools", ", ".join(step.tools) or "none"
     yield "prompt", f"{step.prompt_mode}s the default prompt"
     yield "limits", f"{plural(step.max_requests, 'request')}, {_tries(step.output_retries)} to fit a schema"

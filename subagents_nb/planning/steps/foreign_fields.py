@@ -53,8 +53,8 @@ def field_notes(asked: Step, agent: AgentDefinition) -> Iterator[str]:
         yield f"Agent {agent.name} is launched without what guards it elsewhere: {', '.join(left_out)}."
     if agent.worktree and not worktree_of(asked, agent):
         yield f"Agent {agent.name} works in your files, as this launch says; by its file it has a worktree of its own."
-    if agent.context == "fork":
-        yield f"Agent {agent.name} begins with a conversation by its file (fork); without one it begins with its task."
+    if agent.context == "fork" and asked.fork is None and asked.session is None:
+        yield f"Agent {agent.name} begins with a conversation by its file; name one with fork, or it begins afresh."
     by: dict[str, list[str]] = {}
     for name, origin in agent.overridden:
         by.setdefault(origin, []).append(name)

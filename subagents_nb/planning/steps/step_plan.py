@@ -28,6 +28,7 @@ from subagents_nb.planning.budget_parser import plan_tool_budget
 from subagents_nb.planning.facts import Facts, FolderFact, SessionFact
 from subagents_nb.planning.steps.children_plan import delegates_of, depth_of, plan_children
 from subagents_nb.planning.steps.foreign_fields import field_notes, ignored_nothing, unkept_guards, worktree_of
+from subagents_nb.planning.steps.model_options import plan_model_options
 from subagents_nb.planning.steps.plan_context import PlanContext
 from subagents_nb.planning.steps.prompt import system_prompt
 from subagents_nb.planning.steps.schema import schema_problem
@@ -59,6 +60,7 @@ def plan_step(
     agent = _agent(asked.agent or settings.default_agent, ground.catalog, reasons)
     thinking = _thinking(asked.thinking, agent, settings, reasons)
     model = _model(asked.model, asked.thinking is not None, agent, ground, thinking, reasons)
+    of_model = plan_model_options(asked, agent, model, ground, reasons) if model is not None else {}
     amounts = _amounts(asked, agent, settings, reasons)
     schema = asked.output_schema if asked.output_schema is not None else (agent.output_schema if agent else None)
     if schema is not None and (problem := schema_problem(dict(schema), asked.schema_name)):
@@ -80,7 +82,7 @@ def plan_step(
     worktree = plan_worktree(worktree_of(asked, judged), facts, reasons)
     reads = plan_reads(asked, judged, facts.inside(folder), reasons)
     progress = plan_progress(asked, judged, reasons)
-    session = _session(asked.session, facts, reasons)
+    session = _session(asked, facts, reasons)
     if agent is not None:
         reasons.extend((*unkept_guards(asked, agent), *ignored_nothing(asked, agent)))
     if agent is None or model is None:
@@ -112,6 +114,7 @@ def plan_step(
         prompt_mode=agent.prompt_mode,
         model=model,
         thinking=model.thinking,
+        **of_model,
         tools=(*tools, DELEGATE) if delegates else tools,
         delegates=delegates,
         depth=depth,
@@ -192,14 +195,19 @@ def _folder(asked: str | None, facts: Facts, reasons: Reasons) -> str | None:
     return found.path or None
 
 
-def _session(asked: str | None, facts: Facts, reasons: Reasons) -> SessionPlan | None:
-    if asked is None:
+def _session(asked: Step, facts: Facts, reasons: Reasons) -> SessionPlan | None:
+    if asked.session is not None and asked.fork is not None:
+        reasons.append("session goes on with a conversation, fork only refers to one: name one of the two")
         return None
-    found = facts.sessions.get(asked) or SessionFact(problem="there is no such run")
+    option, wanted = ("session", asked.session) if asked.fork is None else ("fork", asked.fork)
+    if wanted is None:
+        return None
+    found = (facts.sessions if option == "session" else facts.forks).get(wanted)
+    found = found or SessionFact(problem="there is no such run")
     if found.problem is not None:
-        reasons.append(f"session: {found.problem}")
+        reasons.append(f"{option}: {found.problem}", path=(option,))
         return None
-    return SessionPlan(run_id=found.run_id, step=found.step, sha256=found.sha256)
+    return SessionPlan(run_id=found.run_id, step=found.step, sha256=found.sha256, fork=option == "fork")
 
 
 def _reviewer(agent: str, ground: PlanContext, reasons: Reasons) -> StepPlan | None:

@@ -33,7 +33,9 @@ _EDITS = ("write", "edit")
 _KEPT_FAILURES = 10
 _KEPT_PATHS = 50
 # What is said of an answer that is not all it seems; the rest stands in the events.
-_WORTH_A_NOTE = frozenset({"cut", "end-unsaid", "answer-cut", "session-not-saved", "output-not-saved"})
+_WORTH_A_NOTE = frozenset((
+    "cut", "end-unsaid", "answer-cut", "session-not-saved", "output-not-saved", "no-thinking", "model-named-otherwise",
+))  # fmt: skip
 
 
 class StepAccount:

@@ -67,8 +67,8 @@ def event_line(event: EngineEvent) -> tuple[str, dict[str, Any]]:
         case ToolEnded(call_id, ok, seconds, preview, refused):
             fields: dict[str, Any] = {"call": call_id, "ok": ok, "seconds": round(seconds, 3), "preview": preview[:500]}
             return "tool-ended", fields | ({"refused": refused[:300]} if refused is not None else {})
-        case UsageChanged(usage):
-            return "usage", usage.model_dump(exclude_none=True)
+        case UsageChanged(usage, tokens):
+            return "usage", usage.model_dump(exclude_none=True) | ({"context_tokens": tokens} if tokens else {})
         case ModelNamed(model):
             return "model-named", {"model": model}
         case FileChanged(path):

@@ -15,6 +15,7 @@ from subagents_nb.domain.agents.environment import tool_environ
 from subagents_nb.domain.plans.acceptance import Judgement
 from subagents_nb.domain.plans.inputs import inputs_section
 from subagents_nb.domain.plans.plan import LaunchPlan, StepPlan
+from subagents_nb.domain.plans.resumed import told_of
 from subagents_nb.domain.runs.events import (
     ChangedMeanwhile,
     EngineEvent,
@@ -170,7 +171,7 @@ class StepWork:
         journal, index = self._services.journal, self.step.index
         self._began = True
         with self._guard:
-            self._task = lambda: task(self._services.plan.cwd) if said is None else said
+            self._task = lambda: told_of(self.step.session, task(self._services.plan.cwd)) if said is None else said
         if self.cause is not None:
             self._keep_task()
             return self._done(ended_for(journal.draft(index), self.cause))
@@ -218,7 +219,7 @@ class StepWork:
             root = await services.worktrees.prepare(step, label=step.title)
         cwd = folder_of(step, root)
         filled = task(str(root))
-        told = filled if said is None else said
+        told = told_of(self.step.session, filled) if said is None else said
         self._task = lambda: told
         return await self._converse(filled, said, root, cwd, clock)
 
@@ -233,7 +234,12 @@ class StepWork:
         asked = task if said is None else f"{task}\n\n{said}"
         accepting = Accepting(step.model_copy(update={"task": asked}), context)
         await accepting.begin()
-        parts = (task if said is None else said, self._inputs(context), output.instructions(), accepting.instructions())
+        parts = (
+            told_of(self.step.session, task) if said is None else said,
+            self._inputs(context),
+            output.instructions(),
+            accepting.instructions(),
+        )
         whole = "\n\n".join(part for part in parts if part)
         try:
             outcome: StepOutcome = await engine_for(step).run(step.model_copy(update={"task": whole}), context)

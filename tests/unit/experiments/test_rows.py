@@ -68,6 +68,26 @@ def test_a_row_has_what_the_person_named_above_what_the_plan_came_to(home: Store
     assert record["status"] == "complete" and record["start_time"] == datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
+def test_a_row_has_the_model_as_it_was_written_and_as_it_answered(home: StoreHome) -> None:
+    step = (
+        make_result()
+        .steps[0]
+        .model_copy(
+            update={"model": "gpt-5-2026-01-01", "requested": "gpt-5", "selected": "openai:gpt-5", "context_tokens": 12}
+        )
+    )
+    stored(home, 1, result={"steps": (step, step)})
+    stored(home, 2, result={})
+    found = run_record(read_row(home, run_id(1)))
+    assert (found["model_requested"], found["model_answered"]) == ("gpt-5", "gpt-5-2026-01-01")
+    first, *_ = frame([run_id(1)], level="steps")
+    assert (first["model_requested"], first["model_selected"], first["model"]) == (
+        "gpt-5", "openai:gpt-5", "gpt-5-2026-01-01",
+    )  # fmt: skip
+    assert first["context_tokens"] == 12 and "context_window" not in first
+    assert "model_requested" not in run_record(read_row(home, run_id(2)))
+
+
 def test_the_latest_score_of_a_name_and_case_counts_and_nan_stays_nan(home: StoreHome) -> None:
     stored(home, result={})
     for value, at in ((1.0, "1"), (math.nan, "3"), (2.0, "2")):

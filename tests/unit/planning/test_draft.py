@@ -47,7 +47,7 @@ def test_the_call_wins_over_the_agent_and_the_agent_over_the_settings(catalog: A
 
 def test_a_level_in_the_model_string_wins_over_the_agents_own(catalog: AgentCatalog) -> None:
     assert planned(catalog, model="openai:gpt-5:high").steps[0].thinking == "high"
-    assert planned(catalog, model="openai:gpt-5:high", thinking="off").steps[0].thinking == "off"
+    assert planned(catalog, model="openai:gpt-5:high", thinking="low").steps[0].thinking == "low"
 
 
 def test_an_endpoints_key_is_needed_where_it_names_one(catalog: AgentCatalog) -> None:

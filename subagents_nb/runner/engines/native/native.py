@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, cast
 
 # Read at import time by pydantic-ai; a runner has no terminal to greet.
 os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
@@ -31,6 +31,7 @@ from subagents_nb.runner.engines.clean_text import Redactor
 from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.native.failures import NO_ANSWER, failure_of
+from subagents_nb.runner.engines.native.model_answers import asked_of_model, judge_of, left_out, window_of
 from subagents_nb.runner.engines.native.observer import Observer
 from subagents_nb.runner.engines.native.output import SchemaCheck, output_mode, output_spec
 from subagents_nb.runner.engines.native.provider_http import LastLine
@@ -84,8 +85,10 @@ class NativeEngine:
         redact = Redactor(context.environ, step.model.key_env)
         notes = ToolNotes(OpenCalls(context.open_tools), ToolMeter(step.tool_budget, context.report))
         names = _tool_names(step, context)
-        observer = _observer(step, context, redact, notes, names, last)
+        observer = _observer(step, context, redact, notes, names, last, model)
         toolset = toolset_for(names, notes)
+        for notice in left_out(step, model, context.environ):
+            context.report(notice)
         with capture_run_messages() as messages:
             try:
                 result = await _agent(step, model, check).run(
@@ -121,10 +124,7 @@ class NativeEngine:
             return settings
         if step.temperature is not None:
             settings["temperature"] = step.temperature
-        profile = model.profile
-        if step.thinking and (profile.get("supports_thinking") or profile.get("thinking_always_enabled")):
-            settings["thinking"] = False if step.thinking == "off" else step.thinking
-        return settings
+        return cast(ModelSettings, {**settings, **asked_of_model(step, model)})
 
 
 def _agent(step: StepPlan, model: Model, check: SchemaCheck | None) -> Agent[ToolContext, Any]:
@@ -152,7 +152,13 @@ def _tool_names(step: StepPlan, context: StepContext) -> tuple[str, ...]:
 
 
 def _observer(
-    step: StepPlan, context: StepContext, redact: Redactor, notes: ToolNotes, names: Sequence[str], last: LastLine
+    step: StepPlan,
+    context: StepContext,
+    redact: Redactor,
+    notes: ToolNotes,
+    names: Sequence[str],
+    last: LastLine,
+    model: Model,
 ) -> Observer:
     return Observer(
         report=context.report,
@@ -162,6 +168,8 @@ def _observer(
         notes=notes,
         price=_price_of(step),
         limits=context.limits,
+        judge=judge_of(step, model, context.report),
+        window=window_of(step, model, context.environ),
         closed=lambda: last.came,
         own_limit=step.model.kind == "local",
     )

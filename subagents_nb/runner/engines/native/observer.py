@@ -61,6 +61,8 @@ class Observer(AbstractCapability[ToolContext]):
     notes: ToolNotes
     price: Callable[[ModelResponse], float | None]
     limits: Limits
+    judge: Callable[[str], None]  # takes the name that a provider says answered; raises if that is another model
+    window: int  # how much the model can read; 0: not known
     closed: Callable[[], bool]  # whether the last stream came to its own last line
     own_limit: bool = False  # the output limit is ours, so an answer that reached it is one
     usage: Usage = field(default_factory=Usage)
@@ -100,6 +102,7 @@ class Observer(AbstractCapability[ToolContext]):
         if name and name != self.model:
             self.model = name
             self.report(ModelNamed(self.model))
+            self.judge(self.model)
         self.finish = end_of(response, closed=self.closed())
         self.cut = None if self.own_limit and self.finish is Finish.LIMIT else cut_of(response, self.finish)
         # What a provider could not read of its model is asked for again, as often as any answer that is none.
@@ -124,7 +127,7 @@ class Observer(AbstractCapability[ToolContext]):
                 "cost_usd": cost,
             }
         )
-        self.report(UsageChanged(self.usage))
+        self.report(UsageChanged(self.usage, spent.input_tokens + spent.output_tokens, self.window))
 
     # --- the event stream ---
 

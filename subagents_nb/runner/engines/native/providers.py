@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from subagents_nb.domain.agents.models import PROVIDER_NAMES, ModelChoice, extra_for
+from subagents_nb.domain.agents.models import PROVIDER_NAMES, ModelChoice, base_url_env, extra_for
 from subagents_nb.domain.runs.events import ModelLoading, StepFailed
 from subagents_nb.errors import SubagentsError
 from subagents_nb.runner.engines.clean_text import one_line
@@ -20,15 +20,6 @@ if TYPE_CHECKING:
 
 LOCAL_MAX_TOKENS = 512
 _OLLAMA = "http://localhost:11434/v1"
-# Variables in which users of the vendors' SDKs name another server.
-_BASE_URL_ENV = {
-    "openai": "OPENAI_BASE_URL",
-    "anthropic": "ANTHROPIC_BASE_URL",
-    "google": "GOOGLE_GEMINI_BASE_URL",
-    "groq": "GROQ_BASE_URL",
-    "moonshotai": "MOONSHOTAI_BASE_URL",
-    "ollama": "OLLAMA_BASE_URL",
-}
 # Providers whose SDK takes our HTTP client; the others' SDKs make their own.
 _OUR_CLIENT = PROVIDER_NAMES - {"groq", "mistral", "local", "scripted"}
 
@@ -83,7 +74,7 @@ def _provider(choice: ModelChoice, key: str | None, environ: Mapping[str, str], 
     def build(name: str) -> Provider[Any]:
         kind: Any = infer_provider_class(name)
         given: dict[str, Any] = {"api_key": key} if key else {}
-        base_url = environ.get(_BASE_URL_ENV.get(name, "")) or (_OLLAMA if name == "ollama" else None)
+        base_url = environ.get(base_url_env(name)) or (_OLLAMA if name == "ollama" else None)
         if base_url:
             given["base_url"] = base_url
         if name in _OUR_CLIENT:

@@ -139,7 +139,7 @@ def plays() -> Callable[..., Any]:
     """
     from pydantic_ai.models.function import AgentInfo, DeltaThinkingPart, DeltaToolCall, FunctionModel
 
-    def make(*turns: Any) -> FunctionModel:
+    def make(*turns: Any, called: str | None = None, profile: Any = None) -> FunctionModel:
         asked = 0
 
         async def stream(messages: Any, info: AgentInfo) -> AsyncIterator[Any]:
@@ -157,6 +157,6 @@ def plays() -> Callable[..., Any]:
                     name = info.output_tools[0].name if piece[0] == "answer" else piece[0]
                     yield {index: DeltaToolCall(name, json.dumps(piece[1]), tool_call_id=f"c{asked}-{index}")}
 
-        return FunctionModel(stream_function=stream)
+        return FunctionModel(stream_function=stream, model_name=called, profile=profile)
 
     return make

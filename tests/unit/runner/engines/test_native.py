@@ -12,6 +12,7 @@ import pytest
 from pydantic_ai.messages import ModelRequest, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, DeltaThinkingPart, DeltaToolCall, FunctionModel
 from pydantic_ai.models.test import TestModel
+from pydantic_ai.models.wrapper import WrapperModel
 
 from subagents_nb.domain.runs.events import (
     ModelAsked,
@@ -24,6 +25,7 @@ from subagents_nb.domain.runs.events import (
     ToolStarted,
     UsageChanged,
 )
+from subagents_nb.runner.engines.native.model_answers import asked_of_model
 from subagents_nb.runner.engines.native.native import NativeEngine
 
 SCHEMA = {
@@ -359,3 +361,77 @@ def test_an_answer_without_end_may_come_in_one_piece(workshop: Any, plan: Any, w
 
     assert failure.reason == "output-limit" and "4,000,000 characters" in failure.message
     assert not workshop.told(TextStreamed) and not workshop.told(ToolStarted)
+
+
+class Renamed(WrapperModel):
+    """A model that is asked by another name than the one by which it answers."""
+
+    @property
+    def model_name(self) -> str:
+        return "gpt-5-mini"
+
+
+def test_an_answer_of_another_model_than_the_one_that_was_asked_is_none(workshop: Any, plan: Any, plays: Any) -> None:
+    model = Renamed(plays([("read", {"path": "a.csv"})], ["three"], called="gpt-4o-mini"))
+    failure = workshop.fail(NativeEngine(model), plan(tools=READ, verify_model=True))
+
+    assert failure.reason == "other-model"
+    assert failure.message.startswith(
+        "the provider answered as gpt-4o-mini, not gpt-5-mini; if that is the same, add it to response_aliases"
+    )
+    assert failure.usage.requests == 1 and not workshop.told(ToolStarted)  # nothing that it wants is done
+    assert workshop.told(ModelNamed) == [ModelNamed("gpt-4o-mini")]
+
+
+@pytest.mark.parametrize(
+    ("answered", "more", "noticed"),
+    [
+        ("gpt-5-mini-2026-01-01", {"verify_model": True}, []),
+        ("house-blend", {"verify_model": True, "response_aliases": ("house-blend",)}, []),
+        ("gpt-4o-mini", {}, ["openai:gpt-5-mini was asked; who answered calls itself gpt-4o-mini."]),
+    ],
+)
+def test_a_snapshot_an_alias_and_any_name_of_a_foreign_server_are_taken(
+    workshop: Any, plan: Any, plays: Any, answered: str, more: dict[str, Any], noticed: list[str]
+) -> None:
+    outcome = workshop.run(NativeEngine(Renamed(plays(["three"], called=answered))), plan(**more))
+
+    assert (outcome.text, outcome.model) == ("three", answered)
+    assert [event.text for event in workshop.told(Noticed)] == noticed
+
+
+def test_how_full_the_context_is_is_told_where_the_window_is_known(workshop: Any, plan: Any, plays: Any) -> None:
+    known = plays(["three"], called="gpt-5", profile={"context_window": 400_000})
+    workshop.run(NativeEngine(known), plan())
+    workshop.environ["OPENAI_BASE_URL"] = "http://127.0.0.1:1/v1"  # a server of the person's own
+    workshop.run(NativeEngine(known), plan())
+
+    first, second = workshop.told(UsageChanged)
+    assert (first.context_tokens, first.context_window) == (
+        first.usage.input_tokens + first.usage.output_tokens,
+        400_000,
+    )
+    assert second.context_tokens == first.context_tokens and second.context_window == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "asked", "sent"),
+    [
+        ("openai:gpt-5.6", {"prompt_cache": "12h", "fast": True}, {"cache": "12h", "service_tier": "priority"}),
+        ("anthropic:claude-opus-5", {"prompt_cache": "on", "fast": True}, {"cache": True, "anthropic_speed": "fast"}),
+        ("anthropic:claude-opus-5", {"prompt_cache": "off", "thinking": "off"}, {"cache": False, "thinking": False}),
+        ("openai:gpt-5", {"thinking": "high"}, {"thinking": "high"}),
+        ("openai:gpt-5", {}, {}),
+    ],
+)
+def test_what_a_step_asks_of_its_model_are_settings_of_its_requests(
+    plan: Any, plays: Any, model: str, asked: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    assert asked_of_model(plan(model, **asked), plays(["three"], profile={"supports_thinking": True})) == sent
+
+
+def test_a_level_that_a_model_lacks_and_no_plan_could_know_of_is_noticed(workshop: Any, plan: Any, plays: Any) -> None:
+    workshop.run(NativeEngine(plays(["three"])), plan("groq:some-model", thinking="high"))
+    assert [event.text for event in workshop.told(Noticed)] == [
+        "Nothing says that groq:some-model thinks; high was left out."
+    ]
