@@ -134,6 +134,7 @@ def run_record(row: RunRow) -> dict[str, Any]:
         "notes": row.notes or None,
     }
     record |= {f"params.{name}": value for name, value in (row.resolved | row.params).items()}
+    record |= row.part_of
     record |= {"model_requested": row.requested, "model_answered": row.answered}
     record |= {f"metrics.{name}": value for name, value in row.usage.items()}
     record["metrics.seconds"] = row.seconds
@@ -159,6 +160,8 @@ def _step_records(row: RunRow) -> Iterator[dict[str, Any]]:
             "run_name": row.name,
             "step": step.get("index"),
             "label": step.get("label") or None,
+            "phase": step.get("phase") or None,
+            "lane": step.get("lane") or None,
             "agent": step.get("agent"),
             "model": step.get("model"),
             "model_requested": step.get("requested") or None,

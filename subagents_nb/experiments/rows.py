@@ -20,6 +20,7 @@ from subagents_nb.store.runs.score_files import scores_in
 _DOCUMENTS = ("result.json", "plan.json", "scores")
 _LATER = ("verdict.json", "status.json")
 _STEP_PARAMS = ("agent", "thinking", "temperature", "max_requests")
+_PART_OF = ("phase", "lane", "workflow", "workflow_key")
 _FIGURES = ("input_tokens", "output_tokens", "cache_read_tokens", "requests", "tool_calls", "cost_usd")
 
 
@@ -39,6 +40,7 @@ class RunRow:
     requested: str | None = None  # as a person or a file wrote it
     answered: str | None = None  # as its provider named it
     task_sha256: str | None = None
+    part_of: dict[str, str] = field(default_factory=dict)  # phase, lane, workflow: what a person said it belongs to
     sweep: str | None = None
     place: int | None = None
     repeat: int | None = None
@@ -92,6 +94,7 @@ def read_row(home: StoreHome, run_id: str) -> RunRow:
 def _from_plan(row: RunRow, plan: dict[str, Any]) -> None:
     row.name, row.state, row.start = _text(plan.get("name")), "queued", _maybe(plan.get("created_at"))
     row.tags = tuple(tag for tag in _list(plan.get("tags")) if isinstance(tag, str))
+    row.part_of = {name: said for name in _PART_OF if (said := _text(plan.get(name)))}
     part = _dict(plan.get("experiment"))
     row.experiment, row.notes = _maybe(part.get("name")), _text(part.get("notes"))
     row.params = {name: value for name, value in _dict(part.get("params")).items() if _scalar(value)}

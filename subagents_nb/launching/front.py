@@ -75,6 +75,9 @@ def launch(
     goal: str | None = None,
     description: str | None = None,
     phase: str | None = None,
+    lane: str | None = None,
+    workflow: str | None = None,
+    workflow_key: str | None = None,
     timeout: float | str | None = None,
     tool_timeout: float | str | None = None,
     checkpoint: float | str | None = None,
@@ -131,6 +134,8 @@ def launch(
         goal: what it is for; like `description` and `phase` for people only, shown with the run.
         description: what it does, in a line.
         phase: which part of a larger whole it belongs to; `runs(phase=…)` finds it.
+        lane, workflow, workflow_key: which lane of work it is in, which run of a workflow elsewhere it is part of, and
+            its key there; shown, found by `runs`, and decide nothing.
         timeout: seconds, or `90s`, `30m`, `1.5h`. A chain has no deadline of its own unless one is given.
         tool_timeout: how long one tool call may take; the agent's own, else the settings', if None.
         checkpoint: so long before its deadline the agent is asked for what it has; the settings' if None.
@@ -249,6 +254,9 @@ def runs(
     notebook: str | None = None,
     cell: str | None = None,
     phase: str | None = None,
+    lane: str | None = None,
+    workflow: str | None = None,
+    workflow_key: str | None = None,
     limit: int | None = None,
 ) -> Runs:
     """List runs, newest first.
@@ -263,6 +271,9 @@ def runs(
         notebook: only runs of this notebook, as it was named where they were launched.
         cell: only runs of the cell with this id.
         phase: only runs of which the launch, a step or a group names this phase.
+        lane: only runs of which the launch or a step names this lane.
+        workflow: only runs that are part of this run of a workflow elsewhere.
+        workflow_key: only runs that have this key there.
         limit: at most so many ended ones; live runs are always listed.
 
     Raises:
@@ -272,7 +283,8 @@ def runs(
     if state is not None and state not in known:
         raise RequestError(f"There is no state {state!r}; the states are {', '.join(known)}.")
     home = open_home(create=False)
-    only = about(home, experiment=experiment, tag=tag, sweep=sweep, notebook=notebook, cell=cell, phase=phase)
+    only = about(home, experiment=experiment, tag=tag, sweep=sweep, notebook=notebook, cell=cell, phase=phase,
+                 lane=lane, workflow=workflow, workflow_key=workflow_key)  # fmt: skip
     return list_runs(home, state=state, agent=agent, name=name, limit=limit, only=only)
 
 

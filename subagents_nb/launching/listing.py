@@ -124,10 +124,14 @@ def about(
     notebook: str | None = None,
     cell: str | None = None,
     phase: str | None = None,
+    lane: str | None = None,
+    workflow: str | None = None,
+    workflow_key: str | None = None,
 ) -> Callable[[str], bool] | None:
     """Return what tells, of a run's id, whether its plan says these of it; None if nothing is asked."""
-    if experiment is tag is sweep is notebook is cell is phase is None:
+    if experiment is tag is sweep is notebook is cell is phase is lane is workflow is workflow_key is None:
         return None
+    elsewhere = {"workflow": workflow, "workflow_key": workflow_key}
 
     def fits(run_id: str) -> bool:
         plan = read_raw(home, run_id, ("plan.json",))["plan.json"] or {}
@@ -141,16 +145,18 @@ def about(
             and (sweep is None or (isinstance(place, dict) and place.get("sweep") == sweep))
             and (notebook is None or origin.get("notebook") == notebook)
             and (cell is None or origin.get("cell_id") == cell)
-            and (phase is None or phase in _phases(plan))
+            and (phase is None or phase in _named(plan, "phase"))
+            and (lane is None or lane in _named(plan, "lane"))
+            and all(wanted is None or plan.get(name) == wanted for name, wanted in elsewhere.items())
         )
 
     return fits
 
 
-def _phases(plan: Mapping[str, Any]) -> set[str]:
-    """Return the phases that a plan names: of the run, of its steps and of its stages."""
+def _named(plan: Mapping[str, Any], what: str) -> set[str]:
+    """Return the phases or lanes that a plan names: of the run, of its steps and of its stages."""
     parts = [plan, *(plan.get("steps") or ()), *(plan.get("items") or ())]
-    named = [part.get("phase") for part in parts if isinstance(part, dict)]
+    named = [part.get(what) for part in parts if isinstance(part, dict)]
     return {one for one in named if isinstance(one, str)}
 
 

@@ -34,6 +34,7 @@ class StepOptions(_Composed):
     goal: str | None = None
     description: str | None = None
     phase: str | None = None
+    lane: str | None = None
     model: str | None = None
     thinking: str | None = None
     prompt_cache: str | bool | None = None

@@ -39,6 +39,7 @@ class Option:
     variable: Literal["", "above", "below"] = ""  # so may the environment: above what files say, or below
     trait: str = ""  # the magics keep a default of it, by this name
     choices: tuple[str, ...] = ()
+    line: bool = True  # False: too rare for a flag of its own; cells say it in their YAML, Python as an argument
 
     @property
     def stored(self) -> str:
@@ -105,8 +106,9 @@ OPTIONS: tuple[Option, ...] = (
            file=(), setting="default_thinking", variable="above", trait="thinking",
            choices=("off", "minimal", "low", "medium", "high", "xhigh", "max")),
     Option("prompt_cache", "level", "on, off, 5m, 30m, 1h or 12h: how long the provider keeps the prompt's beginning",
-           "HOW", file=(), setting="prompt_cache", choices=("on", "off", "5m", "30m", "1h", "12h")),
-    Option("fast", "flag", "the provider's faster tier, which costs more", file=()),
+           "HOW", file=(), setting="prompt_cache", choices=("on", "off", "5m", "30m", "1h", "12h"),
+           line=False),
+    Option("fast", "flag", "the provider's faster tier, which costs more", file=(), line=False),
     Option("temperature", "number", "0 to 2, for models that take one", "NUMBER"),
     Option("cwd", "text", "where the agent works; it can't leave this directory", "DIR", scope="each", trait="cwd"),
     Option("timeout", "duration", "deadline of the run: seconds, or 90s, 30m, 1.5h", "TIME", scope="each",
@@ -127,6 +129,10 @@ OPTIONS: tuple[Option, ...] = (
     Option("goal", "remark", "what it is for, shown with the run; no model is told", "TEXT", scope="each"),
     Option("description", "remark", "what it does, likewise", "TEXT", scope="each"),
     Option("phase", "remark", "which part of a larger whole it belongs to, likewise", "WORD", scope="each"),
+    Option("lane", "remark", "which lane of work it is in, likewise", "WORD", scope="each", line=False),
+    Option("workflow", "remark", "the run of a workflow elsewhere that it is part of, likewise", "ID", scope="run",
+           line=False),
+    Option("workflow_key", "remark", "its key there, likewise", "KEY", scope="run", line=False),
     Option("output", "file", "a file of the workspace in which the answer is kept; false for none", "FILE",
            scope="step", file=()),
     Option("output_mode", "text", "inline: the answer comes back too; file-only: a line that names the file", "MODE",
@@ -157,7 +163,7 @@ BY_NAME: Mapping[str, Option] = {one.name: one for one in OPTIONS}
 
 def of_launch(*, chain: bool) -> tuple[Option, ...]:
     """Return what a launch may say: of a chain nothing that belongs to one step, of one step nothing of a chain."""
-    return tuple(one for one in OPTIONS if (one.scope != "step" if chain else one.single))
+    return tuple(one for one in OPTIONS if one.line and (one.scope != "step" if chain else one.single))
 
 
 def of_step() -> tuple[str, ...]:
@@ -212,6 +218,7 @@ def reference() -> str:
         also += [f"settings: `{one.setting}`"] if one.setting else []
         also += [f"`{one.environ}`"] if one.variable else []
         also += [f"`%config`: `{one.trait}`"] if one.trait else []
-        rows.append(f"| `{one.flag}` | `{one.name}` | {_SAID_OF[one.scope]} | {', '.join(also)} | {one.help} |")
+        flag = f"`{one.flag}`" if one.line else "none"
+        rows.append(f"| {flag} | `{one.name}` | {_SAID_OF[one.scope]} | {', '.join(also)} | {one.help} |")
     head = "| flag | argument and key | said of | also in | what it is |\n| --- | --- | --- | --- | --- |\n"
     return head + "".join(f"{row}\n" for row in rows)

@@ -47,6 +47,7 @@ class OutputPlan(Value):
 # What may differ in a step whose result stands in for another's: words for people, its place, and its limits.
 _NOT_BOUND = (
     "index", "agent_source", "agent_where", "agent_digest", "label", "title", "goal", "description", "phase",
+    "lane",
     "schema_name", "timeout_s", "tool_timeout_s", "checkpoint_s", "max_requests", "output_retries",
     "prompt_cache", "fast", "verify_model", "response_aliases",
 )  # fmt: skip
@@ -85,6 +86,7 @@ class StepPlan(Value):
     goal: str = ""
     description: str = ""
     phase: str = ""
+    lane: str = ""
     output_name: str | None = None
     output: OutputPlan | None = None
     reads: tuple[str, ...] = ()
@@ -226,6 +228,9 @@ class RunPlan(Value):
     goal: str = ""
     description: str = ""
     phase: str = ""
+    lane: str = ""
+    workflow: str = ""
+    workflow_key: str = ""
     defaults: LaunchDefaults | None = None  # of a chain; None: written by a version that did not keep them
 
     def body(self) -> dict[str, Any]:

@@ -40,6 +40,8 @@ class LaunchRequest(StepOptions):
     task: str
     as_: str | None = None  # how a single step calls its output
     name: str | None = None
+    workflow: str | None = None  # for people, and to be found by: what it belongs to in a workflow elsewhere
+    workflow_key: str | None = None
     usage_budget: Any = None
     max_children: Whole | None = None  # the fan-out budget of the run
     inputs: tuple[InputRecord, ...] = ()  # values of the notebook, made into files already

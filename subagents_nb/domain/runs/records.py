@@ -74,6 +74,7 @@ class StepHead(Value):
     goal: str = ""
     description: str = ""
     phase: str = ""
+    lane: str = ""
     output_name: str | None = None
     carried_from: str | None = None  # the run that did it and paid for it, if this one only takes it over
 
@@ -96,6 +97,7 @@ class StepStatus(StepHead):
     _ON_DISK = """
         index agent model state started_s ended_s usage tools refusals tail tail_end activity error label goal
         description phase output_name stopping tool_limit carried_from requested selected context_tokens context_window
+        lane
     """
     refusals: int = 0
     tail: str = ""
@@ -133,6 +135,7 @@ def first_step(step: StepPlan, *, label: str = "") -> StepStatus:
         goal=step.goal,
         description=step.description,
         phase=step.phase,
+        lane=step.lane,
         output_name=step.output_name,
         tool_limit=step.tool_budget.hard if step.tool_budget is not None else None,
     )
@@ -158,6 +161,9 @@ class RunHead(Document):
     goal: str = ""
     description: str = ""
     phase: str = ""
+    lane: str = ""
+    workflow: str = ""
+    workflow_key: str = ""
     digest: str = ""
     started_at: str
     elapsed_s: float = 0.0
@@ -195,7 +201,8 @@ class RunStatus(RunHead):
     _ON_DISK = """
         schema_version kind run_id seq state name mode goal description phase digest runner queue_keeper lacks
         started_at updated_at elapsed_s timeout_s usage steps stopping draining attention questions answers waited_s
-        retunes steering notes stages pending_appends fan_out_used budget usage_budget reason error waits tree
+        retunes steering notes stages pending_appends fan_out_used budget usage_budget reason error waits tree lane
+        workflow workflow_key
     """
     kind: Literal["status"] = "status"
     seq: int = 0
@@ -260,7 +267,7 @@ class StepResult(StepHead):
     _ON_DISK = """
         index agent model state text text_file has_value value usage refusals tools reason error label goal description
         phase output_name session saved acceptance worktree started_s ended_s recorded cut carried_from requested
-        selected context_tokens context_window
+        selected context_tokens context_window lane
     """
     state: StepState
     text: str = ""
@@ -305,7 +312,8 @@ class RunResult(RunHead):
     _ON_DISK = """
         schema_version kind run_id state name mode goal description phase digest reason actor error started_at ended_at
         elapsed_s timeout_s usage steps waited_s retunes resumed_from changed_files changed_meanwhile open_tools
-        artifacts tail notes stages answer outputs budget usage_budget reads tree
+        artifacts tail notes stages answer outputs budget usage_budget reads tree lane workflow
+        workflow_key
     """
     kind: Literal["result"] = "result"
     state: RunState

@@ -217,9 +217,12 @@ def said_beside(snapshot: Snapshot) -> str:
 
 
 def words_of(said: StepHead | RunHead) -> str:
-    """Return what a person said beside a task: its phase, what it does, what for."""
+    """Return what a person said beside a task: its phase and lane, what it does, what for, what it is part of."""
+    lane = f"lane {line(said.lane, 60)}" if said.lane else ""
+    part = [line(one, 80) for one in (said.workflow, said.workflow_key) if one] if isinstance(said, RunHead) else []
     goal = f"for: {line(said.goal, 160)}" if said.goal else ""
-    return " · ".join(filter(None, [line(said.phase, 60), line(said.description, 160), goal]))
+    of = f"of workflow {'/'.join(part)}" if part else ""
+    return " · ".join(filter(None, [line(said.phase, 60), lane, line(said.description, 160), goal, of]))
 
 
 def _stage(stage: Stage, *, gone: bool) -> StageRow:

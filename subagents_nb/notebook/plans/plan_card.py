@@ -99,7 +99,7 @@ def _step_facts(step: StepPlan) -> Iterator[tuple[str, str]]:
     yield "tools", ", ".join(step.tools) or "none"
     yield "prompt", f"{step.prompt_mode}s the default prompt"
     yield "limits", f"{plural(step.max_requests, 'request')}, {_tries(step.output_retries)} to fit a schema"
-    if said := " · ".join(filter(None, [step.phase, step.description, step.goal])):
+    if said := " · ".join(filter(None, [step.phase, step.lane, step.description, step.goal])):
         yield "about", said
     if step.checkpoint_s:
         yield "checkpoint", f"{words.duration(step.checkpoint_s)} before its deadline"

@@ -30,7 +30,8 @@ def list_runs(call: Call) -> Runs:
     if here and (notebook := notebook_here()) is None:
         call.refuse("--here: this kernel does not know its notebook; name it by --notebook")
     state = "asking" if options.asking else options.state
-    return launching.runs(state=state, limit=options.number, notebook=notebook, cell=options.cell, phase=options.phase)
+    which = {"cell": options.cell, "phase": options.phase, "lane": options.lane, "workflow": options.workflow}
+    return launching.runs(state=state, limit=options.number, notebook=notebook, **which)
 
 
 def print_status(call: Call, found: Any) -> int:

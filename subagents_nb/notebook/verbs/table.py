@@ -33,6 +33,8 @@ _LISTING = (
     arg("--notebook", metavar="FILE", help="only runs of this notebook, as it is named from here"),
     arg("--cell", metavar="ID", help="only runs of the cell with this id"),
     arg("--phase", metavar="WORD", help="only runs that name this phase, or have a step that does"),
+    arg("--lane", metavar="WORD", help="only runs that name this lane, or have a step that does"),
+    arg("--workflow", metavar="ID", help="only runs that are part of this run of a workflow elsewhere"),
     arg("-n", "--number", metavar="NUMBER", read=count(0), default="20", help="at most so many ended runs (20)"),
 )
 _REASON = arg("--reason", metavar="TEXT", default="", help="why, for the record")

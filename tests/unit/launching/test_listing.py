@@ -9,9 +9,12 @@ import pytest
 from support import make_plan, make_recovery, make_result, make_status, make_verdict, run_id
 
 from subagents_nb.domain.plans.plan import GroupItem
+from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.launching.listing import Runs, about, list_runs
+from subagents_nb.notebook.cards.graph import said_beside
 from subagents_nb.store import FileRuns, StoreHome, create_run, open_home
+from subagents_nb.store.runs.first_status import first_status
 from subagents_nb.supervisor.processes.identity import identify
 
 
@@ -61,6 +64,19 @@ def test_runs_are_found_by_a_phase_that_the_launch_a_step_or_a_group_names(home:
     for phase in ("all", "of the step", "of the group"):
         assert listed(home, only=about(home, phase=phase)).ids == [run_id(21)]
     assert listed(home, only=about(home, phase="another")).ids == []
+
+
+def test_runs_are_found_by_their_lane_and_by_the_workflow_elsewhere_that_they_are_part_of(home: StoreHome) -> None:
+    plan = make_plan(22)
+    steps = (plan.steps[0].model_copy(update={"lane": "docs"}),)
+    said = {"lane": "code", "workflow": "wf-7", "workflow_key": "build.1", "steps": steps}
+    create_run(home, plan.model_copy(update=said), make_recovery(22))
+    asked = ({"lane": "code"}, {"lane": "docs"}, {"workflow": "wf-7"}, {"workflow": "wf-7", "workflow_key": "build.1"})
+    assert all(listed(home, only=about(home, **one)).ids == [run_id(22)] for one in asked)
+    assert not listed(home, only=about(home, workflow="wf-7", workflow_key="build.2")).ids
+    whole = plan.model_copy(update=said)
+    told = Snapshot(run_id=plan.run_id, plan=whole, status=first_status(whole))
+    assert said_beside(told) == "lane code · of workflow wf-7/build.1" and told.steps[0].lane == "docs"
 
 
 @pytest.mark.parametrize("content", [b"", None], ids=["empty", "missing"])

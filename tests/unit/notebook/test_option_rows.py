@@ -92,8 +92,8 @@ def test_each_row_is_known_wherever_its_scope_says(option: Option) -> None:
     for kind in (Step, LaunchRequest):
         assert issubclass(kind, StepOptions) and not set(vars(kind)["__annotations__"]) & {*StepOptions.model_fields}
     assert (option.name in StepOptions.model_fields) == (option.scope != "run")
-    assert (option.flag in FLAGS["chain"]) == (option.scope != "step")
-    assert (option.flag in FLAGS["launch"]) == option.single
+    assert (option.flag in FLAGS["chain"]) == (option.scope != "step" and option.line)
+    assert (option.flag in FLAGS["launch"]) == (option.single and option.line)
     if option.file is not None:
         assert option.name in fields.KEYS and option.stored in AgentDefinition.model_fields
     if option.setting:

@@ -77,9 +77,10 @@ def test_only_what_is_set_is_bound() -> None:
     plain = planned(chain(parallel(step("scout", "a"), step("scout", "b"))))
     said = planned(
         chain(parallel(step("scout", "a", goal="g", phase="p", checkpoint="2m"), step("scout", "b"), phase="q")),
-        goal="all of it", description="d", phase="r", checkpoint=90, agent_contract=CONTRACT,
+        goal="all of it", description="d", phase="r", lane="l", workflow="w", workflow_key="k", checkpoint=90,
+        agent_contract=CONTRACT,
     )  # fmt: skip
-    assert plain.digest == said.digest
+    assert plain.digest == said.digest and (said.lane, said.workflow, said.workflow_key) == ("l", "w", "k")
     unbound = {"goal", "description", "phase", "checkpoint_s", "max_output", "acceptance"}
     assert not unbound.intersection(plain.steps[0].contract())
     assert planned(chain(parallel(step("scout", "a"), step("scout", "b"), gate="true"))).digest != plain.digest
