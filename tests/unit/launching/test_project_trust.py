@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from subagents_nb import launching
+from subagents_nb.catalog import register_agent, unregister_agent
 from subagents_nb.cli import main
+from subagents_nb.domain.agents.agent import AgentDefinition
 from subagents_nb.errors import RequestError, StoreError
 from subagents_nb.launching.composing.parsed_launch import ParsedLaunch
 from subagents_nb.launching.composing.planned import plan_launch
@@ -140,6 +142,19 @@ def test_a_default_agent_of_the_projects_settings_that_acts_is_asked_for(project
     assert refused("worker") == ""
 
 
+def test_what_the_projects_settings_add_to_an_agent_is_asked_for(project: Path) -> None:
+    (project / ".subagents").mkdir()
+    settings = project / ".subagents/settings.toml"
+    agent(project / ".agents/own.md", "own", "tools: read")
+    settings.write_text('[agents.scout]\ntools = "read, bash"\n[agents.own]\ntools = "read, bash"')
+    assert "tools adds bash; look at it with %subagent_trust" in refused("scout")
+    assert "settings agents.own (bash)" in refused("own") and refused("worker") == ""
+    assert launching.trust(contents=True).ok
+    assert refused("scout") == refused("own") == ""
+    settings.write_text('[agents.scout]\ntools = "read, python"\n[agents.own]\ntools = "read, bash"\nmodel = "x:y"')
+    assert "tools adds python" in refused("scout") and "settings agents.own (bash; changed)" in refused("own")
+
+
 def test_what_can_not_act_is_never_asked_for(project: Path, user: Path) -> None:
     agent(project / ".agents/r.md", "reads", "tools: read, write, edit")
     agent(user / ".agents/mine.md", "mine", "tools: bash")
@@ -170,6 +185,38 @@ def test_an_answer_holds_for_one_project_and_its_file_alone(project: Path, tmp_p
     assert "agent deployer" in refused(cwd=other)
     (project / ".agents/d.md").rename(project / ".agents/e.md")
     assert "agent deployer" in refused()
+
+
+def test_what_is_allowed_is_the_text_that_is_used(project: Path) -> None:
+    path = agent(project / ".agents/d.md", "deployer", "tools: bash", prompt="Old.")
+    launching.trust(contents=True)
+    planned = plan_launch(ParsedLaunch.of("deployer", "t", model="scripted:echo"))
+    about = path.stat()
+    path.write_text(path.read_text().replace("Old.", "New."))
+    os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))  # a change that nothing but its text shows
+    assert planned.draft is not None and planned.draft.steps[0].system_prompt.startswith("Old.")
+    again = plan_launch(ParsedLaunch.of("deployer", "t", model="scripted:echo"))
+    if again.reasons == ():  # known by its times, and then it is the text that was allowed
+        assert again.draft is not None and again.draft.steps[0].system_prompt.startswith("Old.")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are neither pipes nor links in folders there")
+def test_links_out_pipes_and_huge_files_are_no_agents_and_hold_nothing_up(project: Path, tmp_path: Path) -> None:
+    outside = agent(tmp_path / "outside.md", "outside", "tools: bash")
+    (project / ".agents").mkdir()
+    (project / ".agents/link.md").symlink_to(outside)
+    os.mkfifo(project / ".agents/pipe.md")
+    agent(project / ".agents/huge.md", "huge", "tools: bash", prompt="x" * 70_000)
+    assert launching.trust().items == ()
+    assert "No agent is named 'outside'" in refused("outside") and "larger than 64 KiB" in refused("huge")
+
+
+def test_an_agent_that_is_registered_is_never_asked_for(project: Path) -> None:
+    register_agent(AgentDefinition(name="mine", description="d", tools=("bash",)))
+    try:
+        assert refused("mine") == "" and launching.trust().items == ()
+    finally:
+        unregister_agent("mine")
 
 
 # --- this folder from now on --------------------------------------------------------------------------------------
@@ -279,7 +326,7 @@ def test_the_answer_lies_in_the_persons_home_and_is_theirs_alone(project: Path, 
     assert "agent deployer" in refused()
 
 
-@pytest.mark.parametrize("damage", ["", "{", '{"kind": "trust", "schema_version": 99}', "others"])
+@pytest.mark.parametrize("damage", ["", "{", '{"kind": "trust", "schema_version": 99}', "others", "pipe"])
 def test_a_file_of_answers_that_can_not_be_used_allows_nothing_and_is_not_written_over(
     project: Path, user: Path, damage: str
 ) -> None:
@@ -288,13 +335,16 @@ def test_a_file_of_answers_that_can_not_be_used_allows_nothing_and_is_not_writte
     path = user / ".subagents/trust/answers.json"
     if damage == "others":
         path.chmod(0o666)
+    elif damage == "pipe":
+        path.unlink()
+        os.mkfifo(path)
     else:
         path.write_text(damage)
-    kept = path.read_bytes()
+    kept = path.read_bytes() if damage != "pipe" else b""
     assert "agent deployer" in refused()
     with pytest.raises(StoreError, match=r"~/.subagents/trust/answers.json can't be used"):
         launching.trust(folder=True)
-    assert path.read_bytes() == kept
+    assert damage == "pipe" or path.read_bytes() == kept
 
 
 def test_what_changed_since_it_was_shown_is_not_allowed(project: Path) -> None:
