@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.runs.tree_rows import TreeRow
+from subagents_nb.domain.tree.child_rows import rows_of
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import Unreadable
 from subagents_nb.plain_text import shortened
@@ -46,32 +47,7 @@ class Child:
 
     def rows(self) -> Iterator[TreeRow]:
         """Yield how it stands, and all below it."""
-        seen = self.snapshot
-        if seen is None or (seen.head is None and seen.verdict is None):
-            yield TreeRow(path=self.path, run_id=self.run_id, agent=self.agent)
-            return
-        own = seen.status.questions if seen.status is not None and not seen.ended else ()
-        step = seen.steps[0] if seen.steps else None
-        yield TreeRow(
-            path=self.path,
-            run_id=self.run_id,
-            name=seen.name,
-            agent=self.agent,
-            label=one_line(seen.plan.steps[0].label, 160) if seen.plan is not None and seen.plan.steps else "",
-            state=seen.state or RunState.LOST,
-            usage=seen.usage,
-            elapsed_s=seen.elapsed_s,
-            activity=getattr(step, "activity", ""),
-            waits=self.waits,
-            questions=own,
-            error=one_line(seen.error, 300) if seen.error else None,
-        )
-        if seen.head is not None:
-            yield from seen.head.tree if not seen.ended else _settled(seen.head.tree)
-
-
-def _settled(rows: tuple[TreeRow, ...]) -> Iterator[TreeRow]:
-    return (row.model_copy(update={"questions": (), "activity": "", "waits": False}) for row in rows)
+        return rows_of(self.snapshot, self.run_id, self.path, self.agent)
 
 
 def told(child: Child, paths: RunPaths) -> tuple[str, bool]:
