@@ -28,6 +28,7 @@ class GitFacts(Value):
     dirt: tuple[str, ...] = ()  # paths that are changed or not tracked
     commits: dict[str, str] = Field(default_factory=dict)  # by the names that were asked for; unknown ones are left out
     checkouts: tuple[str, ...] = ()  # of the same repository, this one included
+    worktrunk: str | None = None  # why its command can't make trees; looked up only if a step asks for it
     hooks: dict[str, GitPlace] = Field(default_factory=dict)  # by what was asked for
     roots: dict[str, GitPlace] = Field(default_factory=dict)  # by what was asked for; "" stands for the place beside
 

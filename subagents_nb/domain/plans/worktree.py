@@ -16,6 +16,7 @@ DEFAULT_HOOK_TIMEOUT_S = 30.0
 HOOK_VERSION = 1
 HOOK_ANSWER_BYTES = 128 * 1024
 
+Provider = Literal["native", "worktrunk"]  # git itself, or the command `wt` over it
 WorktreeState = Literal["planned", "ready", "captured", "removed", "preserved", "failed"]
 
 _NO_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|\Z)")
@@ -33,6 +34,7 @@ class WorktreePlan(Value):
     root: str | None = None  # where worktrees are made; None: beside the repository
     setup_hook: str | None = None  # an executable: absolute, or relative to the repository
     hook_timeout_s: float = DEFAULT_HOOK_TIMEOUT_S
+    provider: Provider = "native"
 
     def names(self, run_id: str, step: int) -> Iterator[tuple[str, str]]:
         """Yield what path and branch may be called, the shortest first: four characters of an id may be taken."""
@@ -69,6 +71,9 @@ class WorktreeRecord(Value):
     changes: tuple[Change, ...] = ()
     reason: str = ""  # why it is preserved, or failed
     note: str = ""  # what a person should know of it besides
+    provider: Provider = (
+        "native"  # worktrunk says where a tree lies only when it has made it: until then, by its branch
+    )
 
     @property
     def resolved(self) -> bool:
@@ -171,3 +176,21 @@ def synthetic_of(answer: bytes) -> tuple[str, ...]:
         if bad:
             raise ValueError(f"synthetic_paths holds {path[:80]!r}, which is no plain path inside the worktree")
     return tuple(dict.fromkeys(paths))
+
+
+def made_by_worktrunk(answer: bytes, branch: str) -> str:
+    """Return where `wt switch --format json` says that it made the worktree of a branch.
+
+    Raises:
+        ValueError: it says something else.
+    """
+    try:
+        said = json.loads(answer)
+    except (ValueError, RecursionError) as error:
+        raise ValueError("printed no JSON") from error
+    if not isinstance(said, dict) or said.get("action") != "created" or said.get("branch") != branch:
+        raise ValueError(f"did not say that it made a worktree of {branch}")
+    path = said.get("path")
+    if not isinstance(path, str) or not PurePosixPath(path).is_absolute():
+        raise ValueError("named no absolute path")
+    return path

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Annotated, Any, TypeAlias
 
@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 from subagents_nb.domain.plans.worktree import (
     DEFAULT_HOOK_TIMEOUT_S,
     DEFAULT_PREFIX,
+    Provider,
     WorktreePlan,
     prefix_problem,
     ref_problem,
@@ -43,6 +44,7 @@ class WrittenWorktree(Written):
     setup_hook: _Line | None = None
     hook_timeout: Annotated[Seconds, Field(le=_MAX_HOOK_S)] = DEFAULT_HOOK_TIMEOUT_S
     root: _Line | None = None
+    provider: Provider = "native"
 
     @model_validator(mode="before")
     @classmethod
@@ -75,7 +77,9 @@ def plan_worktree(asked: Any, facts: Facts, reasons: Reasons) -> WorktreePlan | 
         reasons.append(_dirty(git))
     commit = _commit(given.base_ref, git, reasons)
     hook = _hook(given.setup_hook, git, reasons)
-    root = _root(given.root, git, reasons)
+    if given.provider == "worktrunk":
+        reasons.extend(_against_worktrunk(given, git))
+    root = _root(given.root, git, reasons) if given.provider == "native" else None
     if len(reasons) > before or commit is None:
         return None
     return WorktreePlan(
@@ -87,7 +91,15 @@ def plan_worktree(asked: Any, facts: Facts, reasons: Reasons) -> WorktreePlan | 
         root=root,
         setup_hook=hook,
         hook_timeout_s=given.hook_timeout,
+        provider=given.provider,
     )
+
+
+def _against_worktrunk(given: WrittenWorktree, git: GitFacts) -> Iterator[str]:
+    if git.worktrunk is not None:
+        yield f"worktree: {git.worktrunk}"
+    if given.root is not None:
+        yield "worktree: root says where git makes trees; worktrunk has a template of its own for that"
 
 
 def _dirty(git: GitFacts) -> str:

@@ -8,7 +8,7 @@ import os
 import selectors
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,18 +35,33 @@ def run_hook(
     Raises:
         HookFailed: it can't be started, failed, took too long, or did not print what it must.
     """
+    out = run_program([str(hook)], json.dumps(facts).encode(), cwd=cwd, within_s=within_s, ended=ended)
+    try:
+        return synthetic_of(out)
+    except ValueError as error:
+        raise HookFailed(str(error)) from error
+
+
+def run_program(
+    command: Sequence[str], said: bytes, *, cwd: Path, within_s: float, ended: Callable[[], bool] = lambda: False
+) -> bytes:
+    """Run a program of the user's and return what it printed; end it, with all that it started, when `ended` says so.
+
+    Raises:
+        HookFailed: it can't be started, failed, took too long, or printed too much.
+    """
     environ = {k: v for k, v in tool_environ(os.environ).items() if not k.startswith("GIT_")}
     pipe = subprocess.PIPE
     try:
         process = subprocess.Popen(
-            [str(hook)], cwd=cwd, env=environ, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+            command, cwd=cwd, env=environ, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
         )
     except (OSError, ValueError) as error:
         raise HookFailed(f"could not be started: {error}") from error
     CHILDREN.began(process.pid, what="tool", poll=lambda: process.returncode)
     with process:
         try:
-            out, err = _exchange(process, json.dumps(facts).encode(), time.monotonic() + within_s, ended)
+            out, err = _exchange(process, said, time.monotonic() + within_s, ended)
         except TimeoutError as error:
             raise HookFailed(f"took longer than {duration(within_s)}") from error
         finally:
@@ -56,10 +71,7 @@ def run_hook(
     if process.returncode != 0:
         last = one_line(err.decode("utf-8", "replace").strip().rpartition("\n")[2], 300)
         raise HookFailed(f"failed (exit code {process.returncode})" + (f": {last}" if last else ""))
-    try:
-        return synthetic_of(out)
-    except ValueError as error:
-        raise HookFailed(str(error)) from error
+    return out
 
 
 def _exchange(

@@ -21,6 +21,7 @@ from subagents_nb.domain.runs.events import StepFailed
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import Unreadable
 from subagents_nb.runner.processes.hooks import HookFailed, run_hook
+from subagents_nb.runner.workspace.worktrunk import create_by_worktrunk
 from subagents_nb.store.files.disk import DISK, Disk
 from subagents_nb.store.git.capture import APPLY, Kept, read_patch
 from subagents_nb.store.git.git import Git, GitProblem
@@ -128,13 +129,18 @@ class Worktrees:
                 base_commit=plan.base_commit,
                 repo_root=plan.repo_root,
                 state="planned",
-                synthetic=made_besides(plan.repo_root),
+                synthetic=made_besides(plan.repo_root) if plan.provider == "native" else (),
+                provider=plan.provider,
             )
             self._handoff.note(record)
         except (GitProblem, Unreadable, OSError) as error:
             raise StepFailed("worktree", f"The worktree could not be planned: {_said(error)}.") from error
         try:
-            synthetic = create(record)
+            if plan.provider == "worktrunk":
+                record = create_by_worktrunk(record, within_s=plan.hook_timeout_s, ended=ended)
+                path, synthetic = record.path, record.synthetic
+            else:
+                synthetic = create(record)
             self._carry_over(record)
             (Path(path) / plan.subdir).mkdir(parents=True, exist_ok=True)  # git knows of no empty directory
             if plan.setup_hook is not None:

@@ -49,7 +49,7 @@ def create(record: WorktreeRecord) -> tuple[str, ...]:
     path.parent.mkdir(parents=True, exist_ok=True)
     if Path(os.path.realpath(path.parent)).is_relative_to(os.path.realpath(record.repo_root)):
         raise GitProblem(f"{path} lies inside the checkout")
-    git("update-ref", f"refs/heads/{record.branch}", record.base_commit, "0" * len(record.base_commit))
+    make_branch(git, record)
     try:
         git("worktree", "add", "--quiet", "--", str(path), record.branch, within_s=LONG_S)
         made = []
@@ -63,6 +63,50 @@ def create(record: WorktreeRecord) -> tuple[str, ...]:
     return tuple(made)
 
 
+def make_branch(git: Git, record: WorktreeRecord) -> None:
+    """Make the branch of a record at the commit it begins from.
+
+    Raises:
+        GitProblem: there is one of this name.
+    """
+    git("update-ref", f"refs/heads/{record.branch}", record.base_commit, "0" * len(record.base_commit))
+
+
+def checked(record: WorktreeRecord) -> tuple[str, ...]:
+    """Return what lies in a tree that another program made and is no part of its commit, once the tree is proved.
+
+    Raises:
+        GitProblem: it is not the tree of its branch, at its commit, in its repository, outside of the checkout.
+    """
+    path, main = Path(record.path), Git(cwd=Path(record.repo_root), tree=True)
+    real = Path(os.path.realpath(path))
+    if path.is_symlink() or not path.is_dir() or not _registered(main, path):
+        raise GitProblem(f"{path} is no worktree of {record.repo_root}")
+    if real.is_relative_to(os.path.realpath(record.repo_root)):
+        raise GitProblem(f"{path} lies inside the checkout")
+    git = Git(cwd=path, tree=True)
+    if git.line("symbolic-ref", "HEAD") != f"refs/heads/{record.branch}":
+        raise GitProblem(f"{path} is not on the branch {record.branch}")
+    if git.line("rev-parse", "HEAD") != record.base_commit:
+        raise GitProblem(f"{path} does not begin from the commit {record.base_commit[:12]}")
+    others = git("ls-files", "--others", "--directory", "--exclude-standard", "-z").split(b"\0")[:-1]
+    return tuple(os.fsdecode(name).rstrip("/") for name in others)
+
+
+def found_by_branch(record: WorktreeRecord) -> WorktreeRecord:
+    """Return a record with the path at which its branch is checked out; as it is where that is nowhere.
+
+    Raises:
+        GitProblem: git can't tell.
+    """
+    listed = Git(cwd=Path(record.repo_root), tree=True)("worktree", "list", "--porcelain")
+    for entry in os.fsdecode(listed).split("\n\n"):
+        lines = entry.splitlines()
+        if f"branch refs/heads/{record.branch}" in lines:
+            return record.model_copy(update={"path": lines[0].removeprefix("worktree ")})
+    return record
+
+
 def roll_back(record: WorktreeRecord) -> None:
     """Undo `create`, wholly or partly done; no work was begun in the tree.
 
@@ -70,7 +114,7 @@ def roll_back(record: WorktreeRecord) -> None:
         GitProblem: something of it is left.
     """
     git = Git(cwd=Path(record.repo_root), tree=True)
-    _remove_tree(git, record)
+    _remove_tree(git, record if record.provider == "native" else found_by_branch(record))
     with contextlib.suppress(GitProblem):  # a branch that moved is somebody's
         git("update-ref", "-d", f"refs/heads/{record.branch}", record.base_commit)
 
