@@ -8,8 +8,8 @@ Never: writes, or lets a project set what only its user may.
 from __future__ import annotations
 
 from subagents_nb.catalog.discover import discover
+from subagents_nb.catalog.guidance.project_context import project_context
 from subagents_nb.catalog.parse import parse_agent
-from subagents_nb.catalog.project_context import project_context
 from subagents_nb.catalog.registry import register_agent, registered_agents, unregister_agent
 from subagents_nb.catalog.resolve import AmbiguousAgent, BrokenAgent, UnknownAgent, resolve
 from subagents_nb.catalog.search_paths import project_root

@@ -144,8 +144,6 @@ KEYS: dict[str, tuple[str, Any]] = {
     "system_prompt_mode": ("prompt_mode", _Mode),
     "prompt_mode": ("prompt_mode", _Mode),
     "inherit_project_context": ("inherit_project_context", Flag),
-    "skill": ("skills", Words),
-    "skills": ("skills", Words),
     "skill_path": ("skill_paths", _Paths),
     "skill_paths": ("skill_paths", _Paths),
     "output_schema": ("output_schema", _Schema),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,11 +63,17 @@ def agent_places(root: Path, *, home: Path | None = None, cwd: Path | None = Non
     """Return the user's places, then the project's, lowest priority first."""
     top = home_folder(home)
     user = [SearchPath(path=top / name, where=f"~/{name}", source="user") for name in _AGENT_FOLDERS]
-    if root == top:
-        return tuple(user)
+    return (*user, *project_places(_AGENT_FOLDERS, root, home=home, cwd=cwd))
+
+
+def project_places(
+    names: Iterable[str], root: Path, *, home: Path | None = None, cwd: Path | None = None
+) -> tuple[SearchPath, ...]:
+    """Return folders of a project; none where the home folder stands for it, whose own are the person's."""
+    if root == home_folder(home):
+        return ()
     guarded = _is_guarded(root, home, cwd)
-    project = (SearchPath(path=root / n, where=n, source="project", root=root, guarded=guarded) for n in _AGENT_FOLDERS)
-    return (*user, *project)
+    return tuple(SearchPath(path=root / n, where=n, source="project", root=root, guarded=guarded) for n in names)
 
 
 def settings_files(root: Path, *, home: Path | None = None, cwd: Path | None = None) -> tuple[SearchPath, ...]:

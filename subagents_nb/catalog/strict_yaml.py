@@ -95,6 +95,46 @@ def load_located(text: str, *, lines_above: int = 0) -> tuple[object, Lines]:
     return _read(text, lines_above, (yaml.MappingNode, yaml.SequenceNode), "this is neither a list nor a mapping")
 
 
+def load_texts(text: str) -> dict[str, object]:
+    """Load a mapping in which every value is text as it is written, or a mapping or list of them, in block style.
+
+    Raises:
+        YamlRefused: anything else.
+    """
+    loader = _Loader(text)
+    try:
+        for event in yaml.parse(text, Loader=SafeLoader):
+            line = event.start_mark.line + 1 if event.start_mark else None
+            if getattr(event, "anchor", None) or getattr(event, "tag", None):
+                raise YamlRefused("YAML anchors, aliases and tags are not accepted", line)
+            if getattr(event, "flow_style", None):
+                raise YamlRefused("lists and mappings stand on lines of their own, not in brackets", line)
+        root = loader.get_single_node()
+        if not isinstance(root, yaml.MappingNode):
+            raise YamlRefused("the frontmatter is not a list of `key: value` lines")
+        _check(root, 0)
+        found = _texts(root)
+        stable_json(found).encode()
+    except UnicodeEncodeError:
+        raise YamlRefused("bad YAML: half of a surrogate pair is not text", syntax=True) from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        said = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise YamlRefused(f"bad YAML: {said}", _line(mark, 0), syntax=True) from None
+    finally:
+        loader.dispose()
+    return found if isinstance(found, dict) else {}
+
+
+def _texts(node: yaml.Node) -> object:
+    """Return a node that was checked, and so is neither deep nor shared."""
+    if isinstance(node, yaml.ScalarNode):
+        return str(node.value)
+    if isinstance(node, yaml.MappingNode):
+        return {key.value: _texts(value) for key, value in node.value}
+    return [_texts(item) for item in node.value]
+
+
 def as_value(given: str) -> object:
     """Return a value of a line: a word, a number, a list or a mapping, as YAML has them.
 

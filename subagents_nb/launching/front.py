@@ -86,6 +86,7 @@ def launch(
     reads: Sequence[str] | None = None,
     output: str | bool | None = None,
     output_mode: str | None = None,
+    skills: str | Sequence[str] | bool | None = None,
     progress: bool | None = None,
     fork: Any = None,
     ignore: Sequence[str] | None = None,
@@ -148,6 +149,8 @@ def launch(
         reads: files the agent is told to read first, relative to `cwd`.
         output: a file of the workspace in which the answer is kept; False: none, even if the agent names one.
         output_mode: `inline` (the answer comes back too) or `file-only` (a line that names the file does).
+        skills: names of skills that the agent may load: in place of those in its file; of a chain, beside those of
+            its steps. False: none.
         progress: whether the agent keeps a progress file.
         acceptance: when the work counts as done: `attested`, `checked`, or a mapping with level, criteria, verify …
         gate: a command that must succeed in the workspace when the work is done.
@@ -198,7 +201,9 @@ def launch(
                 draft = draft.model_copy(update={"notes": (*draft.notes, match.note)})
             if any(step.delegates for step in everything(draft.steps, draft.items)):
                 draft = draft.model_copy(update={"max_live": limit})
-            run_id = match.run_id or begin(draft, chosen, home=home, limit=limit, inputs=asked.inputs, queue=queue)
+            run_id = match.run_id or begin(
+                draft, chosen, home=home, limit=limit, inputs=asked.inputs, skills=planned.skills, queue=queue
+            )
     run = Run(home, run_id, output_type=asked.output_type, output_types=asked.output_types, match=match)
     if wait:
         run.wait()

@@ -17,7 +17,7 @@ from subagents_nb.errors import LaunchRefused
 from subagents_nb.planning.acceptance.terms import plan_max_output, terms_of, words_for_people
 from subagents_nb.planning.budget_parser import plan_usage_budget
 from subagents_nb.planning.chain_plan import plan_flow
-from subagents_nb.planning.facts import Facts
+from subagents_nb.planning.facts import Facts, FactsWanted
 from subagents_nb.planning.steps.plan_context import PlanContext
 from subagents_nb.planning.steps.step_plan import asked_time, plan_step
 
@@ -30,6 +30,7 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
 
     Raises:
         LaunchRefused: with every reason found.
+        FactsWanted: something was named that is not among the facts.
     """
     reasons = Reasons()
     ground = PlanContext(request, catalog, settings, facts)
@@ -64,6 +65,8 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
         reasons.extend(_misplaced(request))
         planned = plan_flow(request.flow, ground, reasons, limit=children)
         mode, steps, items = planned.mode, planned.steps, planned.items
+    if ground.wanted:
+        raise FactsWanted(ground.wanted)
     if reasons:
         raise LaunchRefused(list(dict.fromkeys([*reasons, *ground.problems])))
     return Draft(

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import Field
 
 from subagents_nb.domain.agents.acting import Acting, Held
+from subagents_nb.domain.agents.skills import SkillFact, SkillWanted
 from subagents_nb.domain.values.base import Value
+
+
+class FactsWanted(Exception):
+    """Something was named that nobody has looked up: only planning knows which agents come in, and what they name."""
+
+    def __init__(self, skills: Iterable[SkillWanted]) -> None:
+        self.skills = tuple(skills)
+        super().__init__(", ".join(one.name for one in self.skills))
 
 
 class GitPlace(Value):
@@ -67,6 +77,7 @@ class Facts(Value):
     attached_schema: dict[str, Any] | None = None  # of the answer of a run that a chain begins with
     attached_outputs: dict[str, dict[str, Any] | None] = Field(default_factory=dict)  # those of it that have names
     folders: dict[str, FolderFact] = Field(default_factory=dict)  # by what was asked for
+    skills: dict[SkillWanted, SkillFact] = Field(default_factory=dict)
     sessions: dict[str, SessionFact] = Field(default_factory=dict)  # by what was asked for
     forks: dict[str, SessionFact] = Field(default_factory=dict)  # likewise
     git: GitFacts | None = None  # None: no step asks for a worktree

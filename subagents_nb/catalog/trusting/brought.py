@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from subagents_nb.catalog.guidance.skill_trust import acting_skills
 from subagents_nb.domain.agents.acting import Acting, Held, Trust
 from subagents_nb.domain.agents.agent import AgentCatalog
 from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS, script_paths
@@ -68,12 +69,17 @@ def _settings(ground: Ground) -> Iterable[Acting]:
         yield Acting(kind="settings", name="default_agent", does=does, files=_of(does))
 
 
+def _skills(ground: Ground) -> Iterable[Acting]:
+    """Skills with programs in them, which a step that loads one may run."""
+    return acting_skills(ground.root, ground.catalog)
+
+
 def _of(does: tuple[str, ...]) -> dict[str, str]:
     return {PROJECT_SETTINGS: sha256_text(stable_json(does))}
 
 
 # By the `kind` of what it returns.
-ROWS: Mapping[str, Row] = {"agent": Row(_agents), "settings": Row(_settings)}
+ROWS: Mapping[str, Row] = {"agent": Row(_agents), "settings": Row(_settings), "skill": Row(_skills)}
 
 
 def brought(ground: Ground) -> tuple[Acting, ...]:

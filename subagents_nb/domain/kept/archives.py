@@ -25,7 +25,7 @@ MAX_MANIFEST_BYTES = 8 * 1024**2
 # No status, no process record, no lock, no request, no log: they speak of processes, hosts and tokens. No recovery
 # record: an imported run is looked at and reused, it is never gone on from.
 DOCUMENTS = ("plan.json", "result.json", "verdict.json", "events.jsonl")
-FOLDERS = ("steps", "artifacts", "inputs", "scores", "files")
+FOLDERS = ("steps", "artifacts", "inputs", "scores", "files", "skills")
 _DEPTH = 8
 _NAME = re.compile(r"[^\x00-\x1f\x7f/\\:]{1,200}\Z")
 

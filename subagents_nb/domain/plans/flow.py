@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from subagents_nb.domain.agents.skills import SkillNames
 from subagents_nb.domain.values.base import Value
 from subagents_nb.domain.values.given import Real, Time, Whole
 
@@ -51,6 +52,7 @@ class StepOptions(_Composed):
     output: str | bool | None = None  # a file for the answer; False: none, even if the agent names one
     output_mode: Literal["inline", "file-only"] | None = None
     reads: tuple[str, ...] | Literal[False] | None = None
+    skills: SkillNames = None  # of a step: in place of its agent's; of a chain: beside them
     progress: bool | None = None
     fork: str | None = None  # NAME, or NAME/step 2: the conversation of which it gets a copy, for reference
     ignore: tuple[str, ...] | None = None

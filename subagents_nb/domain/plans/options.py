@@ -139,6 +139,8 @@ OPTIONS: tuple[Option, ...] = (
            scope="step", file=(), trait="output_mode", choices=("inline", "file-only")),
     Option("reads", "words", "a file the agent is told to read first; repeatable", "FILE",
            scope="step", file=("default_reads",)),
+    Option("skills", "words", "a skill: a folder of instructions that the agent may load; repeatable, false for none",
+           "NAME", of_all="a skill for every step, beside its own; repeatable", file=("skill",)),
     Option("progress", "flag", "let the agent keep a progress file",
            scope="step", file=("default_progress",), trait="progress"),
     Option("fork", "text", "a run, or RUN/step 2, of whose conversation it gets a copy to refer to", "RUN",

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from subagents_nb.domain.agents.agent import PromptCache, Thinking
 from subagents_nb.domain.agents.attention import AttentionSettings
 from subagents_nb.domain.agents.models import ModelChoice
+from subagents_nb.domain.agents.skills import SkillRecord
 from subagents_nb.domain.plans.acceptance import Acceptance
 from subagents_nb.domain.plans.bounds import OutputBound
 from subagents_nb.domain.plans.budgets import ToolBudget, UsageBudget
@@ -91,6 +92,7 @@ class StepPlan(Value):
     output: OutputPlan | None = None
     reads: tuple[str, ...] = ()
     progress: bool = False
+    skills: tuple[SkillRecord, ...] = ()
     acceptance: Acceptance | None = None
     reviewer: StepPlan | None = None  # who reviews it, resolved
     # Whom it may delegate to, and over how many levels of runs below its own. Each of them is resolved, as a reviewer
@@ -120,6 +122,7 @@ class StepPlan(Value):
         added: dict[str, Any] = {
             **self.model_dump(mode="json", exclude={*_NOT_BOUND, *bound}),
             "output": self.output.model_dump(mode="json", exclude={"explicit"}) if self.output else None,
+            "skills": [one.contract() for one in self.skills],
             "reviewer": self.reviewer.contract() if self.reviewer else None,
             "children": [child.contract() for child in self.children],
             "worktree": self.worktree.model_dump(mode="json", include={"base_commit", "subdir", "setup_hook"})

@@ -76,6 +76,7 @@ class StepHead(Value):
     phase: str = ""
     lane: str = ""
     output_name: str | None = None
+    skills: tuple[str, ...] = ()  # the names of those that it may load
     carried_from: str | None = None  # the run that did it and paid for it, if this one only takes it over
 
     def to(self, event: StepEvent, **fields: Any) -> Self:
@@ -97,7 +98,7 @@ class StepStatus(StepHead):
     _ON_DISK = """
         index agent model state started_s ended_s usage tools refusals tail tail_end activity error label goal
         description phase output_name stopping tool_limit carried_from requested selected context_tokens context_window
-        lane
+        lane skills
     """
     refusals: int = 0
     tail: str = ""
@@ -137,6 +138,7 @@ def first_step(step: StepPlan, *, label: str = "") -> StepStatus:
         phase=step.phase,
         lane=step.lane,
         output_name=step.output_name,
+        skills=tuple(one.name for one in step.skills),
         tool_limit=step.tool_budget.hard if step.tool_budget is not None else None,
     )
 
@@ -267,7 +269,7 @@ class StepResult(StepHead):
     _ON_DISK = """
         index agent model state text text_file has_value value usage refusals tools reason error label goal description
         phase output_name session saved acceptance worktree started_s ended_s recorded cut carried_from requested
-        selected context_tokens context_window lane
+        selected context_tokens context_window lane skills
     """
     state: StepState
     text: str = ""

@@ -7,7 +7,7 @@ from typing import Any
 
 from subagents_nb.domain.agents.settings import ReusePolicy
 from subagents_nb.domain.plans.experiments import ExperimentPart
-from subagents_nb.domain.plans.plan import Draft, LaunchPlan
+from subagents_nb.domain.plans.plan import Draft, FanOutItem, LaunchPlan, StepPlan, everything
 from subagents_nb.domain.runs.records import RunResult
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.values.base import sha256_text, stable_json
@@ -31,6 +31,33 @@ def contract_key(plan: Draft | LaunchPlan) -> str | None:
         return None
     part = plan.experiment
     return key_of(plan.digest, plan.cwd, part.cell.repeat if part.cell is not None else 0, part)
+
+
+def key_but_for_skills(plan: Draft | LaunchPlan) -> str | None:
+    """Return what runs have in common that differ at most in what their skills hold; None for a plan without any."""
+    if not any(step.skills for step in everything(plan.steps, plan.items)):
+        return None
+    items = (
+        one.model_copy(update={"template": _unread(one.template)}) if isinstance(one, FanOutItem) else one
+        for one in plan.items
+    )
+    return contract_key(Draft(**{**plan.body(), "steps": tuple(map(_unread, plan.steps)), "items": tuple(items)}))
+
+
+def _unread(step: StepPlan) -> StepPlan:
+    skills = tuple(one.model_copy(update={"sha256": ""}) for one in step.skills)
+    reviewer = _unread(step.reviewer) if step.reviewer is not None else None
+    children = tuple(map(_unread, step.children))
+    return step.model_copy(update={"skills": skills, "reviewer": reviewer, "children": children})
+
+
+def changed_skills(plan: Draft | LaunchPlan, other: Draft | LaunchPlan) -> tuple[str, ...]:
+    """Return the names of the skills that hold something else in one of two plans than in the other."""
+
+    def held(one: Draft | LaunchPlan) -> set[tuple[str, str]]:
+        return {(skill.name, skill.sha256) for step in everything(one.steps, one.items) for skill in step.skills}
+
+    return tuple(sorted({name for name, _ in held(plan) ^ held(other)}))
 
 
 def key_of(digest: str, cwd: str, repeat: int = 0, part: ExperimentPart | None = None) -> str:

@@ -22,13 +22,16 @@ from subagents_nb.launching.gathering.gitfacts import with_git, worktrees_of
 from subagents_nb.launching.gathering.lookups import gather_facts
 from subagents_nb.launching.gathering.named_outputs import names_of
 from subagents_nb.launching.gathering.prices import price_problems
+from subagents_nb.launching.gathering.skill_folders import SkillShelf, skills_for
 from subagents_nb.launching.gathering.trust_facts import brought_here
 from subagents_nb.launching.gathering.usable_agents import usable_agents
 from subagents_nb.launching.starting.claiming import claiming
-from subagents_nb.planning.chain_plan import plan_flow
+from subagents_nb.planning.chain_plan import PlannedFlow, plan_flow
+from subagents_nb.planning.facts import FactsWanted
 from subagents_nb.planning.steps.plan_context import PlanContext
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.runs.reader import read_document
+from subagents_nb.store.runs.skill_files import write_skills
 
 
 class AppendRefused(LaunchRefused):
@@ -58,10 +61,15 @@ def append(
         raise StoreError(f"The plan of run {run_id} can't be read, so nothing can be planned behind it.")
     if not plan.is_flow:
         raise RequestError(f"Run {plan.name} has one step; only a chain can be appended to.")
-    appendix = plan_appendix(flow, plan, snapshot, waiting=_waiting(home, run_id))
+    shelf = SkillShelf(Path(plan.cwd))
+    appendix = plan_appendix(flow, plan, snapshot, waiting=_waiting(home, run_id), shelf=shelf)
     until_done = not snapshot.waits_for_place
     with claiming(home, plan.cwd, outputs_of(appendix.steps, appendix.items), own=run_id) as claim:
         claim(run_id)
+    try:
+        write_skills(home.run(run_id), skills_for(home, appendix.steps, appendix.items, shelf.files))
+    except OSError as error:
+        raise StoreError(f"The skills of the items could not be copied into the run: {error.strerror}.") from error
     answer = asking.request(
         home, run_id, "append", asked_by=asked_by, wait_s=wait_s, until_done=until_done, append=appendix
     )
@@ -70,7 +78,9 @@ def append(
     return answer
 
 
-def plan_appendix(flow: Chain, plan: LaunchPlan, snapshot: Snapshot, *, waiting: int = 0) -> Appendix:
+def plan_appendix(
+    flow: Chain, plan: LaunchPlan, snapshot: Snapshot, *, waiting: int = 0, shelf: SkillShelf | None = None
+) -> Appendix:
     """Return the plan of items behind those of a live chain, made as that of its launch; steps are numbered from 0.
 
     `waiting` is how many steps were appended before and are not among those of the chain yet.
@@ -88,7 +98,8 @@ def plan_appendix(flow: Chain, plan: LaunchPlan, snapshot: Snapshot, *, waiting:
     if facts.cwd_problem is not None:
         raise AppendRefused([facts.cwd_problem])
     # A run that a chain would begin with is refused in any later place.
-    facts = facts.model_copy(update=conversations(request))
+    shelf = shelf or SkillShelf(Path(facts.cwd))
+    facts = facts.model_copy(update={**conversations(request), "skills": shelf.facts})
     cwd = Path(facts.cwd)
     try:
         settings = load_settings(cwd, environ=os.environ, reserved=PROVIDER_NAMES)
@@ -96,17 +107,23 @@ def plan_appendix(flow: Chain, plan: LaunchPlan, snapshot: Snapshot, *, waiting:
         raise AppendRefused(getattr(error, "reasons", (str(error),))) from error
     if plan.defaults is not None:
         settings = plan.defaults.settings_of(settings)
-    reasons = Reasons()
     catalog = usable_agents(cwd, settings)
     found = brought_here(cwd, catalog, settings)
     facts = facts.model_copy(update={"brought": found.items, "held": found.held})
     facts = with_git(facts, worktrees_of(request, catalog, settings.default_agent))
-    ground = PlanContext(request, catalog, settings, facts)
-    if flow.task is not None and flow.task != plan.task:
-        reasons.append("the task of the chain was given at its launch; an appended item can't change it")
     known = flow.model_copy(update={"task": plan.task or None})
     left = max(0, plan.max_children - _started(snapshot) - waiting)
-    planned = plan_flow(known, ground, reasons, limit=left, names=names_of(plan, snapshot))
+
+    def attempt() -> tuple[PlannedFlow, PlanContext, Reasons]:
+        reasons, ground = Reasons(), PlanContext(request, catalog, settings, facts)
+        planned = plan_flow(known, ground, reasons, limit=left, names=names_of(plan, snapshot))
+        if ground.wanted:
+            raise FactsWanted(ground.wanted)
+        return planned, ground, reasons
+
+    planned, ground, reasons = shelf.planned(attempt)
+    if flow.task is not None and flow.task != plan.task:
+        reasons.append("the task of the chain was given at its launch; an appended item can't change it")
     reasons.extend([*ground.problems, *price_problems(planned, snapshot.usage_budget)])
     if reasons:
         raise AppendRefused(list(dict.fromkeys(reasons)))

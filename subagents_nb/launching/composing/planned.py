@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from subagents_nb.launching.composing.run_references import looked_up
 from subagents_nb.launching.gathering.gitfacts import with_git, worktrees_of
 from subagents_nb.launching.gathering.lookups import gather_facts
 from subagents_nb.launching.gathering.prices import price_problems
+from subagents_nb.launching.gathering.skill_folders import SkillShelf
 from subagents_nb.launching.gathering.trust_facts import Brought, brought_here
 from subagents_nb.launching.gathering.usable_agents import usable_agents
 from subagents_nb.planning import Facts
@@ -31,6 +32,7 @@ from subagents_nb.planning import draft as plan_draft
 from subagents_nb.planning.alternatives import comes_to_embedded, settings_elsewhere, without_a_model
 from subagents_nb.store import open_home
 from subagents_nb.store.runs.contracts import models_of as models_of_store
+from subagents_nb.store.runs.skill_files import SkillFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class Planned:
     catalog: AgentCatalog
     settings: Settings
     brought: Brought | None = None  # of the project, which can act
+    skills: Mapping[str, SkillFiles] = field(default_factory=dict)  # those of its plans, by SHA-256
     senseless: bool = False  # what was asked for can't be asked anywhere, so nothing can stand in
 
 
@@ -74,16 +77,18 @@ def plan_launch(asked: ParsedLaunch) -> Planned:
     found = brought_here(base, catalog, settings)
     facts = facts.model_copy(update={"brought": found.items, "held": found.held})
     facts = with_git(facts, worktrees_of(request, catalog, settings.default_agent))
+    shelf = SkillShelf(base)
+    facts = facts.model_copy(update={"skills": shelf.facts})
     draft: Draft | None = None
     try:
-        draft = plan_draft(request, catalog=catalog, settings=settings, facts=facts)
+        draft = shelf.planned(lambda: plan_draft(request, catalog=catalog, settings=settings, facts=facts))
         reasons = (*draft.start_problems, *price_problems(draft, draft.usage_budget))
     except LaunchRefused as refused:
         reasons = refused.reasons
     if asked.reasons or facts.attached_problem is not None or wrong:
         return Planned(None, (), (*asked.reasons, *wrong, *reasons), catalog, settings, found, senseless=True)
     others = tuple(_others(draft, request, catalog, settings, facts))
-    return Planned(draft, others, tuple(reasons), catalog, settings, found)
+    return Planned(draft, others, tuple(reasons), catalog, settings, found, shelf.files)
 
 
 def _others(

@@ -13,7 +13,7 @@ from subagents_nb.domain.agents.settings import REUSE_POLICIES, ReusePolicy
 from subagents_nb.domain.plans.plan import Draft
 from subagents_nb.domain.runs.reads import ReadLog, ReadsSoFar
 from subagents_nb.domain.runs.records import RunResult
-from subagents_nb.domain.runs.reuse import ANEW, contract_key, why_not
+from subagents_nb.domain.runs.reuse import ANEW, changed_skills, contract_key, key_but_for_skills, why_not
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import LaunchRefused, Unreadable
@@ -118,9 +118,20 @@ def find(home: StoreHome, draft: Draft, policy: ReusePolicy, *, alone: bool = Fa
                 return ReuseDecision(run_id, _note_of(replaced), draft)
         reasons.append((not live and snapshot.state is not RunState.COMPLETE, why))
     if not reasons:
-        return NO_MATCH
+        return _by_skills(home, reader, draft)
     # What keeps a good run from standing in says more than that another one failed.
     return ReuseDecision(None, f"{ANEW}{min(reasons, key=lambda one: one[0])[1]}.")
+
+
+def _by_skills(home: StoreHome, reader: FileRuns, draft: Draft) -> ReuseDecision:
+    """Say which skill it is that no run of this contract is there, if one is that had another content of it."""
+    key = key_but_for_skills(draft)
+    for run_id in runs_of(home, key)[:_MOST_LOOKED_AT] if key is not None else ():
+        snapshot = reader.snapshot(run_id, whole=True)
+        if snapshot.plan is not None and (names := changed_skills(draft, snapshot.plan)):
+            changed = f"skill {names[0]}" if len(names) == 1 else f"skills {', '.join(names)}"
+            return ReuseDecision(None, f"{ANEW}{changed} changed since {snapshot.name}.")
+    return NO_MATCH
 
 
 def why_not_again(home: StoreHome, run_id: str, policy: ReusePolicy, *, good: Collection[RunState]) -> str | None:

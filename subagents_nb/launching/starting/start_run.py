@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 
 from subagents_nb.domain.agents.agent import AgentDefinition
 from subagents_nb.domain.agents.environment import runner_environ
@@ -20,6 +21,7 @@ from subagents_nb.domain.values.reasons import OF_THE_RUN, Reason
 from subagents_nb.errors import LaunchError, LaunchRefused, Unreadable
 from subagents_nb.launching.following.observers import tell_launched
 from subagents_nb.launching.gathering.sessions import sessions_for
+from subagents_nb.launching.gathering.skill_folders import skills_for
 from subagents_nb.launching.starting.claiming import claiming
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, open_home
 from subagents_nb.store.clock import utc_now
@@ -28,6 +30,7 @@ from subagents_nb.store.kept.trash import SESSION_LEASE
 from subagents_nb.store.runs.contracts import remember
 from subagents_nb.store.runs.first_status import first_status
 from subagents_nb.store.runs.input_files import Content
+from subagents_nb.store.runs.skill_files import SkillFiles
 from subagents_nb.store.runs.writer import discard_run
 from subagents_nb.store.waiting import line
 from subagents_nb.store.waiting.capacity import places_taken, take_place
@@ -48,6 +51,7 @@ def begin(
     home: StoreHome,
     limit: int,
     inputs: Sequence[Content] = (),
+    skills: Mapping[str, SkillFiles] = MappingProxyType({}),
     earlier: str | None = None,
     queue: bool = True,
     environ: Mapping[str, str] | None = None,
@@ -56,7 +60,8 @@ def begin(
 
     When this returns, the runner may work and its owner is on disk.
 
-    Sessions that its steps go on from are copied into it, from the run `earlier` if that has the copies.
+    Sessions that its steps go on from are copied into it, from the run `earlier` if that has the copies; so are its
+    skills, as they are in `skills`.
 
     Beyond `limit` live runs, and behind runs that wait for a place it could have, it is queued with the supervisor and
     started in its turn; or refused if `queue` is False.
@@ -68,6 +73,7 @@ def begin(
     """
     open_home(home.root)  # of a copied or cleared store only the runs may be there
     sessions = sessions_for(home, draft, earlier)
+    folders = skills_for(home, draft.steps, draft.items, skills, earlier)
     with claiming(home, draft.cwd, outputs_of(draft.steps, draft.items)) as claim:
         return _begin(
             draft,
@@ -77,6 +83,7 @@ def begin(
             limit=limit,
             inputs=inputs,
             sessions=sessions,
+            skills=folders,
             queue=queue,
             environ=environ,
         )
@@ -91,6 +98,7 @@ def _begin(
     limit: int,
     inputs: Sequence[Content],
     sessions: Mapping[str, bytes],
+    skills: Mapping[str, SkillFiles],
     queue: bool,
     environ: Mapping[str, str] | None,
 ) -> str:
@@ -113,7 +121,9 @@ def _begin(
     remember(home, plan)
     try:
         claim(plan.run_id)
-        writer = create_run(home, plan, _recovery(plan, agents), inputs=inputs, sessions=sessions, launching=True)
+        writer = create_run(
+            home, plan, _recovery(plan, agents), inputs=inputs, sessions=sessions, skills=skills, launching=True
+        )
     except BaseException:
         if place is not None:
             os.close(place)

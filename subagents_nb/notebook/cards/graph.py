@@ -143,9 +143,14 @@ def _beside(row: StepRow, *, figures: bool) -> str:
 
 
 def remarks(step: StepResult) -> list[str]:
-    """Say in a line each where its answer was kept, whether it was accepted, what became of its worktree."""
-    found = [saved_line(step.saved), accepted_line(step.acceptance), worktree_line(step.worktree)]
+    """Say in a line each which skills it had, where its answer was kept, if it was accepted, what of its worktree."""
+    found = [skills_line(step), saved_line(step.saved), accepted_line(step.acceptance), worktree_line(step.worktree)]
     return [remark for remark in found if remark]
+
+
+def skills_line(step: StepResult) -> str:
+    """Say which skills a step could load."""
+    return f"skills: {line(', '.join(step.skills), 200)}" if step.skills else ""
 
 
 def saved_line(saved: SavedOutput | None) -> str:

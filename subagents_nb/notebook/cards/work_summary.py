@@ -11,7 +11,7 @@ from subagents_nb.domain.plans.worktree import Change, WorktreeRecord
 from subagents_nb.domain.runs.records import StepResult
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.notebook.cards.diffs import changes
-from subagents_nb.notebook.cards.graph import accepted_line, remarks, saved_line, worktree_line
+from subagents_nb.notebook.cards.graph import accepted_line, remarks, saved_line, skills_line, worktree_line
 from subagents_nb.notebook.cards.ledgers import acceptance
 from subagents_nb.notebook.page.html import code, element, note, safe, say, soft, styled
 from subagents_nb.notebook.page.lines import cut, line, plural
@@ -34,8 +34,12 @@ class Work:
     def beside(self, step: StepResult, *, alone: bool) -> list[Child]:
         """Return what stands beside a step's answer; `alone`: the run has no other step."""
         number = None if alone else step.index
-        kept = saved_line(step.saved)
-        parts = [note(kept), self.accepted(step), self._changed(step.worktree, number)]
+        parts = [
+            note(skills_line(step)),
+            note(saved_line(step.saved)),
+            self.accepted(step),
+            self._changed(step.worktree, number),
+        ]
         return [part for part in parts if part]
 
     def accepted(self, step: StepResult) -> Child:
@@ -76,7 +80,7 @@ def left_in_trees(trees: int, run: str) -> Child:
 def work_text(step: StepResult, run: str = "run", *, alone: bool) -> str:
     """Return the same as plain lines: findings, figures of the changes, the call that takes them over."""
     ledger, record = step.acceptance, step.worktree
-    rows = [saved_line(step.saved)]
+    rows = [skills_line(step), saved_line(step.saved)]
     rows.append(to_text(acceptance(ledger)) if ledger is not None and _matters(ledger) else accepted_line(ledger))
     if record is not None:
         rows += [worktree_line(record), *_files(record.changes)]

@@ -97,6 +97,8 @@ def _step_facts(step: StepPlan) -> Iterator[tuple[str, str]]:
     if step.response_aliases:
         yield "may answer as", ", ".join(step.response_aliases)
     yield "tools", ", ".join(step.tools) or "none"
+    if step.skills:
+        yield "skills", "; ".join(f"{one.name} ({plural(one.files, 'file')}, {one.where})" for one in step.skills)
     yield "prompt", f"{step.prompt_mode}s the default prompt"
     yield "limits", f"{plural(step.max_requests, 'request')}, {_tries(step.output_retries)} to fit a schema"
     if said := " · ".join(filter(None, [step.phase, step.lane, step.description, step.goal])):

@@ -9,6 +9,7 @@ from typing import Self
 from subagents_nb.domain.agents.acting import Acting, refusal
 from subagents_nb.domain.agents.agent import AgentCatalog
 from subagents_nb.domain.agents.settings import Settings
+from subagents_nb.domain.agents.skills import SkillWanted
 from subagents_nb.domain.plans.plan import LaunchRequest
 from subagents_nb.domain.values.reasons import Reason, Reasons
 from subagents_nb.planning.acceptance.terms import Terms, terms_of
@@ -29,6 +30,7 @@ class PlanContext:
     notes: dict[str, None] = field(default_factory=dict)
     start_problems: dict[Reason, None] = field(default_factory=dict)
     used: dict[str, Acting] = field(default_factory=dict)  # what of the project would act in the run, by its key
+    wanted: dict[SkillWanted, None] = field(default_factory=dict)  # named, and not looked up
     place: str = ""
     where: str = ""
     depth: int | None = None  # how many levels may stand below what is planned just now; None: it is a root

@@ -32,13 +32,14 @@ from subagents_nb.planning.steps.model_options import plan_model_options
 from subagents_nb.planning.steps.plan_context import PlanContext
 from subagents_nb.planning.steps.prompt import system_prompt
 from subagents_nb.planning.steps.schema import schema_problem
+from subagents_nb.planning.steps.skill_plan import plan_skills
 from subagents_nb.planning.steps.step_outputs import plan_output, plan_progress, plan_reads
 from subagents_nb.planning.steps.trust_check import acting_in, withheld_notes
 from subagents_nb.planning.steps.worktree_plan import plan_worktree
 
 MAX_TASK_BYTES = 256 * 1024
-# What a step takes over from its launch as it was said. What is wrong with the others is told once, with the launch.
-_OF_THE_LAUNCH = tuple(name for name in ASKED if name not in ("max_output", "agent_contract", "gate_on"))
+# What a step takes over from its launch as it was said. What is wrong with some others is told once, with the launch.
+_OF_THE_LAUNCH = tuple(name for name in ASKED if name not in ("max_output", "agent_contract", "gate_on", "skills"))
 _AMOUNTS = tuple(one for one in OPTIONS if one.kind in ("duration", "count", "number") and one.scope != "run")
 _HOTTEST = 2.0
 # Fields of the origin's agent files that would change what an agent does and that are not carried out here.
@@ -83,11 +84,12 @@ def plan_step(
     reads = plan_reads(asked, judged, facts.inside(folder), reasons)
     progress = plan_progress(asked, judged, reasons)
     session = _session(asked, facts, reasons)
+    skills = plan_skills(asked, judged, model, ground, reasons)
     if agent is not None:
         reasons.extend((*unkept_guards(asked, agent), *ignored_nothing(asked, agent)))
     if agent is None or model is None:
         return None
-    ground.uses(acting_in(asked, agent, model, acceptance, facts))
+    ground.uses(acting_in(asked, agent, model, acceptance, skills, facts))
     tools = _tools(agent, model, ground)
     delegates = delegates_of(agent, model, ground)
     depth = depth_of(agent, ground) if delegates else 0
@@ -127,6 +129,7 @@ def plan_step(
         output=output,
         reads=reads,
         progress=progress,
+        skills=skills,
         acceptance=acceptance,
         reviewer=reviewer,
         tool_budget=tool_budget,
@@ -329,6 +332,4 @@ def agent_notes(agent: AgentDefinition) -> list[str]:
     unsupported = agent.extra.get("unsupported_tools")
     if isinstance(unsupported, list) and unsupported:
         notes.append(f"Agent {agent.name} asks for tools that are not there: {', '.join(map(str, unsupported))}.")
-    if agent.skills:
-        notes.append(f"Agent {agent.name} names skills, which are not loaded: {', '.join(agent.skills)}.")
     return notes

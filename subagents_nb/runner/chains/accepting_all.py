@@ -18,7 +18,7 @@ from subagents_nb.domain.runs.events import EngineEvent, Noticed
 from subagents_nb.domain.runs.records import StepResult
 from subagents_nb.domain.runs.states import StepState
 from subagents_nb.runner.engines.engine import StepContext
-from subagents_nb.runner.steps.input_paths import given_inputs, inputs_environ
+from subagents_nb.runner.steps.input_paths import given_environ, given_inputs
 from subagents_nb.runner.steps.step_run import RunServices, StepWork
 from subagents_nb.runner.steps.verifying import Verifier
 from subagents_nb.runner.workspace.gitstate import GitState
@@ -69,7 +69,7 @@ class AcceptingAll:
 
     async def _verified(self) -> tuple[VerifyRun, ...]:
         services, run_dir = self._services, self._services.writer.paths.root
-        given = inputs_environ(given_inputs(services.plan, services.writer.paths, self._cwd))
+        given = given_environ(given_inputs(services.plan, services.writer.paths, self._cwd))
         reads = services.reads.of(None)
         context = StepContext(
             report=self._told,

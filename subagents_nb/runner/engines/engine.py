@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from subagents_nb.domain.agents.skills import SkillRecord
 from subagents_nb.domain.plans.inputs import InputRecord
 from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.runs.events import EngineEvent, StepOutcome
@@ -94,6 +95,15 @@ class InputFiles:
     records: tuple[InputRecord, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class StepSkills:
+    """The skills of a step as its tools see them; nobody writes there."""
+
+    root: Path  # of all skills of the run
+    folder: str  # what the file tools call it
+    records: tuple[SkillRecord, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PythonEnd:
     """What came of one cell, as the model reads it; `ok` if it ended by itself and without an exception."""
@@ -156,6 +166,7 @@ class StepContext:
     ask: Ask | None = None  # None: nobody can be asked
     delegate: Delegate | None = None  # None: it may delegate to nobody
     inputs: InputFiles | None = None
+    skills: StepSkills | None = None
     files: Path | None = None  # the run's own folder: N/… is step N's to write, and the progress file
     python: Python | None = None  # None: the step has no such tool
     reads: ReadRecorder = field(default_factory=ReadRecorder)  # told of everything that is read of the workspace

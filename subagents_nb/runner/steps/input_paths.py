@@ -1,26 +1,42 @@
-"""Where the inputs of a run lie for its tools: by a path beside the workspace's own, and in a variable."""
+"""Where the inputs and skills of a run lie for its tools: by paths beside the workspace's own, and in variables."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from subagents_nb.domain.plans.inputs import FOLDER, INPUTS_VARIABLE
-from subagents_nb.domain.plans.plan import LaunchPlan
-from subagents_nb.runner.engines.engine import InputFiles
+from subagents_nb.domain.agents.skills import FOLDER as SKILLS_FOLDER
+from subagents_nb.domain.agents.skills import SKILLS_VARIABLE
+from subagents_nb.domain.plans.inputs import FOLDER, INPUTS_VARIABLE, inputs_section
+from subagents_nb.domain.plans.plan import LaunchPlan, StepPlan
+from subagents_nb.runner.engines.engine import InputFiles, StepContext, StepSkills
 from subagents_nb.store.layout import RunPaths
-
-_OTHER_FOLDER = "run-inputs"  # where the workspace has an `inputs` of its own
 
 
 def given_inputs(plan: LaunchPlan, paths: RunPaths, cwd: Path) -> InputFiles | None:
     """Return the inputs as the tools of a step in `cwd` see them; None if there are none."""
-    if not plan.inputs:
-        return None
-    folder = _OTHER_FOLDER if os.path.lexists(cwd / FOLDER) else FOLDER
-    return InputFiles(paths.root.absolute() / FOLDER, folder, plan.inputs)
+    return InputFiles(paths.root.absolute() / FOLDER, _beside(FOLDER, cwd), plan.inputs) if plan.inputs else None
 
 
-def inputs_environ(inputs: InputFiles | None) -> dict[str, str]:
-    """Return the variable that tells processes of tools where the inputs are."""
-    return {} if inputs is None else {INPUTS_VARIABLE: str(inputs.root)}
+def given_skills(step: StepPlan, paths: RunPaths, cwd: Path) -> StepSkills | None:
+    """Return the skills as the tools of a step in `cwd` see them; None if it has none."""
+    root = paths.root.absolute() / SKILLS_FOLDER
+    return StepSkills(root, _beside(SKILLS_FOLDER, cwd), step.skills) if step.skills else None
+
+
+def _beside(folder: str, cwd: Path) -> str:
+    return f"run-{folder}" if os.path.lexists(cwd / folder) else folder  # the workspace may have one of its own
+
+
+def given_environ(inputs: InputFiles | None, skills: StepSkills | None = None) -> dict[str, str]:
+    """Return the variables that tell processes of tools where the inputs and skills are."""
+    found = {} if inputs is None else {INPUTS_VARIABLE: str(inputs.root)}
+    return found if skills is None else found | {SKILLS_VARIABLE: str(skills.root)}
+
+
+def told_of_inputs(context: StepContext) -> str:
+    """Return what is added to the task about the values that the run was given."""
+    if context.inputs is None:
+        return ""
+    records, folder = context.inputs.records, context.inputs.folder
+    return inputs_section(records, folder=folder, as_variables=context.python is not None)

@@ -24,6 +24,8 @@ from subagents_nb.domain.values.usage import Usage
 from subagents_nb.runner.engines.choose import engine_for
 from subagents_nb.runner.engines.clean_text import one_line
 from subagents_nb.runner.engines.engine import EmptyInbox, Limits, StepContext
+from subagents_nb.runner.steps.input_paths import given_skills
+from subagents_nb.store.layout import RunPaths
 
 REVIEW_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -73,6 +75,7 @@ async def review(reviewer: StepPlan, task: str, context: StepContext, limits: Li
         inbox=EmptyInbox(),
         limits=limits,
         ask=None,
+        skills=given_skills(reviewer, RunPaths(context.step_dir.parents[1]), context.cwd),
         open_tools={},
     )
     planned = reviewer.model_copy(

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from subagents_nb.domain.agents.environment import tool_environ
 from subagents_nb.domain.plans.acceptance import Judgement
-from subagents_nb.domain.plans.inputs import inputs_section
 from subagents_nb.domain.plans.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.plans.resumed import told_of
 from subagents_nb.domain.runs.events import (
@@ -39,7 +38,7 @@ from subagents_nb.runner.journal.work_clock import WorkClock
 from subagents_nb.runner.steps.accepting import Accepting
 from subagents_nb.runner.steps.causes import FROM_WITHIN, Cause, past_deadline
 from subagents_nb.runner.steps.inbox import RunInbox
-from subagents_nb.runner.steps.input_paths import given_inputs, inputs_environ
+from subagents_nb.runner.steps.input_paths import given_environ, given_inputs, given_skills, told_of_inputs
 from subagents_nb.runner.steps.limits_in_force import LiveLimits, StepLimits, TimeLeft
 from subagents_nb.runner.steps.open_questions import Questions
 from subagents_nb.runner.steps.reviewing import review
@@ -236,7 +235,7 @@ class StepWork:
         await accepting.begin()
         parts = (
             told_of(self.step.session, task) if said is None else said,
-            self._inputs(context),
+            told_of_inputs(context),
             output.instructions(),
             accepting.instructions(),
         )
@@ -319,7 +318,8 @@ class StepWork:
             )
 
         inputs = given_inputs(services.plan, services.writer.paths, cwd)
-        tools = tool_environ(os.environ, allowed=services.plan.tool_env) | inputs_environ(inputs)
+        skills = given_skills(step, services.writer.paths, cwd)
+        tools = tool_environ(os.environ, allowed=services.plan.tool_env) | given_environ(inputs, skills)
         python = None
         if services.artifacts is not None and "python" in step.tools:
             around = Surroundings(
@@ -337,6 +337,7 @@ class StepWork:
             report=report,
             reads=reads,
             inputs=inputs,
+            skills=skills,
             files=services.writer.paths.root / FILES,
             python=python,
             cwd=cwd,
@@ -353,13 +354,6 @@ class StepWork:
             waiting=clock.waiting,
             open_tools=self._open_tools,
         )
-
-    def _inputs(self, context: StepContext) -> str:
-        """Return what is added to the task about the values that the run was given."""
-        if context.inputs is None:
-            return ""
-        records, folder = context.inputs.records, context.inputs.folder
-        return inputs_section(records, folder=folder, as_variables=context.python is not None)
 
     def _declare(self, context: StepContext) -> None:
         """Say which files are the step's own, and which it was to read but were not there."""

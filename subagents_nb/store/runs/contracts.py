@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from subagents_nb.domain.agents.models import ModelChoice, depends_on_place
 from subagents_nb.domain.plans.plan import LaunchPlan, choices_of
-from subagents_nb.domain.runs.reuse import contract_key
+from subagents_nb.domain.runs.reuse import contract_key, key_but_for_skills
 from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.domain.values.ids import is_run_id
 from subagents_nb.errors import StoreError, Unreadable
@@ -76,11 +76,13 @@ def alone_with_sweep(home: StoreHome, sweep: str) -> AbstractContextManager[None
 
 def remember(home: StoreHome, plan: LaunchPlan) -> None:
     """Put a run into the index; where that fails, it is only never found again by its contract."""
-    key = contract_key(plan)
-    if key is not None:
-        with contextlib.suppress(OSError):
-            _mark(_made(home, key) / plan.run_id)
-            _note_models(home, plan)
+    with contextlib.suppress(OSError):
+        if (key := contract_key(plan)) is None:
+            return
+        _mark(_made(home, key) / plan.run_id)
+        if (kin := key_but_for_skills(plan)) is not None:
+            _mark(_made(home, kin) / plan.run_id)
+        _note_models(home, plan)
 
 
 def runs_of(home: StoreHome, key: str) -> list[str]:

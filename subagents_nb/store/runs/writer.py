@@ -23,6 +23,7 @@ from subagents_nb.store.runs.event_file import EventFile
 from subagents_nb.store.runs.input_files import Content, write_inputs
 from subagents_nb.store.runs.reader import read_document
 from subagents_nb.store.runs.requests import Mailbox
+from subagents_nb.store.runs.skill_files import SkillFiles, write_skills
 
 MAX_READS_BYTES = 512 * 1024
 _RESERVE_BYTES = 64 * 1024
@@ -35,6 +36,7 @@ def create_run(
     *,
     inputs: Sequence[Content] = (),
     sessions: Mapping[str, bytes] = MappingProxyType({}),
+    skills: Mapping[str, SkillFiles] = MappingProxyType({}),
     disk: Disk = DISK,
     launching: bool = False,
 ) -> RunWriter:
@@ -59,6 +61,7 @@ def create_run(
             for step in plan.steps:
                 disk.make_dir(paths.step(step.index))
             write_inputs(paths, inputs, disk=disk)
+            write_skills(paths, skills, disk=disk)
             for sha256, data in sessions.items():
                 with contextlib.suppress(FileExistsError):
                     disk.make_dir(paths.session(sha256).parent)

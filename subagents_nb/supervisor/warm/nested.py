@@ -27,6 +27,7 @@ from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.runs.contracts import remember
 from subagents_nb.store.runs.first_status import first_status
 from subagents_nb.store.runs.reader import FileRuns, read_document
+from subagents_nb.store.runs.skill_files import kept_skills
 from subagents_nb.store.runs.writer import create_run
 from subagents_nb.store.tree.launches import is_ask_id, put_answer, read_answer, read_ask
 from subagents_nb.store.tree.tree_usage import used_by
@@ -98,8 +99,9 @@ def _admitted(home: StoreHome, paths: RunPaths, plan: LaunchPlan, ask: ChildAsk,
     admit(root, 1, path=f"{root_plan.name}/{ask.path}")
     run_id = make_run_id(time.time_ns() // 1_000_000, secrets.randbits(50))
     child = draft.to_plan(run_id=run_id, token=secrets.token_hex(16), created_at=utc_now())
+    skills = kept_skills(paths, (one for step in everything(child.steps) for one in step.skills))
     remember(home, child)
-    writer = create_run(home, child, _recovery(paths, child), launching=True)
+    writer = create_run(home, child, _recovery(paths, child), skills=skills, launching=True)
     try:
         named = {name for model in choices_of(child.steps) for name in model.key_env} | {*child.tool_env}
         line.enter(home, child.run_id, child.max_live or _DEFAULT_LIVE, named.intersection(environ))

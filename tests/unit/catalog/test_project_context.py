@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from subagents_nb.catalog import project_context
-from subagents_nb.catalog.project_context import MAX_BYTES
+from subagents_nb.catalog.guidance.project_context import MAX_BYTES
 
 
 def test_agents_md_comes_before_claude_md(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 from pydantic_ai import Agent, UsageLimits, capture_run_messages
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import UnexpectedModelBehavior
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, repair_messages
 from pydantic_ai.models import Model
@@ -23,6 +24,7 @@ from pydantic_ai.run import AgentRunResult
 from pydantic_ai.settings import ModelSettings
 
 from subagents_nb.domain.agents.agent import ASK_TOOLS
+from subagents_nb.domain.agents.skills import LOAD_TOOL
 from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.runs.events import Noticed, StepFailed, StepOutcome
 from subagents_nb.domain.runs.finish import Finish
@@ -102,6 +104,7 @@ class NativeEngine:
                         observer,
                         Steering(context.inbox, observer.may_ask, notes.meter.reminders),
                         Patient(self._patience, seed=str(context.step_dir)),
+                        *_skills(step, context),
                     ],
                     event_stream_handler=observer.watch,
                 )
@@ -151,6 +154,14 @@ def _tool_names(step: StepPlan, context: StepContext) -> tuple[str, ...]:
     return tuple(name for name in step.tools if name not in ASK_TOOLS or context.ask is not None)
 
 
+def _skills(step: StepPlan, context: StepContext) -> Sequence[AbstractCapability[ToolContext]]:
+    if not step.skills:
+        return ()
+    from subagents_nb.runner.engines.native.skill_loading import skill_capabilities  # only who has skills imports it
+
+    return skill_capabilities(step, context)
+
+
 def _observer(
     step: StepPlan,
     context: StepContext,
@@ -164,7 +175,7 @@ def _observer(
         report=context.report,
         save=lambda messages: _save(context, messages),
         redact=redact,
-        tool_names=frozenset(names),
+        tool_names=frozenset((*names, LOAD_TOOL) if step.skills else names),
         notes=notes,
         price=_price_of(step),
         limits=context.limits,

@@ -30,12 +30,14 @@ _VERBS = (
     "rate_limited",
     "python",
     "delegate",
+    "skill",
 )
 _BELONGS = {
     "tool": {"args", "result", "refused", "seconds"},
     "ask": {"choices"},
     "python": {"say"},
     "delegate": {"say"},
+    "skill": {"say"},
 }
 
 
@@ -75,6 +77,7 @@ class ScriptStep(Value):
     ask: str | None = None  # ask the person, then say the answer
     choices: tuple[str, ...] = ()
     python: str | None = None  # a cell that is run, really, in the step's kernel
+    skill: str | None = None  # a skill of the step's that is loaded, really
     say: bool = False  # say what came of it
     # Other agents that get a task each, really, all at once.
     delegate: Annotated[tuple[ScriptedTask, ...], BeforeValidator(_several)] | None = None

@@ -230,6 +230,10 @@ async def _do(player: Player, item: ScriptStep) -> None:
             answers = await player.calls.delegate([(one.agent, one.task) for one in item.delegate or ()])
             if item.say:
                 player.text("\n".join(answers))
+        case "skill":
+            loaded = await player.calls.skill(player.step, item.skill or "")
+            if item.say:
+                player.text(loaded)
         case "rate_limited":
             await _wait(player.context, item.rate_limited or 0.0)
         case _:

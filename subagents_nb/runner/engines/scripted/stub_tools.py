@@ -7,6 +7,8 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from subagents_nb.domain.agents.skills import LOAD_TOOL
+from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.runs.events import FileChanged, StepFailed, ToolEnded, ToolStarted
 from subagents_nb.domain.runs.records import Usage
 from subagents_nb.runner.engines.clean_text import one_line
@@ -14,11 +16,12 @@ from subagents_nb.runner.engines.engine import ChildFailed, NotDelegated, Python
 from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.opencalls import CANCELLED, CallCancelled, CallTimedOut, OpenCalls
 from subagents_nb.runner.engines.scripted.scripted_history import Transcript
+from subagents_nb.runner.engines.skill_texts import skill_text
 from subagents_nb.runner.engines.step_limits import cell_seconds, limit_of, past_limit
 
 
 class PretendedCalls:
-    """Calls one tool after the other. Only a question is put, and Python run, in earnest."""
+    """Calls one tool after the other. Only questions, Python and skills are in earnest."""
 
     def __init__(
         self,
@@ -59,6 +62,18 @@ class PretendedCalls:
             raise StepFailed("setup", "The script runs Python, and this agent has no such tool: give it `python`.")
         seconds = cell_seconds(None, self._context.limits.tool_timeout_s)
         return await self._call("python", {"code": code}, lambda _: _cell(python, code, seconds)) or ""
+
+    async def skill(self, step: StepPlan, name: str) -> str:
+        """Load a skill, as a model does; return its text."""
+        record = next((one for one in step.skills if one.name == name), None)
+        if record is None:
+            raise StepFailed("setup", f"The script loads skill {one_line(name, 64)!r}, which this step does not have.")
+        text = skill_text(record, self._context)
+
+        async def work(_call_id: str) -> str:
+            return text
+
+        return await self._call(LOAD_TOOL, {"id": name}, work) or ""
 
     async def ask(self, question: str, choices: Sequence[str] = ()) -> str | None:
         """Ask the person; None when the question was cancelled."""

@@ -20,6 +20,7 @@ from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.tools import RunContext, Tool
 
 from subagents_nb.domain.agents.agent import WRITE_TOOLS
+from subagents_nb.domain.agents.skills import SKILLS_VARIABLE
 from subagents_nb.domain.runs.events import ChangedMeanwhile, FileChanged
 from subagents_nb.plain_text import shortened
 from subagents_nb.runner.engines.engine import ChildFailed, NotDelegated, StepContext
@@ -42,13 +43,15 @@ class ToolContext:
     files: Files
     inputs: Files | None = None
     own: Files | None = None  # the run's own folder
+    skills: Files | None = None
 
     @classmethod
     def at(cls, context: StepContext) -> ToolContext:
         """Return what the tools of a step work with."""
         inputs = Files.confined(context.inputs.root) if context.inputs is not None else None
         own = Files.confined(context.files) if context.files is not None and context.files.is_dir() else None
-        return cls(context, Files.confined(context.cwd, store=context.store_home), inputs, own)
+        skills = Files.confined(context.skills.root) if context.skills is not None else None
+        return cls(context, Files.confined(context.cwd, store=context.store_home), inputs, own, skills)
 
     def own_path(self, path: str) -> str | None:
         """Return the path in the run's own folder that an absolute path means; None if it lies elsewhere."""
@@ -66,12 +69,32 @@ class ToolContext:
         folder, _, inner = os.path.normpath(path).partition("/")
         return (inner or ".") if folder == inputs.folder else None
 
+    def skill_path(self, path: str) -> str | None:
+        """Return the path below the copied skills that a path of the model's means, or None as of an input.
+
+        A shell's variable, as skills are told of by it, means the same. Skills of other steps are not there.
+        """
+        skills = self.context.skills
+        if skills is None:
+            return None
+        for root in (str(skills.root), f"${SKILLS_VARIABLE}", f"${{{SKILLS_VARIABLE}}}"):
+            path = skills.folder + path[len(root) :] if path == root or path.startswith(f"{root}/") else path
+        folder, _, inner = os.path.normpath(path).partition("/")
+        if folder != skills.folder:
+            return None
+        own = [one.folder for one in skills.records]
+        if inner.partition("/")[0] not in own:
+            raise ModelRetry(f"{path}: there is no such skill here; there are {', '.join(own)}")
+        return inner
+
     def for_reading(
         self, path: str, seen: Callable[[str], AbstractContextManager[None]]
     ) -> tuple[Files, str, AbstractContextManager[None]]:
         """Return the files that a path lies in, the path there, and what notes the reading of it."""
         if self.own is not None and (own := self.own_path(path)) is not None:
             return self.own, own, nullcontext()
+        if self.skills is not None and (inner := self.skill_path(path)) is not None:
+            return self.skills, inner, nullcontext()  # so are skills
         inner = self.input_path(path)
         if inner is None or self.inputs is None:
             return self.files, path, seen(path)
@@ -82,6 +105,8 @@ class ToolContext:
         why = ""
         if self.input_path(path) is not None:
             why = f"{path} is one of the inputs, which can't be written to; write into the workspace"
+        elif self.skill_path(path) is not None:
+            why = f"{path} belongs to a skill, which can't be written to; write into the workspace"
         elif self.own is not None and (own := self.own_path(path)) is not None:
             if own == PROGRESS or own.startswith(f"{self.context.step_dir.name}/"):
                 return self.own, own

@@ -1,0 +1,108 @@
+"""The skills that a launch names: found, read and hashed, each once for a launch and only once it is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from subagents_nb.catalog.guidance.skill_format import SkillHead, normal, read_head
+from subagents_nb.catalog.guidance.skill_places import SkillPlace, find_skill
+from subagents_nb.catalog.trust import who_else_writes
+from subagents_nb.domain.agents.skills import MAIN_FILES, SkillFact, SkillRecord, SkillWanted, is_script
+from subagents_nb.domain.plans.plan import PlanItem, StepPlan, everything
+from subagents_nb.errors import LaunchRefused, StoreError
+from subagents_nb.planning.facts import FactsWanted
+from subagents_nb.store import StoreHome
+from subagents_nb.store.runs.skill_files import SkillFile, SkillFiles, SkillRefused, kept_skills, read_folder, sha256_of
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class SkillShelf:
+    """What was found of the skills that are named from a working directory; it fills while a launch is planned."""
+
+    cwd: Path
+    home: Path | None = None
+    facts: dict[SkillWanted, SkillFact] = field(default_factory=dict)
+    files: dict[str, SkillFiles] = field(default_factory=dict)  # by the SHA-256 of each skill
+
+    def planned(self, plan: Callable[[], T]) -> T:
+        """Return what is planned; what it wants to know of skills is looked up, and it is planned once more."""
+        while True:
+            try:
+                return plan()
+            except FactsWanted as missing:
+                self.look_up(*missing.skills)
+
+    def look_up(self, *skills: SkillWanted) -> None:
+        """Find and read skills."""
+        for wanted in skills:
+            place = find_skill(wanted, self.cwd, home=self.home)
+            self.facts[wanted] = SkillFact() if place is None else self._read(place, wanted.name)
+
+    def _read(self, place: SkillPlace, name: str) -> SkillFact:
+        def broken(why: str, file: str = "") -> SkillFact:
+            return SkillFact(problem=f"skill {name!r} ({place.where}{file}): {why}")
+
+        if place.problem is not None:
+            return broken(place.problem)
+        try:
+            files = read_folder(place.path, who_else_writes if place.guarded else lambda _about: None)
+        except SkillRefused as error:
+            return broken(str(error))
+        except OSError as error:
+            return broken(f"it can't be read: {error.strerror or error}")
+        main = main_file(files)
+        if main is None:
+            return broken(f"it has no {MAIN_FILES[0]}")
+        head = read_head(main.data, normal(place.path.name))
+        if head.faults:
+            return broken("; ".join(head.faults), f"/{main.path}")
+        return self._kept(place, normal(name), files, head)
+
+    def _kept(self, place: SkillPlace, name: str, files: SkillFiles, head: SkillHead) -> SkillFact:
+        sha256 = sha256_of(files)
+        self.files[sha256] = files
+        record = SkillRecord(
+            name=name,
+            description=head.description,
+            sha256=sha256,
+            files=len(files),
+            bytes=sum(len(one.data) for one in files),
+            source=place.source,
+            where=place.where,
+        )
+        scripts = sum(is_script(one.path, one.runs) for one in files)
+        return SkillFact(record=record, asks_for=head.asks_for, scripts=scripts)
+
+
+def main_file(files: SkillFiles) -> SkillFile | None:
+    """Return the file that says what a skill is."""
+    by_path = {one.path: one for one in files}
+    return next((by_path[name] for name in MAIN_FILES if name in by_path), None)
+
+
+def skills_for(
+    home: StoreHome,
+    steps: Iterable[StepPlan],
+    items: Iterable[PlanItem],
+    found: Mapping[str, SkillFiles],
+    earlier: str | None = None,
+) -> dict[str, SkillFiles]:
+    """Return the files of the skills of a plan by the names of their folders: as found, or as an earlier run has them.
+
+    Raises:
+        LaunchRefused: some are gone, or are no longer what was copied.
+    """
+    records = {one.folder: one for step in everything(steps, items) for one in step.skills}
+    kept = {folder: found[one.sha256] for folder, one in records.items() if one.sha256 in found}
+    missing = [one for folder, one in records.items() if folder not in kept]
+    if missing and earlier is None:
+        raise LaunchRefused([f"skill {one.name!r} was not looked up" for one in missing])
+    try:
+        return kept | (kept_skills(home.run(earlier), missing) if earlier is not None else {})
+    except StoreError as error:
+        raise LaunchRefused([f"{error} Launch anew"]) from error
