@@ -19,12 +19,12 @@ from subagents_nb.catalog.search_paths import (
     shown_folder,
 )
 from subagents_nb.catalog.trust import how_to_allow
+from subagents_nb.catalog.trusting.agents_withheld import withheld
 from subagents_nb.catalog.trusting.answers import WorkIn, trust_of
-from subagents_nb.domain.agents.acting import LOOK, Acting, Held, Trust
-from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition, AgentProblem, AgentSource, SearchedPlace
+from subagents_nb.domain.agents.acting import Acting, Held
+from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition, AgentProblem, SearchedPlace
 
 _Entry = AgentDefinition | AgentProblem
-_WHOSE: dict[AgentSource, str] = {"builtin": "built in", "package": "of an installed package", "user": "your own"}
 # An entry with the number of its place; a higher number has priority.
 _Ranked = tuple[int, _Entry]
 
@@ -61,7 +61,7 @@ def discover(
     acting: list[Acting] = []
     held: list[Held] = []
     if any(entry.source == "project" for _, entry in ranked):
-        ranked = list(_withheld(ranked, trust_of(root, home=home, work_in=work_in), acting, held))
+        ranked = list(withheld(ranked, trust_of(root, home=home, work_in=work_in), acting, held))
     ranked += [(0, problem) for problem in _not_counted(project, cwd, home)]
     agents, shadowed = _winners(ranked)
     return AgentCatalog(
@@ -73,55 +73,6 @@ def discover(
         held=tuple(held),
         cwd=shown_folder(cwd.resolve(), home=home),
     )
-
-
-def _withheld(ranked: Iterable[_Ranked], trust: Trust, acting: list[Acting], held: list[Held]) -> Iterator[_Ranked]:
-    """Put a problem in the place of each file of a project that would stand in for an agent the person knows.
-
-    A built-in name is never taken, a name of the person's own files not by an agent that acts. It blocks nothing: who
-    never allowed it means the agent they know. Once it was allowed, another content keeps its place, and is not
-    launched. What acts is noted, with what of it may not yet.
-    """
-    known: dict[str, str] = {}
-    for rank, entry in ranked:
-        if isinstance(entry, AgentDefinition) and (whose := _WHOSE.get(entry.source)):
-            for name in (entry.name, *(entry.aliases if entry.source == "builtin" else ())):
-                known.setdefault(name, whose)
-        if entry.source != "project" or entry.name is None:
-            yield rank, entry
-            continue
-        mine = known.get(entry.name, "")
-        why = f"it takes the name of the agent {entry.name!r} that is {mine}"
-        if isinstance(entry, AgentProblem):
-            taken = Acting(kind="agent", name=entry.name, files={entry.where: ""})
-            takes = mine == "built in" and not trust.by_folder and taken.key not in trust.answer.contents
-            yield rank, _kept_out(entry, entry.name, f"{why}, and is broken") if takes else entry
-            continue
-        item = _acting(entry, mine)
-        found = None
-        if item is not None:
-            acting.append(item)
-            found = trust.held(item)
-        if found is not None:
-            held.append(found)
-            if mine and not found.known and (mine == "built in" or entry.acts_by):
-                yield rank, _kept_out(entry, entry.name, f"{why}; look at it with {LOOK}, which allows it")
-                continue
-        yield rank, entry
-
-
-def _acting(agent: AgentDefinition, mine: str) -> Acting | None:
-    """Return an agent of a project as something that can act, by its tools or by its name; None if it can't."""
-    does = agent.acts_by
-    if mine == "built in" or (mine and does):
-        does = (*does, f"takes the name of the one that is {mine}")
-    if not does:
-        return None
-    return Acting(kind="agent", name=agent.name, does=does, files={agent.where: agent.content_sha256})
-
-
-def _kept_out(entry: _Entry, name: str, why: str) -> AgentProblem:
-    return AgentProblem(where=entry.where, source="project", error=f"not used: {why}", withheld=name)
 
 
 def _not_counted(project: Project, cwd: Path, home: Path | None) -> Iterator[AgentProblem]:

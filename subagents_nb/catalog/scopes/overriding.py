@@ -92,7 +92,9 @@ def _asked_for(agent: AgentDefinition, override: AgentOverride) -> tuple[str, ..
         return wider
     # Its own are the project's to change, but for what acts.
     more = set(_applied(agent, override).acts_by) - set(agent.acts_by)
-    return tuple(word for word in wider if "a script that" in word) + tuple(sorted(more))
+    return tuple(word for word in wider if "a script that" in word or word.startswith("agents adds")) + tuple(
+        sorted(more)
+    )
 
 
 def _wider(agent: AgentDefinition, fields: Mapping[str, Any]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from subagents_nb.catalog.search_paths import shown_folder
 from subagents_nb.catalog.trust import home_folder, trusted_by
 from subagents_nb.catalog.trusting.brought import text_of, texts_of
 from subagents_nb.domain.agents.acting import Acting, Answer, Held
+from subagents_nb.domain.agents.environment import RUN_MARK
 from subagents_nb.domain.values.base import sha256_text, stable_json
 from subagents_nb.domain.values.faults import shown as quoted
 from subagents_nb.domain.values.faults import similar
@@ -75,6 +76,9 @@ def trust(
     read_answers(home)
     if folder + contents + revoke > 1:
         raise RequestError("Choose one: the folder, these contents, or taking back.")
+    if (mark := os.environ.get(RUN_MARK, "")) and (folder or contents):
+        run_id = mark.partition(":")[0]
+        raise RequestError(f"This process belongs to run {run_id}: what a project brings is the person's to allow.")
     if folder and names:
         raise RequestError("The folder is allowed whole. Name things with contents: `--contents NAME`.")
     found = _found(place)

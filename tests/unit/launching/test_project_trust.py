@@ -16,6 +16,7 @@ from subagents_nb import launching
 from subagents_nb.catalog import register_agent, unregister_agent
 from subagents_nb.cli import main
 from subagents_nb.domain.agents.agent import AgentDefinition
+from subagents_nb.domain.agents.environment import RUN_MARK
 from subagents_nb.errors import RequestError, StoreError
 from subagents_nb.launching.composing.parsed_launch import ParsedLaunch
 from subagents_nb.launching.composing.planned import plan_launch
@@ -83,6 +84,13 @@ KINDS = {
     "shell": ("deployer", ("tools: bash",), "agent deployer (bash)"),
     "kernel": ("deployer", ("tools: python, read",), "agent deployer (python)"),
     "verify": ("deployer", ("acceptance: {report: off, verify: [{id: a, command: 'id'}]}",), "agent deployer (verify)"),
+    "through": ("deployer", ("tools: read", "agents: worker, scout"), "agent deployer (starts worker)"),
+    "anybody": ("deployer", ("tools: read", "agents: '*'"), "agent deployer (starts anybody)"),
+    "review": (
+        "deployer",
+        ("acceptance: {level: checked, report: off, evidence: [], criteria: [], review: {agent: worker}}",),
+        "agent deployer (starts worker)",
+    ),
     "both": ("deployer", ("tools: bash, python",), "agent deployer (bash, python)"),
 }
 
@@ -389,6 +397,15 @@ def test_what_is_taken_back_is_asked_for_and_what_stands_elsewhere_is_said(proje
     (user / ".subagents/settings.toml").write_text(f'trusted_folders = ["{project}"]')
     with pytest.raises(RequestError, match=r"by ~/.subagents/settings.toml \(trusted_folders\); take it back there"):
         launching.trust(revoke=True)
+
+
+def test_a_process_of_a_run_allows_nothing(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent(project / ".agents/d.md", "deployer", "tools: bash")
+    monkeypatch.setenv(RUN_MARK, f"{make_plan().run_id}:{'f' * 32}")
+    for how in ({"folder": True}, {"contents": True}):
+        with pytest.raises(RequestError, match=r"This process belongs to run r-.*: what a project brings"):
+            launching.trust(**how)  # type: ignore[arg-type]
+    assert len(launching.trust().held) == 1
 
 
 def test_the_home_folder_is_no_project(user: Path) -> None:

@@ -1,0 +1,83 @@
+"""Which agents of a project can act, and which of them are kept out: they would stand in for one the person knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from subagents_nb.domain.agents.acting import LOOK, Acting, Held, Trust
+from subagents_nb.domain.agents.agent import ALL_AGENTS, AgentDefinition, AgentProblem, AgentSource
+
+_Entry = AgentDefinition | AgentProblem
+_Ranked = tuple[int, _Entry]  # a higher number has priority
+_WHOSE: dict[AgentSource, str] = {"builtin": "built in", "package": "of an installed package", "user": "your own"}
+
+
+def withheld(ranked: Iterable[_Ranked], trust: Trust, acting: list[Acting], held: list[Held]) -> Iterator[_Ranked]:
+    """Put a problem in the place of each file of a project that would stand in for an agent the person knows.
+
+    A built-in name is never taken, a name of the person's own files not by an agent that acts. It blocks nothing: who
+    never allowed it means the agent they know. Once it was allowed, another content keeps its place, and is not
+    launched. What acts is noted, with what of it may not yet.
+    """
+    ranked = list(ranked)
+    acts = _acting_names([entry for _, entry in ranked if isinstance(entry, AgentDefinition)])
+    known: dict[str, str] = {}
+    for rank, entry in ranked:
+        if isinstance(entry, AgentDefinition) and (whose := _WHOSE.get(entry.source)):
+            for name in (entry.name, *(entry.aliases if entry.source == "builtin" else ())):
+                known.setdefault(name, whose)
+        if entry.source != "project" or entry.name is None:
+            yield rank, entry
+            continue
+        mine = known.get(entry.name, "")
+        why = f"it takes the name of the agent {entry.name!r} that is {mine}"
+        if isinstance(entry, AgentProblem):
+            taken = Acting(kind="agent", name=entry.name, files={entry.where: ""})
+            takes = mine == "built in" and not trust.by_folder and taken.key not in trust.answer.contents
+            yield rank, _kept_out(entry, entry.name, f"{why}, and is broken") if takes else entry
+            continue
+        item = _acting(entry, mine, acts)
+        found = None
+        if item is not None:
+            acting.append(item)
+            found = trust.held(item)
+        if found is not None:
+            held.append(found)
+            if mine and not found.known:
+                yield rank, _kept_out(entry, entry.name, f"{why}; look at it with {LOOK}, which allows it")
+                continue
+        yield rank, entry
+
+
+def _acting(agent: AgentDefinition, mine: str, acts: frozenset[str]) -> Acting | None:
+    """Return an agent of a project as something that can act: by itself, by whom it starts or by its name; or None."""
+    does = agent.acts_by
+    if through := [name for name in _starts(agent) if name in acts]:
+        does = (*does, f"starts {', '.join('anybody' if name == ALL_AGENTS else name for name in through)}")
+    if mine == "built in" or (mine and does):
+        does = (*does, f"takes the name of the one that is {mine}")
+    if not does:
+        return None
+    return Acting(kind="agent", name=agent.name, does=does, files={agent.where: agent.content_sha256})
+
+
+def _acting_names(agents: Sequence[AgentDefinition]) -> frozenset[str]:
+    """Return the names of agents that act, by themselves or by others that they start; `*` if any does."""
+    acts = {name for agent in agents if agent.acts_by for name in (agent.name, *agent.aliases)}
+    acts |= {ALL_AGENTS} if acts else set()
+    left = [agent for agent in agents if _starts(agent)]
+    while found := [agent for agent in left if acts.intersection(_starts(agent))]:
+        acts.update(name for agent in found for name in (agent.name, *agent.aliases))
+        left = [agent for agent in left if agent not in found]
+    return frozenset(acts)
+
+
+def _starts(agent: AgentDefinition) -> tuple[str, ...]:
+    """Return whom an agent's file has at work for it: those it delegates to, and who reviews it."""
+    review = agent.acceptance.get("review") if isinstance(agent.acceptance, dict) else None
+    reviewer = review.get("agent") if isinstance(review, dict) else None
+    return (*(agent.agents or ()), *([reviewer] if isinstance(reviewer, str) else []))
+
+
+def _kept_out(entry: _Entry, name: str, why: str) -> AgentProblem:
+    return AgentProblem(where=entry.where, source="project", error=f"not used: {why}", withheld=name)
