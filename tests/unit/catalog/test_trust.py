@@ -37,7 +37,7 @@ def test_a_project_takes_no_built_in_name_until_it_is_allowed(
     (problem,) = catalog.problems
     assert (problem.where, problem.name, problem.withheld) == (".agents/x.md", None, name)
     assert "look at it with %subagent_trust, which allows it" in problem.error
-    assert [agent.source for agent in catalog.agents] == ["builtin"] * 4
+    assert {agent.source for agent in catalog.agents} == {"builtin"}
 
     (home / ".subagents").mkdir()
     (home / ".subagents/settings.toml").write_text(f'trusted_folders = ["{project}"]')
@@ -116,7 +116,7 @@ def test_so_must_every_folder_and_file_of_it(tmp_path: Path, home: Path, write_a
     assert source(discover(below, home=home), "clerk") == "project"
     os.chown(root / path, NOBODY, 0)
     catalog = discover(below, home=home)
-    assert [agent.source for agent in catalog.agents] == ["builtin"] * 4
+    assert {agent.source for agent in catalog.agents} == {"builtin"}
     assert said(catalog).startswith(f"{path}: it does not count: it belongs to another user (uid {NOBODY})")
 
 
@@ -142,7 +142,7 @@ def test_a_link_out_of_the_project_is_no_agent(project: Path, home: Path, write_
     (project / ".claude").mkdir()
     (project / ".claude/agents").symlink_to(tmp_path / "theirs")
     catalog = discover(project, home=home)
-    assert [agent.source for agent in catalog.agents] == ["builtin"] * 4
+    assert {agent.source for agent in catalog.agents} == {"builtin"}
     assert [problem.where for problem in catalog.problems] == [".agents/a.md", ".agents/team", ".claude/agents"]
     assert "leads out of the project" in said(catalog)
 
