@@ -11,6 +11,7 @@ from subagents_nb.catalog.tool_lists import AGENT_NAME, TOOL_SPELLINGS, allowed_
 from subagents_nb.domain.agents.agent import PromptCache, Thinking
 from subagents_nb.domain.plans.budgets import WrittenToolBudget
 from subagents_nb.domain.plans.options import Option, spellings
+from subagents_nb.domain.policy.policy_rules import BadRule, parse_rule
 from subagents_nb.domain.values.faults import shown
 from subagents_nb.domain.values.given import Count, Milliseconds, Seconds, parse_flag, parse_whole
 from subagents_nb.domain.values.reading import Unfit, mapping, matching, must_be, read
@@ -22,6 +23,29 @@ _ROLES = {
     ),
     **dict.fromkeys(("writer", "worker"), "writer"),
 }
+
+
+def _permissions(value: object) -> dict[str, tuple[str, ...]]:
+    """Return the rules of a file by what they say: as lists, or as a verdict for each tool."""
+    if value in (None, False):
+        return {}
+    if not isinstance(value, dict):
+        raise must_be("a mapping: allow, ask and deny with rules, or a tool with one of these words", value)
+    found: dict[str, list[str]] = {"allow": [], "ask": [], "deny": []}
+    for key, given in value.items():
+        if key in found:
+            kind, rules = key, text_list(given)
+        elif isinstance(given, str) and given in found:
+            kind, rules = given, (str(key),)
+        else:
+            raise Unfit(f"has neither rules for allow, ask or deny, nor one of these words, at {shown(key)}")
+        for rule in rules:
+            try:
+                parse_rule(rule)
+            except BadRule as error:
+                raise ValueError(f"rule {rule!r} {error}; it would guard nothing") from None
+        found[kind].extend(rules)
+    return {key: tuple(rules) for key, rules in found.items()}
 
 
 def _role(value: object) -> object:
@@ -150,6 +174,8 @@ KEYS: dict[str, tuple[str, Any]] = {
     "effort": ("thinking", _TYPES["level"]),
     "disabled": ("disabled", Flag),
     "permission_mode": ("mode", PlainText),
+    "permission": ("permissions", Annotated[Any, BeforeValidator(_permissions)]),
+    "permissions": ("permissions", Annotated[Any, BeforeValidator(_permissions)]),
     "acceptance_role": ("role", Annotated[Literal["reader", "writer"], BeforeValidator(_role)]),
     **{key: (one.stored, type_of(one, key)) for key, one in spellings().items()},
 }

@@ -118,6 +118,7 @@ def values_of(data: Mapping[str, object]) -> tuple[dict[str, Any], list[Reason]]
             return {}, [Reason(opposite, path=(spelled["isolation"],))]
     elif isolation is not None:
         extra[spelled["isolation"]] = isolation
+    values.pop("permissions", None)
     if mode not in ("plan", "default"):
         extra[spelled["mode"]] = mode
     return {**values, "extra": extra}, []
@@ -142,7 +143,14 @@ def _tools(values: dict[str, Any], extra: dict[str, object], *, reads_only: bool
     if reads_only:
         tools = tools and tuple(tool for tool in tools if tool in READ_TOOLS + ASK_TOOLS)
         agents = agents and ()
-    return {"tools": tools, "agents": agents}
+    rules = {"allow": granted.rules if granted else ()}
+    for key, more in (values.get("permissions") or {}).items():
+        rules[key] = (*rules.get(key, ()), *more)
+    return {
+        "tools": tools,
+        "agents": agents,
+        **{key: tuple(dict.fromkeys(more)) for key, more in rules.items() if more},
+    }
 
 
 def _without(items: object, unwanted: set[object]) -> tuple[object, ...]:

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, create_model
 
 from subagents_nb.catalog import fields
 from subagents_nb.catalog.scopes.override_tables import read_overrides
+from subagents_nb.catalog.scopes.policy_table import MANAGED, PolicyTable, ceiling_of, managed_ceiling, widened
 from subagents_nb.catalog.search_paths import SearchPath, not_counted, project_root, settings_files
 from subagents_nb.catalog.trust import MAX_SETTINGS_BYTES
 from subagents_nb.domain.agents.attention import AttentionSettings
@@ -23,6 +24,7 @@ from subagents_nb.domain.agents.settings import Endpoint, ReusePolicy, Settings
 from subagents_nb.domain.plans.bounds import OutputBound
 from subagents_nb.domain.plans.budgets import WrittenUsageBudget
 from subagents_nb.domain.plans.options import OPTIONS, setting_keys
+from subagents_nb.domain.policy.policy import Ceiling
 from subagents_nb.domain.values.base import Value
 from subagents_nb.domain.values.given import Count, Seconds, Text
 from subagents_nb.domain.values.reading import mapping, matching, read
@@ -59,6 +61,7 @@ def load_settings(
     home: Path | None = None,
     environ: Mapping[str, str],
     reserved: frozenset[str] = frozenset(),
+    managed: Path = MANAGED,
 ) -> Settings:
     """Return the effective settings for a launch from `cwd`.
 
@@ -67,11 +70,13 @@ def load_settings(
         home: the home folder, for tests.
         environ: the environment, of which `SUBAGENTS_NB_REUSE` and the variables of options count; empty ones do not.
         reserved: provider names that an endpoint may not take.
+        managed: the administrator's policy, for tests.
 
     Raises:
         SettingsProblem: any fault; the message lists all of them.
     """
     merged = _Merge(reserved)
+    merged.add_ceiling(*managed_ceiling(managed))
     merged.add_environment(environ, _BELOW_THE_FILES)
     for place in settings_files(project_root(cwd, home=home), home=home, cwd=cwd):
         merged.add_file(place)
@@ -79,7 +84,8 @@ def load_settings(
     if merged.reasons:
         raise SettingsProblem(merged.reasons)
     origins = merged.origins | {f"agents.{one.name}": one.origin for one in merged.agents}
-    return Settings.model_validate({**merged.values, "agents": tuple(merged.agents), "origins": origins})
+    whole = {"agents": tuple(merged.agents), "ceilings": tuple(merged.ceilings), "origins": origins}
+    return Settings.model_validate({**merged.values, **whole})
 
 
 @dataclass(slots=True)
@@ -89,6 +95,16 @@ class _Merge:
     origins: dict[str, str] = field(default_factory=dict)
     reasons: list[Reason] = field(default_factory=list)
     agents: list[AgentOverride] = field(default_factory=list)
+    ceilings: list[Ceiling] = field(default_factory=list)
+
+    def add_ceiling(self, ceiling: Ceiling | None, reasons: Iterable[Reason], *, project: bool = False) -> None:
+        """Take what one source allows at most."""
+        self.reasons.extend(reasons)
+        if ceiling is not None and project:
+            wider = widened(ceiling, self.ceilings)
+            self.reasons.extend(Reason(text, place=ceiling.origin) for text in wider)
+        if ceiling is not None:
+            self.ceilings.append(ceiling)
 
     def add_file(self, place: SearchPath) -> None:
         try:
@@ -114,6 +130,11 @@ class _Merge:
             by_project = place.source != "user"
             said = read_overrides(tables, origin=place.where, by_project=by_project, reasons=self.reasons)
             self.agents += said
+        policy = table.pop("policy", None)
+        if isinstance(policy, dict):
+            self.add_ceiling(*ceiling_of(policy, place.where), project=place.source != "user")
+        elif policy is not None:
+            table["policy"] = policy  # told as what it is
         return self._add(table, place.where)
 
     def add_environment(self, environ: Mapping[str, str], variables: Mapping[str, str]) -> None:
@@ -191,6 +212,7 @@ _KEYS: Mapping[str, tuple[str, Any]] = {
     "agents": ("agents", Any),  # read apart, since who says it decides what it may say
     "response_aliases": ("response_aliases", _Aliases),
     "endpoints": ("endpoints", Annotated[_Endpoints, mapping("a table: [endpoints.lab]")]),
+    "policy": ("ceilings", PolicyTable),
 }  # fmt: skip
 _SettingsFile: type[Value] = create_model(  # type: ignore[call-overload]
     "SettingsFile", __base__=Value, **{key: (kind, None) for key, (_, kind) in _KEYS.items()}

@@ -7,27 +7,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from subagents_nb.domain.agents.agent import ALL_AGENTS
+from subagents_nb.domain.policy.policy_rules import BadRule, parse_rule
+from subagents_nb.domain.policy.tool_names import TOOL_SPELLINGS as TOOL_SPELLINGS
 from subagents_nb.domain.values.faults import shown
 from subagents_nb.domain.values.reading import Unfit, must_be
 
-# Spellings in lower case; upper and lower case mean the same.
-TOOL_SPELLINGS: dict[str, str] = {
-    "read": "read",
-    "ls": "list",
-    "list": "list",
-    "glob": "find",
-    "find": "find",
-    "grep": "grep",
-    "write": "write",
-    "edit": "edit",
-    "multiedit": "edit",
-    "bash": "bash",
-    "shell": "bash",
-    "python": "python",
-    "notebook": "python",
-    "ask": "ask",
-    "askuserquestion": "ask",
-}
 # What delegating is called elsewhere: `Agent(scout, reviewer)` names those it may be done to, `Agent` alone is for all.
 _DELEGATING = frozenset({"agent", "task", "delegate", "subagent"})
 AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
@@ -55,25 +39,43 @@ class ToolList:
     tools: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     agents: tuple[str, ...] | None = None  # None: it says nothing of delegating
+    rules: tuple[str, ...] = ()  # what of them, where one is granted in part
 
 
 def tools_of(value: object) -> ToolList:
     """Read the tools an agent has. The word `none` alone means no tools.
 
-    A restricted tool such as `Bash(git log:*)` counts as one we don't have: granting it whole would be more than asked.
+    Who is granted `Bash(git log:*)` has the tool, and a rule for what of it.
     """
     items = text_list(value)
     tools: dict[str, None] = {}
     unknown: list[str] = []
     agents: list[str] = []
+    rules: dict[str, None] = {}
     for item in () if [item.lower() for item in items] == ["none"] else items:
         if (named := _delegated(item)) is not None:
             agents += named
         elif (tool := TOOL_SPELLINGS.get(item.lower())) is not None:
-            tools[tool] = None
+            tools[tool] = rules[tool] = None
+        elif parts := _in_part(item):
+            tools[TOOL_SPELLINGS[item.lower().partition("(")[0].strip()]] = None
+            rules |= dict.fromkeys(parts)
         else:
             unknown.append(item)
-    return ToolList(tuple(tools), tuple(unknown), _together(agents) or None)
+    restricted = tuple(rules) if any("(" in rule for rule in rules) else ()
+    return ToolList(tuple(tools), tuple(unknown), _together(agents) or None, restricted)
+
+
+def _in_part(item: str) -> tuple[str, ...]:
+    """Return the rules of a tool that is granted in part; none if it is no tool of ours, or can't be read."""
+    name, bracket, rest = item.partition("(")
+    if not bracket or name.strip().lower() not in TOOL_SPELLINGS or not item.endswith(")"):
+        return ()
+    rules = tuple(f"{name.strip()}({part.strip()})" for part in rest[:-1].split(","))
+    try:
+        return rules if all(parse_rule(rule) for rule in rules) else ()
+    except BadRule:
+        return ()
 
 
 def denied_of(value: object) -> ToolList:

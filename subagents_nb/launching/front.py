@@ -89,6 +89,9 @@ def launch(
     skills: str | Sequence[str] | bool | None = None,
     progress: bool | None = None,
     fork: Any = None,
+    tools: Sequence[str] | None = None,
+    deny: Sequence[str] | None = None,
+    agents: Sequence[str] | None = None,
     ignore: Sequence[str] | None = None,
     acceptance: Any = None,
     gate: str | None = None,
@@ -145,6 +148,9 @@ def launch(
             mapping with chars and lines. The whole is kept beside it, and `text` of the run gives it.
         fork: a run, or one of its steps (`run.steps[2]`, "NAME/step 2"), of whose conversation the agent gets a copy to
             refer to; the other run is left as it is, and may have had any agent.
+        tools: what it may have at most, as `read` or `bash(git log:*)`; one that is not allowed is an error.
+        deny: tools and rules that are denied, as `python` or `read(secrets/**)`.
+        agents: whom it may delegate to at most.
         ignore: fields of the agent's file that guard it elsewhere, are not carried out here, and may be left out.
         reads: files the agent is told to read first, relative to `cwd`.
         output: a file of the workspace in which the answer is kept; False: none, even if the agent names one.

@@ -19,6 +19,7 @@ from subagents_nb.planning.budget_parser import plan_usage_budget
 from subagents_nb.planning.chain_plan import plan_flow
 from subagents_nb.planning.facts import Facts, FactsWanted
 from subagents_nb.planning.steps.plan_context import PlanContext
+from subagents_nb.planning.steps.policy_plan import allowed_children, allowed_spend
 from subagents_nb.planning.steps.step_plan import asked_time, plan_step
 
 # What belongs to one step: a chain says it at the step it is for.
@@ -41,11 +42,13 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
         )
     if facts.cwd_problem:
         whole.append(facts.cwd_problem)
-    children = request.max_children if request.max_children is not None else settings.max_children
+    children = allowed_children(request.max_children, settings, whole)
     if children < 1:
         whole.append(f"max_children is {children}; a run needs at least 1")
     spend = request.usage_budget if request.usage_budget is not None else settings.usage_budget
-    budget = plan_usage_budget(spend, whole, single=request.flow is None)
+    single_step = request.flow is None
+    budget = plan_usage_budget(spend, whole, single=single_step)
+    budget = allowed_spend(budget, request.usage_budget is not None, settings, whole, single=single_step)
     mode: Mode = "single"
     items: tuple[PlanItem, ...] = ()
     steps: tuple[StepPlan, ...] = ()

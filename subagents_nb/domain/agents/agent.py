@@ -7,19 +7,18 @@ from typing import Literal
 from pydantic import Field
 
 from subagents_nb.domain.agents.acting import Acting, Held
+from subagents_nb.domain.policy.tool_names import ASK_TOOLS as ASK_TOOLS
+from subagents_nb.domain.policy.tool_names import DELEGATE as DELEGATE
+from subagents_nb.domain.policy.tool_names import KNOWN_TOOLS as KNOWN_TOOLS
+from subagents_nb.domain.policy.tool_names import READ_TOOLS as READ_TOOLS
+from subagents_nb.domain.policy.tool_names import WRITE_TOOLS as WRITE_TOOLS
 from subagents_nb.domain.values.base import Value, sha256_text, stable_json
+from subagents_nb.domain.values.thinking import THINKING_LEVELS as THINKING_LEVELS
+from subagents_nb.domain.values.thinking import Thinking as Thinking
 
 AgentSource = Literal["builtin", "package", "user", "project", "registered"]
-Thinking = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
 PromptCache = Literal["on", "off", "5m", "30m", "1h", "12h"]
-THINKING_LEVELS: tuple[Thinking, ...] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
-
-READ_TOOLS = ("read", "list", "find", "grep")
-WRITE_TOOLS = ("write", "edit", "bash", "python")
-ASK_TOOLS = ("ask",)  # a question to the person
 ALL_AGENTS = "*"  # in `agents`: everybody who is there at the launch
-DELEGATE = "delegate"  # a run of another agent, whose answer is waited for; given with the agents that it may be
-KNOWN_TOOLS = READ_TOOLS + WRITE_TOOLS + ASK_TOOLS
 
 
 _NO_BEHAVIOUR = {"description", "aliases", "where", "source", "overridden"}
@@ -46,6 +45,10 @@ class AgentDefinition(Value):
     max_depth: int | None = Field(default=None, ge=0)  # how many levels of runs may stand below its own
     context: Literal["fresh", "fork"] | None = None  # fork: it begins with a copy of a conversation
     worktree: bool | None = None  # it works in a git worktree of its own
+    # Rules on what of its tools it may do.
+    deny: tuple[str, ...] | None = None
+    ask: tuple[str, ...] | None = None
+    allow: tuple[str, ...] | None = None
     prompt_mode: Literal["replace", "append"] = "replace"
     inherit_project_context: bool = False
     skills: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 from subagents_nb.domain.agents.agent import PromptCache, Thinking
 from subagents_nb.domain.agents.attention import AttentionSettings
 from subagents_nb.domain.agents.override import AgentOverride
+from subagents_nb.domain.policy.policy import Ceiling
 from subagents_nb.domain.values.base import Value
 from subagents_nb.domain.values.reading import must_be
 
@@ -73,5 +74,7 @@ class Settings(Value):
     trusted_folders: tuple[str, ...] = ()
     # What files say of agents in place of their own files, nearer ones later.
     agents: tuple[AgentOverride, ...] = ()
+    # What the managed file, the user and the project allow at most, in this order; none says what it does not limit.
+    ceilings: tuple[Ceiling, ...] = ()
     # Where each value came from, for `doctor`: {"default_model": "~/.subagents/settings.toml"}.
     origins: dict[str, str] = Field(default_factory=dict)

@@ -55,6 +55,10 @@ class StepOptions(_Composed):
     skills: SkillNames = None  # of a step: in place of its agent's; of a chain: beside them
     progress: bool | None = None
     fork: str | None = None  # NAME, or NAME/step 2: the conversation of which it gets a copy, for reference
+    # What it may do at most: tools and rules on them, rules that deny, agents to delegate to.
+    tools: tuple[str, ...] | None = None
+    deny: tuple[str, ...] | None = None
+    agents: tuple[str, ...] | None = None
     ignore: tuple[str, ...] | None = None
     acceptance: Any = None
     gate: str | None = None

@@ -22,6 +22,7 @@ from subagents_nb.domain.plans.request import LaunchRequest as LaunchRequest
 from subagents_nb.domain.plans.request import Origin as Origin
 from subagents_nb.domain.plans.resumed import GoingOn, SessionPlan
 from subagents_nb.domain.plans.worktree import WorktreePlan
+from subagents_nb.domain.policy.policy import Policy
 from subagents_nb.domain.values.base import Document, Value, sha256_text, stable_json
 from subagents_nb.domain.values.ids import short_id
 from subagents_nb.plain_text import shortened
@@ -104,6 +105,7 @@ class StepPlan(Value):
     worktree: WorktreePlan | None = None
     cwd: str | None = None  # relative to the run's directory or its worktree's, never out of it
     session: SessionPlan | None = None
+    policy: Policy | None = None  # what it may do; None: nobody limits it
 
     def contract(self) -> dict[str, Any]:
         """Return what the launch contract binds of this step; prompts enter as hashes."""
@@ -130,6 +132,7 @@ class StepPlan(Value):
             else None,
             "session": self.session.sha256 if self.session else None,
             "fork": self.session.fork if self.session else None,
+            "policy": self.policy.contract() if self.policy else None,
         }
         return bound | {key: value for key, value in added.items() if value or (key == "temperature" and value == 0)}
 

@@ -27,6 +27,8 @@ class Origin(Value):
     parent: str | None = None
     root: str | None = None
     path: str = ""
+    # How long a permission is waited for there; 0: nobody can be asked.
+    ask_timeout_s: float | None = None
 
     @property
     def level(self) -> int:

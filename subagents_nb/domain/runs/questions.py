@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field
 
+from subagents_nb.domain.policy.permissions import PermissionAsked
 from subagents_nb.domain.runs.states import QUESTION, QuestionEvent, QuestionState
 from subagents_nb.domain.values.base import Document, Value
 
@@ -20,6 +21,7 @@ class Question(Document):
     text: str
     choices: tuple[str, ...] = ()
     asked_at: str
+    permission: PermissionAsked | None = None  # it is about this call: whether it may be made
 
 
 class Reply(Document):
@@ -47,6 +49,7 @@ class OpenQuestion(Value):
     text: str
     choices: tuple[str, ...] = ()
     asked_at: str
+    permission: PermissionAsked | None = None  # as much of the call as a status holds; its file has the whole
 
 
 class Answered(Value):

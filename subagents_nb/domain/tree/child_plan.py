@@ -70,5 +70,6 @@ def child_draft(plan: LaunchPlan, ask: ChildAsk, template: StepPlan) -> Draft:
             parent=plan.run_id,
             root=plan.origin.root or plan.run_id,
             path=ask.path,
+            ask_timeout_s=plan.origin.ask_timeout_s,
         ),
     )

@@ -24,6 +24,8 @@ from subagents_nb.store.runs.raw_reader import read_raw
 
 # One process, one value: of a kernel, who is told when its runs end.
 SESSION = secrets.token_hex(8)
+_NONINTERACTIVE = "SUBAGENTS_NB_NONINTERACTIVE"  # of `notebook/views/notifications.py`, which loads without this
+_EXECUTED_ASKS_S = 60.0
 _LOOKED_BACK = 200  # runs, for those of the kernel before
 
 
@@ -37,7 +39,17 @@ def origin_here(surface: Literal["magic", "python"] = "python", shell: Any = Non
         notebook=notebook_of(shell) if shell is not None else None,
         cell_id=_without_path(cell_of(parent)),
         source_sha256=_source(parent),
+        ask_timeout_s=asks_for(parent),
     )
+
+
+def asks_for(parent: dict[str, Any]) -> float | None:
+    """Return how long a permission may be waited for here. Who only executes notebooks may answer in a later cell."""
+    if os.environ.get(_NONINTERACTIVE) == "1":
+        return 0.0
+    content = parent.get("content")
+    takes_input = bool(content.get("allow_stdin", True)) if isinstance(content, dict) else True
+    return None if takes_input else _EXECUTED_ASKS_S
 
 
 def current_shell() -> Any:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from pydantic import ConfigDict, ValidationError
 
+from subagents_nb.catalog import load_settings
 from subagents_nb.domain.agents.agent import AgentDefinition
+from subagents_nb.domain.agents.models import PROVIDER_NAMES
+from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.plans.plan import Draft, LaunchPlan, Origin, StepPlan, choices_of, everything
 from subagents_nb.domain.plans.request import Revival
 from subagents_nb.domain.runs.control import AppendedItems
@@ -19,7 +23,7 @@ from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import StepEvent, StepState
 from subagents_nb.domain.values.ids import names_itself
 from subagents_nb.domain.values.reading import read
-from subagents_nb.errors import LaunchRefused, StoreError, Unreadable
+from subagents_nb.errors import LaunchRefused, RequestError, StoreError, Unreadable
 from subagents_nb.launching.gathering.lineage import origin_here
 from subagents_nb.launching.gathering.lookups import gather_facts
 from subagents_nb.launching.gathering.prices import price_problems
@@ -28,6 +32,7 @@ from subagents_nb.launching.inputs.input_values import given_again
 from subagents_nb.launching.starting.start_run import begin
 from subagents_nb.planning.resuming.chain_revival import appended_to, draft_whole, numbers, step_of
 from subagents_nb.planning.resuming.revival import draft_revival, same_agents
+from subagents_nb.planning.steps.policy_plan import under_today
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.runs.reader import read_document
 
@@ -68,6 +73,7 @@ def resume(
         draft, agents = _one_step(home, plan, appended, snapshot, revival, step)
     if problems := price_problems(draft, draft.usage_budget):
         raise LaunchRefused(problems)
+    draft = under_today(draft, _settings_now(plan))
     remember_seen_at(draft.cwd)
     return begin(draft, agents, home=home, limit=limit, inputs=given_again(home, plan), earlier=plan.run_id)
 
@@ -147,9 +153,16 @@ def launch_again(home: StoreHome, run_id: str, *, limit: int, origin: Origin | N
         kept["name"] = None  # it was generated, and ends in the other's id
     kept["notes"] = lasting_notes(plan.notes)
     agents = by_name(_recorded_agents(home, plan))
-    draft, inputs = Draft.model_validate(kept), given_again(home, plan)
+    draft, inputs = under_today(Draft.model_validate(kept), _settings_now(plan)), given_again(home, plan)
     remember_seen_at(draft.cwd)
     return begin(draft, agents, home=home, limit=limit, inputs=inputs, earlier=plan.run_id)
+
+
+def _settings_now(plan: LaunchPlan) -> Settings:
+    try:
+        return load_settings(Path(plan.cwd), environ=os.environ, reserved=PROVIDER_NAMES)
+    except RequestError as error:
+        raise LaunchRefused(list(getattr(error, "reasons", (str(error),)))) from error
 
 
 def _chosen_step(plan: LaunchPlan, appended: AppendedItems | None, snapshot: Snapshot, step: int | None) -> StepPlan:

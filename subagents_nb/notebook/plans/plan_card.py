@@ -11,6 +11,7 @@ from subagents_nb.blocks import Child, Either, Facts, clean, page_only
 from subagents_nb.catalog.search_paths import shown_folder
 from subagents_nb.domain.plans.budgets import UsageBudget
 from subagents_nb.domain.plans.plan import Draft, StepPlan
+from subagents_nb.domain.policy.policy import Ceiling
 from subagents_nb.domain.values import words
 from subagents_nb.notebook.cards.shown import place
 from subagents_nb.notebook.page.html import bar, code, element, frame, note, pre, safe, soft, styled
@@ -99,6 +100,8 @@ def _step_facts(step: StepPlan) -> Iterator[tuple[str, str]]:
     yield "tools", ", ".join(step.tools) or "none"
     if step.skills:
         yield "skills", "; ".join(f"{one.name} ({plural(one.files, 'file')}, {one.where})" for one in step.skills)
+    for one in step.policy.ceilings if step.policy is not None else ():
+        yield f"policy of {line(one.origin, 80)}", _ceiling(one)
     yield "prompt", f"{step.prompt_mode}s the default prompt"
     yield "limits", f"{plural(step.max_requests, 'request')}, {_tries(step.output_retries)} to fit a schema"
     if said := " · ".join(filter(None, [step.phase, step.lane, step.description, step.goal])):
@@ -112,6 +115,17 @@ def _step_facts(step: StepPlan) -> Iterator[tuple[str, str]]:
         yield "step timeout", words.duration(step.timeout_s)
     if step.output_schema is not None:
         yield "schema name", step.schema_name or "none"
+
+
+def _ceiling(one: Ceiling) -> str:
+    """Say what one source allows at most, as it is written there."""
+    fields = one.model_dump(exclude={"origin", "ask_timeout_s"}, exclude_defaults=True)
+    said = [
+        f"{key} {', '.join(value) or 'none'}" if isinstance(value, tuple) else f"{key} {value}"
+        for key, value in fields.items()
+    ]
+    said += [f"asks for {words.duration(one.ask_timeout_s)}"] if one.ask_timeout_s is not None else []
+    return " · ".join(said)
 
 
 def _tries(retries: int) -> str:

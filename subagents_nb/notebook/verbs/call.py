@@ -77,8 +77,9 @@ class Call:
     def origin(self) -> Origin:
         """Where a launch is asked for."""
         from subagents_nb.domain.plans.plan import Origin
+        from subagents_nb.launching.gathering.lineage import asks_for
 
-        return Origin(surface="cli")
+        return Origin(surface="cli", ask_timeout_s=asks_for({}))
 
     def refuse(self, why: str) -> NoReturn:
         """Refuse what the flags say together."""

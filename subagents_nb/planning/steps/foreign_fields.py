@@ -12,8 +12,6 @@ from subagents_nb.domain.values.faults import snake
 # What such a field keeps elsewhere. Who wrote it relies on it, so without it the agent does not begin.
 GUARDS = {
     "hooks": "its tools",
-    "permission": "its tools",
-    "permissions": "its tools",
     "permission_mode": "its tools",
     "sandbox": "its commands",
     "isolation": "your files",

@@ -11,6 +11,7 @@ from subagents_nb.domain.agents.agent import AgentCatalog
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.agents.skills import SkillWanted
 from subagents_nb.domain.plans.plan import LaunchRequest
+from subagents_nb.domain.policy.policy import Policy
 from subagents_nb.domain.values.reasons import Reason, Reasons
 from subagents_nb.planning.acceptance.terms import Terms, terms_of
 from subagents_nb.planning.facts import Facts
@@ -33,6 +34,7 @@ class PlanContext:
     wanted: dict[SkillWanted, None] = field(default_factory=dict)  # named, and not looked up
     place: str = ""
     where: str = ""
+    above: Policy | None = None  # of the step that may delegate to what is planned just now
     depth: int | None = None  # how many levels may stand below what is planned just now; None: it is a root
 
     @property

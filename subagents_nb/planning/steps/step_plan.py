@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from subagents_nb.catalog import AmbiguousAgent, BrokenAgent, UnknownAgent, resolve
@@ -30,6 +31,7 @@ from subagents_nb.planning.steps.children_plan import delegates_of, depth_of, pl
 from subagents_nb.planning.steps.foreign_fields import field_notes, ignored_nothing, unkept_guards, worktree_of
 from subagents_nb.planning.steps.model_options import plan_model_options
 from subagents_nb.planning.steps.plan_context import PlanContext
+from subagents_nb.planning.steps.policy_plan import beyond, plan_policy
 from subagents_nb.planning.steps.prompt import system_prompt
 from subagents_nb.planning.steps.schema import schema_problem
 from subagents_nb.planning.steps.skill_plan import plan_skills
@@ -56,7 +58,7 @@ def plan_step(
     """
     before = len(reasons)
     request, settings, facts = ground.request, ground.settings, ground.facts
-    asked = _under_launch(asked, request)
+    said, asked = asked, _under_launch(asked, request)
     check_task(asked.task or "", reasons)
     agent = _agent(asked.agent or settings.default_agent, ground.catalog, reasons)
     thinking = _thinking(asked.thinking, agent, settings, reasons)
@@ -74,6 +76,8 @@ def plan_step(
         )
     # What is asked for is judged even where the agent or the model can't be had: all reasons are told at once.
     judged = _with_defaults(agent if agent is not None else _ANY_AGENT, asked, settings)
+    may = plan_policy(said, judged, ground, reasons)
+    judged = judged.model_copy(update={"tools": may.tools}) if may.tools != judged.effective_tools else judged
     tool_budget = plan_tool_budget(asked.tool_budget, judged, reasons)
     folder = _folder(asked.cwd, facts, reasons)
     output = plan_output(asked, judged, facts.inside(folder), reasons, namespace=namespace)
@@ -90,15 +94,17 @@ def plan_step(
     if agent is None or model is None:
         return None
     ground.uses(acting_in(asked, agent, model, acceptance, skills, facts))
-    tools = _tools(agent, model, ground)
-    delegates = delegates_of(agent, model, ground)
-    depth = depth_of(agent, ground) if delegates else 0
-    children = plan_children(agent, delegates, model, ground, reasons, depth=depth, plan=plan_step)
+    reasons.extend(beyond(may.policy, model, model.thinking, agent.name))
+    tools = _tools(may.tools, model, ground)
+    delegates = may.delegates(delegates_of(agent, model, ground))
+    depth = may.depth(depth_of(agent, ground)) if delegates else 0
+    below = replace(ground, above=may.policy)
+    children = plan_children(agent, delegates, model, below, reasons, depth=depth, plan=plan_step)
     if len(reasons) > before:
         return None
-    for text in (*agent_notes(agent), *field_notes(asked, agent), *withheld_notes(agent, ground.catalog)):
+    for text in (*agent_notes(agent), *field_notes(asked, agent), *withheld_notes(agent, ground.catalog), *may.notes):
         ground.note(text)
-    if facts.store is not None and {"bash", "python"}.intersection(agent.effective_tools):
+    if facts.store is not None and {"bash", "python"}.intersection(may.tools):
         ground.note(
             "The run store lies in the working directory: file tools keep out of it, a shell or kernel need not."
         )
@@ -136,6 +142,7 @@ def plan_step(
         worktree=worktree,
         cwd=folder,
         session=session,
+        policy=may.policy or None,
     )
 
 
@@ -319,8 +326,7 @@ def _named(choice: ModelChoice, facts: Facts) -> str:
     return next((name for name in choice.key_env if name in facts.environ_names), "a key")
 
 
-def _tools(agent: AgentDefinition, model: ModelChoice, ground: PlanContext) -> tuple[str, ...]:
-    tools = agent.effective_tools
+def _tools(tools: tuple[str, ...], model: ModelChoice, ground: PlanContext) -> tuple[str, ...]:
     if model.kind == "local" and tools:
         ground.note("The embedded model can't call tools; it answers from the task alone.")
         return ()

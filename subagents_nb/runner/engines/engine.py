@@ -11,6 +11,7 @@ from typing import Protocol
 from subagents_nb.domain.agents.skills import SkillRecord
 from subagents_nb.domain.plans.inputs import InputRecord
 from subagents_nb.domain.plans.plan import StepPlan
+from subagents_nb.domain.policy.permissions import PermissionAnswer, PermissionAsked
 from subagents_nb.domain.runs.events import EngineEvent, StepOutcome
 from subagents_nb.runner.tracking import ReadRecorder
 
@@ -77,6 +78,14 @@ class Delegate(Protocol):
             NotDelegated: it was not started.
             ChildFailed: it ended without an answer.
         """
+        ...
+
+
+class Permit(Protocol):
+    """Put a tool call to the person."""
+
+    async def __call__(self, asked: PermissionAsked, *, call_id: str = "") -> PermissionAnswer:
+        """Return the answer. The wait eats no deadline."""
         ...
 
 
@@ -165,6 +174,8 @@ class StepContext:
     limits: Limits = field(default_factory=FixedLimits)
     ask: Ask | None = None  # None: nobody can be asked
     delegate: Delegate | None = None  # None: it may delegate to nobody
+    permit: Permit | None = None  # likewise, whether a call may be made
+    granted: set[str] = field(default_factory=set)  # what the person allowed for the whole run
     inputs: InputFiles | None = None
     skills: StepSkills | None = None
     files: Path | None = None  # the run's own folder: N/… is step N's to write, and the progress file

@@ -7,12 +7,16 @@ import contextlib
 import errno
 from collections.abc import Callable, Sequence
 
-from subagents_nb.domain.plans.plan import LaunchPlan
+from subagents_nb.domain.plans.plan import LaunchPlan, StepPlan
+from subagents_nb.domain.policy.permissions import CHOICES, PermissionAnswer, PermissionAsked, question_of, read_answer
+from subagents_nb.domain.runs.control import ControlRequest
 from subagents_nb.domain.runs.questions import Answered, OpenQuestion, Question, Reply
 from subagents_nb.domain.runs.states import QuestionEvent
 from subagents_nb.domain.values.words import one_line, plain
 from subagents_nb.errors import Unreadable
+from subagents_nb.runner.engines.engine import Permit
 from subagents_nb.runner.journal.journal import Journal
+from subagents_nb.runner.journal.work_clock import WorkClock
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.runs.reader import read_document
 from subagents_nb.store.runs.writer import RunWriter
@@ -36,12 +40,59 @@ class Questions:
         self._open: dict[str, OpenQuestion] = {}
         self._answers: list[Answered] = []
         self._asked = 0
+        self.granted: set[str] = set()  # what the person allowed for the whole run
 
     async def ask(self, text: str, choices: Sequence[str] = (), *, step: int = 0, call_id: str = "") -> str:
         """Put a question of a step and return the answer.
 
         A question whose asker goes away is closed, so that nobody answers into the void.
         """
+        reply = await self._put(text, choices, step=step, call_id=call_id)
+        return reply.text
+
+    async def permit(
+        self, asked: PermissionAsked, *, step: int = 0, call_id: str = "", seconds: float | None = None
+    ) -> PermissionAnswer:
+        """Ask whether a call may be made; nobody who answers within so many seconds is a no.
+
+        Who has the run stopped gets no answer: it is being stopped.
+        """
+        clean = self._journal.clean
+        shown = asked.changed(lambda text: plain(clean(text)))
+        try:
+            async with asyncio.timeout(seconds):
+                reply = await self._put(question_of(shown), CHOICES, step=step, call_id=call_id, permission=shown)
+        except TimeoutError:
+            return PermissionAnswer(decision="unattended", waited_s=seconds)
+        answer = read_answer(reply.text)
+        if answer.decision == "stop":
+            self._writer.mail.request(_stop(self._plan.run_id, reply))
+            await asyncio.Event().wait()
+        return answer
+
+    def permit_for(self, step: StepPlan, clock: WorkClock) -> Permit | None:
+        """Return what asks for the calls of a step, as long as its policy says and as anybody is there to answer.
+
+        None where nobody is.
+        """
+        of_plan = step.policy.ask_timeout_s if step.policy is not None else None
+        seconds = min((one for one in (of_plan, self._plan.origin.ask_timeout_s) if one is not None), default=None)
+
+        async def permit(asked: PermissionAsked, *, call_id: str = "") -> PermissionAnswer:
+            with clock.waiting():
+                return await self.permit(asked, step=step.index, call_id=call_id, seconds=seconds)
+
+        return None if seconds == 0 else permit
+
+    async def _put(
+        self,
+        text: str,
+        choices: Sequence[str],
+        *,
+        step: int,
+        call_id: str,
+        permission: PermissionAsked | None = None,
+    ) -> Reply:
         clean = self._journal.clean
         self._asked += 1
         question = Question(
@@ -52,16 +103,19 @@ class Questions:
             text=plain(clean(text))[:_TEXT_CHARS],
             choices=tuple(one_line(clean(choice), 200) for choice in choices[:_CHOICES]),
             asked_at=utc_now(),
+            permission=permission,
         )
         await self._store(question)
-        shown = question.model_dump(include=set(OpenQuestion.model_fields))
-        self._open[question.question_id] = OpenQuestion.model_validate(shown)
+        shown = dict(question.model_copy(update={"permission": permission.shortened() if permission else None}))
+        self._open[question.question_id] = OpenQuestion.model_validate(
+            {name: shown[name] for name in OpenQuestion.model_fields}
+        )
         self._show("question-asked", question)
         self._tell(f"{f'step {step} ' if self._plan.is_flow else ''}asks: {one_line(question.text)}")
         reply: Reply | None = None
         try:
             reply = await self._reply(question.question_id)
-            return reply.text
+            return reply
         finally:
             self._over(question, reply or self._close(question))
 
@@ -110,3 +164,15 @@ class Questions:
                 return self._read(question_id)
             except Unreadable:
                 await asyncio.sleep(_POLL_S)
+
+
+def _stop(run_id: str, reply: Reply) -> ControlRequest:
+    """Return the request to stop the run, as if whoever answered had made it."""
+    return ControlRequest(
+        run_id=run_id,
+        request_id=f"stop-{reply.question_id}",
+        verb="stop",
+        asked_at=reply.answered_at,
+        asked_by=reply.answered_by,
+        reason="the answer to a permission",
+    )

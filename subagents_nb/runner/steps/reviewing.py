@@ -76,6 +76,7 @@ async def review(reviewer: StepPlan, task: str, context: StepContext, limits: Li
         limits=limits,
         ask=None,
         skills=given_skills(reviewer, RunPaths(context.step_dir.parents[1]), context.cwd),
+        permit=None,
         open_tools={},
     )
     planned = reviewer.model_copy(

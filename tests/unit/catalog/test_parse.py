@@ -165,9 +165,31 @@ def test_tools_we_do_not_have_are_kept_aside_for_planning() -> None:
 
 
 def test_a_restricted_tool_is_not_granted_whole() -> None:
-    agent = good("tools: Read, Bash(git add:*, git log:*)")
-    assert agent.tools == ("read",)
-    assert agent.extra["unsupported_tools"] == ["Bash(git add:*, git log:*)"]
+    agent = good("tools: Read, Bash(git add:*, git log:*), Python(x), Bash(git *")
+    assert agent.tools == ("read", "bash")
+    assert agent.allow == ("read", "Bash(git add:*)", "Bash(git log:*)")
+    assert agent.extra["unsupported_tools"] == ["Python(x)", "Bash(git *"]
+
+
+def test_permissions_are_rules_in_either_spelling() -> None:
+    agent = good("tools: Bash, Edit", "permissions: {allow: Bash(git log:*), deny: ['Read(secrets/**)', 'bash(x, y)']}")
+    assert (agent.allow, agent.ask, agent.deny) == (("Bash(git log:*)",), None, ("Read(secrets/**)", "bash(x, y)"))
+    agent = good("permission: {edit: ask, bash: deny, WebFetch: allow}", "allowedAgents: [scout, worker]")
+    assert (agent.allow, agent.ask, agent.deny) == (("WebFetch",), ("edit",), ("bash",))
+    assert agent.agents == ("scout", "worker") and good("permissions: {}").deny is None
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    {
+        "permissions: {deny: 'bash(git *'}": "rule 'bash(git *' has no closing bracket; it would guard nothing",
+        "permissions: {bahs: deny}": "rule 'bahs' names no tool with 'bahs'; it would guard nothing",
+        "permissions: bash": "must be a mapping",
+        "permissions: {bash: maybe}": "has neither rules for allow, ask or deny, nor one of these words, at 'bash'",
+    }.items(),
+)
+def test_permissions_that_would_guard_nothing_make_the_file_unusable(line: str, why: str) -> None:
+    assert why in bad(line)
 
 
 @pytest.mark.parametrize(

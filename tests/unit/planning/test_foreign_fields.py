@@ -29,8 +29,6 @@ def plan(head: str, **asked: Any) -> Draft:
 
 GUARDS = {
     "hooks": "hooks:\n  PreToolUse: [{matcher: Bash}]",
-    "permissions": "permissions:\n  deny: [bash]",
-    "permission": "permission: {bash: ask}",
     "permissionMode": "permissionMode: dontAsk",
     "permission_mode": "permission_mode: dontAsk",
     "permission-mode": "permission-mode: dontAsk",

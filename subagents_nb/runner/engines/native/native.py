@@ -33,6 +33,7 @@ from subagents_nb.runner.engines.clean_text import Redactor
 from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.native.failures import NO_ANSWER, failure_of
+from subagents_nb.runner.engines.native.gating import gating_of
 from subagents_nb.runner.engines.native.model_answers import asked_of_model, judge_of, left_out, window_of
 from subagents_nb.runner.engines.native.observer import Observer
 from subagents_nb.runner.engines.native.output import SchemaCheck, output_mode, output_spec
@@ -96,11 +97,12 @@ class NativeEngine:
                 result = await _agent(step, model, check).run(
                     sayable(step.task),
                     message_history=history,
-                    deps=ToolContext.at(context),
+                    deps=ToolContext.at(context, step.policy),
                     model_settings=self._settings(step, model),
                     usage_limits=UsageLimits(request_limit=None),  # ours may change while the step is at work
                     toolsets=[toolset] if toolset else None,
                     capabilities=[
+                        *gating_of(step, context, names, notes),
                         observer,
                         Steering(context.inbox, observer.may_ask, notes.meter.reminders),
                         Patient(self._patience, seed=str(context.step_dir)),

@@ -12,33 +12,20 @@ from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS, script_paths
 from subagents_nb.domain.runs.events import StepFailed
 from subagents_nb.domain.runs.records import EndReason, Usage
 from subagents_nb.domain.values.base import Value
-from subagents_nb.domain.values.reading import read
+from subagents_nb.domain.values.reading import either, read
 from subagents_nb.runner.engines.clean_text import one_line
 from subagents_nb.store.files.opener import NotPlain, read_plain
 
 _MAX_BYTES = 1_000_000
 _VERBS = (
-    "text",
-    "think",
-    "tool",
-    "sleep",
-    "value",
-    "fail",
-    "usage",
-    "await_steer",
-    "ask",
-    "rate_limited",
-    "python",
+    "text", "think", "tool", "call", "sleep", "value", "fail", "usage", "await_steer", "ask", "rate_limited", "python",
     "delegate",
     "skill",
-)
+)  # fmt: skip
 _BELONGS = {
-    "tool": {"args", "result", "refused", "seconds"},
-    "ask": {"choices"},
-    "python": {"say"},
-    "delegate": {"say"},
-    "skill": {"say"},
-}
+    "args": ("tool", "call"), "result": ("tool",), "refused": ("tool",), "seconds": ("tool",), "choices": ("ask",),
+    "say": ("python", "call", "delegate", "skill"),
+}  # fmt: skip
 
 
 class ScriptedFailure(Value):
@@ -64,7 +51,8 @@ class ScriptStep(Value):
 
     text: str | None = None
     think: str | None = None
-    tool: str | None = None
+    tool: str | None = None  # a call that is pretended
+    call: str | None = None  # one that is made, really: it passes the gate, and the tool does its work
     args: dict[str, Any] = Field(default_factory=dict)
     result: str = ""
     refused: str | None = None
@@ -88,11 +76,9 @@ class ScriptStep(Value):
         given = [verb for verb in _VERBS if verb in self.model_fields_set]
         if len(given) != 1:
             raise ValueError(f"a step has exactly one of {', '.join(_VERBS)}, not {', '.join(given) or 'none'}")
-        for fields in _BELONGS.values():
-            extra = fields & self.model_fields_set
-            verb = " or ".join(one for one, more in _BELONGS.items() if extra <= more)
-            if extra and not extra <= _BELONGS.get(given[0], set()):
-                raise ValueError(f"{', '.join(sorted(extra))} belongs to {verb} steps")
+        for name, verbs in _BELONGS.items():
+            if name in self.model_fields_set and given[0] not in verbs:
+                raise ValueError(f"{name} belongs to {either(verbs)} steps")
         return self
 
     @property

@@ -212,6 +212,10 @@ async def _do(player: Player, item: ScriptStep) -> None:
             player.think(item.think or "")
         case "tool":
             await player.calls.tool(item.tool or "", item.args, item.result, refused=item.refused, seconds=item.seconds)
+        case "call":
+            said = await player.calls.real(player.step, item.call or "", item.args)
+            if item.say:
+                player.text(said)
         case "sleep":
             await asyncio.sleep(item.sleep or 0.0)
         case "value":

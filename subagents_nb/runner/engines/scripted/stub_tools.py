@@ -75,6 +75,18 @@ class PretendedCalls:
 
         return await self._call(LOAD_TOOL, {"id": name}, work) or ""
 
+    async def real(self, step: StepPlan, name: str, args: dict[str, Any]) -> str:
+        """Make a call, really; return what a model would be told."""
+        from subagents_nb.runner.engines.native.single_call import make_call
+
+        async def work(call_id: str) -> str:
+            made = await make_call(step, self._context, name, args, call_id=call_id)
+            if not made.ok:
+                raise _CellFailed(made.text, refused=made.refused is not None)
+            return made.text
+
+        return await self._call(name, args, work, limited=False) or ""
+
     async def ask(self, question: str, choices: Sequence[str] = ()) -> str | None:
         """Ask the person; None when the question was cancelled."""
         ask = self._context.ask
@@ -101,7 +113,13 @@ class PretendedCalls:
         return await asyncio.gather(*(one(agent, task) for agent, task in tasks))
 
     async def _call(
-        self, name: str, args: dict[str, Any], work: Callable[[str], Awaitable[str]], *, refused: str | None = None
+        self,
+        name: str,
+        args: dict[str, Any],
+        work: Callable[[str], Awaitable[str]],
+        *,
+        refused: str | None = None,
+        limited: bool = True,
     ) -> str | None:
         self._number += 1
         call_id = f"call-{self._number}"
@@ -116,7 +134,8 @@ class PretendedCalls:
             return None
         failed = False
         try:
-            async with self._open.at_work(call_id, limit_of(name, self._context.limits.tool_timeout_s)):
+            limit = limit_of(name, self._context.limits.tool_timeout_s) if limited else None
+            async with self._open.at_work(call_id, limit):
                 result = await work(call_id)
         except CallCancelled:
             pass

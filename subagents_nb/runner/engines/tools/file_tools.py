@@ -15,7 +15,7 @@ from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai_harness.filesystem import FileSystemToolset
 
 import subagents_nb
-from subagents_nb.domain.agents.guarded import NEVER_READ, NEVER_WRITTEN, below, is_protected
+from subagents_nb.domain.agents.guarded import NEVER_READ, NEVER_WRITTEN, any_case, below, is_protected
 from subagents_nb.domain.values.words import duration
 from subagents_nb.runner.engines.clean_text import one_line
 from subagents_nb.runner.engines.tools.shell import run_program
@@ -42,16 +42,20 @@ class Files(FileSystemToolset[Any]):
     store: tuple[str, ...] = ()
 
     @classmethod
-    def confined(cls, root: Path, *, store: Path | None = None) -> Files:
-        """Return the files below `root`, without those that nobody reads and the run store, if it lies there."""
+    def confined(cls, root: Path, *, store: Path | None = None, hidden: tuple[str, ...] = ()) -> Files:
+        """Return the files below `root`, without those that nobody reads, the run store if it lies there, and `hidden`.
+
+        Those are patterns of paths below `root`, in any case of letters.
+        """
         # Other runs are no business of an agent's: where the store lies in the workspace, it is not there.
         inner = None if store is None else os.path.relpath(os.path.realpath(store), os.path.realpath(root))
-        hidden = () if inner is None or inner.partition("/")[0] == ".." else ("*",) if inner == "." else below(inner)
+        kept = () if inner is None or inner.partition("/")[0] == ".." else ("*",) if inner == "." else below(inner)
+        hidden = (*kept, *map(any_case, hidden))
         files = cls(
             root_dir=root,
             allowed_patterns=(),
             denied_patterns=(*NEVER_READ, *hidden),
-            protected_patterns=(*NEVER_WRITTEN, *hidden),
+            protected_patterns=(*NEVER_WRITTEN, *kept),
             max_read_lines=_READ_LINES,
             max_read_chars=OUTPUT_CHARS,
             max_list_results=1000,

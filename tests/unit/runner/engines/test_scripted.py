@@ -250,7 +250,7 @@ def test_a_script_outside_the_workspace_is_not_played(workshop: Any, plan: Any, 
         ('[{"text": "a", "think": "b"}]', "exactly one"),
         ("[{}]", "exactly one"),
         ('[{"txet": "a"}]', "steps[0].txet is unknown; did you mean text?"),
-        ('[{"text": "a", "args": {}}]', "belongs to tool steps"),
+        ('[{"text": "a", "args": {}}]', "belongs to tool or call steps"),
         ('[{"sleep": -1}]', "must be 0 or more"),
     ],
 )

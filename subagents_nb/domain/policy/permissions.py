@@ -1,0 +1,121 @@
+"""Permission for one tool call: what is shown of it to the person, and the five answers that there are."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from subagents_nb.domain.values.base import Value
+
+Answer = Literal["once", "run", "edit", "no", "stop", "unattended"]
+_PART_CHARS, _PARTS = 20_000, 12
+_STATUS_CHARS, _STATUS_PARTS = 2_000, 6
+_SAYS = {
+    "once": "once", "yes": "once", "y": "once", "1": "once", "allow": "once",
+    "for this run": "run", "run": "run", "always": "run", "2": "run",
+    "no": "no", "n": "no", "deny": "no", "4": "no", "": "no",
+    "stop": "stop", "stop the run": "stop", "5": "stop",
+}  # fmt: skip
+CHOICES = ("once", "for this run", "no", "stop the run")
+HOW = "once · for this run · with {other arguments} · no: why · stop the run"
+
+
+class PartShown(Value):
+    """One argument of a call, as a person reads it."""
+
+    name: str
+    text: str
+    kind: Literal["command", "code", "path", "removed", "added", "text"] = "text"
+    cut: int = 0  # characters that are not shown
+
+
+class PermissionAsked(Value):
+    """A call that waits for the person's word."""
+
+    tool: str
+    reason: str  # why it is asked about
+    parts: tuple[PartShown, ...] = ()
+    for_run: tuple[str, ...] = ()  # what a yes for the whole run would allow
+
+    def shortened(self) -> PermissionAsked:
+        """Return as much of it as may stand in a status, which is written often."""
+        return self.changed(lambda text: text[:_STATUS_CHARS], parts=_STATUS_PARTS)
+
+    def changed(self, change: Callable[[str], str], *, parts: int = _PARTS) -> PermissionAsked:
+        """Return it with every text changed; what gets shorter counts as cut."""
+        kept = []
+        for one in self.parts[:parts]:
+            text = change(one.text)
+            kept.append(one.model_copy(update={"text": text, "cut": one.cut + max(0, len(one.text) - len(text))}))
+        said = {"reason": change(self.reason), "for_run": tuple(change(one) for one in self.for_run[:parts])}
+        return self.model_copy(update={**said, "parts": tuple(kept)})
+
+
+class PermissionAnswer(Value):
+    """What the person said; `unattended` when nobody was there."""
+
+    decision: Answer
+    text: str = ""
+    args: dict[str, Any] | None = None
+    waited_s: float | None = None
+
+
+_KINDS: dict[tuple[str, str], Literal["command", "code", "path", "removed", "added"]] = {
+    ("bash", "command"): "command",
+    ("python", "code"): "code",
+    ("edit", "old_text"): "removed",
+    ("edit", "new_text"): "added",
+    ("write", "content"): "added",
+}
+
+
+def as_asked(tool: str, args: Mapping[str, Any], reason: str, grants: tuple[str, ...]) -> PermissionAsked:
+    """Return a call as it is shown."""
+    parts = []
+    for name, value in list(args.items())[:_PARTS]:
+        if value is None:
+            continue
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        kind = _KINDS.get((tool, name)) or ("path" if name == "path" else "text")
+        parts.append(PartShown(name=name, text=text[:_PART_CHARS], kind=kind, cut=max(0, len(text) - _PART_CHARS)))
+    return PermissionAsked(tool=tool, reason=reason, parts=tuple(parts), for_run=tuple(map(_words_of, grants)))
+
+
+def _words_of(grant: str) -> str:
+    """Return what was granted in words."""
+    if not grant.startswith("bash ["):
+        return grant.removeprefix("bash ")
+    try:
+        words = json.loads(grant.removeprefix("bash "))
+    except ValueError:
+        return grant
+    return " ".join(words[0] if isinstance(words[0], list) else words)
+
+
+def question_of(asked: PermissionAsked) -> str:
+    """Return the call as text, for those who show no more than the text of a question."""
+    signs = {"removed": "- ", "added": "+ ", "command": "$ "}
+    lines = [f"May it use {asked.tool}?"]
+    for part in asked.parts:
+        sign = signs.get(part.kind, "" if part.kind == "code" else f"{part.name}: ")
+        lines += [f"{sign}{one}" for one in part.text.splitlines() or [""]]
+        lines += [f"[... {part.cut:,} more characters]"] if part.cut else []
+    return "\n".join([*lines, f"It is asked about because {asked.reason}.", f"Answers: {HOW}"])
+
+
+def read_answer(text: str) -> PermissionAnswer:
+    """Return what an answer in words means; what is none of the five is a no, with these words as the reason."""
+    said = text.strip()
+    known = _SAYS.get(said.casefold().rstrip(".!"))
+    if known is not None:
+        return PermissionAnswer(decision=known)
+    if found := re.match(r"(?:with|edit|3)\b\s*:?\s*(\{.*\})\s*\Z", said, re.DOTALL | re.IGNORECASE):
+        try:
+            args = json.loads(found[1])
+        except ValueError as error:
+            return PermissionAnswer(decision="no", text=f"its other arguments could not be read ({error})")
+        return PermissionAnswer(decision="edit", args=args)
+    why = re.sub(r"\A(?:no|n|deny|4)\b[\s,:;.-]*", "", said, flags=re.IGNORECASE)
+    return PermissionAnswer(decision="no", text=why)

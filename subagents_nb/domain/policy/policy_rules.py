@@ -1,0 +1,208 @@
+"""One rule of a policy: a tool, and for some tools what of it. Written as Claude Code writes them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from subagents_nb.domain.policy.shell_words import Command, goes_beyond
+from subagents_nb.domain.policy.tool_names import DELEGATE, SKILL, covers, tool_in_rule
+from subagents_nb.domain.values.faults import shown
+
+# What a rule on files may say, and the tools that it is about; a list or a search reads, and an edit writes.
+READS, WRITES = ("read", "list", "find", "grep"), ("write", "edit")
+PATH_TOOLS = (*READS, *WRITES)
+_ABOUT = {"read": READS, "write": WRITES, "edit": WRITES}
+_NAMED = (SKILL, DELEGATE)
+_SHELL_SIGNS = re.compile(r"[*?\[\]{}$`\"'\\();|&<>~#!\n]")
+_LONGEST = 400
+
+
+class BadRule(ValueError):
+    """A rule that can't be read; the text goes on from the rule as it was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule, read. `words` and `path` are what it says of the call; neither: the whole tool."""
+
+    text: str
+    tool: str
+    words: tuple[str, ...] = ()  # of a shell command
+    more: bool = False  # any words may follow
+    path: str = ""
+    name: str = ""  # of an agent or a skill
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is about every call of its tool."""
+        return not (self.words or self.path or self.name)
+
+    def is_about(self, tool: str) -> bool:
+        """Say whether it has something to say of calls of this tool."""
+        if self.path:
+            return tool in _ABOUT.get(self.tool, (self.tool,))
+        return covers(self.tool, tool)
+
+    # --- shell commands ---
+
+    def grants(self, command: Command) -> bool:
+        """Say whether it allows a command: word by word, and no option by which the program runs or writes others."""
+        count = len(self.words)
+        if command.words[:count] != self.words or any(at < count for at in command.expands):
+            return False
+        if not self.more:
+            return len(command.words) == count
+        return not goes_beyond(command, count)
+
+    def catches(self, command: Command) -> bool:
+        """Say whether it denies a command, or has it asked about: by whatever path its program is called."""
+        words = tuple(word.casefold() for word in command.words)
+        own = tuple(word.casefold() for word in self.words)
+        if not words or words[0].rpartition("/")[2] != own[0].rpartition("/")[2]:
+            return False
+        return words[1 : len(own)] == own[1:] and (self.more or len(words) == len(own))
+
+    # --- paths ---
+
+    def allows_path(self, path: str, *, below: bool) -> bool:
+        """Say whether it allows a path; `below`: and whatever may lie in it."""
+        if not _glob(self.path).match(path):
+            return False
+        # Only a wildcard matches a name that can't be one.
+        return not below or all(_glob(self.path).match(f"{_base(path)}{inner}") for inner in ("\0", "\0/\0"))
+
+    def catches_path(self, path: str) -> bool:
+        """Say whether it denies a path, or has it asked about: in any case of letters, and all below it too."""
+        return _loose_glob(self.path).match(loose(path)) is not None
+
+
+def parse_rule(text: str) -> Rule:
+    """Read one rule.
+
+    Raises:
+        BadRule: it can't be read, so it would guard nothing.
+    """
+    found = _parsed(text)
+    if isinstance(found, str):
+        raise BadRule(found)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Rule | str:
+    written = text.strip()
+    if not written or len(written) > _LONGEST or not written.isprintable():
+        return f"is no rule: it has 1 to {_LONGEST} characters that can be shown"
+    name, bracket, rest = written.partition("(")
+    if not bracket and ")" in name:
+        return "has no opening bracket"
+    if bracket and not rest.endswith(")"):
+        return "has no closing bracket" if ")" not in rest else "goes on behind its closing bracket"
+    tool = tool_in_rule(name)
+    if tool is None:
+        return f"names no tool with {shown(name.strip())}"
+    pattern = rest[:-1].strip()
+    if bracket and not pattern:
+        return "has nothing in its brackets"
+    if not bracket or pattern in ("*", "**", ":*"):
+        return Rule(written, tool)
+    if tool == "bash":
+        return _of_shell(written, pattern)
+    if tool in PATH_TOOLS:
+        return _of_path(written, tool, pattern)
+    if tool in _NAMED:
+        return Rule(written, tool, name=pattern)
+    return f"says more than a tool, and {name.strip()} is judged whole"
+
+
+def _of_shell(written: str, pattern: str) -> Rule | str:
+    bare = re.sub(r"(:|\s+)\*\Z", "", pattern)
+    words = tuple(bare.split())
+    if not words:
+        return "names no command"
+    if bad := _SHELL_SIGNS.search(bare):
+        return f"has {bad.group()!r} in a word; a rule on bash is plain words, and :* at its end for whatever follows"
+    return Rule(written, "bash", words=words, more=bare != pattern)
+
+
+def _of_path(written: str, tool: str, pattern: str) -> Rule | str:
+    if bad := re.search(r"[\[\]{}\\!]", pattern):
+        return f"has {bad.group()!r} in a path; a rule on files has *, ** and ? alone"
+    path = f"/{pattern[2:]}" if pattern.startswith("//") else pattern
+    at_top = path.startswith("./")
+    path = path.removeprefix("./")
+    if path.endswith("/"):
+        path += "**"
+    parts = path.removeprefix("/").split("/")
+    if any(part in ("", ".", "..") for part in parts):
+        return "has an empty, . or .. part in its path"
+    return Rule(written, tool, path=f"./{path}" if at_top else path)
+
+
+def loose(path: str) -> str:
+    """Return a path as those systems see it that tell neither letters of two cases nor two ways to write one."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
+
+
+def _base(path: str) -> str:
+    return "" if path == "." else f"{path.rstrip('/')}/"
+
+
+@lru_cache(maxsize=4096)
+def _glob(pattern: str) -> re.Pattern[str]:
+    return re.compile(rf"(?:{_expression(pattern.removeprefix('./'))})\Z", re.DOTALL)
+
+
+@lru_cache(maxsize=4096)
+def _loose_glob(pattern: str) -> re.Pattern[str]:
+    own = loose(pattern.removeprefix("./"))
+    # As in a .gitignore: a name without a slash means it at any depth, and a folder all that lies in it.
+    anywhere = "(?:.*/)?" if "/" not in pattern else ""
+    return re.compile(rf"{anywhere}(?:{_expression(own)})(?:/.*)?\Z", re.DOTALL)
+
+
+def _expression(pattern: str) -> str:
+    """Return a glob as an expression: `*` stays within a name, `**` crosses slashes, `a/**` is a and all in it."""
+    if pattern in ("**", "**/*"):
+        return ".*"
+    found = ""
+    if pattern.endswith("/**"):
+        return rf"{_expression(pattern[:-3])}(?:/.*)?"
+    for piece in re.split(r"(\*\*/|\*\*|\*|\?)", pattern):
+        found += {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}.get(piece, re.escape(piece))
+    return found
+
+
+def patterns_of(rule: str) -> tuple[str, ...]:
+    """Return what hides the files of a rule from a search, as the file tools match: there `*` crosses slashes.
+
+    None for one on a place outside the workspace, which no search sees.
+    """
+    path = parse_rule(rule).path
+    if path.startswith(("/", "~/")):
+        return ()
+    plain = re.sub(r"/?\*\*/?", "*", path.removeprefix("./").removeprefix("**/").removesuffix("/**"))
+    leads = ("**/",) if "/" not in path or path.startswith("**/") else ("",)
+    return tuple(f"{lead}{plain}{rest}" for lead in leads for rest in ("", "/*")) if plain else ("*",)
+
+
+def rule_faults(where: str, *, deny: Iterable[str], ask: Iterable[str], allow: Iterable[str]) -> Iterator[str]:
+    """Yield what is wrong with the rules of one source: a rule that guards nothing keeps a launch from beginning."""
+    read: dict[str, list[Rule]] = {}
+    for kind, rules in (("deny", deny), ("ask", ask), ("allow", allow)):
+        for text in rules:
+            try:
+                read.setdefault(kind, []).append(parse_rule(text))
+            except BadRule as error:
+                yield f"rule {text!r} in {where} {error}; it would guard nothing, so nothing is started"
+    if any(rule.whole and rule.is_about("bash") for rule in read.get("allow", ())):
+        for rule in (*read.get("deny", ()), *read.get("ask", ())):
+            if rule.words:
+                yield (
+                    f"rule {rule.text!r} in {where} would guard nothing where bash is allowed whole: a shell has other "
+                    "words for a command; allow the commands that may run instead"
+                )

@@ -1,0 +1,225 @@
+"""What a step may do: all who have a say, met; what was asked for and is not allowed is an error, never less of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from subagents_nb.domain.agents.agent import ALL_AGENTS, DELEGATE, AgentDefinition
+from subagents_nb.domain.agents.models import ModelChoice
+from subagents_nb.domain.agents.settings import Settings
+from subagents_nb.domain.plans.budgets import Amount, UsageBudget
+from subagents_nb.domain.plans.flow import StepOptions
+from subagents_nb.domain.plans.plan import Draft, FanOutItem, StepPlan
+from subagents_nb.domain.policy.policy import Ceiling, Policy, tools_and_rules
+from subagents_nb.domain.policy.policy_rules import rule_faults
+from subagents_nb.domain.policy.tool_names import is_ours
+from subagents_nb.domain.values.reasons import Reasons
+from subagents_nb.errors import LaunchRefused
+from subagents_nb.planning.steps.plan_context import PlanContext
+
+_LAUNCH, _STEP = "this launch", "this step"
+_NOBODY = "?"  # stands in for an agent that is not there
+
+
+@dataclass(frozen=True, slots=True)
+class StepPolicy:
+    """What is in force for one step: its policy, the tools that are left to it, and what a person should know."""
+
+    policy: Policy
+    tools: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def delegates(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return those of them that may be delegated to."""
+        if self.policy.who_forbids_tool(DELEGATE) is not None:
+            return ()
+        return tuple(name for name in names if self.policy.who_forbids_agent(name) is None)
+
+    def depth(self, planned: int) -> int:
+        """Return over how many levels, at most so many."""
+        return planned if self.policy.max_depth is None else min(planned, self.policy.max_depth)
+
+
+def plan_policy(asked: StepOptions, agent: AgentDefinition, ground: PlanContext, reasons: Reasons) -> StepPolicy:
+    """Return what a step may do, after adding what is wrong with it to the reasons.
+
+    Of the tools that its agent's file lists, those that are not allowed are taken away and said.
+    """
+    request, settings = ground.request, ground.settings
+    called: list[Ceiling] = []
+    for origin, said in ((_LAUNCH, request), (_STEP, asked)):
+        if origin is _STEP and _same_words(asked, request):
+            continue
+        called += filter(None, [_ceiling_of(said, origin, reasons)])
+    own = _of_agent(agent, reasons)
+    _check_asked(asked, called, agent, settings, reasons)
+    if agent.name != _NOBODY:
+        reasons.extend(_not_launched(agent.name, settings))
+    policy = Policy.of(*settings.ceilings, *called, own).meet(ground.above)
+    tools: list[str] = []
+    notes: list[str] = []
+    for name in (*agent.effective_tools, *((DELEGATE,) if agent.agents else ())):
+        taken = policy.who_forbids_tool(name)
+        if taken is None and name == DELEGATE:
+            notes += _undelegated(agent, policy, called)
+        elif taken is None:
+            tools.append(name)
+        elif taken[0] not in called:  # what this launch takes away needs not be said to who launched it
+            notes.append(f"Agent {agent.name} goes without {name}: {taken[0].origin} {taken[1]}.")
+    return StepPolicy(policy, tuple(tools), tuple(notes))
+
+
+def _not_launched(agent: str, settings: Settings) -> Iterator[str]:
+    for one in settings.ceilings:
+        if one.forbids_agent(agent):
+            yield f"agent {agent} is not among those that {one.origin} allows ({', '.join(one.agents or ()) or 'none'})"
+
+
+def _undelegated(agent: AgentDefinition, policy: Policy, called: Sequence[Ceiling]) -> Iterator[str]:
+    for name in agent.agents or ():
+        above = policy.who_forbids_agent(name) if name != ALL_AGENTS else None
+        if above is not None and above not in called:
+            allowed = ", ".join(above.agents or ()) or "none"
+            yield f"Agent {agent.name} can't delegate to {name}: {above.origin} allows {allowed}."
+
+
+def _same_words(one: StepOptions, other: StepOptions) -> bool:
+    return all(getattr(one, name) == getattr(other, name) for name in ("tools", "deny", "agents"))
+
+
+def _ceiling_of(said: StepOptions, origin: str, reasons: Reasons) -> Ceiling | None:
+    tools, deny, agents = (
+        None if given is None else split_words(given) for given in (said.tools, said.deny, said.agents)
+    )
+    faults = list(rule_faults(origin, deny=deny or (), ask=(), allow=tools or ()))
+    reasons.extend(faults)
+    if faults:
+        return None
+    names, allow = tools_and_rules(tools) if tools is not None else (None, ())
+    return Ceiling(origin=origin, tools=names, deny=deny or (), allow=allow, agents=agents)
+
+
+def split_words(given: Sequence[str]) -> tuple[str, ...]:
+    """Return single words: `read, grep` are two, and a comma within brackets belongs to its word."""
+    found, depth, word = [], 0, ""
+    for char in ",".join(given) + ",":
+        depth += (char == "(") - (char == ")" and depth > 0)
+        if char == "," and depth == 0:
+            found.append(word.strip())
+            word = ""
+        else:
+            word += char
+    return tuple(dict.fromkeys(filter(None, [*found, word.strip(" ,")])))
+
+
+def _of_agent(agent: AgentDefinition, reasons: Reasons) -> Ceiling:
+    where = agent.where or f"agent {agent.name}"
+    rules = {kind: getattr(agent, kind) or () for kind in ("deny", "ask", "allow")}
+    faults = list(rule_faults(where, **rules))
+    reasons.extend(faults)
+    return Ceiling(origin=where, **({} if faults else rules))
+
+
+def _check_asked(
+    asked: StepOptions, called: Sequence[Ceiling], agent: AgentDefinition, settings: Settings, reasons: Reasons
+) -> None:
+    """Add what was named by the call and can't be had."""
+    has = agent.effective_tools
+    for one in called:
+        for name in one.tools or ():
+            above = next(((top, how) for top in settings.ceilings if (how := top.forbids_tool(name))), None)
+            if above is not None:
+                reasons.append(f"{name} is asked for; {above[0].origin} {above[1]}")
+            elif is_ours(name) and name not in has and asked.tools is not None and agent.name != _NOBODY:
+                own = ", ".join(has) or "no tools"
+                reasons.append(f"{name} is asked for; agent {agent.name} ({agent.where or agent.source}) has {own}")
+        for name in one.agents or ():
+            for top in settings.ceilings:
+                if top.forbids_agent(name):
+                    reasons.append(
+                        f"agent {name} is asked for; {top.origin} allows {', '.join(top.agents or ()) or 'none'}"
+                    )
+
+
+def beyond(policy: Policy, model: ModelChoice, thinking: str | None, agent: str) -> Iterator[str]:
+    """Yield why a model or a level is not allowed: neither is ever clamped."""
+    names = (model.label, model.requested, model.label.replace(":", "/", 1))
+    for one in policy.ceilings:
+        if one.forbids_model(*names):
+            yield f"model {model.label} is not among those that {one.origin} allows ({', '.join(one.models or ())})"
+        if one.forbids_thinking(thinking):
+            yield f"thinking {thinking} is above {one.max_thinking}, the most that {one.origin} allows to {agent}"
+
+
+def allowed_children(asked: int | None, settings: Settings, reasons: Reasons) -> int:
+    """Return how many steps a run may start: as asked for, if that is allowed; else as set, within what is allowed."""
+    limits = [(one.max_children, one.origin) for one in settings.ceilings if one.max_children is not None]
+    for most, origin in limits:
+        if asked is not None and asked > most:
+            reasons.append(f"max_children {asked} is above {most}, the most that {origin} allows")
+    return asked if asked is not None else min([settings.max_children, *(most for most, _ in limits)])
+
+
+def allowed_spend(
+    budget: UsageBudget | None, asked: bool, settings: Settings, reasons: Reasons, *, single: bool
+) -> UsageBudget | None:
+    """Return what a run may use: as asked for, if that is allowed; else as set, within what is allowed."""
+    found: dict[str, Amount | None] = {name: getattr(budget, name, None) for name in ("tokens", "cost_usd")}
+    for one in settings.ceilings:
+        for name, most in (("tokens", one.max_tokens), ("cost_usd", one.max_usd)):
+            own = found[name]
+            if most is None or (own is not None and own.hard <= most):
+                continue
+            if own is not None and asked:
+                over = f"{_amount(name, own.hard)} is above {_amount(name, most)}"
+                reasons.append(f"usage_budget {over}, the most that {one.origin} allows")
+            found[name] = Amount(hard=most)
+    if found["tokens"] is None and found["cost_usd"] is None:
+        return budget
+    return UsageBudget(
+        tokens=found["tokens"],
+        cost_usd=found["cost_usd"],
+        stop_running=budget.stop_running if budget is not None else single,
+    )
+
+
+def _amount(name: str, amount: float) -> str:
+    return f"${amount:g}" if name == "cost_usd" else f"{amount:,.0f} tokens"
+
+
+def under_today(draft: Draft, settings: Settings) -> Draft:
+    """Return the plan of a run that goes on, or is made again, under what is allowed today as well.
+
+    Raises:
+        LaunchRefused: its model, its level or one of its agents is not allowed any more.
+    """
+    if not settings.ceilings:
+        return draft
+    reasons = Reasons()
+    steps = tuple(_met_again(step, settings, reasons) for step in draft.steps)
+    items = tuple(
+        one.model_copy(update={"template": _met_again(one.template, settings, reasons)})
+        if isinstance(one, FanOutItem)
+        else one
+        for one in draft.items
+    )
+    if reasons:
+        raise LaunchRefused(list(dict.fromkeys(reasons)))
+    return draft.model_copy(update={"steps": steps, "items": items})
+
+
+def _met_again(step: StepPlan, settings: Settings, reasons: Reasons) -> StepPlan:
+    """Return a step of an earlier plan under what is allowed today as well."""
+    policy = Policy.of(*settings.ceilings).meet(step.policy)
+    if not policy:
+        return step
+    reasons.extend(beyond(policy, step.model, step.thinking, step.agent))
+    reasons.extend(_not_launched(step.agent, settings))
+    tools = tuple(name for name in step.tools if policy.who_forbids_tool(name) is None)
+    reviewer = _met_again(step.reviewer, settings, reasons) if step.reviewer is not None else None
+    left = tuple(one for one in step.children if DELEGATE in tools and policy.who_forbids_agent(one.agent) is None)
+    children = tuple(_met_again(one, settings, reasons) for one in left)
+    names = tuple(name for name in step.delegates if DELEGATE in tools and policy.who_forbids_agent(name) is None)
+    again = {"policy": policy, "tools": tools, "reviewer": reviewer, "children": children, "delegates": names}
+    return step.model_copy(update=again)

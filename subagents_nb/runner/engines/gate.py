@@ -1,0 +1,78 @@
+"""The gate that every tool call of a step passes, whoever the tool is from: allowed, asked about, or refused.
+
+It decides nothing: the plan holds the policy, `decide` says what follows from it, and the person answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from subagents_nb.domain.policy.decision import Decision, decide
+from subagents_nb.domain.policy.permissions import PermissionAnswer, as_asked
+from subagents_nb.domain.policy.policy import Policy
+from subagents_nb.domain.policy.tool_call import ToolCall
+from subagents_nb.domain.values.words import duration
+from subagents_nb.runner.engines.engine import Permit
+
+Judge = Callable[[str, Mapping[str, Any]], ToolCall]
+
+
+class NotAllowed(Exception):
+    """A call that the gate does not let through; the text goes on from `Not allowed:`."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+@dataclass(slots=True)
+class Gate:
+    """One step's gate. Without a policy that judges calls, a step has none."""
+
+    policy: Policy
+    judge: Judge
+    permit: Permit | None = None  # None: nobody can be asked
+    granted: set[str] = field(default_factory=set)  # what the person allowed for the whole run
+
+    async def passed(self, name: str, args: dict[str, Any], *, call_id: str) -> dict[str, Any]:
+        """Return the arguments that the call is made with.
+
+        Raises:
+            NotAllowed: it is not made.
+        """
+        found = decide(self.policy, self.judge(name, args), self.granted)
+        if found.verdict == "allow":
+            return args
+        if found.verdict == "deny":
+            raise NotAllowed(f"{found.reason}.")
+        return await self._asked(name, args, found, call_id)
+
+    async def _asked(self, name: str, args: dict[str, Any], found: Decision, call_id: str) -> dict[str, Any]:
+        if self.permit is None:
+            raise NotAllowed(f"{found.reason}, and nobody can be asked here.")
+        answer = await self.permit(as_asked(name, args, found.reason, found.grants), call_id=call_id)
+        return self._answered(name, args, found, answer)
+
+    def _answered(self, name: str, args: dict[str, Any], found: Decision, answer: PermissionAnswer) -> dict[str, Any]:
+        match answer.decision:
+            case "once":
+                return args
+            case "run":
+                self.granted.update(found.grants)
+                return args
+            case "edit" if answer.args is not None:
+                return self._edited(name, {**args, **answer.args})
+            case "unattended":
+                waited = f" within {duration(answer.waited_s)}" if answer.waited_s else ""
+                raise NotAllowed(f"{found.reason}, and nobody answered{waited}.")
+        said = f": {answer.text.strip()}" if answer.text.strip() else "."
+        raise NotAllowed(f"the person said no{said}")
+
+    def _edited(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
+        """Return what the person wrote in place of the arguments: it is allowed as they are, but for what is denied."""
+        found = decide(self.policy, self.judge(name, args), self.granted)
+        if found.verdict == "deny":
+            raise NotAllowed(f"the person changed its arguments, and {found.reason}.")
+        return args

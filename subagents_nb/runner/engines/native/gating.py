@@ -1,0 +1,87 @@
+"""The gate, at the one place where pydantic-ai carries out any tool: ours, a capability's and a server's.
+
+`get_wrapper_toolset` would be too far in: what pydantic-ai adds itself, as `load_capability`, never comes by there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.tools import RunContext, ToolDefinition
+
+from subagents_nb.domain.plans.plan import StepPlan
+from subagents_nb.domain.values.characters import sayable
+from subagents_nb.runner.engines.clean_text import one_line
+from subagents_nb.runner.engines.engine import StepContext
+from subagents_nb.runner.engines.gate import Gate, NotAllowed
+from subagents_nb.runner.engines.opencalls import CANCELLED, CallCancelled
+from subagents_nb.runner.engines.tools.calls import ToolNotes
+from subagents_nb.runner.engines.tools.tools import ToolContext
+
+
+@dataclass
+class Gating(AbstractCapability[ToolContext]):
+    """Let a call through, with the arguments it was allowed with, or tell the model why not."""
+
+    gate: Gate
+    notes: ToolNotes
+
+    async def wrap_tool_execute(
+        self,
+        ctx: RunContext[ToolContext],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: dict[str, Any],
+        handler: Any,
+    ) -> Any:
+        """Carry the call out if it may be."""
+        del ctx
+        call_id = call.tool_call_id
+        try:
+            passed = await self._passed(call, tool_def, args)
+        except NotAllowed as error:
+            self.notes.refused[call_id] = error.why
+            raise ToolFailed(f"Not allowed: {sayable(error.why)}") from error
+        except CallCancelled as error:
+            raise ToolFailed(CANCELLED) from error
+        result = await handler(passed)
+        if passed is args or not isinstance(result, str):
+            return result
+        return f"[The person changed the arguments of this call.]\n{result}"
+
+    async def _passed(self, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]) -> dict[str, Any]:
+        call_id = call.tool_call_id
+        # A call that waits for the person can be ended like one that is at work.
+        async with self.notes.open.at_work(call_id, None):
+            passed = await self.gate.passed(call.tool_name, args, call_id=call_id)
+        if passed is not args:
+            import jsonschema_rs
+
+            found = next(jsonschema_rs.validator_for(tool_def.parameters_json_schema).iter_errors(passed), None)
+            if found is not None:
+                raise NotAllowed(
+                    f"the person changed its arguments, and they don't fit: {one_line(found.message, 200)}."
+                )
+        return passed
+
+
+def gating_of(
+    step: StepPlan, context: StepContext, names: Sequence[str], notes: ToolNotes
+) -> list[AbstractCapability[ToolContext]]:
+    """Return the gate, to stand before everything else that has to do with tools; none where the plan limits no call.
+
+    `names` are the tools of ours that the step has.
+    """
+    if step.policy is None or not step.policy.judges_calls:
+        return []
+    from subagents_nb.runner.engines.tools.judged_calls import Places, judged_call
+
+    judge = partial(judged_call, own=frozenset(names), places=Places.of(context))
+    return [Gating(Gate(step.policy, judge, context.permit, context.granted), notes)]

@@ -1,0 +1,167 @@
+"""Every tool call of the native engine passes the gate, whoever the tool is from; what it denies is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.toolsets import FunctionToolset
+
+from subagents_nb.domain.policy.permissions import PermissionAnswer, PermissionAsked
+from subagents_nb.domain.policy.policy import Ceiling, Policy
+from subagents_nb.domain.runs.events import ToolEnded
+from subagents_nb.runner.engines.meter import ToolMeter
+from subagents_nb.runner.engines.native.gating import gating_of
+from subagents_nb.runner.engines.native.native import NativeEngine
+from subagents_nb.runner.engines.opencalls import OpenCalls
+from subagents_nb.runner.engines.scripted.scripted import ScriptedEngine
+from subagents_nb.runner.engines.tools.calls import ToolNotes
+from subagents_nb.runner.engines.tools.tools import ToolContext
+
+TOOLS = ("read", "list", "find", "grep", "write", "edit", "bash", "python")
+POLICY = Policy.of(
+    Ceiling(origin="me", allow=("bash(ls:*)", "write(src/**)"), ask=("edit",), deny=("python", "read(secrets/**)"))
+)
+
+
+def told(workshop: Any) -> list[Any]:
+    messages = json.loads((workshop.step_dir / "session.json").read_bytes())
+    parts = [part for message in messages for part in message["parts"]]
+    return [part["content"] for part in parts if part["part_kind"] == "tool-return"]
+
+
+def test_a_model_is_told_what_is_not_allowed_and_the_work_goes_on(workshop: Any, plan: Any, plays: Any) -> None:
+    (workshop.cwd / "secrets").mkdir()
+    (workshop.cwd / "secrets/key").write_text("the needle")
+    (workshop.cwd / "a.txt").write_text("no needle here")
+    calls = [
+        ("bash", {"command": "ls && rm a.txt"}),
+        ("bash", {"command": "ls"}),
+        ("python", {"code": "1"}),
+        ("write", {"path": "b.txt", "content": "x"}),
+        ("write", {"path": "src/b.txt", "content": "x"}),
+        ("grep", {"pattern": "needle"}),
+        ("find", {"pattern": "**/*"}),
+    ]
+    outcome = workshop.run(NativeEngine(plays(*[[call] for call in calls], ["done"])), plan(tools=TOOLS, policy=POLICY))
+
+    ends = [event.refused for event in workshop.told(ToolEnded)]
+    assert outcome.text == "done" and [end is None for end in ends] == [False, True, False, False, True, True, True]
+    assert ends[0] == "no rule (me) allows `rm a.txt`, and nobody can be asked here."
+    assert ends[2] == "me denies python."
+    assert (workshop.cwd / "a.txt").exists() and not (workshop.cwd / "b.txt").exists()
+    assert (workshop.cwd / "src/b.txt").exists()
+    *_, searched, found = told(workshop)
+    assert "a.txt" in searched and "secrets" not in searched, "what is denied is in no search"
+    assert "a.txt" in found and "key" not in found
+
+
+def test_the_call_is_made_with_the_arguments_that_the_person_gave(workshop: Any, plan: Any, plays: Any) -> None:
+    asked: list[PermissionAsked] = []
+
+    async def permit(question: PermissionAsked, *, call_id: str = "") -> PermissionAnswer:
+        asked.append(question)
+        if len(asked) == 2:
+            return PermissionAnswer(decision="edit", args={"new_text": 7})
+        return PermissionAnswer(decision="edit", args={"new_text": "three"})
+
+    (workshop.cwd / "a.txt").write_text("one two")
+    workshop.more["permit"] = permit
+    call = [("edit", {"path": "a.txt", "old_text": "two", "new_text": "four"})]
+    workshop.run(NativeEngine(plays(call, call, ["done"])), plan(tools=TOOLS, policy=POLICY))
+
+    assert (workshop.cwd / "a.txt").read_text() == "one three"
+    first, second = told(workshop)
+    assert first.startswith("[The person changed the arguments of this call.]")
+    assert second.startswith("Not allowed: the person changed its arguments, and they don't fit: 7 is not of type")
+    assert [part.kind for part in asked[0].parts] == ["path", "removed", "added"]
+
+
+def test_a_call_that_waits_for_the_person_can_be_cancelled(workshop: Any, plan: Any, plays: Any) -> None:
+    async def permit(question: PermissionAsked, *, call_id: str = "") -> PermissionAnswer:
+        workshop.open_tools[call_id]()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    workshop.more["permit"] = permit
+    call = [("bash", {"command": "rm x"})]
+    outcome = workshop.run(NativeEngine(plays(call, ["done"])), plan(tools=TOOLS, policy=POLICY))
+    assert outcome.text == "done" and "cancelled" in told(workshop)[0].lower()
+
+
+def test_tools_of_any_capability_or_server_pass_it_too(workshop: Any, plan: Any) -> None:
+    made: list[str] = []
+
+    def read(path: str) -> str:
+        made.append(path)
+        return "read"
+
+    def mcp__files__write_text(path: str) -> str:
+        made.append(path)
+        return "written"
+
+    def say(messages: list[Any], _info: Any) -> ModelResponse:
+        if len(messages) > 1:
+            return ModelResponse([TextPart("done")])
+        return ModelResponse(
+            [ToolCallPart("read", {"path": "src/a"}), ToolCallPart("mcp__files__write_text", {"path": "b"})]
+        )
+
+    policy = Policy.of(Ceiling(origin="me", allow=("read(src/**)",), deny=("mcp:files/write_text",)))
+    context, notes = workshop.context(), ToolNotes(OpenCalls({}), ToolMeter(None, print))
+    step = plan(tools=("grep",), policy=policy)
+    result = asyncio.run(
+        Agent(FunctionModel(say), deps_type=ToolContext).run(
+            "-",
+            deps=ToolContext.at(context, policy),
+            toolsets=[FunctionToolset([read, mcp__files__write_text])],
+            capabilities=gating_of(step, context, ("grep",), notes),
+        )
+    )
+    answers = [part.content for message in result.all_messages() if isinstance(message, ModelRequest)
+               for part in message.parts if part.part_kind == "tool-return"]  # fmt: skip
+    assert made == [] and len(answers) == 2
+    assert "is a tool of somebody else" in answers[0] and "denies mcp:files/write_text" in answers[1]
+
+
+def test_a_plan_without_a_policy_has_no_gate(workshop: Any, plan: Any) -> None:
+    notes = ToolNotes(OpenCalls({}), ToolMeter(None, print))
+    assert gating_of(plan(), workshop.context(), TOOLS, notes) == []
+    assert gating_of(plan(policy=Policy.of(Ceiling(max_depth=1))), workshop.context(), TOOLS, notes) == []
+
+
+def test_a_script_can_make_a_call_in_earnest(workshop: Any, plan: Any) -> None:
+    script = [
+        {"call": "write", "args": {"path": "src/a.txt", "content": "x"}},
+        {"call": "write", "args": {"path": "b.txt", "content": "x"}, "say": True},
+        {"call": "bash", "args": {"command": "ls src"}, "say": True},
+        {"call": "python", "args": {"code": "1"}},
+    ]
+    place = workshop.cwd / ".subagents/scripts/gated.json"
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps(script))
+    step = plan(tools=TOOLS, policy=POLICY, model="scripted:gated")
+    outcome = workshop.run(ScriptedEngine(), step)
+
+    assert "Not allowed: no rule (me) allows it, and nobody can be asked here." in outcome.text
+    assert "a.txt" in outcome.text and (workshop.cwd / "src/a.txt").read_text() == "x"
+    assert not (workshop.cwd / "b.txt").exists()
+    assert [event.ok for event in workshop.told(ToolEnded)] == [True, False, True, False]
+    assert [event.refused is None for event in workshop.told(ToolEnded)] == [True, False, True, False]
+
+
+def test_nothing_of_it_is_loaded_where_a_plan_does_not_need_it() -> None:
+    import subprocess
+
+    code = (
+        "import sys; from subagents_nb.runner.engines.native import native; from subagents_nb.runner import main; "
+        "print([name for name in sys.modules if name.startswith('tree_sitter') or name.endswith('.judged_calls')])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]", Path(__file__)
