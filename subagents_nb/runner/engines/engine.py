@@ -84,6 +84,8 @@ class Delegate(Protocol):
 class Permit(Protocol):
     """Put a tool call to the person."""
 
+    granted: set[str]  # what the person allowed for the whole run
+
     async def __call__(self, asked: PermissionAsked, *, call_id: str = "") -> PermissionAnswer:
         """Return the answer. The wait eats no deadline."""
         ...
@@ -175,7 +177,6 @@ class StepContext:
     ask: Ask | None = None  # None: nobody can be asked
     delegate: Delegate | None = None  # None: it may delegate to nobody
     permit: Permit | None = None  # likewise, whether a call may be made
-    granted: set[str] = field(default_factory=set)  # what the person allowed for the whole run
     inputs: InputFiles | None = None
     skills: StepSkills | None = None
     files: Path | None = None  # the run's own folder: N/… is step N's to write, and the progress file

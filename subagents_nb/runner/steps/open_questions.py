@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import errno
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from subagents_nb.domain.plans.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.policy.permissions import CHOICES, PermissionAnswer, PermissionAsked, question_of, read_answer
@@ -77,12 +78,7 @@ class Questions:
         """
         of_plan = step.policy.ask_timeout_s if step.policy is not None else None
         seconds = min((one for one in (of_plan, self._plan.origin.ask_timeout_s) if one is not None), default=None)
-
-        async def permit(asked: PermissionAsked, *, call_id: str = "") -> PermissionAnswer:
-            with clock.waiting():
-                return await self.permit(asked, step=step.index, call_id=call_id, seconds=seconds)
-
-        return None if seconds == 0 else permit
+        return None if seconds == 0 else StepPermit(self, step.index, clock, seconds)
 
     async def _put(
         self,
@@ -164,6 +160,26 @@ class Questions:
                 return self._read(question_id)
             except Unreadable:
                 await asyncio.sleep(_POLL_S)
+
+
+@dataclass(frozen=True, slots=True)
+class StepPermit:
+    """Asks for the calls of one step; the wait is no work."""
+
+    questions: Questions
+    step: int
+    clock: WorkClock
+    seconds: float | None
+
+    @property
+    def granted(self) -> set[str]:
+        """Return what the person allowed for the whole run."""
+        return self.questions.granted
+
+    async def __call__(self, asked: PermissionAsked, *, call_id: str = "") -> PermissionAnswer:
+        """Return the answer of the person."""
+        with self.clock.waiting():
+            return await self.questions.permit(asked, step=self.step, call_id=call_id, seconds=self.seconds)
 
 
 def _stop(run_id: str, reply: Reply) -> ControlRequest:

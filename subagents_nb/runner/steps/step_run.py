@@ -352,7 +352,6 @@ class StepWork:
             ask=ask,
             delegate=delegate if step.delegates else None,
             permit=services.questions.permit_for(step, clock),
-            granted=services.questions.granted,
             waiting=clock.waiting,
             open_tools=self._open_tools,
         )

@@ -84,4 +84,5 @@ def gating_of(
     from subagents_nb.runner.engines.tools.judged_calls import Places, judged_call
 
     judge = partial(judged_call, own=frozenset(names), places=Places.of(context))
-    return [Gating(Gate(step.policy, judge, context.permit, context.granted), notes)]
+    granted = context.permit.granted if context.permit is not None else set[str]()
+    return [Gating(Gate(step.policy, judge, context.permit, granted), notes)]

@@ -72,6 +72,7 @@ def test_the_call_is_made_with_the_arguments_that_the_person_gave(workshop: Any,
         return PermissionAnswer(decision="edit", args={"new_text": "three"})
 
     (workshop.cwd / "a.txt").write_text("one two")
+    permit.granted = set()  # type: ignore[attr-defined]
     workshop.more["permit"] = permit
     call = [("edit", {"path": "a.txt", "old_text": "two", "new_text": "four"})]
     workshop.run(NativeEngine(plays(call, call, ["done"])), plan(tools=TOOLS, policy=POLICY))
@@ -89,6 +90,7 @@ def test_a_call_that_waits_for_the_person_can_be_cancelled(workshop: Any, plan: 
         await asyncio.Event().wait()
         raise AssertionError
 
+    permit.granted = set()  # type: ignore[attr-defined]
     workshop.more["permit"] = permit
     call = [("bash", {"command": "rm x"})]
     outcome = workshop.run(NativeEngine(plays(call, ["done"])), plan(tools=TOOLS, policy=POLICY))
