@@ -84,7 +84,10 @@ class Delegate(Protocol):
 class Permit(Protocol):
     """Put a tool call to the person."""
 
-    granted: set[str]  # what the person allowed for the whole run
+    @property
+    def granted(self) -> set[str]:
+        """Return what the person allowed for the whole run."""
+        ...
 
     async def __call__(self, asked: PermissionAsked, *, call_id: str = "") -> PermissionAnswer:
         """Return the answer. The wait eats no deadline."""

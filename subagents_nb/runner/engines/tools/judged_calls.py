@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from subagents_nb.domain.agents.skills import SKILLS_VARIABLE
 from subagents_nb.domain.policy.policy_rules import PATH_TOOLS
 from subagents_nb.domain.policy.tool_call import CallPath, ToolCall
 from subagents_nb.domain.policy.tool_names import DELEGATE, SKILL, tool_called
@@ -24,27 +25,26 @@ class Places:
 
     cwd: Path
     own: Path | None = None  # the run's own folder
-    inputs: Path | None = None
-    inputs_name: str = ""
+    given: tuple[tuple[str, Path], ...] = ()  # what the plan gave: inputs and skills, by what the file tools call them
 
     @classmethod
     def of(cls, context: StepContext) -> Places:
         """Return the places of a step."""
-        given = context.inputs
-        return cls(context.cwd, context.files, given.root if given else None, given.folder if given else "")
+        roots = [(one.folder, one.root) for one in (context.inputs, context.skills) if one is not None]
+        if context.skills is not None:
+            named = (f"${SKILLS_VARIABLE}", f"${{{SKILLS_VARIABLE}}}")
+            roots += [(name, context.skills.root) for name in named]
+        return cls(context.cwd, context.files, tuple(roots))
 
     def at(self, written: str) -> CallPath:
         """Return where a path of a call really lies: links followed, as far as there is something to follow."""
         root = os.path.realpath(self.cwd)
         first, _, inner = os.path.normpath(written).partition("/")
-        if self.inputs is not None and first == self.inputs_name:
-            real = os.path.realpath(self.inputs / inner)
-            given = _below(real, os.path.realpath(self.inputs)) is not None
-            relative: str | None = os.path.normpath(written)
-        else:
-            real = os.path.realpath(os.path.join(root, written))
-            given = self.own is not None and _below(real, os.path.realpath(self.own)) is not None
-            relative = _below(real, root)
+        folder = dict(self.given).get(first)
+        real = os.path.realpath(os.path.join(root, written) if folder is None else folder / inner)
+        relative = _below(real, root) if folder is None else os.path.normpath(written)
+        ours = [folder for _, folder in self.given] + ([] if self.own is None else [self.own])
+        given = any(_below(real, os.path.realpath(one)) is not None for one in ours)
         as_written = os.path.normpath(os.path.join(self.cwd, written))
         also = [_below(as_written, os.path.normpath(self.cwd)), os.path.normpath(written)]
         home = _below(real, os.path.realpath(os.path.expanduser("~")))

@@ -140,7 +140,7 @@ def test_what_the_plan_gave_to_the_step_needs_no_rule(workspace: Path, tmp_path:
     inputs, own = tmp_path / "inputs", tmp_path / "files"
     for folder in (inputs, own):
         folder.mkdir()
-    places = Places(workspace, own=own, inputs=inputs, inputs_name="inputs-7")
+    places = Places(workspace, own=own, given=(("inputs-7", inputs),))
     for tool, path in (("read", "inputs-7/a.csv"), ("write", str(own / "0/out.md")), ("grep", "inputs-7")):
         assert decide(FILES, judged_call(tool, {"path": path}, TOOLS, places)).verdict == "allow"
     (inputs / "link").symlink_to("/etc")
