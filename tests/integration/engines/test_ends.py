@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from subagents_nb.domain.runs.events import ModelAsked, Noticed, ToolEnded
+from subagents_nb.domain.runs.events import ModelAsked, Noticed, ToolEnded, ToolStarted
 from subagents_nb.runner.engines.native.native import NativeEngine
 from subagents_nb.runner.engines.native.request_retries import NO_RETRIES
 
@@ -107,3 +107,35 @@ def test_what_a_provider_could_not_read_of_its_model_is_asked_for_again(workshop
     wire.turns[1:] = []
     failure = workshop.fail(ENGINE, plan("look", at=wire.url, output_retries=1))
     assert failure.reason == "model" and "(MALFORMED_FUNCTION_CALL)" in failure.message
+
+
+def test_another_model_that_answers_over_the_wire_ends_the_step_before_its_calls_are_made(
+    workshop: Any, plan: Any, wire: Any
+) -> None:
+    call = {"type": "tool_use", "id": "t1", "name": "list", "input": {}}
+    wire.says_as("messages", call, end="tool_use")  # by a model that calls itself m
+
+    failure = workshop.fail(ENGINE, plan("look", at=wire.url, api="messages", tools=("list",), verify_model=True))
+
+    assert failure.reason == "other-model" and len(wire.bodies) == 1 and not workshop.told(ToolStarted)
+    assert failure.message.startswith(
+        "the provider answered as m, not claude-haiku-5-5; if that is the same, add it to"
+    )
+    assert failure.usage is not None and failure.usage.input_tokens == 9  # it was paid for
+
+
+def test_what_a_step_asks_of_its_model_beside_the_task_stands_in_the_request(
+    workshop: Any, plan: Any, wire: Any
+) -> None:
+    asked = {"prompt_cache": "1h", "fast": True, "thinking": "high", "response_aliases": ("m",), "verify_model": True}
+    wire.says_as(
+        "messages", {"type": "text", "text": "", "deltas": [{"type": "text_delta", "text": "ok"}]}, end="end_turn"
+    )
+
+    step = plan("look", "anthropic:claude-opus-5", at=wire.url, api="messages", tools=("list",), **asked)
+    outcome = workshop.run(ENGINE, step)
+
+    (body,) = wire.bodies
+    assert (outcome.text, outcome.model) == ("ok", "m") and not workshop.told(Noticed)
+    assert body["speed"] == "fast" and body["output_config"]["effort"] == "high"
+    assert {"type": "ephemeral", "ttl": "1h"} in (body.get("cache_control"), body["tools"][-1].get("cache_control"))
