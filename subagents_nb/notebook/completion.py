@@ -177,6 +177,7 @@ _VALUES: dict[str, Callable[[dict[str, Any]], Iterator[Offer]]] = {
     "--schema": _schemas,
     "--inputs": _inputs,
     "--thinking": lambda _: ((level, "thinking level") for level in BY_NAME["thinking"].choices),
+    "--fork": _runs,
     "--cwd": _directories,
     "--acceptance": lambda _: iter(_ACCEPTANCE),
     "--output-mode": lambda _: iter(_OUTPUT_MODES),

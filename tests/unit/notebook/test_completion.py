@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
+from support import make_plan, make_recovery
 from typing_extensions import TypedDict
 
 from subagents_nb.catalog.agent_files import builtin_agents
 from subagents_nb.notebook.completion import agents_in_body, candidates
+from subagents_nb.store import create_run, open_home
 
 
 class Findings(BaseModel):
@@ -145,3 +147,8 @@ def test_agents_are_offered_in_the_body_of_a_chain(line: str, offered: list[str]
 @pytest.mark.parametrize("line", ["- scout: Look at sc", "  task: sc", "sc", "- agent: scout x", "- zzz"])
 def test_elsewhere_in_a_body_nothing_is_offered(line: str) -> None:
     assert agents_in_body(line, VARIABLES) is None
+
+
+def test_a_conversation_to_refer_to_is_offered_by_the_runs_that_are_there(tmp_path: Path) -> None:
+    create_run(open_home(), make_plan(1, name="findings"), make_recovery(1))
+    assert words("%%subagent worker --fork ") == ["findings"]
