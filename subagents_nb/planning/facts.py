@@ -54,6 +54,7 @@ class SessionFact(Value):
     """A conversation that was asked for: whose it is and what it hashes to, or why it can't be gone on from."""
 
     run_id: str = ""
+    name: str = ""
     step: int = 0
     sha256: str = ""
     problem: str | None = None

@@ -98,6 +98,7 @@ def test_another_agent_gets_a_copy_of_a_conversation_to_refer_to(
     run = launch("worker", "sum it up", model=ECHO, fork=findings)
     said = run.result(30)
     assert said.startswith("[2 earlier] Everything before this message is a copy") and said.endswith("\n\nsum it up")
+    assert "It refers to a copy of the conversation of findings (step 0)." in run.status.notes
     again = launch("worker", "sum it up", model=ECHO, fork="findings:0", reuse="tracked")
     assert again.reused and again.id == run.id, again.reuse_note
     bare, cell = preflight("worker", "sum it up", model=ECHO), "- scout: a\n- worker: b\n  fork: found\n"

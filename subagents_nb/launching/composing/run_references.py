@@ -143,4 +143,4 @@ def _session(asked: str, to: str = "go on from") -> SessionFact:
         return SessionFact(problem=str(error).rstrip("."))
     if data is None:
         return SessionFact(problem=f"{snapshot.name} left no session to {to}")
-    return SessionFact(run_id=run_id, step=found.index, sha256=hashlib.sha256(data).hexdigest())
+    return SessionFact(run_id=run_id, name=snapshot.name, step=found.index, sha256=hashlib.sha256(data).hexdigest())

@@ -212,9 +212,6 @@ def _story(snapshot: Snapshot, beside: CardContext) -> Child:
     source, name = line(snapshot.resumed_from or "", 60), line(beside.source, 80)
     known = f"{name} ({source})" if name not in {"", source} else source
     came = f"goes on from {known}" if source else ""
-    planned = snapshot.plan.steps if snapshot.plan is not None and not snapshot.stages else ()
-    copied = next((one.session for one in planned if one.session is not None and one.session.fork), None)
-    refers = f"refers to a copy of {line(copied.run_id, 60)}/step {copied.step}" if copied is not None else ""
     takes = f"takes {size_on_disk(beside.disk)} of the disk" if beside.disk >= _WORTH_SAYING else ""
     budget = snapshot.usage_budget
     used = f"used {budget.words(snapshot.usage)}" if budget is not None else ""
@@ -222,7 +219,7 @@ def _story(snapshot: Snapshot, beside: CardContext) -> Child:
     model = model_words(alone) if alone is not None and alone.selected else ""
     context = context_words(alone) if alone is not None else ""
     otherwise = model if "," in model else ""  # the head says the model
-    said = [came, refers, otherwise, context, used, endings.retuned(snapshot.retunes), takes]
+    said = [came, otherwise, context, used, endings.retuned(snapshot.retunes), takes]
     return note(" · ".join(filter(None, said)))
 
 

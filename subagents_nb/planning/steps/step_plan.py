@@ -87,7 +87,7 @@ def plan_step(
     worktree = plan_worktree(worktree_of(asked, judged), facts, reasons)
     reads = plan_reads(asked, judged, facts.inside(folder), reasons)
     progress = plan_progress(asked, judged, reasons)
-    session = _session(asked, facts, reasons)
+    session = _session(asked, ground, reasons)
     skills = plan_skills(asked, judged, model, ground, reasons)
     if agent is not None:
         reasons.extend((*unkept_guards(asked, agent), *ignored_nothing(asked, agent)))
@@ -205,18 +205,21 @@ def _folder(asked: str | None, facts: Facts, reasons: Reasons) -> str | None:
     return found.path or None
 
 
-def _session(asked: Step, facts: Facts, reasons: Reasons) -> SessionPlan | None:
+def _session(asked: Step, ground: PlanContext, reasons: Reasons) -> SessionPlan | None:
     if asked.session is not None and asked.fork is not None:
         reasons.append("session goes on with a conversation, fork only refers to one: name one of the two")
         return None
     option, wanted = ("session", asked.session) if asked.fork is None else ("fork", asked.fork)
     if wanted is None:
         return None
+    facts = ground.facts
     found = (facts.sessions if option == "session" else facts.forks).get(wanted)
     found = found or SessionFact(problem="there is no such run")
     if found.problem is not None:
         reasons.append(f"{option}: {found.problem}", path=(option,))
         return None
+    if option == "fork":
+        ground.note(f"It refers to a copy of the conversation of {found.name} (step {found.step}).")
     return SessionPlan(run_id=found.run_id, step=found.step, sha256=found.sha256, fork=option == "fork")
 
 
