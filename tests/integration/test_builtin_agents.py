@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,10 @@ from subagents_nb.store import StoreHome
 
 pytestmark = pytest.mark.timeout(120)
 
+# One pixel: what draws figures takes seconds to import, and the notebook about data shows that.
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 NOT_THERE = {"tool": "write", "args": {"path": "x"}, "refused": "'write' is not one of this step's tools."}
 READ = {"tool": "read", "args": {"path": "sales.csv"}, "result": "region,amount"}
 SCRIPTS: dict[str, list[dict[str, Any]]] = {
@@ -22,7 +27,7 @@ SCRIPTS: dict[str, list[dict[str, Any]]] = {
         {"python": "print(sum(int(row['amount']) for row in rows))", "say": True},
     ],
     "plotter": [
-        {"python": "import matplotlib.pyplot as plt\nplt.figure(figsize=(3, 2)); plt.plot([1, 3])\nplt.show()"},
+        {"python": f"from IPython.display import Image\nImage({PNG!r})"},
         {"text": "Amounts rise (n=2)."},
     ],
     "researcher": [READ, NOT_THERE, {"text": "Two regions are named (sales.csv:2-3)."}],
