@@ -6,7 +6,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from benchmarks import experiments, measures
+from benchmarks import agents, experiments, measures
 from benchmarks.cells import in_kernel
 from benchmarks.crowd import crowd
 from benchmarks.figures import Figure, measured, table
@@ -50,6 +50,7 @@ def _measure(model: Model, quick: bool) -> list[Figure]:
         figures += measured(lambda: measures.listing(Path(folder) / "b", 10_000, 600.0))
         figures += measured(lambda: experiments.frame_of(Path(folder) / "c", 10_000, 2.0))
     figures += measured(lambda: experiments.sweep_of(200, 10.0))
+    figures += measured(lambda: agents.preflight_among(200, 200, times))
     figures += measured(lambda: measures.imports(2 if quick else 5))
     return figures
 

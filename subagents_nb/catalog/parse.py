@@ -111,7 +111,8 @@ def values_of(data: Mapping[str, object]) -> tuple[dict[str, Any], list[Reason]]
             )
         ]
     mode = values.pop("mode", "default")
-    values |= _tools(values, extra, reads_only=mode == "plan")
+    reads_only = values.pop("reads_only", False) or mode == "plan"
+    values |= _tools(values, extra, reads_only=reads_only)
     if (isolation := values.pop("isolation", None)) == "worktree":
         if values.setdefault("worktree", True) is False:
             opposite = "`isolation: worktree` and `worktree: false` say the opposite: keep one"

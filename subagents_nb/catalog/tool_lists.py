@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
-from subagents_nb.domain.agents.agent import ALL_AGENTS
+from subagents_nb.domain.agents.agent import ALL_AGENTS, READ_TOOLS
 from subagents_nb.domain.policy.policy_rules import BadRule, parse_rule
 from subagents_nb.domain.policy.tool_names import TOOL_SPELLINGS as TOOL_SPELLINGS
 from subagents_nb.domain.values.faults import shown
@@ -47,6 +47,8 @@ def tools_of(value: object) -> ToolList:
 
     Who is granted `Bash(git log:*)` has the tool, and a rule for what of it.
     """
+    if isinstance(value, Mapping):
+        return _switched(value)
     items = text_list(value)
     tools: dict[str, None] = {}
     unknown: list[str] = []
@@ -76,6 +78,16 @@ def _in_part(item: str) -> tuple[str, ...]:
         return rules if all(parse_rule(rule) for rule in rules) else ()
     except BadRule:
         return ()
+
+
+def _switched(value: Mapping[object, object]) -> ToolList:
+    """Read tools that are switched on and off, one a key; what is not named is as where none are: those that read."""
+    if wrong := [name for name, on in value.items() if not isinstance(on, bool)]:
+        raise Unfit(f"must switch tools by true or false, which {shown(wrong[0])} does not")
+    off = tools_of([str(name) for name, wanted in value.items() if not wanted])
+    on = [*READ_TOOLS, *(str(name) for name, wanted in value.items() if wanted)]
+    found = tools_of([name for name in on if TOOL_SPELLINGS.get(name.lower()) not in off.tools])
+    return replace(found, agents=found.agents if off.agents is None else ())
 
 
 def denied_of(value: object) -> ToolList:

@@ -9,14 +9,16 @@ from pydantic import create_model
 
 from subagents_nb.catalog import fields
 from subagents_nb.catalog.tool_lists import AGENT_NAME, ToolList, narrowed
+from subagents_nb.domain.agents.agent import AgentDefinition
 from subagents_nb.domain.agents.override import AgentOverride
 from subagents_nb.domain.values.faults import shown, snake
 from subagents_nb.domain.values.reading import Written, read
 from subagents_nb.domain.values.reasons import Reason
 
 # Who an agent is stands in its file; so does what makes another of it.
-_NOT_HERE = frozenset({"name", "alias", "aliases", "isolation", "permission_mode", "skill_path", "skill_paths"})
-_KEYS = {key: filled for key, filled in fields.KEYS.items() if key not in _NOT_HERE}
+_NOT_HERE = frozenset({"name", "alias", "aliases", "skill_path", "skill_paths"})
+_HERE = AgentDefinition.model_fields.keys() | {"denied", "disabled", "nests"}
+_KEYS = {key: filled for key, filled in fields.KEYS.items() if key not in _NOT_HERE and filled[0] in _HERE}
 _Table: type[Written] = create_model(  # type: ignore[call-overload]
     "AgentTable", __base__=Written, **{key: (kind | None, None) for key, (_, kind) in _KEYS.items()}
 )

@@ -54,6 +54,7 @@ class AgentDefinition(Value):
     skills: tuple[str, ...] = ()
     skill_paths: tuple[str, ...] = ()
     output_schema: dict[str, object] | None = None
+    temperature: float | None = None
     timeout_s: float | None = Field(default=None, gt=0)
     tool_timeout_s: float | None = Field(default=None, gt=0)
     max_requests: int | None = Field(default=None, gt=0)
