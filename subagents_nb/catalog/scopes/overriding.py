@@ -15,7 +15,7 @@ from subagents_nb.domain.plans.options import OPTIONS
 from subagents_nb.domain.values.base import sha256_text, stable_json
 
 # What a project may say of an agent that it did not bring: which model, how hard it thinks, and less of the rest.
-_FREE = frozenset({"model", "thinking", "disabled", "denied"})
+_FREE = frozenset({"model", "thinking", "temperature", "disabled", "denied"})
 _LIMITS = tuple(one.stored for one in OPTIONS if one.file is not None and one.kind in ("duration", "count"))
 
 

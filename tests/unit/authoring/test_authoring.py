@@ -108,7 +108,7 @@ def test_a_built_in_agent_is_copied_whole_and_stands_behind_the_copy(place: Path
 
 def test_a_copy_that_a_project_may_not_bring_yet_says_so(place: Path) -> None:
     made = eject_agent("worker", scope="project")
-    assert made.remark.startswith("not used: it takes the name of the agent 'worker' that is built in; to allow")
+    assert made.remark.startswith("not used: it takes the name of the agent 'worker' that is built in; look at it with %subagent_trust")
 
 
 # --- disable and enable -----------------------------------------------------------------------------------------
