@@ -184,6 +184,7 @@ _VALUES: dict[str, Callable[[dict[str, Any]], Iterator[Offer]]] = {
     "--reads": _entries,
     "--output": _entries,
     "--state": _states,
+    "--scope": lambda _: iter((("user", "for all projects of yours"), ("project", "for this one"))),
 }
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from subagents_nb import agents, create_agent, disable_agent, eject_agent, enable_agent
+from subagents_nb import agents, create_agent, disable_agent, eject_agent, enable_agent, preflight
 from subagents_nb.catalog.agent_files import builtin_agents
 from subagents_nb.cli import main
 from subagents_nb.errors import RequestError
@@ -106,9 +107,24 @@ def test_a_built_in_agent_is_copied_whole_and_stands_behind_the_copy(place: Path
         eject_agent("scout", scope="project")
 
 
+def test_an_installed_agent_is_copied_too(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = tmp_path / "lib" / "site-packages"
+    (site / "lab-1.0.dist-info").mkdir(parents=True)
+    (site / "lab-1.0.dist-info" / "entry_points.txt").write_text("[subagents_nb.agents]\nmine = lab.agents\n")
+    (site / "lab" / "agents").mkdir(parents=True)
+    text = "---\nname: titrator\ndescription: d\n---\nYou titrate.  \n"
+    (site / "lab" / "agents" / "any.md").write_text(text)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(site)])
+    made = eject_agent("titrator")
+    assert made.path.read_text() == text
+    assert str(made) == "titrator: copied: ~/.subagents/agents/titrator.md; it stands before package:titrator"
+
+
 def test_a_copy_that_a_project_may_not_bring_yet_says_so(place: Path) -> None:
     made = eject_agent("worker", scope="project")
-    assert made.remark.startswith("not used: it takes the name of the agent 'worker' that is built in; look at it with %subagent_trust")
+    assert made.remark.startswith(
+        "not used: it takes the name of the agent 'worker' that is built in; look at it with %subagent_trust"
+    )
 
 
 # --- disable and enable -----------------------------------------------------------------------------------------
@@ -171,6 +187,17 @@ def test_to_enable_says_what_else_disables_it(place: Path, capsys: pytest.Captur
     assert "it is disabled by [agents.scout] in .subagents/settings.toml" in told
     with pytest.raises(RequestError, match=r"No agent is named 'scuot'. Did you mean scout\?"):
         enable_agent("scuot")
+
+
+def test_what_settings_say_is_shown_with_its_file_in_the_list_and_in_a_plan(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings_text(place.parent).write_text("[agents.scout]\nthinking = 'high'\n")
+    assert main(["agents"]) == 0
+    assert "scout: thinking by ~/.subagents/settings.toml" in capsys.readouterr().out
+    plan = preflight("scout", "Look.", model="scripted:echo").plan
+    assert plan is not None and plan.steps[0].thinking == "high"
+    assert "Agent scout: thinking by [agents.scout] in ~/.subagents/settings.toml." in plan.notes
 
 
 def test_the_list_has_who_is_switched_off(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

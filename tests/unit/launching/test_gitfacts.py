@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from subagents_nb import chain, expand, parallel, step
+from subagents_nb import chain, expand, parallel, preflight, step
 from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition
 from subagents_nb.domain.plans.plan import LaunchRequest
 from subagents_nb.launching.composing.flows import as_chain
@@ -60,6 +60,19 @@ def test_what_an_agent_of_the_launch_wants_by_its_file_is_looked_up() -> None:
     assert asked(agent="scout", default="apart") == ()
     assert asked(agent="lead") == asked(agent="over") == (True,), "it may be delegated to"
     assert asked(flow=as_chain(chain(step("scout", "a"), step("apart", "b")))) == (True,)
+
+
+def test_an_agent_that_is_isolated_by_its_file_is_planned_with_a_worktree(repo: Path) -> None:
+    folder = repo.parent / "home" / ".agents"
+    folder.mkdir()
+    head = "---\nname: apart\ndescription: d\nisolation: worktree\n---\n"
+    (folder / "apart.md").write_text(f"{head}You work.")
+    found = preflight("apart", "t", model="scripted:echo", cwd=repo)
+    assert found.plan is not None, found.reasons
+    worktree = found.plan.steps[0].worktree
+    assert worktree is not None and worktree.base_commit == git("rev-parse", "HEAD", cwd=repo)
+    here = preflight("apart", "t", model="scripted:echo", cwd=repo, worktree=False)
+    assert here.plan is not None and here.plan.steps[0].worktree is None
 
 
 def test_what_any_part_of_a_flow_asks_for_is_found() -> None:

@@ -60,6 +60,13 @@ def test_agents_come_first_and_then_the_flags() -> None:
     assert "--model" in found
 
 
+def test_verbs_about_agents_offer_them_and_where_to_write() -> None:
+    assert "scout" in words("%subagent_eject ")
+    assert "scout" not in words("%subagent_eject scout ")
+    assert "scout" not in words("%%subagent_create ")
+    assert words("%subagent_disable scout --scope ") == ["user", "project"]
+
+
 def test_a_second_agent_is_not_offered() -> None:
     assert "scout" not in words("%%subagent scout ")
     assert "--model" in words("%%subagent scout ")
