@@ -14,7 +14,7 @@ from subagents_nb.catalog.parse import DISABLED, MAX_FILE_BYTES, parse_agent, va
 from subagents_nb.catalog.scan import scan_place
 from subagents_nb.catalog.scopes.packages import package_places
 from subagents_nb.catalog.search_paths import SearchPath, agent_places, project_root
-from subagents_nb.catalog.strict_yaml import Lines, StrictYaml, YamlRefused, load_located
+from subagents_nb.catalog.strict_yaml import Lines, StrictYaml, YamlRefused, lines_of
 from subagents_nb.domain.agents.agent import AgentDefinition, AgentSource
 from subagents_nb.domain.agents.models import PROVIDER_NAMES
 from subagents_nb.domain.agents.settings import Settings
@@ -127,13 +127,13 @@ def examine(data: bytes, *, where: str, source: AgentSource) -> FileReport:
     except YamlRefused as error:
         return FileReport(where, source, findings=(Finding("error", error.problem, error.line),))
     if isinstance(found, AgentDefinition):
-        lines = _lines_of(sections[0] if sections else "", above)
+        lines = lines_of(sections[0] if sections else "", lines_above=above)
         return _agent(found, written, lines, where=where, source=source)
     if found is None:
         missing = " and ".join(key for key in ("name", "description") if not str(written.get(key) or "").strip())
         why = f"it is no agent: it has no {missing}" if sections else "it is no agent: it has no frontmatter"
         return FileReport(where, source, findings=(Finding("noted", why),))
-    lines = _lines_of(sections[0] if sections else "", above)
+    lines = lines_of(sections[0] if sections else "", lines_above=above)
     _, reasons = values_of(written)
     findings = tuple(
         Finding(
@@ -161,13 +161,6 @@ def _agent(
     carried = tuple(key for key in written if key not in agent.extra)
     ordered = sorted(findings, key=lambda finding: finding.line or 10**6)
     return FileReport(where, source, agent.name, carried, tuple(ordered))
-
-
-def _lines_of(head: str, above: int) -> Lines:
-    try:
-        return load_located(head, lines_above=above)[1]
-    except YamlRefused:  # a description with a colon, that is read all the same
-        return {}
 
 
 def _lines(report: FileReport) -> Iterator[str]:

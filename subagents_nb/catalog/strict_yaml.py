@@ -6,6 +6,7 @@ files come from strangers, so all of that is refused, and every mapping key is t
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from typing import TypeAlias
@@ -80,10 +81,22 @@ class StrictYaml(YAMLHandler):
         try:
             return _load(head, lines_above)
         except YamlRefused:
-            quoted = _LOOSE_DESCRIPTION.sub(lambda match: match[1] + json.dumps(match[2]), head, count=1)
+            quoted = _quoted(head)
             if quoted == head:
                 raise
         return _load(quoted, lines_above)
+
+
+def _quoted(head: str) -> str:
+    return _LOOSE_DESCRIPTION.sub(lambda match: match[1] + json.dumps(match[2]), head, count=1)
+
+
+def lines_of(head: str, *, lines_above: int = 0) -> Lines:
+    """Return in which line of a file each value of its frontmatter stands; nothing where it can't be read."""
+    for text in (head, _quoted(head)):
+        with contextlib.suppress(YamlRefused):
+            return load_located(text, lines_above=lines_above)[1]
+    return {}
 
 
 def load_located(text: str, *, lines_above: int = 0) -> tuple[object, Lines]:

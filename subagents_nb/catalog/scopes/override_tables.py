@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from pydantic import create_model
@@ -19,9 +20,14 @@ from subagents_nb.domain.values.reasons import Reason
 _NOT_HERE = frozenset({"name", "alias", "aliases", "skill_path", "skill_paths"})
 _HERE = AgentDefinition.model_fields.keys() | {"denied", "disabled", "nests"}
 _KEYS = {key: filled for key, filled in fields.KEYS.items() if key not in _NOT_HERE and filled[0] in _HERE}
-_Table: type[Written] = create_model(  # type: ignore[call-overload]
-    "AgentTable", __base__=Written, **{key: (kind | None, None) for key, (_, kind) in _KEYS.items()}
-)
+
+
+@cache
+def _table() -> type[Written]:
+    """Return what a table may hold; to make it takes ten milliseconds, which a launch without one does not spend."""
+    kinds: dict[str, Any] = {key: (kind | None, None) for key, (_, kind) in _KEYS.items()}
+    made: type[Written] = create_model("AgentTable", __base__=Written, **kinds)
+    return made
 
 
 def read_overrides(table: object, *, origin: str, by_project: bool, reasons: list[Reason]) -> Iterator[AgentOverride]:
@@ -36,7 +42,7 @@ def read_overrides(table: object, *, origin: str, by_project: bool, reasons: lis
         if not AGENT_NAME.match(name) or not isinstance(written, Mapping):
             refuse(f"`agents.{name}` must be a table, by the name of an agent: [agents.scout]")
             continue
-        found, faults = read(_Table, written)
+        found, faults = read(_table(), written)
         for fault in faults:
             refuse(fault.about(f"`agents.{name}.{fault.where}`") if fault.path else f"`agents.{name}`: {fault.text}")
         if found is None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from subagents_nb.blocks import Child, Column, Table, page_only
-from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition
+from subagents_nb.domain.agents.agent import ALL_AGENTS, AgentCatalog, AgentDefinition
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.values import words
 from subagents_nb.notebook.cards.shown import ASKS, LOOKS, Look, shown_name, shown_state, who
@@ -157,6 +157,8 @@ def _left_out(number: int, noun: str) -> Child:
 def _agent_cells(agent: AgentDefinition) -> tuple[str, ...]:
     also = f" (also {', '.join(agent.aliases)})" if agent.aliases else ""
     tools = ", ".join(agent.effective_tools) or "none"
+    if agent.agents:
+        tools += f"; delegates to {'all' if ALL_AGENTS in agent.agents else ', '.join(agent.agents)}"
     if "verify" in agent.acts_by:
         tools += "; has commands run at its end (verify)"
     said = (agent.name + also, agent.source, agent.where, agent.model or "inherit", agent.thinking or "", tools)

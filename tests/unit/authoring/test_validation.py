@@ -43,6 +43,10 @@ def test_all_that_is_wrong_is_told_with_the_lines_of_the_keys() -> None:
     assert lines("---\nname: x\ndescription: d") == ["|error|the frontmatter is opened with --- but never closed"]
 
 
+def test_a_description_with_a_colon_hides_no_line() -> None:
+    assert lines("---\nname: x\ndescription: one: two\ncolor: red\n---\np") == ["4|noted|`color` is not carried out"]
+
+
 def test_what_is_no_agent_says_what_it_lacks() -> None:
     assert lines("# Notes\n") == ["|noted|it is no agent: it has no frontmatter"]
     assert lines("---\nname: x\n---\np") == ["|noted|it is no agent: it has no description"]
