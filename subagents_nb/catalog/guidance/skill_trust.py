@@ -18,10 +18,11 @@ from subagents_nb.store.files.fingerprints import Unsettled, file_sha256
 
 def acting_skills(root: Path, catalog: AgentCatalog) -> Iterator[Acting]:
     """Yield the skills with programs that lie in a project: in its folders, and where its agents keep their own."""
+    # Paths as texts: this looks at each of hundreds of skills at each launch.
     seen: set[str] = set()
     for folder in (*FOLDERS, *_of_agents(catalog)):
         for place in (folder, *(f"{folder}/{name}" for name in _names(root / folder))):
-            main = next((one for one in MAIN_FILES if (root / place / one).is_file()), None)
+            main = next((one for one in MAIN_FILES if os.path.isfile(f"{root}/{place}/{one}")), None)
             if main is None or place in seen:
                 continue
             seen.add(place)
@@ -51,7 +52,7 @@ def _files(root: Path, place: str) -> Iterator[tuple[str, bool]]:
     waiting, left = [""], MOST_FILES
     while waiting and left > 0:
         where = waiting.pop()
-        with contextlib.suppress(OSError), os.scandir(root / place / where) as entries:
+        with contextlib.suppress(OSError), os.scandir(f"{root}/{place}/{where}") as entries:
             for entry in entries:
                 path = f"{where}/{entry.name}" if where else entry.name
                 if entry.name in LEFT_OUT:

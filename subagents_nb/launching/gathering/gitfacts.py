@@ -57,7 +57,8 @@ def _at_work(names: set[str], catalog: AgentCatalog) -> Iterator[AgentDefinition
     left = list(catalog.agents)
     while here := [one for one in left if ALL_AGENTS in names or not names.isdisjoint((one.name, *one.aliases))]:
         yield from here
-        left = [one for one in left if one not in here]
+        known = {one.name for one in here}
+        left = [one for one in left if one.name not in known]
         names = {name for one in here for name in one.agents or ()}
 
 
