@@ -76,6 +76,8 @@ def _tools(said: dict[str, Any]) -> tuple[str, ...] | None:
         said["agents"] = agents
     if listed is not None:
         said["tools"] = listed.tools
+        if listed.rules:  # some are granted in part
+            said["allow"] = listed.rules
     if denied is not None and denied.tools:
         said["denied"] = denied.tools
     return listed.unknown or None if listed else None

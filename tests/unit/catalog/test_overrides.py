@@ -65,6 +65,11 @@ def test_a_deny_list_is_taken_from_the_agents_own_tools(desk: Desk) -> None:
     assert agent.tools == ("read", "list", "find", "grep", "write", "edit")
 
 
+def test_a_tool_that_is_granted_in_part_is_not_granted_whole(desk: Desk) -> None:
+    agent = desk.agent("worker", '[agents.worker]\ntools = ["read", "Bash(git log:*)"]')
+    assert (agent.tools, agent.allow) == (("read", "bash"), ("read", "Bash(git log:*)"))
+
+
 @pytest.mark.parametrize(
     ("table", "why"),
     [
