@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
 from subagents_nb.catalog.tool_lists import AGENT_NAME, TOOL_SPELLINGS, allowed_agents, denied_of, text_list, tools_of
 from subagents_nb.domain.agents.agent import PromptCache, Thinking
+from subagents_nb.domain.agents.memory import MemoryChoice
 from subagents_nb.domain.plans.budgets import WrittenToolBudget
 from subagents_nb.domain.plans.options import Option, spellings
 from subagents_nb.domain.policy.policy_rules import BadRule, parse_rule
@@ -93,6 +94,16 @@ def _relative_path(path: str) -> str:
     return "/".join(parts)
 
 
+def _memory(value: object) -> object:
+    """Accept a scope, or a mapping of scope and path; `false` means none."""
+    if value is False:
+        return None
+    asked = {"scope": value} if isinstance(value, str) else value
+    if not isinstance(asked, dict) or asked.get("scope") not in ("user", "project"):
+        raise must_be("user, project, or a mapping of scope and path", value)
+    return asked
+
+
 def _unless_false(value: object) -> object:
     return None if value is False else value
 
@@ -170,6 +181,7 @@ KEYS: dict[str, tuple[str, Any]] = {
     "inherit_project_context": ("inherit_project_context", Flag),
     "skill_path": ("skill_paths", _Paths),
     "skill_paths": ("skill_paths", _Paths),
+    "memory": ("memory", Annotated[MemoryChoice | None, BeforeValidator(_memory)]),
     "output_schema": ("output_schema", _Schema),
     "effort": ("thinking", _TYPES["level"]),
     "disabled": ("disabled", Flag),

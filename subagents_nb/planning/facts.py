@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from subagents_nb.domain.agents.acting import Acting, Held
+from subagents_nb.domain.agents.memory import MemoryScope
 from subagents_nb.domain.agents.skills import SkillFact, SkillWanted
 from subagents_nb.domain.values.base import Value
 
@@ -78,6 +79,7 @@ class Facts(Value):
     attached_schema: dict[str, Any] | None = None  # of the answer of a run that a chain begins with
     attached_outputs: dict[str, dict[str, Any] | None] = Field(default_factory=dict)  # those of it that have names
     folders: dict[str, FolderFact] = Field(default_factory=dict)  # by what was asked for
+    memory: dict[MemoryScope, FolderFact] = Field(default_factory=dict)  # where it lies
     skills: dict[SkillWanted, SkillFact] = Field(default_factory=dict)
     sessions: dict[str, SessionFact] = Field(default_factory=dict)  # by what was asked for
     forks: dict[str, SessionFact] = Field(default_factory=dict)  # likewise

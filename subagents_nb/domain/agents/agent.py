@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from subagents_nb.domain.agents.acting import Acting, Held
+from subagents_nb.domain.agents.memory import MemoryChoice
 from subagents_nb.domain.policy.tool_names import ASK_TOOLS as ASK_TOOLS
 from subagents_nb.domain.policy.tool_names import DELEGATE as DELEGATE
 from subagents_nb.domain.policy.tool_names import KNOWN_TOOLS as KNOWN_TOOLS
@@ -53,6 +54,7 @@ class AgentDefinition(Value):
     inherit_project_context: bool = False
     skills: tuple[str, ...] = ()
     skill_paths: tuple[str, ...] = ()
+    memory: MemoryChoice | None = None
     output_schema: dict[str, object] | None = None
     temperature: float | None = None
     timeout_s: float | None = Field(default=None, gt=0)

@@ -129,6 +129,8 @@ def _item_without_places(item: PlanItem) -> PlanItem:
 
 
 def _without_places(step: StepPlan) -> StepPlan:
+    if step.memory is not None:
+        step = step.model_copy(update={"memory": step.memory.model_copy(update={"folder": ""})})
     if step.worktree is None:
         return step
     return step.model_copy(update={"worktree": step.worktree.model_copy(update={"repo_root": "", "root": None})})

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from subagents_nb.domain.agents.agent import PromptCache, Thinking
 from subagents_nb.domain.agents.attention import AttentionSettings
+from subagents_nb.domain.agents.memory import MemoryPlan
 from subagents_nb.domain.agents.models import ModelChoice
 from subagents_nb.domain.agents.skills import SkillRecord
 from subagents_nb.domain.plans.acceptance import Acceptance
@@ -94,6 +95,7 @@ class StepPlan(Value):
     reads: tuple[str, ...] = ()
     progress: bool = False
     skills: tuple[SkillRecord, ...] = ()
+    memory: MemoryPlan | None = None
     acceptance: Acceptance | None = None
     reviewer: StepPlan | None = None  # who reviews it, resolved
     # Whom it may delegate to, and over how many levels of runs below its own. Each of them is resolved, as a reviewer
@@ -125,6 +127,7 @@ class StepPlan(Value):
             **self.model_dump(mode="json", exclude={*_NOT_BOUND, *bound}),
             "output": self.output.model_dump(mode="json", exclude={"explicit"}) if self.output else None,
             "skills": [one.contract() for one in self.skills],
+            "memory": self.memory.contract() if self.memory else None,
             "reviewer": self.reviewer.contract() if self.reviewer else None,
             "children": [child.contract() for child in self.children],
             "worktree": self.worktree.model_dump(mode="json", include={"base_commit", "subdir", "setup_hook"})

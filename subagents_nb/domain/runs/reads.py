@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from subagents_nb.domain.agents.memory import MemoryScope
 from subagents_nb.domain.values.base import Document, Value
 
 
@@ -26,11 +27,20 @@ class NamesRead(Value):
     sha256: str
 
 
+class MemoryRead(Value):
+    """A memory that was read, as the run left it; `sha256` is over all of it, None where there was nothing."""
+
+    scope: MemoryScope
+    path: str
+    sha256: str | None = None
+
+
 class ReadLog(Value):
     """All that was read, or why that is not known; and what the run left in its workspace."""
 
     files: tuple[FileRead, ...] = ()
     names: tuple[NamesRead, ...] = ()
+    memory: tuple[MemoryRead, ...] = ()
     untracked: tuple[str, ...] = ()  # what was done that nobody could watch; empty: everything is known
     own: tuple[str, ...] = ()  # output and progress files: its own, so they count neither as read nor as seen
     left: tuple[FileRead, ...] = ()  # those of them that it was asked for, as it left them

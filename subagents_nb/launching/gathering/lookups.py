@@ -12,6 +12,7 @@ from subagents_nb import local_model
 from subagents_nb.catalog import project_context, project_root
 from subagents_nb.catalog.search_paths import shown_folder
 from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS, SCRIPT_FOLDER
+from subagents_nb.launching.gathering.memory_folders import memory_folders
 from subagents_nb.planning import Facts
 from subagents_nb.planning.facts import FolderFact
 from subagents_nb.store.layout import default_home
@@ -55,6 +56,7 @@ def gather_facts(
         scripts=_scripts(absolute, models) if problem is None else BUILTIN_SCRIPTS,
         project_context=project_context(project) if project is not None else "",
         project=shown_folder(project) if project is not None else "",
+        memory=memory_folders(absolute) if problem is None else {},
         folders={asked: _folder_below(absolute, asked) for asked in folders} if problem is None else {},
     )
 

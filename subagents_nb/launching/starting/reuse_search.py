@@ -17,9 +17,11 @@ from subagents_nb.domain.runs.reuse import ANEW, changed_skills, contract_key, k
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import LaunchRefused, Unreadable
+from subagents_nb.launching.gathering.memory_folders import memory_folders
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.files.fingerprints import TooLong, Unsettled, file_sha256, names_below, names_sha256, own_names
 from subagents_nb.store.files.globbing import Allowance
+from subagents_nb.store.files.memory_files import memory_sha256
 from subagents_nb.store.runs.contracts import locked, runs_of
 from subagents_nb.store.runs.left import LeftFiles
 from subagents_nb.store.runs.reader import read_document
@@ -246,6 +248,10 @@ def _differs(
             if now != one.sha256 and not (one in reads.left and is_replaced(one.path, now)):
                 what = "is there" if one.sha256 is None else "is gone" if now is None else "changed"
                 return f"{one.path} {what} since {name}"
+        folders = memory_folders(cwd) if reads.memory else {}
+        for kept in reads.memory:
+            if memory_sha256(Path(folders[kept.scope].path), kept.path) != kept.sha256:
+                return f"the memory {kept.path} of the {kept.scope} changed since {name}"
         own = own_names(reads.own)
         for seen in reads.names:
             names = names_below(cwd, seen.path, seen.pattern, seen.include, allowance=allowance)

@@ -100,6 +100,8 @@ def _step_facts(step: StepPlan) -> Iterator[tuple[str, str]]:
     yield "tools", ", ".join(step.tools) or "none"
     if step.skills:
         yield "skills", "; ".join(f"{one.name} ({plural(one.files, 'file')}, {one.where})" for one in step.skills)
+    if step.memory is not None:
+        yield "memory", f"{step.memory.path} of the {step.memory.scope}{'' if step.memory.writes else ', to read only'}"
     for one in step.policy.ceilings if step.policy is not None else ():
         yield f"policy of {line(one.origin, 80)}", _ceiling(one)
     yield "prompt", f"{step.prompt_mode}s the default prompt"

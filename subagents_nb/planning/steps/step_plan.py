@@ -29,6 +29,7 @@ from subagents_nb.planning.budget_parser import plan_tool_budget
 from subagents_nb.planning.facts import Facts, FolderFact, SessionFact
 from subagents_nb.planning.steps.children_plan import delegates_of, depth_of, plan_children
 from subagents_nb.planning.steps.foreign_fields import field_notes, ignored_nothing, unkept_guards, worktree_of
+from subagents_nb.planning.steps.memory_plan import plan_memory
 from subagents_nb.planning.steps.model_options import plan_model_options
 from subagents_nb.planning.steps.plan_context import PlanContext
 from subagents_nb.planning.steps.policy_plan import beyond, plan_policy
@@ -89,6 +90,7 @@ def plan_step(
     progress = plan_progress(asked, judged, reasons)
     session = _session(asked, ground, reasons)
     skills = plan_skills(asked, judged, model, ground, reasons)
+    memory = plan_memory(judged, model, ground, reasons)
     if agent is not None:
         reasons.extend((*unkept_guards(asked, agent), *ignored_nothing(asked, agent)))
     if agent is None or model is None:
@@ -136,6 +138,7 @@ def plan_step(
         reads=reads,
         progress=progress,
         skills=skills,
+        memory=memory,
         acceptance=acceptance,
         reviewer=reviewer,
         tool_budget=tool_budget,

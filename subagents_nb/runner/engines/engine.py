@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from subagents_nb.domain.agents.memory import MemoryPlan
 from subagents_nb.domain.agents.skills import SkillRecord
 from subagents_nb.domain.plans.inputs import InputRecord
 from subagents_nb.domain.plans.plan import StepPlan
@@ -138,6 +139,26 @@ class Python(Protocol):
         ...
 
 
+class StepMemory(Protocol):
+    """The memory of a step: the harness reads and writes its files, and this keeps the account."""
+
+    @property
+    def plan(self) -> MemoryPlan: ...
+    @property
+    def folder(self) -> Path: ...
+    def texts(self) -> dict[str, str]:
+        """Return what is in it, by the names of its files."""
+        ...
+
+    def writing(self) -> AbstractAsyncContextManager[None]:
+        """Be the only one that writes into memory."""
+        ...
+
+    def close(self) -> None:
+        """Note what was read, as the step leaves it."""
+        ...
+
+
 class EmptyInbox:
     """An inbox that never has anything."""
 
@@ -182,6 +203,7 @@ class StepContext:
     permit: Permit | None = None  # likewise, whether a call may be made
     inputs: InputFiles | None = None
     skills: StepSkills | None = None
+    memory: StepMemory | None = None
     files: Path | None = None  # the run's own folder: N/… is step N's to write, and the progress file
     python: Python | None = None  # None: the step has no such tool
     reads: ReadRecorder = field(default_factory=ReadRecorder)  # told of everything that is read of the workspace

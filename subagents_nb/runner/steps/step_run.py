@@ -41,6 +41,7 @@ from subagents_nb.runner.steps.inbox import RunInbox
 from subagents_nb.runner.steps.input_paths import given_environ, given_inputs, given_skills, told_of_inputs
 from subagents_nb.runner.steps.limits_in_force import LiveLimits, StepLimits, TimeLeft
 from subagents_nb.runner.steps.open_questions import Questions
+from subagents_nb.runner.steps.remembering import Remembered
 from subagents_nb.runner.steps.reviewing import review
 from subagents_nb.runner.steps.step_result import ended_for, ended_well, ended_with
 from subagents_nb.runner.tracking import ReadRecorder
@@ -245,6 +246,8 @@ class StepWork:
         finally:
             if context.python is not None:
                 await context.python.close()
+            if context.memory is not None:
+                context.memory.close()
         outcome = journal.clean.outcome(outcome)
         outcome = accepting.take_report(outcome)
         result = ended_well(journal.draft(step.index), outcome, self._keep_text, step.max_output)
@@ -338,6 +341,7 @@ class StepWork:
             reads=reads,
             inputs=inputs,
             skills=skills,
+            memory=Remembered.of(step, services.reads.of(None)),
             files=services.writer.paths.root / FILES,
             python=python,
             cwd=cwd,

@@ -9,7 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
 from subagents_nb.domain.agents.guarded import is_secret
-from subagents_nb.domain.runs.reads import FileRead, NamesRead, ReadLog, ReadsSoFar
+from subagents_nb.domain.agents.memory import MemoryScope
+from subagents_nb.domain.runs.reads import FileRead, MemoryRead, NamesRead, ReadLog, ReadsSoFar
 from subagents_nb.runner.tracking.watching import WorkspaceWatch
 from subagents_nb.store.files.fingerprints import Unsettled, file_sha256, names_below, names_sha256, own_names
 from subagents_nb.store.files.globbing import Allowance
@@ -49,6 +50,7 @@ class ReadRecorder:
         self._beside: dict[str, None] = {}  # changed while one was merely there
         self._own: set[str] = set()
         self._left: dict[str, str | None] = {}
+        self.memory: dict[tuple[MemoryScope, str], str | None] = {}  # those that were read, as they were left
         self._bytes = 0
         self.watch = WorkspaceWatch(self, root, skip)
 
@@ -176,6 +178,7 @@ class ReadRecorder:
             return ReadLog(
                 files=files,
                 names=names,
+                memory=tuple(MemoryRead(scope=s, path=p, sha256=h) for (s, p), h in sorted(self.memory.items())),
                 untracked=tuple(self._untracked),
                 own=tuple(sorted(self._own)),
                 left=tuple(FileRead(path=path, sha256=sha256) for path, sha256 in sorted(self._left.items())),

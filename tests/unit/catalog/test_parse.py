@@ -310,10 +310,10 @@ def test_every_level_of_thinking_is_accepted() -> None:
 
 
 def test_unknown_keys_are_kept_as_plain_data() -> None:
-    agent = good("color: blue", "memory: {scope: user, path: x}", "date: 2024-01-31", "on: 1", "odd key: [~, 1.5]")
+    agent = good("color: blue", "machine: {name: lab, path: x}", "date: 2024-01-31", "on: 1", "odd key: [~, 1.5]")
     expected = {
         "color": "blue",
-        "memory": {"scope": "user", "path": "x"},
+        "machine": {"name": "lab", "path": "x"},
         "date": "2024-01-31",
         "on": 1,
         "odd key": [None, 1.5],

@@ -24,6 +24,7 @@ from pydantic_ai.run import AgentRunResult
 from pydantic_ai.settings import ModelSettings
 
 from subagents_nb.domain.agents.agent import ASK_TOOLS
+from subagents_nb.domain.agents.memory import KEEPING, LOOKING
 from subagents_nb.domain.agents.skills import LOAD_TOOL
 from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.runs.events import Noticed, StepFailed, StepOutcome
@@ -88,7 +89,8 @@ class NativeEngine:
         redact = Redactor(context.environ, step.model.key_env)
         notes = ToolNotes(OpenCalls(context.open_tools), ToolMeter(step.tool_budget, context.report))
         names = _tool_names(step, context)
-        observer = _observer(step, context, redact, notes, names, last, model)
+        more = _more(step, context, notes)
+        observer = _observer(step, context, redact, notes, (*names, *_named_by(step, context)), last, model)
         toolset = toolset_for(names, notes)
         for notice in left_out(step, model, context.environ):
             context.report(notice)
@@ -106,7 +108,7 @@ class NativeEngine:
                         observer,
                         Steering(context.inbox, observer.may_ask, notes.meter.reminders),
                         Patient(self._patience, seed=str(context.step_dir)),
-                        *_skills(step, context),
+                        *more,
                     ],
                     event_stream_handler=observer.watch,
                 )
@@ -156,12 +158,25 @@ def _tool_names(step: StepPlan, context: StepContext) -> tuple[str, ...]:
     return tuple(name for name in step.tools if name not in ASK_TOOLS or context.ask is not None)
 
 
-def _skills(step: StepPlan, context: StepContext) -> Sequence[AbstractCapability[ToolContext]]:
-    if not step.skills:
-        return ()
-    from subagents_nb.runner.engines.native.skill_loading import skill_capabilities  # only who has skills imports it
+def _more(step: StepPlan, context: StepContext, notes: ToolNotes) -> Sequence[AbstractCapability[ToolContext]]:
+    """Return the capabilities that only some steps have; only these import what they need."""
+    found: list[AbstractCapability[ToolContext]] = []
+    if step.skills:
+        from subagents_nb.runner.engines.native.skill_loading import skill_capabilities
 
-    return skill_capabilities(step, context)
+        found += skill_capabilities(step, context)
+    if context.memory is not None:
+        from subagents_nb.runner.engines.native.notes import memory_capability
+
+        found += [made] if (made := memory_capability(context.memory, notes)) is not None else []
+    return found
+
+
+def _named_by(step: StepPlan, context: StepContext) -> tuple[str, ...]:
+    """Return the names of the tools of those."""
+    memory = context.memory
+    keeping = () if memory is None else LOOKING + KEEPING if memory.plan.writes else LOOKING
+    return (*keeping, *((LOAD_TOOL,) if step.skills else ()))
 
 
 def _observer(
@@ -177,7 +192,7 @@ def _observer(
         report=context.report,
         save=lambda messages: _save(context, messages),
         redact=redact,
-        tool_names=frozenset((*names, LOAD_TOOL) if step.skills else names),
+        tool_names=frozenset(names),
         notes=notes,
         price=_price_of(step),
         limits=context.limits,

@@ -21,10 +21,11 @@ _VERBS = (
     "text", "think", "tool", "call", "sleep", "value", "fail", "usage", "await_steer", "ask", "rate_limited", "python",
     "delegate",
     "skill",
+    "remember", "recall",
 )  # fmt: skip
 _BELONGS = {
     "args": ("tool", "call"), "result": ("tool",), "refused": ("tool",), "seconds": ("tool",), "choices": ("ask",),
-    "say": ("python", "call", "delegate", "skill"),
+    "say": ("python", "call", "delegate", "skill", "recall"),
 }  # fmt: skip
 
 
@@ -66,6 +67,8 @@ class ScriptStep(Value):
     choices: tuple[str, ...] = ()
     python: str | None = None  # a cell that is run, really, in the step's kernel
     skill: str | None = None  # a skill of the step's that is loaded, really
+    remember: str | None = None  # a note that is kept in the step's memory, really
+    recall: str | None = None  # a file of it that is read, really
     say: bool = False  # say what came of it
     # Other agents that get a task each, really, all at once.
     delegate: Annotated[tuple[ScriptedTask, ...], BeforeValidator(_several)] | None = None

@@ -234,6 +234,12 @@ async def _do(player: Player, item: ScriptStep) -> None:
             answers = await player.calls.delegate([(one.agent, one.task) for one in item.delegate or ()])
             if item.say:
                 player.text("\n".join(answers))
+        case "remember":
+            await player.calls.remember(item.remember or "")
+        case "recall":
+            found = await player.calls.recall(item.recall or "")
+            if item.say:
+                player.text(found)
         case "skill":
             loaded = await player.calls.skill(player.step, item.skill or "")
             if item.say:

@@ -7,12 +7,15 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from subagents_nb.domain.agents.memory import KEEPING, LOOKING
 from subagents_nb.domain.agents.skills import LOAD_TOOL
 from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.runs.events import FileChanged, StepFailed, ToolEnded, ToolStarted
 from subagents_nb.domain.runs.records import Usage
+from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.runner.engines.clean_text import one_line
-from subagents_nb.runner.engines.engine import ChildFailed, NotDelegated, Python, StepContext
+from subagents_nb.runner.engines.engine import ChildFailed, NotDelegated, Python, StepContext, StepMemory
+from subagents_nb.runner.engines.memory_notes import add_note
 from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.opencalls import CANCELLED, CallCancelled, CallTimedOut, OpenCalls
 from subagents_nb.runner.engines.scripted.scripted_history import Transcript
@@ -21,7 +24,7 @@ from subagents_nb.runner.engines.step_limits import cell_seconds, limit_of, past
 
 
 class PretendedCalls:
-    """Calls one tool after the other. Only questions, Python and skills are in earnest."""
+    """Calls one tool after the other. What people, Python, skills and memory do is in earnest."""
 
     def __init__(
         self,
@@ -62,6 +65,30 @@ class PretendedCalls:
             raise StepFailed("setup", "The script runs Python, and this agent has no such tool: give it `python`.")
         seconds = cell_seconds(None, self._context.limits.tool_timeout_s)
         return await self._call("python", {"code": code}, lambda _: _cell(python, code, seconds)) or ""
+
+    async def remember(self, note: str) -> None:
+        """Keep a note in the step's memory, really."""
+        memory = self._memory()
+        place = str(self._context.step_dir)
+
+        async def work(call_id: str) -> str:
+            return await add_note(memory, note, call=sha256_text(f"{place} {call_id}"))
+
+        await self._call(KEEPING[0], {"content": note}, work)
+
+    async def recall(self, file: str) -> str:
+        """Read a file of the step's memory, really."""
+        text = self._memory().texts().get(file, f"There is no memory file named {file!r}.")
+
+        async def work(_call_id: str) -> str:
+            return text
+
+        return await self._call(LOOKING[0], {"file": file}, work) or ""
+
+    def _memory(self) -> StepMemory:
+        if self._context.memory is None:
+            raise StepFailed("setup", "The script uses memory, and this agent has none: name it in its file.")
+        return self._context.memory
 
     async def skill(self, step: StepPlan, name: str) -> str:
         """Load a skill, as a model does; return its text."""
