@@ -114,6 +114,18 @@ def test_another_agent_gets_a_copy_of_a_conversation_to_refer_to(
     assert taken_in.ok and taken_in.digest == run.plan.digest
 
 
+def test_what_is_appended_may_refer_to_a_conversation_too(warm: StoreHome) -> None:
+    findings = launch("scout", "remember this", model=ECHO, wait=True)
+    waits = script("waits", {"text": "a"}, {"await_steer": True})
+    live = launch(chain(step("scout", "x", model=waits), step("scout", "y")), model=ECHO)
+    until(lambda: live.state == "running", 20)
+    assert live.append(step("worker", "z", fork=findings)) is not None
+    (warm.run(findings.id).step(0) / "session.json").unlink()
+    live.steer("go on", step=0)
+    assert live.wait(30) and live.state == "complete", live.error
+    assert live.steps[2].text.startswith("[2 earlier] Everything")
+
+
 def test_what_can_not_be_forked_says_why() -> None:
     busy = launch("scout", "x", model=script("waits", {"text": "a"}, {"await_steer": True}), name="busy")
     until(lambda: busy.state == "running", 20)

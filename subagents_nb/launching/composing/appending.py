@@ -22,6 +22,7 @@ from subagents_nb.launching.gathering.gitfacts import with_git, worktrees_of
 from subagents_nb.launching.gathering.lookups import gather_facts
 from subagents_nb.launching.gathering.named_outputs import names_of
 from subagents_nb.launching.gathering.prices import price_problems
+from subagents_nb.launching.gathering.sessions import sessions_for
 from subagents_nb.launching.gathering.skill_folders import SkillShelf, skills_for
 from subagents_nb.launching.gathering.trust_facts import brought_here
 from subagents_nb.launching.gathering.usable_agents import usable_agents
@@ -32,6 +33,7 @@ from subagents_nb.planning.steps.plan_context import PlanContext
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.runs.reader import read_document
 from subagents_nb.store.runs.skill_files import write_skills
+from subagents_nb.store.runs.writer import write_sessions
 
 
 class AppendRefused(LaunchRefused):
@@ -66,10 +68,12 @@ def append(
     until_done = not snapshot.waits_for_place
     with claiming(home, plan.cwd, outputs_of(appendix.steps, appendix.items), own=run_id) as claim:
         claim(run_id)
+    sessions = sessions_for(home, appendix)
     try:
+        write_sessions(home.run(run_id), sessions)
         write_skills(home.run(run_id), skills_for(home, appendix.steps, appendix.items, shelf.files))
     except OSError as error:
-        raise StoreError(f"The skills of the items could not be copied into the run: {error.strerror}.") from error
+        raise StoreError(f"What the items begin with could not be copied into the run: {error.strerror}.") from error
     answer = asking.request(
         home, run_id, "append", asked_by=asked_by, wait_s=wait_s, until_done=until_done, append=appendix
     )

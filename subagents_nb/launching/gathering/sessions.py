@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from subagents_nb.domain.plans.plan import Draft, everything
+from subagents_nb.domain.plans.plan import everything
 from subagents_nb.errors import LaunchRefused, Unreadable
+from subagents_nb.launching.gathering.prices import Planned
 from subagents_nb.store import StoreHome
 from subagents_nb.store.files.disk import DISK
 
@@ -21,8 +22,8 @@ def read_session(path: Path) -> bytes | None:
         return None
 
 
-def sessions_for(home: StoreHome, draft: Draft, earlier: str | None = None) -> dict[str, bytes]:
-    """Return the sessions that the steps of a draft go on from, by their hashes.
+def sessions_for(home: StoreHome, draft: Planned, earlier: str | None = None) -> dict[str, bytes]:
+    """Return the sessions that the steps of a draft begin with, or of what is appended, by their hashes.
 
     Raises:
         LaunchRefused: one is gone, or is no longer what was planned with.

@@ -62,10 +62,7 @@ def create_run(
                 disk.make_dir(paths.step(step.index))
             write_inputs(paths, inputs, disk=disk)
             write_skills(paths, skills, disk=disk)
-            for sha256, data in sessions.items():
-                with contextlib.suppress(FileExistsError):
-                    disk.make_dir(paths.session(sha256).parent)
-                disk.create_once(paths.session(sha256), data, durable=False)
+            write_sessions(paths, sessions, disk=disk)
             # The first status follows at once and makes these names durable with its own.
             disk.create_once(paths.plan, encode(plan), entry=False)
             disk.create_once(paths.recovery, encode(recovery), durable=False, entry=False)
@@ -76,6 +73,18 @@ def create_run(
     except OSError as error:
         raise StoreError(f"The run could not be stored below {home.root}: {error.strerror}.") from error
     return writer
+
+
+def write_sessions(paths: RunPaths, sessions: Mapping[str, bytes], *, disk: Disk = DISK) -> None:
+    """Copy conversations into a run, each named by its hash; one that is there is the same.
+
+    Raises:
+        OSError: there is no room.
+    """
+    for sha256, data in sessions.items():
+        with contextlib.suppress(FileExistsError):
+            disk.make_dir(paths.session(sha256).parent)
+        disk.create_once(paths.session(sha256), data, durable=False)
 
 
 def discard_run(paths: RunPaths) -> None:
