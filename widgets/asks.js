@@ -2,7 +2,9 @@
 /**
  * What goes from the page to the run: a request with its receipt, a field to write in, a question to answer.
  *
- * @typedef {{id: string, text: string, choices: string[]}} Question
+ * @typedef {{name: string, kind: string, text: string, cut: number}} Part one argument of a call
+ * @typedef {{tool: string, reason: string, parts: Part[], for_run: string[]}} Permission a call that waits for a yes
+ * @typedef {{id: string, text: string, choices: string[], permission?: Permission}} Question
  * @typedef {{text?: unknown, ok?: unknown, more?: unknown}} Ack
  * @typedef {boolean | "idle"} Silence whether the kernel is not answering at all, or is idle
  */
@@ -109,6 +111,101 @@ export class QuestionBlock {
     const root = /** @type {Document | ShadowRoot} */ (this.box.getRootNode());
     return root.activeElement !== null && this.box.contains(root.activeElement);
   }
+}
+
+const SIGNS = /** @type {Record<string, string>} */ ({ removed: "−", added: "+" });
+const MAIN = ["command", "code", "added"]; // what a person would change of a call
+/** The five answers: what a button says, and what it sends; a field asks for the rest. */
+const ANSWERS = /** @type {[string, string][]} */ ([
+  ["Once", "once"], ["For this run", "for this run"], ["With other arguments…", ""], ["No, and why…", "no"], ["Stop the run", "stop"],
+]);
+
+/** Whether a call may be made: the call as a person reads it, why it is asked about, and the five answers by 1 to 5. */
+export class PermissionBlock {
+  asked = new Asked();
+  done = false;
+  /** @param {Question} question @param {(text: string) => void} send */
+  constructor(question, send) {
+    const asked = /** @type {Permission} */ (question.permission);
+    this.id = String(question.id);
+    this.text = line(question.text, 200);
+    const parts = (Array.isArray(asked.parts) ? asked.parts : []).slice(0, 12);
+    this.main = parts.find((part) => MAIN.includes(part.kind) && !part.cut);
+    this.buttons = ANSWERS.map(([label], i) => mark(h("button", i === 4 ? "sa-danger" : "", label, mark(h("kbd", "", String(i + 1)), { "aria-hidden": "true" })), { type: "button" }));
+    const given = (Array.isArray(asked.for_run) ? asked.for_run : []).slice(0, 6).map((one) => line(one, 160));
+    const covers = h("p", "sa-covers", h("strong", "", "For this run: "), `${given.join(" · ") || line(asked.tool, 80)}, until it ends.`);
+    this.edit = mark(h("textarea"), { rows: 4, maxlength: MAX_CHARS, spellcheck: "false" });
+    this.why = makeField("No, and why: the run goes on with your words", "Send no");
+    const change = mark(h("button", "", "Run it with these"), { type: "button" });
+    this.editBox = h("div", "sa-edit", h("label", "", h("span", "", `Other arguments: ${line(this.main?.name, 60)}`), this.edit), change);
+    this.editBox.hidden = this.why.box.hidden = true;
+    this.edit.value = clean(this.main?.text);
+    change.addEventListener("click", () => {
+      this.edit.focus({ preventScroll: true });
+      if (this.main && !this.closed) send(`with ${JSON.stringify({ [this.main.name]: this.edit.value })}`);
+    });
+    this.why.onSend((text) => send(`no: ${text}`));
+    this.change = change;
+    this.send = send;
+    this.buttons.forEach((button, i) => button.addEventListener("click", () => this.choose(i)));
+    this.box = h("div", "sa-question sa-permit", h("p", "", h("strong", "", this.text)), ...parts.map(shownPart),
+      h("p", "sa-why", `Asked about because ${line(asked.reason, 600)}.`), h("div", "sa-choices", ...this.buttons), covers,
+      this.editBox, this.why.box, this.asked.box);
+    mark(this.box, { role: "group", tabindex: "0", "aria-label": `Question: ${this.text}` });
+    this.box.addEventListener("keydown", (event) => this.press(event));
+  }
+  /** 1 to 5 answer where nobody is writing. @param {KeyboardEvent} event */
+  press(event) {
+    const writing = event.target === this.edit || event.target === this.why.input;
+    if (writing || event.ctrlKey || event.metaKey || event.altKey || !/^[1-5]$/.test(event.key)) return;
+    event.preventDefault();
+    event.stopPropagation(); // the notebook would take it for its own
+    this.choose(Number(event.key) - 1);
+  }
+  /** @param {number} i */
+  choose(i) {
+    if (this.closed || this.buttons[i].disabled) return;
+    if (i === 2 || i === 3) {
+      const [open, other] = i === 2 ? [this.editBox, this.why.box] : [this.why.box, this.editBox];
+      [open.hidden, other.hidden] = [false, true];
+      (i === 2 ? this.edit : this.why.input).focus();
+      return;
+    }
+    this.box.focus({ preventScroll: true }); // the button is disabled now and would drop the focus
+    this.send(ANSWERS[i][1]);
+  }
+  /** @param {Ack} ack */
+  hear(ack) {
+    this.done = ack.ok !== false;
+    this.asked.hear(line(ack.text), true);
+  }
+  closed = false;
+  /** @param {number} now @param {boolean} live @param {Silence} stale @param {string} run */
+  draw(now, live, stale, run) {
+    this.closed = this.asked.open || this.done || !live;
+    this.why.close(this.closed);
+    this.edit.readOnly = this.change.disabled = this.closed;
+    this.buttons.forEach((button, i) => (button.disabled = this.closed || (i === 2 && !this.main)));
+    this.asked.draw(now, live, stale, `subagents-nb answer ${run} --question ${line(this.id, 80)} -- once`);
+  }
+  /** Whether the reader is in here. */
+  get focused() {
+    const root = /** @type {Document | ShadowRoot} */ (this.box.getRootNode());
+    return root.activeElement !== null && this.box.contains(root.activeElement);
+  }
+}
+
+/** One argument: a path in a line, code with its numbers, what goes and what comes with its signs. @param {Part} part */
+function shownPart(part) {
+  const text = clean(part.text), kind = String(part.kind);
+  if (kind === "path" || (kind === "text" && !text.includes("\n"))) {
+    return h("p", "sa-arg", h("span", "", `${line(part.name, 60)} `), h("code", "", line(text, 600)));
+  }
+  const sign = SIGNS[kind];
+  const rows = text.replace(/\n$/, "").split("\n").map((row, i) =>
+    h("div", "", mark(h("span", "sa-no", sign ?? String(i + 1)), { "aria-hidden": "true" }), h("span", "", row)));
+  const more = Number(part.cut) > 0 ? [h("div", "sa-cut", `… ${Number(part.cut).toLocaleString("en-US")} more characters`)] : [];
+  return mark(h("pre", `sa-part sa-${sign ? kind : "code"}`, ...rows, ...more), { "aria-label": line(part.name, 60) });
 }
 
 /** The line to steer with: a button opens it, Escape closes it, Enter sends. */

@@ -19,7 +19,7 @@
  * @typedef {{get<K extends keyof Traits>(name: K): Traits[K], send(message: Request): void,
  *   on(event: string, ear: Ear): void, off(event: string, ear: Ear): void, widget_manager?: any}} Model
  */
-import { ANSWER_MS, Asked, QuestionBlock, SteerPanel } from "./asks.js";
+import { ANSWER_MS, Asked, PermissionBlock, QuestionBlock, SteerPanel } from "./asks.js";
 import { drawNever, drawSoon } from "./beat.js";
 import { Tail, ago, clean, clock, cut, h, hide, line, makeMeter, makeToolRow, mark, number, put, putClass, putIcon, set, short, thousands } from "./dom.js";
 
@@ -84,7 +84,7 @@ export class View {
   toolsAt = this.heardAt; // when the tools' seconds were last told
   news = ""; // the state last told to the reader
   pointed = false; // the reader was told that the run may need a look
-  /** @type {Map<string, QuestionBlock>} */ blocks = new Map();
+  /** @type {Map<string, QuestionBlock | PermissionBlock>} */ blocks = new Map();
   /** @type {ReturnType<typeof makeToolRow>[]} */ rows = [];
   /** @type {[string, Ear][]} */ ears = TRAITS.map((name) => [`change:${name}`, () => this.hear(name)]);
   seen = true; // by the reader, as far as the browser knows
@@ -184,7 +184,7 @@ export class View {
     this.rest.focus({ preventScroll: true }); // the button is disabled now and would drop the focus
     this.ask({ kind: "stop" });
   }
-  /** @param {QuestionBlock} block @param {string} text */
+  /** @param {QuestionBlock | PermissionBlock} block @param {string} text */
   answer(block, text) {
     block.asked.begin();
     this.ask({ kind: "answer", question: block.id, text });
@@ -300,8 +300,9 @@ export class View {
     }
     for (const [id, question] of open) {
       if (this.blocks.has(id)) continue;
-      /** @type {QuestionBlock} */
-      const block = new QuestionBlock({ ...question, id }, (text) => this.answer(block, text));
+      const Kind = question.permission ? PermissionBlock : QuestionBlock;
+      /** @type {QuestionBlock | PermissionBlock} */
+      const block = new Kind({ ...question, id }, (text) => this.answer(block, text));
       this.blocks.set(id, block);
       this.page.questions.append(block.box);
     }

@@ -294,3 +294,57 @@ test("a busy kernel is not asked twice, nor one that has taken it", () => {
     assert.equal(sent.length, 0);
   }
 });
+
+const CALL = {
+  id: "q7", text: "May it run this?", choices: [],
+  permission: {
+    tool: "bash", reason: "no rule (worker.md) allows `rm x`", for_run: ["rm x"],
+    parts: [{ name: "command", kind: "command", text: "ls\nrm <b>x</b>", cut: 0 }],
+  },
+};
+const permit = (over = {}) => show({ questions: [{ ...CALL, permission: { ...CALL.permission, ...over } }] });
+const sent = (view) => view.model.sent.map(({ text }) => text);
+const press = (view, label) => view.buttons(label)[0].fire("click");
+
+test("a call that waits for a yes is shown as a person reads it, with why and with five answers", () => {
+  const [box] = permit().questions();
+  assert.ok(box.seen.startsWith("May it run this?1ls2rm <b>x</b>Asked about because no rule (worker.md) allows `rm x`."));
+  assert.ok(box.seen.includes("For this run: rm x, until it ends."));
+  assert.equal(box.all().some((node) => node.tag === "b"), false, "what a model writes is text");
+  assert.equal(box.getAttribute("aria-label"), "Question: May it run this?");
+  const edit = permit({ tool: "edit", parts: [{ name: "path", kind: "path", text: "a.py", cut: 0 },
+    { name: "old_text", kind: "removed", text: "one", cut: 0 }, { name: "new_text", kind: "added", text: "two\nthree", cut: 7 }] });
+  assert.ok(edit.questions()[0].seen.includes("path a.py−one+two+three… 7 more characters"));
+});
+
+test("each of the five answers is a press, or its number where nobody writes", () => {
+  for (const [label, answer, key] of [["Once1", "once", "1"], ["For this run2", "for this run", "2"], ["Stop the run5", "stop", "5"]]) {
+    const view = permit();
+    press(view, label);
+    assert.deepEqual(sent(view), [answer]);
+    const keyed = permit();
+    const event = keyed.questions()[0].press(key);
+    assert.deepEqual([sent(keyed), event.prevented, event.stopped], [[answer], 1, 1]);
+  }
+  const no = permit();
+  no.questions()[0].press("4");
+  write(input(no.questions()[0]), "not on a Friday").press("Enter");
+  assert.deepEqual(sent(no), ["no: not on a Friday"]);
+  const other = permit();
+  other.questions()[0].press("3");
+  const area = other.questions()[0].all().find((node) => node.tag === "textarea");
+  assert.equal(area.value, "ls\nrm <b>x</b>");
+  write(area, "ls");
+  press(other, "Run it with these");
+  assert.deepEqual(sent(other), ['with {"command":"ls"}']);
+});
+
+test("an answer is sent once, and what was cut can not be changed", () => {
+  const view = permit({ parts: [{ name: "command", kind: "command", text: "ls", cut: 3 }] });
+  const change = view.buttons("With other arguments…3")[0];
+  assert.equal(change.disabled, true);
+  view.questions()[0].press("3");
+  press(view, "Once1");
+  view.questions()[0].press("2");
+  assert.deepEqual(sent(view), ["once"]);
+});

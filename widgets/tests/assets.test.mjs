@@ -12,9 +12,9 @@ const FINDER = ["stand.js", "finder.js"]; // ... and to find what an earlier ker
 const MODULES = [...new Set([...RUN, ...CHAIN, ...COMPARE, ...SHEET, ...FINDER])];
 const [js, css] = [MODULES.map(read).join("\n"), read("run.css") + read("chain.css") + read("compare.css")];
 
-test("each file is below 40 KB and 400 lines, and what a host loads for a run of one step below 48 KB", () => {
+test("each file is below 40 KB and 400 lines, and what a host loads for a run of one step below 56 KB", () => {
   assert.deepEqual(readdirSync(new URL("..", import.meta.url)).filter((name) => name.endsWith(".js")).sort(), [...MODULES].sort());
-  assert.ok(Buffer.byteLength(RUN.map(read).join("\n")) < 48_000);
+  assert.ok(Buffer.byteLength(RUN.map(read).join("\n")) < 56_000);
   assert.ok(Buffer.byteLength(CHAIN.map(read).join("\n")) < 70_000);
   for (const text of [...MODULES.map(read), read("run.css"), read("chain.css"), read("compare.css")]) {
     assert.ok(Buffer.byteLength(text) < 40_000);

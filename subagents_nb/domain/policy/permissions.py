@@ -12,6 +12,7 @@ from subagents_nb.domain.values.base import Value
 Answer = Literal["once", "run", "edit", "no", "stop", "unattended"]
 _PART_CHARS, _PARTS = 20_000, 12
 _STATUS_CHARS, _STATUS_PARTS = 2_000, 6
+_TEXT_CHARS = 2_500
 _SAYS = {
     "once": "once", "yes": "once", "y": "once", "1": "once", "allow": "once",
     "for this run": "run", "run": "run", "always": "run", "2": "run",
@@ -62,6 +63,13 @@ class PermissionAnswer(Value):
     waited_s: float | None = None
 
 
+_HEADINGS = {
+    "bash": "May it run this?",
+    "python": "May it run this code?",
+    "edit": "May it make this edit?",
+    "write": "May it write this file?",
+    "delegate": "May it have another agent do this?",
+}
 _KINDS: dict[tuple[str, str], Literal["command", "code", "path", "removed", "added"]] = {
     ("bash", "command"): "command",
     ("python", "code"): "code",
@@ -94,14 +102,21 @@ def _words_of(grant: str) -> str:
     return " ".join(words[0] if isinstance(words[0], list) else words)
 
 
+def heading_of(tool: str) -> str:
+    """Return the question in a few words."""
+    return _HEADINGS.get(tool, f"May it use {tool}?")
+
+
 def question_of(asked: PermissionAsked) -> str:
     """Return the call as text, for those who show no more than the text of a question."""
     signs = {"removed": "- ", "added": "+ ", "command": "$ "}
-    lines = [f"May it use {asked.tool}?"]
+    lines, room = [heading_of(asked.tool)], _TEXT_CHARS
     for part in asked.parts:
         sign = signs.get(part.kind, "" if part.kind == "code" else f"{part.name}: ")
-        lines += [f"{sign}{one}" for one in part.text.splitlines() or [""]]
-        lines += [f"[... {part.cut:,} more characters]"] if part.cut else []
+        text, left = part.text[:room], len(part.text[room:]) + part.cut
+        room -= len(text)
+        lines += [f"{sign}{one}" for one in text.splitlines() or [""]]
+        lines += [f"[... {left:,} more characters]"] if left else []
     return "\n".join([*lines, f"It is asked about because {asked.reason}.", f"Answers: {HOW}"])
 
 

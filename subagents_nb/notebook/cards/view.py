@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from subagents_nb.blocks import clean
+from subagents_nb.domain.policy.permissions import PermissionAsked, heading_of
 from subagents_nb.domain.runs.questions import OpenQuestion
 from subagents_nb.domain.runs.records import RECENT_TOOLS, TAIL_CHARS, StepStatus, ToolRow
 from subagents_nb.domain.runs.snapshot import Snapshot
@@ -162,9 +163,22 @@ def widget_state(snapshot: Snapshot, reused: str = "") -> dict[str, Any]:
 
 
 def _question(snapshot: Snapshot, question: OpenQuestion) -> dict[str, Any]:
+    if question.permission is not None:
+        return _permission(snapshot, question, question.permission)
     text, more = cut(asker(snapshot, question) + clean(question.text).strip(), _QUESTION_CHARS)
     choices = [line(choice, 200) for choice in question.choices]
     return {"id": question.question_id, "text": text + " …" if more else text, "choices": choices}
+
+
+def _permission(snapshot: Snapshot, question: OpenQuestion, asked: PermissionAsked) -> dict[str, Any]:
+    """Return the call that waits for a yes, as the page shows it."""
+    parts = [
+        {"name": line(one.name, 60), "kind": one.kind, "text": clean(one.text), "cut": one.cut} for one in asked.parts
+    ]
+    call = {"tool": line(asked.tool, 80), "reason": line(asked.reason, 600), "parts": parts}
+    call["for_run"] = [line(one, 160) for one in asked.for_run]
+    text = f"{asker(snapshot, question)}{heading_of(line(asked.tool, 80))}"
+    return {"id": question.question_id, "text": text, "choices": [], "permission": call}
 
 
 def _tools(snapshot: Snapshot, step: StepStatus | None) -> tuple[ToolRow, ...]:

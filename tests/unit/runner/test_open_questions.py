@@ -13,6 +13,8 @@ from unit.runner.flows import Carried, plan_flow, write_script
 
 from subagents_nb import chain, parallel, step
 from subagents_nb.domain.plans.plan import GroupItem
+from subagents_nb.domain.policy.permissions import PermissionAnswer, as_asked
+from subagents_nb.domain.policy.policy import Ceiling, Policy
 from subagents_nb.domain.runs.questions import Answered, Question, Reply
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import RequestError
@@ -20,9 +22,10 @@ from subagents_nb.launching.controlling import asking
 from subagents_nb.launching.starting.start_run import first_status
 from subagents_nb.runner.journal.journal import Journal
 from subagents_nb.runner.journal.work_clock import WorkClock
-from subagents_nb.runner.steps.open_questions import Questions
+from subagents_nb.runner.steps.open_questions import Questions, StepPermit
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, open_home
 from subagents_nb.store.runs.reader import read_document
+from subagents_nb.store.runs.requests import stops_of
 
 
 @pytest.fixture
@@ -44,7 +47,7 @@ class ParsedLaunch:
         self.writer = RunWriter(home.run(run_id()))
         first = first_status(plan)
         self.writer.status(first, milestone=True)
-        journal = Journal(self.writer, plan, first, WorkClock())
+        self.plan, self.journal = plan, (journal := Journal(self.writer, plan, first, WorkClock()))
         journal.begin()
         self.questions = Questions(self.writer, plan, journal, self.told.append)
 
@@ -181,3 +184,74 @@ def test_in_a_chain_the_step_that_asks_is_named_and_stopping_it_closes_its_quest
 
     result = carried.carry_out(stop_it, let_go)
     assert [str(one.state) for one in result.steps] == ["complete", "stopped"]
+
+
+ASKED = as_asked("bash", {"command": "rm x", "big": "y" * 30_000}, "no rule allows `rm x`", ('bash ["rm", "x"]',))
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("once", PermissionAnswer(decision="once")),
+        ("For this run.", PermissionAnswer(decision="run")),
+        ("no, not on a Friday", PermissionAnswer(decision="no", text="not on a Friday")),
+        ('with {"command": "ls"}', PermissionAnswer(decision="edit", args={"command": "ls"})),
+        ("maybe later", PermissionAnswer(decision="no", text="maybe later")),
+    ],
+)
+def test_a_call_is_asked_about_as_a_person_reads_it_and_answered_from_anywhere(
+    home: StoreHome, said: str, answer: PermissionAnswer
+) -> None:
+    run = ParsedLaunch(home)
+
+    async def ask() -> PermissionAnswer:
+        task = asyncio.ensure_future(run.questions.permit(ASKED, step=1, call_id="c1"))
+        await sees(lambda: asking.open_questions(home, run_id()))
+        (whole,), (shown,) = asking.open_questions(home, run_id()), FileRuns(home).snapshot(run_id()).questions
+        assert whole.text.startswith("May it run this?\n$ rm x\n") and "no rule allows `rm x`" in whole.text
+        assert whole.permission is not None and shown.permission is not None and whole.call_id == "c1"
+        assert whole.permission.parts[1].cut == 10_000 and whole.permission.for_run == ("rm x",)
+        assert shown.permission.parts[1].cut == 28_000, "a status is written often"
+        run.reply(said)
+        return await task
+
+    assert asyncio.run(ask()) == answer
+
+
+def test_nobody_who_answers_in_time_is_no_yes_and_the_question_is_closed(home: StoreHome) -> None:
+    run = ParsedLaunch(home)
+    answer = asyncio.run(run.questions.permit(ASKED, seconds=0.05))
+    assert answer == PermissionAnswer(decision="unattended", waited_s=0.05)
+    with pytest.raises(RequestError, match="q1 is closed"):
+        run.reply("once")
+
+
+def test_the_answer_stop_asks_for_the_stop_of_the_run_and_the_call_is_not_made(home: StoreHome) -> None:
+    run = ParsedLaunch(home)
+
+    async def ask() -> None:
+        task = asyncio.ensure_future(run.questions.permit(ASKED))
+        await sees(lambda: asking.open_questions(home, run_id()))
+        run.reply("stop", by="the notebook page")
+        await sees(lambda: stops_of(home.run(run_id())))
+        assert not task.done()
+        task.cancel()
+        await asyncio.wait({task})
+
+    asyncio.run(ask())
+    (stop,) = stops_of(home.run(run_id()))
+    assert (stop.asked_by, stop.reason) == ("the notebook page", "the answer to a permission")
+
+
+@pytest.mark.parametrize(
+    ("of_plan", "of_host", "found"), [(None, None, None), (60.0, None, 60.0), (60.0, 5.0, 5.0), (None, 0.0, "nobody")]
+)
+def test_it_is_waited_for_as_long_as_plan_and_host_allow(
+    home: StoreHome, of_plan: float | None, of_host: float | None, found: object
+) -> None:
+    run = ParsedLaunch(home)
+    origin = run.plan.origin.model_copy(update={"ask_timeout_s": of_host})
+    questions = Questions(run.writer, run.plan.model_copy(update={"origin": origin}), run.journal, run.told.append)
+    step = make_step(policy=Policy(ceilings=(Ceiling(ask=("bash",), ask_timeout_s=of_plan),)))
+    permit = questions.permit_for(step, WorkClock())
+    assert (permit.seconds if isinstance(permit, StepPermit) else "nobody") == found

@@ -1,0 +1,42 @@
+"""A permission from end to end: a call that waits in a run of its own, answered from here, and made or not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support import until
+
+import subagents_nb
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.store import StoreHome
+
+pytestmark = [pytest.mark.timeout(60), pytest.mark.usefixtures("shared_home")]
+
+
+def test_a_call_waits_for_a_yes_and_the_next_for_none(shared_home: StoreHome, tmp_path: Path) -> None:
+    script = [
+        {"call": "write", "args": {"path": "a.txt", "content": "x"}, "say": True},
+        {"call": "write", "args": {"path": "b.txt", "content": "x"}, "say": True},
+        {"call": "write", "args": {"path": "src/c.txt", "content": "x"}},
+    ]
+    place = tmp_path / ".subagents/scripts/gated.json"
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps(script))
+    agent = tmp_path / ".subagents/agents/clerk.md"
+    agent.parent.mkdir()
+    head = "name: clerk\ndescription: Writes.\ntools: write\npermissions: {allow: 'write(src/**)'}"
+    agent.write_text(f"---\n{head}\n---\nWrite.")
+
+    run = subagents_nb.launch("clerk", "write", model="scripted:gated", cwd=tmp_path)
+    (asked,) = until(lambda: run.questions)
+    assert asked.permission is not None and asked.permission.tool == "write"
+    assert asked.permission.reason == "no rule (.subagents/agents/clerk.md) allows it"
+    run.answer("once")
+    (second,) = until(lambda: [one for one in run.questions if one.question_id != asked.question_id])
+    run.answer("no, one is enough", question=second.question_id)
+
+    assert run.wait(30) and run.state is RunState.COMPLETE
+    assert "Not allowed: the person said no: one is enough" in run.text
+    assert [(tmp_path / name).exists() for name in ("a.txt", "b.txt", "src/c.txt")] == [True, False, True]
