@@ -13,7 +13,7 @@ from typing import Literal
 Sameness = Literal["same", "unclear", "other"]
 
 # They serve their own models, by names that they keep. Whoever else answers may call a model as he likes.
-NAMES_ITS_OWN = frozenset({"anthropic", "openai", "google", "mistral"})
+NAMES_ITS_OWN = frozenset({"anthropic", "openai", "google"})
 # What follows a name and tells which snapshot of it, or how it is served: 2026-01-01, 20260101, 0613, 2411, 001, v2:0.
 _STAMP = re.compile(
     r"-(?:(?:19|20)\d\d-?[01]\d-?[0-3]\d|[01]\d-[0-3]\d|[01]\d-20\d\d|\d{3,4}|0|latest|preview|exp|experimental|stable)\Z"
@@ -33,15 +33,13 @@ def sameness(asked: str, answered: str, aliases: Collection[str] = ()) -> Samene
     whole, mine, theirs = _bare(asked), _core(asked), _core(answered)
     if not theirs or whole == _bare(answered) or sorted(mine.split("-")) == sorted(theirs.split("-")):
         return "same"
-    if whole.endswith("latest") or whole in ("auto", "default"):
+    if whole.endswith(("latest", "preview")) or not any(char.isdigit() for char in mine):
         return "unclear"  # a pointer to whatever stands behind it today
     shorter, longer = sorted((mine, theirs), key=len)
     if not longer.startswith(f"{shorter}-"):
         return "other"
     more = longer[len(shorter) + 1 :].split("-")
-    # A number more is another version, unless none was asked for.
-    versions = more[0].isdigit() and any(char.isdigit() for char in mine)
-    return "other" if versions or _SIZES.intersection(more) else "unclear"
+    return "other" if more[0].isdigit() or _SIZES.intersection(more) else "unclear"  # another version, or another size
 
 
 def aliases_of(table: dict[str, tuple[str, ...]], provider: str, name: str) -> tuple[str, ...]:

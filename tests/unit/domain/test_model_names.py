@@ -41,11 +41,15 @@ OTHER = [
     ("claude-opus-5-5", "claude-sonnet-5-5"),
     ("gemini-2.5-flash", "gemini-2.5-flash-lite"),
     ("gemini-2.5-pro", "gemini-2.5-flash"),
-    ("my-model", "/models/qwen.gguf"),  # which is only said: such a server has names of its own
+    ("lab-7b", "/models/qwen.gguf"),  # which is only said: such a server has names of its own
 ]
 UNCLEAR = [
     ("gemini-flash-latest", "gemini-3.8-flash"),  # pointers
     ("openrouter/auto", "mistralai/mistral-nemo"),
+    ("gpt-4-turbo-preview", "gpt-4-0125-preview"),
+    ("gemini-3-pro-preview", "gemini-3.1-pro-preview"),
+    ("gemini-pro", "gemini-1.0-pro"),
+    ("mistral-tiny", "open-mistral-7b"),
     ("mistral-small", "mistral-small-3.1"),
     ("gpt-5.6", "gpt-5.6-sol"),  # a family answers with its member
     ("gemini-3.1-pro-preview", "gemini-3.1-pro-preview-customtools"),

@@ -109,7 +109,7 @@ def test_another_server_than_the_providers_own_may_have_other_models_under_its_n
 @pytest.mark.parametrize(
     ("model", "verified"),
     [("openai:gpt-5", True), ("anthropic:claude-opus-5", True), ("lab:m", False), ("openrouter:openai/gpt-5", False),
-     ("ollama:llama3.3", False), ("local:smollm2", False), ("scripted:echo", False)],
+     ("ollama:llama3.3", False), ("mistral:mistral-small", False), ("local:smollm2", False), ("scripted:echo", False)],
 )  # fmt: skip
 def test_only_providers_that_serve_their_own_models_must_answer_by_their_names(
     plan: Plan, model: str, verified: bool
