@@ -10,6 +10,7 @@ from typing import Literal
 
 from subagents_nb.catalog import SettingsProblem, load_settings
 from subagents_nb.catalog.agent_files import builtin_files
+from subagents_nb.catalog.fields import KEYS
 from subagents_nb.catalog.parse import DISABLED, MAX_FILE_BYTES, parse_agent, values_of
 from subagents_nb.catalog.scan import scan_place
 from subagents_nb.catalog.scopes.packages import package_places
@@ -19,6 +20,7 @@ from subagents_nb.domain.agents.agent import AgentDefinition, AgentSource
 from subagents_nb.domain.agents.models import PROVIDER_NAMES
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.plans.flow import Step
+from subagents_nb.domain.values.faults import snake
 from subagents_nb.domain.values.reasons import Reason
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.launching.gathering.usable_agents import usable_agents
@@ -150,15 +152,19 @@ def _agent(
     agent: AgentDefinition, written: dict[str, object], lines: Lines, *, where: str, source: AgentSource
 ) -> FileReport:
     guards = guards_of(agent)
-    others = [key for key in written if key in agent.extra and key not in guards]
+    carried = tuple(key for key in written if snake(key) in KEYS and key not in agent.extra)
+    others = [key for key in written if key not in carried and key not in guards]
+    tools = next((lines.get((key,)) for key in carried if snake(key) == "tools"), None)
+    missing = agent.extra.get("unsupported_tools")
     findings = [
         Finding("refused", f"`{key}` guards {what} elsewhere and is not carried out here", lines.get((key,)))
         for key, what in guards.items()
     ]
     findings += [Finding("noted", f"`{key}` is not carried out", lines.get((key,))) for key in others]
-    own = agent.model_copy(update={"extra": {k: v for k, v in agent.extra.items() if k == "unsupported_tools"}})
-    findings += [Finding("noted", note) for note in (*agent_notes(agent), *field_notes(Step(), own))]
-    carried = tuple(key for key in written if key not in agent.extra)
+    if isinstance(missing, list):
+        findings.append(Finding("noted", f"tools that are not there: {', '.join(map(str, missing))}", tools))
+    own = agent.model_copy(update={"extra": {}})
+    findings += [Finding("noted", note) for note in (*agent_notes(own), *field_notes(Step(), own))]
     ordered = sorted(findings, key=lambda finding: finding.line or 10**6)
     return FileReport(where, source, agent.name, carried, tuple(ordered))
 

@@ -25,7 +25,7 @@ SHAPES: dict[str, tuple[str, dict[str, Any] | None, list[str]]] = {
     "a collection that lists programs as tools": (
         "name: deployer\ndescription: Ships things.\ntools: Read, Write, MultiEdit, Bash, docker, terraform",
         {"tools": ("read", "write", "edit", "bash")},
-        ["Agent deployer asks for tools that are not there: docker, terraform."],
+        ["tools that are not there: docker, terraform"],
     ),
     "a description with colons and examples, unquoted": (
         "name: tester\ndescription: Tests. Examples: <example>user: 'go' assistant: 'I go'</example>\ncolor: cyan",
@@ -93,8 +93,8 @@ SHAPES: dict[str, tuple[str, dict[str, Any] | None, list[str]]] = {
         {"tools": (), "temperature": 0.2, "max_requests": 10},
         [
             "`kind` is not carried out",
+            "tools that are not there: read_file, write_file",
             "`timeout_mins` is not carried out",
-            "Agent docs asks for tools that are not there: read_file, write_file.",
         ],
     ),
 }  # fmt: skip

@@ -24,8 +24,8 @@ def test_every_key_has_its_fate_and_its_line() -> None:
     assert lines(text) == [
         "4|noted|`color` is not carried out",
         "5|refused|`hooks` guards its tools elsewhere and is not carried out here",
+        "6|noted|tools that are not there: WebSearch",
         "7|noted|`permissionMode` is not carried out",
-        "|noted|Agent x asks for tools that are not there: WebSearch.",
     ]
     assert report.carried_out == ("name", "description", "tools")
     assert not report.ok
