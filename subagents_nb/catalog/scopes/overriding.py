@@ -82,7 +82,10 @@ def _applied(agent: AgentDefinition, override: AgentOverride) -> AgentDefinition
         had = given.get("tools", agent.effective_tools)
         given["tools"] = tuple(tool for tool in had if tool not in denied)
     said = {**dict(agent.overridden), **dict.fromkeys(given, override.origin)}
-    return agent.model_copy(update={**given, "overridden": tuple(sorted(said.items()))}) if given else agent
+    if not given:
+        return agent
+    # Read again: settings that were written down and read have plain data where a definition has values.
+    return AgentDefinition.model_validate({**dict(agent), **given, "overridden": tuple(sorted(said.items()))})
 
 
 def _asked_for(agent: AgentDefinition, override: AgentOverride) -> tuple[str, ...]:

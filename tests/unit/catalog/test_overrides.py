@@ -9,6 +9,8 @@ import pytest
 from subagents_nb.catalog.resolve import BrokenAgent, resolve
 from subagents_nb.catalog.settings_files import SettingsProblem, load_settings
 from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition
+from subagents_nb.domain.agents.memory import MemoryChoice
+from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.launching.gathering.usable_agents import usable_agents
 
 USER, PROJECT = "~/.subagents/settings.toml", ".subagents/settings.toml"
@@ -58,6 +60,15 @@ def test_only_what_is_overridden_changes_what_an_agent_is(desk: Desk) -> None:
     assert desk.agent("worker", '[agents.worker]\ndescription = "Mine."').digest() == plain.digest()
     assert desk.agent("worker", '[agents.worker]\nmodel = "openai:gpt-5"').digest() != plain.digest()
     assert desk.agent("scout", '[agents.worker]\nmodel = "openai:gpt-5"') == desk.agent("scout")
+
+
+def test_settings_that_went_through_plain_data_say_the_same(desk: Desk) -> None:
+    (desk.home / ".subagents/settings.toml").write_text('[agents.scout]\nmemory = "user"\ntools = "read"\n')
+    settings = load_settings(desk.project, home=desk.home, environ={})
+    again = Settings.model_validate(settings.model_dump())
+    found = [usable_agents(desk.project, one, home=desk.home) for one in (settings, again)]
+    assert found[0] == found[1]
+    assert isinstance(resolve("scout", found[1]).memory, MemoryChoice)
 
 
 def test_a_deny_list_is_taken_from_the_agents_own_tools(desk: Desk) -> None:
