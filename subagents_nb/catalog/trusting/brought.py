@@ -46,6 +46,7 @@ class Row:
 
     items: Callable[[Ground], Iterable[Acting]]
     text: Callable[[Path, Acting, str], str | None] = _text_of_file  # may raise OSError and ValueError
+    by_name: bool = False  # what a launch uses of it is judged where it is found by its name, not here
 
 
 def _agents(ground: Ground) -> Iterable[Acting]:
@@ -79,12 +80,12 @@ def _of(does: tuple[str, ...]) -> dict[str, str]:
 
 
 # By the `kind` of what it returns.
-ROWS: Mapping[str, Row] = {"agent": Row(_agents), "settings": Row(_settings), "skill": Row(_skills)}
+ROWS: Mapping[str, Row] = {"agent": Row(_agents), "settings": Row(_settings), "skill": Row(_skills, by_name=True)}
 
 
-def brought(ground: Ground) -> tuple[Acting, ...]:
-    """Return all that a project brings and that can act."""
-    return tuple(item for row in ROWS.values() for item in row.items(ground))
+def brought(ground: Ground, *, whole: bool = True) -> tuple[Acting, ...]:
+    """Return all that a project brings and that can act; if not the `whole`, without what is found by its name."""
+    return tuple(item for row in ROWS.values() if whole or not row.by_name for item in row.items(ground))
 
 
 def held_of(items: Iterable[Acting], trust: Trust) -> tuple[Held, ...]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BeforeValidator
 
+from subagents_nb.domain.agents.acting import Acting, Held
 from subagents_nb.domain.agents.agent import AgentSource
 from subagents_nb.domain.values.base import Value, sha256_text
 from subagents_nb.domain.values.reading import must_be
@@ -62,11 +64,28 @@ class SkillFact(Value):
     problem: str | None = None
     asks_for: str = ""  # its `allowed-tools`, which grant nothing
     scripts: int = 0  # files that are programs
+    acting: Acting | None = None  # what the person has to allow of it, by the very bytes that are copied
+    held: Held | None = None  # they have not
 
 
 def is_script(path: str, runs: bool) -> bool:
     """Say whether a file of a skill is a program, by its place, its name or its mode."""
     return runs or path.startswith("scripts/") or path.lower().endswith(_PROGRAMS)
+
+
+def acting_skill(where: str, files: Iterable[tuple[str, bool, str]]) -> Acting | None:
+    """Return a project's skill as something that can act, by path, mode and hash of its files; None if it is text."""
+    listed = list(files)
+    scripts = sum(is_script(path, runs) for path, runs, _ in listed)
+    if not scripts:
+        return None
+    ordered = sorted(listed, key=lambda one: (one[0] not in MAIN_FILES, one[0]))
+    return Acting(
+        kind="skill",
+        name=posixpath.basename(where),
+        does=(f"{scripts} script{'' if scripts == 1 else 's'}",),
+        files={f"{where}/{path}": sha256 for path, _, sha256 in ordered},
+    )
 
 
 def folder_sha256(files: Iterable[tuple[str, bool, str]]) -> str:

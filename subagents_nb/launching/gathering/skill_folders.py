@@ -9,10 +9,13 @@ from typing import TypeVar
 
 from subagents_nb.catalog.guidance.skill_format import SkillHead, normal, read_head
 from subagents_nb.catalog.guidance.skill_places import SkillPlace, find_skill
+from subagents_nb.catalog.search_paths import project_root
 from subagents_nb.catalog.trust import who_else_writes
-from subagents_nb.domain.agents.skills import MAIN_FILES, SkillFact, SkillRecord, SkillWanted, is_script
+from subagents_nb.catalog.trusting.answers import trust_of
+from subagents_nb.domain.agents.skills import MAIN_FILES, SkillFact, SkillRecord, SkillWanted, acting_skill, is_script
 from subagents_nb.domain.plans.plan import PlanItem, StepPlan, everything
 from subagents_nb.errors import LaunchRefused, StoreError
+from subagents_nb.launching.gathering.last_work import work_in
 from subagents_nb.planning.facts import FactsWanted
 from subagents_nb.store import StoreHome
 from subagents_nb.store.runs.skill_files import SkillFile, SkillFiles, SkillRefused, kept_skills, read_folder, sha256_of
@@ -76,7 +79,12 @@ class SkillShelf:
             where=place.where,
         )
         scripts = sum(is_script(one.path, one.runs) for one in files)
-        return SkillFact(record=record, asks_for=head.asks_for, scripts=scripts)
+        item = None
+        if place.source in ("agent", "project") and not place.where.startswith("~"):
+            item = acting_skill(place.where, ((one.path, one.runs, one.sha256) for one in files))
+        trust = trust_of(project_root(self.cwd, home=self.home), home=self.home, work_in=work_in) if item else None
+        held = trust.held(item) if trust is not None and item is not None else None
+        return SkillFact(record=record, asks_for=head.asks_for, scripts=scripts, acting=item, held=held)
 
 
 def main_file(files: SkillFiles) -> SkillFile | None:

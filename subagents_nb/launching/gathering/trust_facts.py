@@ -32,12 +32,16 @@ class Brought:
     trust: Trust
 
 
-def brought_here(cwd: Path, catalog: AgentCatalog, settings: Settings) -> Brought:
-    """Return what the project around a working directory brings."""
+def brought_here(cwd: Path, catalog: AgentCatalog, settings: Settings, *, whole: bool = False) -> Brought:
+    """Return what the project around a working directory brings.
+
+    Where the folder is trusted or the `whole` is asked for, that is all of it; else what launches find by its name is
+    left to them.
+    """
     root = project_root(cwd)
     ground = Ground(root=root, cwd=cwd, catalog=catalog, settings=settings)
-    items = brought(ground) if root != home_folder() else ()  # what lies there is the person's own
     trust = trust_of(root, work_in=work_in)
+    items = () if root == home_folder() else brought(ground, whole=whole or trust.by_folder)  # there it is all theirs
     known = {item.key for item in catalog.acting}  # these were judged already
     held = held_of((item for item in items if item.key not in known), trust)
     return Brought(root, items, catalog.held + held, trust)

@@ -200,7 +200,7 @@ def _trust(effective: Settings | None) -> Iterator[Check]:
     except SubagentsError as error:
         yield Check("trust", False, str(error))
         return
-    held = brought_here(Path.cwd(), agents(), effective).held if effective is not None else ()
+    held = brought_here(Path.cwd(), agents(), effective, whole=True).held if effective is not None else ()
     if held:
         waiting = ", ".join(map(str, held[:_FEW])) + (" …" if len(held) > _FEW else "")
         yield Check("trust", True, f"{len(held)} of this project may not act yet: {waiting}", "subagents-nb trust")

@@ -94,7 +94,7 @@ def trust(
 
 
 def _found(place: Path) -> Brought:
-    return brought_here(place, agents(place), settings(place))
+    return brought_here(place, agents(place), settings(place), whole=True)
 
 
 def _allow(found: Brought, names: Sequence[str], home: Path, *, folder: bool) -> str:

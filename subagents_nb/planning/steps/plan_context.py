@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from subagents_nb.domain.agents.acting import Acting, refusal
+from subagents_nb.domain.agents.acting import Acting, Held, refusal
 from subagents_nb.domain.agents.agent import AgentCatalog
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.agents.skills import SkillWanted
@@ -53,14 +53,19 @@ class PlanContext:
     @property
     def problems(self) -> tuple[Reason, ...]:
         """Return all that keeps the run from beginning."""
-        untrusted = refusal(held for held in self.facts.held if held.item.key in self.used)
+        held = self._held
+        untrusted = refusal(held[key] for key in self.used if key in held)
         return (*self.start_problems, *([] if untrusted is None else [untrusted]))
 
     @property
     def allowed(self) -> tuple[str, ...]:
         """Return what of the project would act in the run since the person allowed it, in words."""
-        held = {one.item.key for one in self.facts.held}
-        return tuple(str(item) for key, item in self.used.items() if key not in held)
+        return tuple(str(item) for key, item in self.used.items() if key not in self._held)
+
+    @property
+    def _held(self) -> dict[str, Held]:
+        of_skills = [fact.held for fact in self.facts.skills.values() if fact.held is not None]
+        return {one.item.key: one for one in (*self.facts.held, *of_skills)}
 
     def uses(self, items: Iterable[Acting]) -> None:
         """Note what of the project would act: what of it is not allowed is one reason against the run."""

@@ -34,6 +34,7 @@ def plan_skills(
             ground.note(f"Agent {agent.name} has no skill {one_line(name, 64)!r}: it is not there.")
         else:
             found[fact.record.name] = fact.record
+            ground.uses([fact.acting] if fact.acting is not None else [])
             _note(fact, fact.record, agent, ground)
     kept, dropped = fitting(found.values())
     if dropped:

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from subagents_nb.domain.agents.acting import Acting
 from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition
 from subagents_nb.domain.agents.models import ModelChoice
-from subagents_nb.domain.agents.skills import SkillRecord
 from subagents_nb.domain.plans.acceptance import Acceptance
 from subagents_nb.domain.plans.flow import Step
 from subagents_nb.planning.facts import Facts
 
 
 def acting_in(
-    asked: Step,
-    agent: AgentDefinition,
-    model: ModelChoice,
-    acceptance: Acceptance | None,
-    skills: Iterable[SkillRecord],
-    facts: Facts,
+    asked: Step, agent: AgentDefinition, model: ModelChoice, acceptance: Acceptance | None, facts: Facts
 ) -> Iterator[Acting]:
-    """Yield what of the project would act in this step. Who reviews it is planned alike."""
-    places = {f"{one.where}/" for one in skills if one.source in ("agent", "project")}
+    """Yield what of the project would act in this step, but for its skills. Who reviews it is planned alike."""
     for item in facts.brought:
-        if item.kind == "skill" and any(item.where.startswith(place) for place in places):
-            yield item
         if item.kind == "agent" and agent.source == "project" and (item.name, item.where) == (agent.name, agent.where):
             given = asked.gate is not None or asked.acceptance not in (None, "auto")
             verifies = acceptance is not None and bool(acceptance.verify) and not given

@@ -35,13 +35,18 @@ class SkillFile:
     data: bytes
     runs: bool  # it may be executed
 
+    @property
+    def sha256(self) -> str:
+        """Return the hash of what it holds."""
+        return hashlib.sha256(self.data).hexdigest()
+
 
 SkillFiles = tuple[SkillFile, ...]
 
 
 def sha256_of(files: Iterable[SkillFile]) -> str:
     """Return the SHA-256 of a skill by its files."""
-    return folder_sha256((one.path, one.runs, hashlib.sha256(one.data).hexdigest()) for one in files)
+    return folder_sha256((one.path, one.runs, one.sha256) for one in files)
 
 
 def read_folder(folder: Path, allowed: Callable[[os.stat_result], str | None] = lambda _about: None) -> SkillFiles:

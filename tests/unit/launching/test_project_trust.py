@@ -142,6 +142,54 @@ def test_one_changed_byte_of_a_script_that_settings_make_the_model_asks_again(pr
     assert "changed" in reasons()
 
 
+def skill(project: Path, name: str = "pdf", *, script: str = "print(1)") -> Path:
+    folder = project / f".claude/skills/{name}"
+    (folder / "scripts").mkdir(parents=True, exist_ok=True)
+    (folder / "SKILL.md").write_text(f"---\nname: {name}\ndescription: d\n---\nRun scripts/x.py.\n")
+    (folder / "scripts/x.py").write_text(script)
+    return folder
+
+
+@pytest.mark.parametrize("changed", ["SKILL.md", "scripts/x.py", "scripts/new.py"])
+def test_one_changed_byte_of_a_skill_asks_again(project: Path, changed: str) -> None:
+    folder = skill(project)
+    assert refused("scout", skills=["pdf"]).count("skill pdf (1 script)") == 1
+    assert refused("scout") == "", "what is not named does not act"
+    assert launching.trust(contents=True).ok
+    assert refused("scout", skills=["pdf"]) == ""
+    path = folder / changed
+    path.write_text((path.read_text() if path.exists() else "") + "#")
+    assert "skill pdf (" in refused("scout", skills=["pdf"]) and "changed" in refused("scout", skills=["pdf"])
+    assert f"b/.claude/skills/pdf/{changed}" in launching.trust().differences
+
+
+def test_a_skill_is_judged_by_the_bytes_that_are_copied(project: Path) -> None:
+    folder = skill(project)
+    launching.trust(contents=True)
+    planned = plan_launch(ParsedLaunch.of("scout", "t", model="scripted:echo", skills=["pdf"]))
+    (folder / "scripts/x.py").write_text("evil()")
+    assert planned.reasons == () and planned.draft is not None
+    (files,) = planned.skills.values()
+    assert b"evil()" not in {one.data for one in files}
+    assert planned.draft.allowed == ("skill pdf (1 script)",)
+
+
+def test_a_skill_of_text_alone_is_not_asked_for(project: Path) -> None:
+    shutil.rmtree(skill(project) / "scripts")
+    assert refused("scout", skills=["pdf"]) == "" and launching.trust().items == ()
+
+
+def test_a_skill_that_a_run_wrote_into_a_trusted_folder_is_asked_for(store_home: StoreHome, project: Path) -> None:
+    folder = skill(project)
+    launching.trust(folder=True)
+    assert refused("scout", skills=["pdf"]) == ""
+    run_here(store_home, project, ended=None)
+    (folder / "scripts/x.py").write_text("evil()")
+    assert "skill pdf (1 script; changed while run scout-1 was at work here)" in refused("scout", skills=["pdf"])
+    launched("delegate")
+    assert [one.item.name for one in launching.trust().held] == ["pdf"]
+
+
 def test_a_default_agent_of_the_projects_settings_that_acts_is_asked_for(project: Path) -> None:
     (project / ".subagents").mkdir()
     (project / ".subagents/settings.toml").write_text('default_agent = "worker"')
