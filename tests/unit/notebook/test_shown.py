@@ -12,17 +12,22 @@ import subagents_nb
 from subagents_nb.blocks import Column, Facts, Table, to_text
 from subagents_nb.notebook.page.html import element, note, to_page
 
-SHOWN = {name: (page, text) for name, page, text in shown()}
 STORED = stored()
+Shown = dict[str, tuple[str, str]]
 
 
-def test_every_sample_is_stored() -> None:
-    assert list(SHOWN) == list(STORED) and len(STORED) >= 40
+@pytest.fixture(scope="module")
+def samples() -> Shown:
+    return {name: (page, text) for name, page, text in shown()}
+
+
+def test_every_sample_is_stored(samples: Shown) -> None:
+    assert list(samples) == list(STORED) and len(STORED) >= 40
 
 
 @pytest.mark.parametrize("name", STORED)
-def test_a_sample_looks_and_reads_as_it_is_stored(name: str) -> None:
-    page, text = SHOWN[name]
+def test_a_sample_looks_and_reads_as_it_is_stored(samples: Shown, name: str) -> None:
+    page, text = samples[name]
     assert dom(page) == STORED[name]["page"]
     assert text.split("\n") == STORED[name]["text"]
 

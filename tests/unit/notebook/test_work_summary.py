@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from html import escape
 from typing import Any
 
 import pytest
@@ -118,27 +120,46 @@ def test_the_panel_of_a_step_has_it_as_text() -> None:
     assert detail(result.steps[2], "answer")["work"] == ""
 
 
-@pytest.mark.parametrize("hostile", PAYLOADS)
-def test_no_text_in_it_gets_out_or_makes_the_card_larger_than_the_cap(hostile: str) -> None:
+def rejected_with(hostile: str) -> dict[str, Any]:
+    """Return what a step has of both when every text of it is this one."""
     finding = Finding(id=hostile, ok=False, text=hostile)
     many = VerifyRun(id=hostile, command=hostile, passed=False, output=hostile * 20)
     ledger = Ledger(
         level="verified", explicit=True, status="rejected", reason=hostile, criteria=(finding,) * 40,
         verify_runs=(many,) * 40, report_problem=hostile,
     )  # fmt: skip
-    flat = hostile.replace("\n", " ")
-    patch = "".join(f"diff --git a/{flat} b/{flat}\n@@ -0,0 +1,9 @@\n" + f"+{flat}\n" * 9 for _ in range(60))
     record = tree(branch=hostile, reason=hostile, changes=(Change(path=hostile, added=1, removed=0),) * 40)
-    for state in ("removed", "preserved"):
-        step = {"acceptance": ledger, "worktree": record.model_copy(update={"state": state})}
-        single = card_html(worked(**step), CardContext(patches={0: patch}))
-        Page(single)
-        assert len(single.encode()) <= MAX_CARD_BYTES
-        card_text(worked(**step)).encode()
-    chain = over(30)
-    for number in range(32):
-        chain = with_step(chain, number, acceptance=ledger, worktree=record.model_copy(update={"step": number}))
-    whole = card_html(chain, CardContext(patches=dict.fromkeys(range(8), patch)))
+    return {"acceptance": ledger, "worktree": record}
+
+
+def patch_of(hostile: str) -> str:
+    flat = hostile.replace("\n", " ")
+    return "".join(f"diff --git a/{flat} b/{flat}\n@@ -0,0 +1,9 @@\n" + f"+{flat}\n" * 9 for _ in range(60))
+
+
+def chain_is_bounded(hostile: str, numbers: Iterable[int]) -> None:
+    """Try a chain of 32 steps of which these have it."""
+    chain, had = over(30), rejected_with(hostile)
+    for number in numbers:
+        chain = with_step(chain, number, **{**had, "worktree": had["worktree"].model_copy(update={"step": number})})
+    whole = card_html(chain, CardContext(patches=dict.fromkeys(range(8), patch_of(hostile))))
     Page(whole)
     assert len(whole.encode()) <= MAX_CARD_BYTES
     assert len(card_text(chain)) < 8_000
+
+
+@pytest.mark.parametrize("hostile", PAYLOADS)
+def test_no_text_in_it_gets_out_or_makes_the_card_larger_than_the_cap(hostile: str) -> None:
+    had = rejected_with(hostile)
+    for state in ("removed", "preserved"):
+        step = {**had, "worktree": had["worktree"].model_copy(update={"state": state})}
+        single = card_html(worked(**step), CardContext(patches={0: patch_of(hostile)}))
+        Page(single)
+        assert len(single.encode()) <= MAX_CARD_BYTES
+        card_text(worked(**step)).encode()
+    chain_is_bounded(hostile, (0, 31))
+
+
+@pytest.mark.parametrize("hostile", sorted(PAYLOADS, key=lambda text: len(escape(text)))[-2:])
+def test_a_chain_whose_every_step_was_rejected_at_length_has_a_card_below_the_cap(hostile: str) -> None:
+    chain_is_bounded(hostile, range(32))
