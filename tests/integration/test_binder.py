@@ -9,9 +9,11 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from subagents_nb.local_model.weights import models_directory
 from subagents_nb.version import __version__
@@ -77,32 +79,41 @@ def test_the_badges_open_every_notebook_at_the_tag_of_this_version() -> None:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+def environment() -> Iterator[Path]:
+    """An environment with the pinned requirements and without the package: made once, and kept below `build/`."""
+    venv, wanted = ROOT / "build" / "binder", (BINDER / "requirements.txt").read_text(encoding="utf-8")
+    ready, overrides = venv / "ready", venv / "share" / "jupyter" / "lab" / "settings" / "overrides.json"
+    uv = str(Path(sys.executable).with_name("uv"))  # it takes a quarter of pip's time for these hundred packages
+    venv.parent.mkdir(exist_ok=True)
+    with FileLock(venv.with_suffix(".lock")):
+        if not ready.exists() or ready.read_text(encoding="utf-8") != wanted:
+            run([uv, "venv", "--quiet", "--clear", "--seed", "--python", sys.executable, str(venv)])
+            python = str(venv / "bin" / "python")
+            run([uv, "pip", "install", "--quiet", "--python", python, "-r", str(BINDER / "requirements.txt")])
+            ready.write_text(wanted, encoding="utf-8")
+        run([uv, "pip", "uninstall", "--quiet", "--python", str(venv / "bin" / "python"), "subagents-nb"])
+        overrides.unlink(missing_ok=True)
+        yield venv
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory, environment: Path) -> tuple[Path, dict[str, str]]:
     """Return a copy of the repository in which the build step ran, and the session's environment."""
     base = tmp_path_factory.mktemp("binder")
-    repo, venv, home = base / "repo", base / "venv", base / "home"
+    repo, home = base / "repo", base / "home"
     left_out = shutil.ignore_patterns(".*cache", ".venv", ".git", ".hypothesis", "node_modules", "build", "__pycache__")
     shutil.copytree(ROOT, repo, ignore=left_out)
     home.mkdir()
-    make_environment(venv, repo / "binder" / "requirements.txt")
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("SUBAGENTS_NB", "PYTEST"))}
     environ |= {
         "HOME": str(home),
-        "PATH": f"{venv / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "PATH": f"{environment / 'bin'}{os.pathsep}{os.environ['PATH']}",
         # The weights are fetched once for all tests, into the user's cache.
         "SUBAGENTS_NB_MODELS": str(models_directory()),
         "SUBAGENTS_NB_SPAWN": "cold",
     }
     run(["binder/postBuild"], repo, environ)
     return repo, environ
-
-
-def make_environment(venv: Path, requirements: Path) -> None:
-    """Make an environment by uv, which takes a quarter of pip's time for these hundred packages."""
-    uv = str(Path(sys.executable).with_name("uv"))
-    run([uv, "venv", "--quiet", "--seed", "--python", sys.executable, str(venv)])
-    python = str(venv / "bin" / "python")
-    run([uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", python, "-r", str(requirements)])
 
 
 def run(command: list[str], cwd: Path | None = None, environ: dict[str, str] | None = None) -> str:
@@ -143,7 +154,19 @@ def test_without_the_embedded_model_the_notebooks_use_the_scripted_one(
     shutil.copytree(repo, copy)
     blocker = tmp_path / "no-directory"
     blocker.write_text("a file where the models' directory should be")
-    run(["binder/postBuild"], copy, {**environ, "SUBAGENTS_NB_MODELS": str(blocker), "HOME": str(tmp_path)})
+    # All is installed already.
+    installed = tmp_path / "bin" / "python"
+    installed.parent.mkdir()
+    installed.write_text('#!/bin/sh\n[ "$1 $2" = "-m pip" ] || exec "$PYTHON" "$@"\n')
+    installed.chmod(0o755)
+    environ = {
+        **environ,
+        "PYTHON": str(shutil.which("python", path=environ["PATH"])),
+        "PATH": f"{installed.parent}{os.pathsep}{environ['PATH']}",
+        "SUBAGENTS_NB_MODELS": str(blocker),
+        "HOME": str(tmp_path),
+    }
+    run(["binder/postBuild"], copy, environ)
     for notebook in (copy / "notebooks").glob("*.ipynb"):
         text = notebook.read_text(encoding="utf-8")
         assert "local:smollm2" not in text
