@@ -15,7 +15,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from jupyterlab_page import FLAGS, Lab
 
 
-@pytest.fixture(scope="module")
+# Not for the session: while Playwright is there, a loop of its own runs in this thread, and asyncio allows no second.
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     assert path, "these tests need a browser; install one: apt-get install chromium"
@@ -25,8 +26,16 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Lab]:
+@pytest.fixture(scope="package")
+def _shared(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Lab]:
     lab = Lab(tmp_path_factory.mktemp("lab"), browser)
     yield lab
     lab.close()
+
+
+@pytest.fixture
+def lab(_shared: Lab) -> Iterator[Lab]:
+    """The JupyterLab without a kernel, its page as a new one is."""
+    _shared.faults.clear()
+    yield _shared
+    _shared.leave()

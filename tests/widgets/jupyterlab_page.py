@@ -111,6 +111,20 @@ class Lab:
             timeout=60_000,
         )
 
+    def leave(self) -> None:
+        """End all kernels and runs, with no page that could complain."""
+        self.page.emulate_media(reduced_motion="no-preference")
+        self.page.goto("about:blank")
+        for session in json.loads(self._ask("sessions")):
+            self._ask(f"sessions/{session['id']}", "DELETE")
+        end_runs(self.home)
+
+    def _ask(self, what: str, verb: str = "GET") -> bytes:
+        head = {"Authorization": f"token {TOKEN}"}
+        asked = urllib.request.Request(f"{self.address}/api/{what}", headers=head, method=verb)
+        with urllib.request.urlopen(asked, timeout=30) as answer:
+            return bytes(answer.read())
+
     def close(self) -> None:
         self.page.close()
         with contextlib.suppress(ProcessLookupError):
@@ -175,14 +189,19 @@ def _free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def end_all(home: StoreHome) -> None:
-    """Stop the runs of a store and its supervisors."""
+def end_runs(home: StoreHome) -> None:
+    """Stop the runs of a store."""
     reader = FileRuns(home)
     for run_id in reader.ids() if home.runs.is_dir() else ():
         if not reader.snapshot(run_id).ended:
             with contextlib.suppress(RequestError):
                 Run(home, run_id).stop("the test is over", asked_by="a test")
     until(lambda: not processes_of(home), 10, what="the end of the runs")
+
+
+def end_all(home: StoreHome) -> None:
+    """Stop the runs of a store and its supervisors."""
+    end_runs(home)
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             words = path.read_bytes().split(b"\0")

@@ -264,7 +264,7 @@ def test_the_pictures_for_the_documentation(lab: Lab, tmp_path: Path) -> None:
     folder = Path(os.environ.get("SUBAGENTS_NB_PICTURES") or tmp_path)
     folder.mkdir(parents=True, exist_ok=True)
     scripts = lab.work / ".subagents" / "scripts"
-    scripts.mkdir(parents=True)
+    scripts.mkdir(parents=True, exist_ok=True)
     (scripts / "data-check.json").write_text(json.dumps(SCRIPT))
     book = lab.open("pictures", [
         "%load_ext subagents_nb\n" + FOUND.replace("rows: int\n", "rows: int\n    why: str\n"),

@@ -21,7 +21,6 @@ def npm() -> str:
     return path
 
 
-@pytest.mark.parametrize("script", ["test", "check"])
-def test_the_widgets_pass_their_own(npm: str, script: str) -> None:
-    done = subprocess.run([npm, "run", script], cwd=WIDGETS, capture_output=True, text=True, check=False, timeout=120)
+def test_the_widgets_pass_their_own(npm: str) -> None:
+    done = subprocess.run([npm, "run", "test"], cwd=WIDGETS, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr

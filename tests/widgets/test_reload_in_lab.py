@@ -58,7 +58,6 @@ def test_the_end_is_on_the_page_and_in_the_file_whenever_the_page_is_loaded_anew
         assert said in plain(saved, cell), f"loaded anew after {moment:.2f} s: {plain(saved, cell)}"
         assert said in str(saved.cells[cell].outputs[0]["data"]["text/html"])
     assert lab.faults == []
-    _leave(lab)
 
 
 def test_answers_from_either_of_two_tabs_arrive_once_each_also_after_a_reload(lab: Lab) -> None:
@@ -82,7 +81,6 @@ def test_answers_from_either_of_two_tabs_arrive_once_each_also_after_a_reload(la
     said = str(run.result())
     assert [said.count(f"answer-{number};") for number in range(ANSWERS)] == [1] * ANSWERS, said
     second.close()
-    _leave(lab)
 
 
 def _answer(tab: Page, number: int) -> None:
@@ -96,10 +94,6 @@ def _answer(tab: Page, number: int) -> None:
     field.press("Enter")
     expect(question).to_have_count(0, timeout=6_000)
     assert time.monotonic() - began < 6
-
-
-def _leave(lab: Lab) -> None:
-    lab.page.evaluate("() => window.jupyterapp.shell.currentWidget.context.sessionContext.shutdown()")
 
 
 def test_a_new_kernel_goes_on_with_the_views_of_the_old_one(lab: Lab) -> None:
@@ -132,4 +126,3 @@ def test_a_new_kernel_goes_on_with_the_views_of_the_old_one(lab: Lab) -> None:
     expect(view).to_have_count(0, timeout=20_000)
     expect(book.output(1)).to_contain_text("complete")
     assert "answer-0; answer-1;" in plain(book.saved(), 1)
-    _leave(lab)
