@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,14 @@ from typing import Any
 import pytest
 from crash.counting import Planned
 from hypothesis import HealthCheck, settings
-from support import SECRET_PREFIXES, ask_host, processes_of, until
+from support import SECRET_PREFIXES, ask_host, processes_of, take_away, until
 from xdist.scheduler import LoadScopeScheduling
 
 from subagents_nb.store import StoreHome, open_home
 from subagents_nb.store.files.lock import probe
+
+# jsonschema would build forty grammars to check IRIs, most of the second and a half that nbformat takes to load.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 # A busy machine is no fault of what is tested; no test here is a timed one.
 settings.register_profile("ours", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -24,12 +28,14 @@ settings.load_profile("ours")
 
 
 class _Lanes(LoadScopeScheduling):
-    """What shares expensive fixtures runs in one process: each file."""
+    """What shares expensive fixtures runs in one process: each file, and all that needs a JupyterLab."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return nodeid.partition("::")[0]
+        file = nodeid.partition("::")[0]
+        return IN_LAB if file.startswith(IN_LAB) else file
 
 
+IN_LAB = "tests/widgets/"
 LONGEST = (
     "test_notebooks",
     "test_demo",
@@ -142,7 +148,8 @@ def _session_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreHom
 
 @pytest.fixture
 def shared_home(_session_home: StoreHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StoreHome]:
-    """The store that tests share, so that they share one warm supervisor too. The rest is the test's own."""
+    """The store that tests share, so that they share one warm supervisor too. It is empty, the rest the test's own."""
+    take_away(_session_home, tmp_path / "of the test before")
     _settle(monkeypatch, _session_home.root, tmp_path / "user", tmp_path / "work", "warm")
     yield _session_home
     expect_no_processes(_session_home)

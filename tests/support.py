@@ -51,6 +51,16 @@ def until(condition: Callable[[], T], deadline: float = 10.0, *, what: str = "th
         time.sleep(pause)
 
 
+def script(name: str, *steps: Any) -> str:
+    """Write a script into the workspace and return it as a model. A run reads the old or the new one."""
+    folder = Path(".subagents/scripts")
+    folder.mkdir(parents=True, exist_ok=True)
+    new = folder / f".{name}.new"
+    new.write_text(json.dumps(steps))
+    new.replace(folder / f"{name}.json")
+    return f"scripted:{name}"
+
+
 def alive(pid: int | None, ticks: int | None = None) -> bool:
     """Say whether this very process lives; a zombie does not."""
     if pid is None:
@@ -78,20 +88,32 @@ def processes_of(home: StoreHome) -> dict[int, str]:
 
 def marked_processes(run_ids: Iterable[str]) -> dict[int, str]:
     """Return the living processes that carry the mark of one of these runs."""
-    marks = {f"{RUN_MARK}={run_id}:".encode(): run_id for run_id in run_ids}
+    wanted, mark = set(run_ids), f"{RUN_MARK}=".encode()
     found = {}
-    for name in os.listdir("/proc") if marks else []:
+    for name in os.listdir("/proc") if wanted else []:
         if not name.isdigit():
             continue
         try:
             variables = Path(f"/proc/{name}/environ").read_bytes().split(b"\0")
-            for variable in variables:
-                for mark, run_id in marks.items():
-                    if variable.startswith(mark) and not is_zombie(int(name)):
-                        found[int(name)] = run_id
+            marks = [
+                variable[len(mark) :].partition(b":")[0].decode() for variable in variables if variable.startswith(mark)
+            ]
+            for run_id in wanted.intersection(marks):
+                if not is_zombie(int(name)):
+                    found[int(name)] = run_id
         except OSError:
             continue
     return found
+
+
+def take_away(home: StoreHome, into: Path) -> None:
+    """Move everything out of a store but what its supervisor holds on to."""
+    into.mkdir()
+    for folder in home.root.iterdir():
+        if folder.is_dir() and folder not in (home.supervisor, home.capacity):
+            (into / folder.name).mkdir()
+            for entry in folder.iterdir():
+                entry.rename(into / folder.name / entry.name)
 
 
 def ask_host(path: Path, message: dict[str, object]) -> dict[str, object] | None:

@@ -31,7 +31,8 @@ time.time_ns = lambda: _time_ns() + int(_offset * 1e9)
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(__file__)))
 
-from crash.lives import a_plan, exit_code, fork, live, script  # noqa: E402
+from crash.lives import a_plan, exit_code, fork, live  # noqa: E402
+from support import script  # noqa: E402
 
 from subagents_nb.store import open_home  # noqa: E402
 from subagents_nb.store.clock import utc_now  # noqa: E402

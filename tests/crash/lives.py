@@ -95,14 +95,6 @@ def live(home: StoreHome, plan: LaunchPlan, launcher: Disk = DISK, runner: Disk 
     return run(paths.root, channel=reading, disk=runner or launcher)
 
 
-def script(name: str, *steps: dict[str, Any]) -> str:
-    """Write a script into the workspace and return it as a model."""
-    folder = Path(".subagents/scripts")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(list(steps)))
-    return f"scripted:{name}"
-
-
 def settings(more: str = "", *, live: int) -> None:
     """Write the user's settings: how many runs may be live at once, and more."""
     folder = Path.home() / ".subagents"

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from crash.disks import FaultyDisk, dying
-from crash.lives import a_plan, event_lines, exit_code, fork, live, script, temps
+from crash.lives import a_plan, event_lines, exit_code, fork, live, temps
+from support import script
 
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import FileRuns, StoreHome

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from crash.counting import times
 from crash.disks import FaultyDisk, raising
-from crash.lives import a_plan, event_lines, exit_code, fork, live, made, script, temps
-from support import alive, until
+from crash.lives import a_plan, event_lines, exit_code, fork, live, made, temps
+from support import alive, script, until
 
 from subagents_nb import launch, parallel, step
 from subagents_nb.domain.plans.plan import LaunchPlan

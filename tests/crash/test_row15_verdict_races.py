@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import pytest
 from crash.counting import times
-from crash.lives import a_plan, exit_code, fork, made, script, settings
-from support import make_result, until
+from crash.lives import a_plan, exit_code, fork, made, settings
+from support import make_result, script, until
 
 from subagents_nb import launch
 from subagents_nb.domain.runs.records import RunStatus

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 from crash.counting import times
-from crash.lives import a_plan, exit_code, fork, live, script
-from support import until
+from crash.lives import a_plan, exit_code, fork, live
+from support import script, until
 
 from subagents_nb import Run, launch
 from subagents_nb.domain.runs.snapshot import Snapshot

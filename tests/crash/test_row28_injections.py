@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crash.lives import script
+from support import script
 
 from subagents_nb import Run, agents, launch, runs
 from subagents_nb.domain.runs.states import RunState

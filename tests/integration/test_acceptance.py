@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import alive, until
+from support import alive, script, until
 
 from subagents_nb import Run, chain, launch, parallel, step
 from subagents_nb.domain.plans.acceptance import Ledger
@@ -23,13 +23,6 @@ REPORT = {
     "changedFiles": ["out.txt"],
     "residualRisks": ["none"],
 }
-
-
-def script(name: str, *items: dict[str, Any]) -> str:
-    folder = Path(".subagents/scripts")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(items))
-    return f"scripted:{name}"
 
 
 def agent(name: str, model: str, **fields: str) -> None:

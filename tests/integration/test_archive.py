@@ -29,8 +29,8 @@ pytestmark = pytest.mark.timeout(60)
 
 
 @pytest.fixture
-def project(store_home: StoreHome, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    del store_home
+def project(shared_home: StoreHome, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    del shared_home
     monkeypatch.delenv("SUBAGENTS_NB_REUSE")
     here = tmp_path / "here"
     here.mkdir()
@@ -48,6 +48,7 @@ def elsewhere(project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
         there.mkdir()
         (there / "data.csv").write_bytes((project / "data.csv").read_bytes())
         monkeypatch.setenv("SUBAGENTS_NB_HOME", str(tmp_path / "other"))
+        monkeypatch.setenv("SUBAGENTS_NB_SPAWN", "cold")
         monkeypatch.chdir(there)
         return open_home()
 
@@ -244,9 +245,11 @@ def test_a_run_of_the_users_own_comes_before_one_from_an_archive(
     project: Path, elsewhere: Callable[[], StoreHome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del elsewhere
+    here = os.environ["SUBAGENTS_NB_HOME"]
+    monkeypatch.setenv("SUBAGENTS_NB_SPAWN", "cold")
     monkeypatch.setenv("SUBAGENTS_NB_HOME", str(project.parent / "mine"))
     mine = done()
-    monkeypatch.setenv("SUBAGENTS_NB_HOME", str(project.parent / "store"))
+    monkeypatch.setenv("SUBAGENTS_NB_HOME", here)
     newer = done()
     export_runs([newer.id], "runs.zip")
     monkeypatch.setenv("SUBAGENTS_NB_HOME", str(project.parent / "mine"))
@@ -281,7 +284,7 @@ def test_what_is_taken_in_is_private_and_taken_in_once(project: Path, elsewhere:
 
 
 def test_an_archive_holds_no_place_no_process_and_no_key_of_this_machine(
-    project: Path, store_home: StoreHome, monkeypatch: pytest.MonkeyPatch
+    project: Path, shared_home: StoreHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-1234567890")
     run = done()
@@ -297,7 +300,7 @@ def test_an_archive_holds_no_place_no_process_and_no_key_of_this_machine(
         names = {name.rpartition("/")[2] for name in archive.namelist()}
         content = b"\n".join(archive.read(name) for name in archive.namelist())
     assert names == {"manifest.json", "plan.json", "result.json", "events.jsonl", "session.json"}
-    for word in (str(project), str(store_home.root), run.plan.token, "sk-canary", str(os.getpid()) + ","):
+    for word in (str(project), str(shared_home.root), run.plan.token, "sk-canary", '"pid"'):
         assert word.encode() not in content, word
 
 
@@ -475,7 +478,7 @@ def test_a_member_that_is_larger_than_it_says_is_refused(
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
-def test_what_is_no_file_is_no_archive_and_nobody_waits_for_it(store_home: StoreHome, kind: str) -> None:
+def test_what_is_no_file_is_no_archive_and_nobody_waits_for_it(shared_home: StoreHome, kind: str) -> None:
     place = Path("x.zip")
     if kind == "pipe":
         os.mkfifo(place)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from support import until
+from support import script, until
 
 from subagents_nb import Run, attach, chain, expand, launch, parallel, step
 from subagents_nb.cli import main
@@ -17,12 +16,6 @@ pytestmark = [pytest.mark.timeout(90), pytest.mark.usefixtures("shared_home")]
 
 Said = pytest.CaptureFixture[str]
 FILES = {"type": "object", "properties": {"files": {"type": "array"}}, "required": ["files"]}
-
-
-def script(name: str, *steps: dict[str, object]) -> None:
-    folder = Path(".subagents/scripts")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(steps))
 
 
 def begin(*items: object, name: str = "probe", **options: object) -> Run:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-from support import until
+from support import script, until
 
 from subagents_nb import chain, expand, launch, parallel, preflight, step
 from subagents_nb.errors import LaunchRefused
@@ -24,13 +22,6 @@ FILES = {"type": "object", "properties": {"files": {"type": "array"}}, "required
 def warm(shared_home: StoreHome, monkeypatch: pytest.MonkeyPatch) -> StoreHome:
     monkeypatch.delenv("SUBAGENTS_NB_SPAWN")
     return shared_home
-
-
-def script(name: str, *steps: dict[str, Any]) -> str:
-    folder = Path(".subagents/scripts")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(steps))
-    return f"scripted:{name}"
 
 
 def found() -> Any:

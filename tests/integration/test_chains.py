@@ -1,4 +1,4 @@
-"""Chains with real processes and real files, both ways of starting them."""
+"""Chains with real processes and real files."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import json
 import os
 import signal
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
-from support import until
+from support import script, until
 
 from subagents_nb import Run, attach, chain, expand, launch, parallel, preflight, step
 from subagents_nb.domain.runs.states import RunState, StepState
@@ -26,13 +25,6 @@ class Files:
     files: list[str]
 
 
-def write_script(name: str, *steps: dict[str, Any]) -> str:
-    folder = Path(".subagents/scripts")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(steps))
-    return f"scripted:{name}"
-
-
 def running(run: Run, *numbers: int) -> Run:
     def at_work() -> bool:
         status = run.status.status
@@ -43,8 +35,8 @@ def running(run: Run, *numbers: int) -> Run:
     return run
 
 
-def test_scout_fan_out_and_synthesis_come_back_typed(spawn: str) -> None:
-    found = write_script("found", {"value": {"files": ["a.py", "b.py"]}})
+def test_scout_fan_out_and_synthesis_come_back_typed(shared_home: StoreHome) -> None:
+    found = script("found", {"value": {"files": ["a.py", "b.py"]}})
     run = launch(
         chain(
             step("scout", "find in {task}", as_="found", schema=Files, model=found),
@@ -70,15 +62,15 @@ def test_scout_fan_out_and_synthesis_come_back_typed(spawn: str) -> None:
         again.outputs["lost"]
 
 
-def test_the_steps_of_a_fan_out_come_back_typed_too(store_home: StoreHome) -> None:
-    found = write_script("found", {"value": {"files": ["a.py", "b.py"]}})
+def test_the_steps_of_a_fan_out_come_back_typed_too(shared_home: StoreHome) -> None:
+    found = script("found", {"value": {"files": ["a.py", "b.py"]}})
     each = step("reviewer", "review {item}", schema=Files, model=found)
     first = step("scout", "find", as_="found", schema=Files, model=found)
     run = launch(chain(first, expand("found", "/files", each, max_items=4)), model=ECHO, wait=True)
     assert [one.output for one in run.steps] == [Files(files=["a.py", "b.py"])] * 3
 
 
-def test_one_child_is_stopped_by_its_handle(spawn: str) -> None:
+def test_one_child_is_stopped_by_its_handle(shared_home: StoreHome) -> None:
     group = parallel(step("scout", "a", model="scripted:hang"), step("scout", "b"))
     run = running(launch(chain(group, step("scout", "after")), model=ECHO), 0)
     run.steps[0].stop("enough")
@@ -92,7 +84,7 @@ def test_one_child_is_stopped_by_its_handle(spawn: str) -> None:
     assert not run.steps[2].stop(), "it has ended already"
 
 
-def test_a_killed_chain_keeps_what_its_steps_came_to(store_home: StoreHome) -> None:
+def test_a_killed_chain_keeps_what_its_steps_came_to(shared_home: StoreHome) -> None:
     run = running(launch(chain(step("scout", "kept"), step("scout", "b", model="scripted:hang")), model=ECHO), 1)
     status = run.status.status
     assert status is not None and status.runner is not None
@@ -106,15 +98,15 @@ def test_a_killed_chain_keeps_what_its_steps_came_to(store_home: StoreHome) -> N
         _ = run.steps[1].output
 
 
-def test_a_chain_begins_with_a_run_that_is_still_at_work(store_home: StoreHome) -> None:
-    nap = write_script("nap", {"sleep": 0.5}, {"text": "slept"})
+def test_a_chain_begins_with_a_run_that_is_still_at_work(shared_home: StoreHome) -> None:
+    nap = script("nap", {"sleep": 0.5}, {"text": "slept"})
     first = launch("scout", "x", model=nap, name="first")
     run = launch(chain(first, step("scout", "after {previous}")), model=ECHO)
     assert run.result(20) == "after slept"
     assert first.state is RunState.COMPLETE
 
 
-def test_a_step_of_an_ended_chain_is_gone_on_from(store_home: StoreHome) -> None:
+def test_a_step_of_an_ended_chain_is_gone_on_from(shared_home: StoreHome) -> None:
     run = launch(chain(step("scout", "a"), step("scout", "b")), model=ECHO, wait=True)
     with pytest.raises(LaunchRefused, match=r"is a chain: say which step to go on from: 0 \(scout\), 1 \(scout\)"):
         run.resume("more")
@@ -127,17 +119,13 @@ def test_a_chain_that_was_interrupted_is_resumed_as_a_chain_with_its_items_and_w
     shared_home: StoreHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SUBAGENTS_NB_SPAWN")
-    folder = Path(".subagents/scripts")
-    folder.mkdir(parents=True)
-    (folder / "find.json").write_text('[{"value": {"files": ["x", "y"]}}]')
-    (folder / "waits.json").write_text('[{"text": "so far"}, {"await_steer": true}]')
-    each = step("scout", "see {item}", model="scripted:waits")
-    found = step("scout", "find", as_="x", schema=Files, model="scripted:find")
+    each = step("scout", "see {item}", model=script("waits", {"text": "so far"}, {"await_steer": True}))
+    found = step("scout", "find", as_="x", schema=Files, model=script("find", {"value": {"files": ["x", "y"]}}))
     run = launch(chain(found, expand("x", "/files", each, max_items=2, as_="seen")), model=ECHO)
     until(lambda: [s.state for s in run.steps] == ["complete", "running", "running"], 20)
     until(lambda: all(s.text for s in list(run.steps)[1:]), 20)
     run.append(step("scout", "sum up {outputs.seen}", as_="sum"))
-    (folder / "waits.json").write_text('[{"text": "done"}]')
+    script("waits", {"text": "done"})
     run.interrupt()
     assert run.wait(20) and run.state == "paused"
     with pytest.raises(RequestError, match=r"is paused already; .* append to\. Resume it first: run\.resume\(text\)"):
@@ -166,7 +154,7 @@ def test_the_same_chain_has_the_same_digest_and_a_changed_one_another() -> None:
     assert digest() == digest(label="shown only")
 
 
-def test_one_step_by_itself_is_a_plain_run(store_home: StoreHome) -> None:
+def test_one_step_by_itself_is_a_plain_run(shared_home: StoreHome) -> None:
     alone, plain = preflight(step("scout", "a", model=ECHO)), preflight("scout", "a", model=ECHO)
     assert alone.plan is not None and not alone.plan.items
     assert alone.digest == plain.digest
@@ -238,12 +226,12 @@ FIELDS = [
     (chain(scout("a")), options, text) for options, text in FIELDS
 ])  # fmt: skip
 def test_what_can_be_known_before_the_start_is_refused_in_words(
-    store_home: StoreHome, flow: Any, options: dict[str, Any], text: str
+    shared_home: StoreHome, flow: Any, options: dict[str, Any], text: str
 ) -> None:
     with pytest.raises(LaunchRefused) as refused:
         launch(flow, model=ECHO, **options)
     assert any(reason.startswith(text) for reason in refused.value.reasons), refused.value.reasons
-    assert not list(store_home.runs.glob("r-*"))
+    assert not list(shared_home.runs.glob("r-*"))
 
 
 def test_all_faults_of_a_chain_come_in_one_error() -> None:

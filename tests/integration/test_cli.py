@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
-from support import until
+from support import script, until
 
 from subagents_nb import Run, attach, launch
 from subagents_nb.cli import main
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import StoreHome
 
-pytestmark = [pytest.mark.timeout(90), pytest.mark.usefixtures("store_home")]
+pytestmark = [pytest.mark.timeout(90), pytest.mark.usefixtures("shared_home")]
 
 Said = pytest.CaptureFixture[str]
 
 
 def begin(*steps: dict[str, Any], name: str = "probe", **options: Any) -> Run:
-    folder = Path(".subagents/scripts")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "script.json").write_text(json.dumps(list(steps)))
-    return launch("scout", "do it", model="scripted:script", name=name, **options)
+    return launch("scout", "do it", model=script("script", *steps), name=name, **options)
 
 
-def test_status_shows_the_answer_where_the_run_lies_and_what_it_takes(capsys: Said, store_home: StoreHome) -> None:
+def test_status_shows_the_answer_where_the_run_lies_and_what_it_takes(capsys: Said, shared_home: StoreHome) -> None:
     run = begin({"text": "three rows"})
     assert run.wait(30)
     assert main(["status", "probe"]) == 0
     said = capsys.readouterr().out
     assert "three rows" in said
-    assert re.search(rf"{run.id}  {store_home.runs}/{run.id}  \d+ KB of at most 100 MB", said)
+    assert re.search(rf"{run.id}  {shared_home.runs}/{run.id}  \d+ KB of at most 100 MB", said)
 
 
 def test_steer_tells_the_agent_and_says_when_it_was_told(capsys: Said) -> None:
@@ -69,7 +64,7 @@ def test_interrupt_pauses_and_resume_goes_on_under_a_name(capsys: Said) -> None:
     until(lambda: run.status.tail, 20)
     assert main(["interrupt", "probe", "--reason", "lunch"]) == 0
     assert "paused" in capsys.readouterr().out
-    Path(".subagents/scripts/script.json").write_text('[{"text": "done"}]')
+    script("script", {"text": "done"})
     assert main(["resume", run.id, "go on", "--timeout", "5m", "--name", "later"]) == 0
     said = capsys.readouterr().out
     later = attach("later")
@@ -95,7 +90,7 @@ def test_resume_says_why_it_does_not_go_on(capsys: Said) -> None:
     assert run.wait(30)
 
 
-def test_gc_lists_deletes_and_brings_back(capsys: Said, store_home: StoreHome) -> None:
+def test_gc_lists_deletes_and_brings_back(capsys: Said, shared_home: StoreHome) -> None:
     run = begin({"text": "a"})
     assert run.wait(30)
     until(lambda: run.home.run(run.id).process.exists() and '"pending"' not in run.home.run(run.id).process.read_text())
@@ -103,7 +98,7 @@ def test_gc_lists_deletes_and_brings_back(capsys: Said, store_home: StoreHome) -
     assert "Kept: 1 young." in capsys.readouterr().out
     assert main(["gc", "--dry-run", "--days", "0"]) == 0
     assert "1 run would be deleted" in capsys.readouterr().out
-    assert store_home.run(run.id).result.exists()
+    assert shared_home.run(run.id).result.exists()
     assert main(["gc", "--days", "0"]) == 0
     assert f"  {run.id}  probe  complete, 0 days old" in capsys.readouterr().out
     assert main(["restore", "probe"]) == 0

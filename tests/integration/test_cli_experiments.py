@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
+from support import script
 
 from subagents_nb import launch, runs
 from subagents_nb.cli import main
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import StoreHome
 
-pytestmark = [pytest.mark.timeout(90), pytest.mark.usefixtures("store_home")]
+pytestmark = [pytest.mark.timeout(90), pytest.mark.usefixtures("shared_home")]
 
 Said = pytest.CaptureFixture[str]
 
 
-def script(*steps: dict[str, object]) -> str:
-    folder = Path(".subagents/scripts")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "moody.json").write_text(json.dumps(steps))
-    return "scripted:moody"
-
-
-def test_an_experiment_is_compared_and_what_failed_is_launched_again(capsys: Said, store_home: StoreHome) -> None:
+def test_an_experiment_is_compared_and_what_failed_is_launched_again(capsys: Said, shared_home: StoreHome) -> None:
     good = launch("scout", "one", model="scripted:echo", experiment="mine", wait=True)
-    bad = launch("scout", "one", model=script({"fail": {}}), experiment="mine", wait=True)
+    bad = launch("scout", "one", model=script("moody", {"fail": {}}), experiment="mine", wait=True)
     good.score("acc", 1)
 
     assert main(["compare", "--experiment", "mine", "--baseline", "model=scripted:echo", "--metric", "acc"]) == 0
     said = capsys.readouterr().out
     assert "scripted:moody  1, 1 failed" in said and "missing" in said and "Baseline: model=scripted:echo." in said
 
-    script({"text": "now"})
+    script("moody", {"text": "now"})
     assert main(["retry", good.id, bad.id]) == 0
     assert capsys.readouterr().out.count("works in a process of its own") == 1
     (fresh,) = (run for run in runs(experiment="mine") if run.id not in (good.id, bad.id))

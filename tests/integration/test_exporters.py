@@ -22,14 +22,14 @@ from typing import Any
 import httpx
 import pytest
 from filelock import FileLock
-from support import CHILDREN, until
+from support import CHILDREN, script, until
 
 from subagents_nb import Run, chain, export, launch, parallel, step
 from subagents_nb.cli import main
 from subagents_nb.exporters.gather import gather
 from subagents_nb.exporters.otel import OtelExporter
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("store_home")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("shared_home")]
 
 BUILD = Path(__file__).parents[2] / "build"
 WANTED = ["mlflow>=3.10,<4", "trackio>=0.40,<1", "inspect-ai>=0.3.200,<0.4"]
@@ -156,10 +156,8 @@ def _healthy(url: str, server: subprocess.Popen[bytes], log: Path) -> bool:
 @pytest.fixture
 def judged() -> Run:
     """An ended run with a file's worth of everything: tags, and scores that are numbers and that are none."""
-    folder = Path(".subagents/scripts")
-    folder.mkdir(parents=True)
-    (folder / "count.json").write_text(json.dumps([{"text": "three rows"}]))
-    run = launch("scout", "count the rows", model="scripted:count", name="counting", tags=["nightly"], wait=True)
+    model = script("count", {"text": "three rows"})
+    run = launch("scout", "count the rows", model=model, name="counting", tags=["nightly"], wait=True)
     run.score("accuracy", 0.5)
     run.score("loss", math.nan)
     run.score("margin", math.inf, step=2)
@@ -263,17 +261,14 @@ def _inspected(trackers: Path, folder: Path) -> list[Any]:
 
 
 def test_inspects_own_reader_and_converter_have_the_events_of_a_script(trackers: Path, tmp_path: Path) -> None:
-    folder = Path(".subagents/scripts")
-    folder.mkdir(parents=True)
     lure = "attachment://" + "0" * 32
-    script = [
+    steps: list[dict[str, Any]] = [
         {"tool": "read", "args": {"path": "rows.csv"}, "result": "x,y"},
         {"tool": "bash", "args": {"command": "rm -rf build"}, "result": "no", "refused": "bash is not allowed"},
         {"text": lure},
     ]
-    (folder / "count.json").write_text(json.dumps(script))
     task = "count the rows of every file " * 10
-    run = launch("scout", task, model="scripted:count", name="counting", wait=True)
+    run = launch("scout", task, model=script("count", *steps), name="counting", wait=True)
     run.score("accuracy", 0.5)
     run.score("loss", math.nan)
     export(run, to="inspect", folder=str(tmp_path / "logs"))

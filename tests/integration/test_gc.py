@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-from support import alive, until
+from support import alive, script, until
 
 from subagents_nb import Run, attach, launch
 from subagents_nb.domain.kept.retention import Keep
@@ -29,13 +27,6 @@ def begin(model: str = "scripted:echo", **options: Any) -> Run:
     return launch("scout", "say this back", model=model, **options)
 
 
-def script(name: str, *steps: dict[str, Any]) -> str:
-    folder = Path(".subagents/scripts")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(list(steps)))
-    return f"scripted:{name}"
-
-
 def over(run: Run) -> Run:
     """Wait until a run has ended and its process is gone and recorded."""
     assert run.wait(30)
@@ -49,7 +40,7 @@ def _recorded(run: Run) -> bool:
     return process is not None and process.state != "pending"
 
 
-def test_a_run_that_is_over_goes_and_comes_back_with_its_answer(store_home: StoreHome) -> None:
+def test_a_run_that_is_over_goes_and_comes_back_with_its_answer(shared_home: StoreHome) -> None:
     run = over(begin())
     done = gc(days=0)
     assert [deleted.run_id for deleted in done.deleted] == [run.id]
@@ -59,7 +50,7 @@ def test_a_run_that_is_over_goes_and_comes_back_with_its_answer(store_home: Stor
     assert over(attach(run.id).resume("go on")).output.endswith("go on")
 
 
-def test_a_live_run_stays_and_finishes(store_home: StoreHome) -> None:
+def test_a_live_run_stays_and_finishes(shared_home: StoreHome) -> None:
     run = begin(script("patient", {"text": "a"}, {"await_steer": True}))
     until(lambda: run.state is RunState.RUNNING, 20)
     assert gc(days=0, now=True).kept == {Keep.LIVE: 1}
@@ -67,7 +58,7 @@ def test_a_live_run_stays_and_finishes(store_home: StoreHome) -> None:
     assert over(run).output.endswith("b")
 
 
-def test_a_paused_run_stays(store_home: StoreHome) -> None:
+def test_a_paused_run_stays(shared_home: StoreHome) -> None:
     run = begin(script("patient", {"text": "a"}, {"sleep": 60}))
     until(lambda: run.status.tail, 20)
     run.interrupt()
@@ -75,7 +66,7 @@ def test_a_paused_run_stays(store_home: StoreHome) -> None:
     assert gc(days=0, now=True).kept == {Keep.PAUSED: 1}
 
 
-def test_a_run_with_an_open_question_stays_while_somebody_waits_for_the_answer(store_home: StoreHome) -> None:
+def test_a_run_with_an_open_question_stays_while_somebody_waits_for_the_answer(shared_home: StoreHome) -> None:
     run = begin(script("asks", {"text": "a"}, {"ask": "which one?"}), timeout=60)
     until(lambda: run.questions, 20)
     assert gc(days=0).kept == {Keep.LIVE: 1}
@@ -84,7 +75,7 @@ def test_a_run_with_an_open_question_stays_while_somebody_waits_for_the_answer(s
     assert len(gc(days=0).deleted) == 1
 
 
-def test_what_a_live_run_goes_on_from_stays(store_home: StoreHome) -> None:
+def test_what_a_live_run_goes_on_from_stays(shared_home: StoreHome) -> None:
     model = script("talk", {"text": "a"})
     source = over(begin(model))
     script("talk", {"text": "b"}, {"await_steer": True})
@@ -96,12 +87,12 @@ def test_what_a_live_run_goes_on_from_stays(store_home: StoreHome) -> None:
     assert {run.run_id for run in gc(days=0).deleted} == {source.id, later.id}
 
 
-def test_nobody_goes_on_from_a_run_that_was_deleted(store_home: StoreHome) -> None:
+def test_nobody_goes_on_from_a_run_that_was_deleted(shared_home: StoreHome) -> None:
     run = over(begin())
     gc(days=0)
     with pytest.raises((StoreError, LaunchRefused, LaunchError)):
         run.resume("go on")
-    assert os.listdir(store_home.runs) == []
+    assert os.listdir(shared_home.runs) == []
 
 
 def test_a_run_whose_process_was_killed_gets_its_verdict_first_and_goes_with_a_later_pass(
@@ -122,7 +113,7 @@ def test_a_run_whose_process_was_killed_gets_its_verdict_first_and_goes_with_a_l
     assert [deleted.reason for deleted in gc(days=0).deleted] == ["lost, 0 days old"]
 
 
-def test_passes_of_several_processes_at_once_delete_each_run_once(store_home: StoreHome) -> None:
+def test_passes_of_several_processes_at_once_delete_each_run_once(shared_home: StoreHome) -> None:
     ids = {over(begin()).id for _ in range(3)}
     command = [sys.executable, "-m", "subagents_nb.cli", "gc", "--days", "0"]
     children = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
@@ -132,12 +123,12 @@ def test_passes_of_several_processes_at_once_delete_each_run_once(store_home: St
     assert sorted(line.split()[0] for out, _ in said for line in out.splitlines() if line.startswith("  r-")) == sorted(
         ids
     )
-    assert os.listdir(store_home.runs) == []
+    assert os.listdir(shared_home.runs) == []
 
 
-def test_the_budget_of_a_real_run_is_deleted_with_it(store_home: StoreHome) -> None:
+def test_the_budget_of_a_real_run_is_deleted_with_it(shared_home: StoreHome) -> None:
     run = over(begin())
-    assert admit(store_home.run(run.id), 64, path=run.id)[-1] == 63
+    assert admit(shared_home.run(run.id), 64, path=run.id)[-1] == 63
     with pytest.raises(BudgetExceeded, match="RUN_FANOUT_LIMIT"):
-        admit(store_home.run(run.id), 1, path=run.id)
+        admit(shared_home.run(run.id), 1, path=run.id)
     assert len(gc(days=0, now=True).removed) == 1

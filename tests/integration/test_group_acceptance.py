@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
+from support import script
 
 from subagents_nb import chain, launch, parallel, runs, step
 from subagents_nb.blocks import to_text
@@ -21,13 +20,6 @@ pytestmark = pytest.mark.timeout(90)
 def warm(shared_home: StoreHome, monkeypatch: pytest.MonkeyPatch) -> StoreHome:
     monkeypatch.delenv("SUBAGENTS_NB_SPAWN")
     return shared_home
-
-
-def script(name: str, *items: dict[str, Any]) -> str:
-    folder = Path(".subagents/scripts")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(items))
-    return f"scripted:{name}"
 
 
 def test_a_rejected_group_is_mended_and_the_chain_goes_on_without_doing_its_work_again() -> None:

@@ -1,4 +1,4 @@
-"""A run from launch to its end, both ways of starting it, with real processes and real files."""
+"""A run from launch to its end, with real processes and real files; both ways of starting it where that matters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import CHILDREN, alive, make_recovery, processes_of, until
+from support import CHILDREN, alive, make_recovery, processes_of, script, until
 
 from subagents_nb import Run, attach, launch, runs
 from subagents_nb.domain.agents.environment import runner_environ
@@ -78,13 +78,6 @@ def busy(run: Run) -> None:
     until(lambda: look(run).tail, 15, what="the run's first words")
 
 
-def write_script(name: str, *steps: dict[str, Any]) -> str:
-    folder = Path(".subagents/scripts")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(list(steps)))
-    return f"scripted:{name}"
-
-
 # -- a good end
 
 
@@ -133,22 +126,22 @@ class Finding:
     rows: int
 
 
-def test_a_schema_gives_back_its_own_type(spawn: str) -> None:
-    script = write_script("found", {"text": "looking"}, {"value": {"column": "price", "rows": 3}})
-    run = begin(script, schema=Finding)
+def test_a_schema_gives_back_its_own_type(shared_home: StoreHome) -> None:
+    model = script("found", {"text": "looking"}, {"value": {"column": "price", "rows": 3}})
+    run = begin(model, schema=Finding)
     assert run.result(20) == Finding(column="price", rows=3)
     assert attach(run.id).output == {"column": "price", "rows": 3}
     assert attach(run.id, schema=Finding).output == Finding("price", 3)
 
 
-def test_a_value_that_does_not_fit_its_schema_is_a_failure_with_the_reason(spawn: str) -> None:
-    run = begin(write_script("wrong", {"value": {"column": 1}}), schema=Finding)
+def test_a_value_that_does_not_fit_its_schema_is_a_failure_with_the_reason(shared_home: StoreHome) -> None:
+    run = begin(script("wrong", {"value": {"column": 1}}), schema=Finding)
     with pytest.raises(RunFailed, match="does not fit the schema"):
         run.result(20)
     assert run.status.reason == "schema"
 
 
-def test_a_failure_of_the_model_is_the_runs_own_word(spawn: str) -> None:
+def test_a_failure_of_the_model_is_the_runs_own_word(shared_home: StoreHome) -> None:
     run = begin("scripted:fail")
     with pytest.raises(RunFailed, match="as its script says") as caught:
         run.result(20)
@@ -157,24 +150,24 @@ def test_a_failure_of_the_model_is_the_runs_own_word(spawn: str) -> None:
     assert look(run).verdict is None
 
 
-def test_text_in_any_language_is_whole_in_the_events_too(spawn: str) -> None:
+def test_text_in_any_language_is_whole_in_the_events_too(shared_home: StoreHome) -> None:
     text = "漢字" * 4000
-    run = begin(write_script("odd", {"text": text}))
+    run = begin(script("odd", {"text": text}))
     assert run.wait(20)
     assert run.text == text
     told = "".join(e.get("text", "") for e in run.events() if e["type"] == "text")
     assert told == text, "the events lost text"
 
 
-def test_a_long_answer_is_whole_though_the_result_is_cut(spawn: str) -> None:
+def test_a_long_answer_is_whole_though_the_result_is_cut(shared_home: StoreHome) -> None:
     answer = "0123456789" * 40_000
-    run = begin(write_script("long", {"text": answer}))
+    run = begin(script("long", {"text": answer}))
     assert run.result(20) == answer
     assert look(run).result is not None and len(look(run).text) < len(answer)
 
 
-def test_a_long_answer_without_room_for_its_file_still_ends_well(spawn: str) -> None:
-    run = begin(write_script("long", {"text": "x"}, {"sleep": 1}, {"text": "0123456789" * 40_000}))
+def test_a_long_answer_without_room_for_its_file_still_ends_well(shared_home: StoreHome) -> None:
+    run = begin(script("long", {"text": "x"}, {"sleep": 1}, {"text": "0123456789" * 40_000}))
     busy(run)
     shutil.rmtree(run.home.run(run.id).root / "steps")
     assert run.wait(20)
@@ -386,8 +379,8 @@ def attach_error(run: Run) -> str | None:
 
 def test_twenty_runs_killed_as_they_finish_are_never_lost_beside_a_result(spawn: str) -> None:
     for round_ in range(20 if spawn == "warm" else 6):
-        script = write_script("brief", {"text": "a"}, {"sleep": 0.02}, {"text": "b"})
-        run = begin(script)
+        model = script("brief", {"text": "a"}, {"sleep": 0.02}, {"text": "b"})
+        run = begin(model)
         pid = runner_of(run)
         until(lambda: look(run).state is not RunState.QUEUED, 10, pause=0.001)  # noqa: B023
         threading.Event().wait(0.02 + round_ * 0.002)
@@ -422,7 +415,7 @@ def test_no_secret_reaches_a_file_a_command_line_or_a_tool(spawn: str, monkeypat
     sampler = threading.Thread(target=sample)
     sampler.start()
     try:
-        run = begin(write_script("pause", {"text": "ok"}, {"sleep": 0.5}), task=task)
+        run = begin(script("pause", {"text": "ok"}, {"sleep": 0.5}), task=task)
         if spawn == "warm":
             environ = Path(f"/proc/{runner_of(run)}/environ").read_bytes()
             assert not [v for v in canaries.values() if v.encode() in environ]
@@ -460,8 +453,8 @@ def test_the_kernels_own_variables_do_not_reach_a_run(spawn: str, shared_home: S
 # -- waiting
 
 
-def test_two_runs_are_awaited_at_once_and_the_loop_goes_on(spawn: str) -> None:
-    script = write_script("wait", {"text": "a"}, {"sleep": 0.6}, {"text": "b"})
+def test_two_runs_are_awaited_at_once_and_the_loop_goes_on(shared_home: StoreHome) -> None:
+    model = script("wait", {"text": "a"}, {"sleep": 0.6}, {"text": "b"})
 
     async def main() -> tuple[list[Any], int]:
         turns, over = 0, asyncio.Event()
@@ -473,7 +466,7 @@ def test_two_runs_are_awaited_at_once_and_the_loop_goes_on(spawn: str) -> None:
                 await asyncio.sleep(0.01)
 
         turning = asyncio.create_task(turn())
-        one, two = begin(script), begin(script)
+        one, two = begin(model), begin(model)
         turns = 0
         outputs = await asyncio.wait_for(asyncio.gather(one, two), 20)
         over.set()
@@ -485,7 +478,7 @@ def test_two_runs_are_awaited_at_once_and_the_loop_goes_on(spawn: str) -> None:
     assert turns > 15, "the loop stood still"
 
 
-def test_a_wait_that_is_over_says_so_and_the_run_goes_on(spawn: str) -> None:
+def test_a_wait_that_is_over_says_so_and_the_run_goes_on(shared_home: StoreHome) -> None:
     run = begin("scripted:hang")
     assert run.wait(0.2) is False
     with pytest.raises(WaitTimedOut, match="goes on") as caught:
@@ -497,7 +490,7 @@ def test_a_wait_that_is_over_says_so_and_the_run_goes_on(spawn: str) -> None:
     assert run.wait(0) is True, "a run that has ended has ended, however short the wait"
 
 
-def test_an_interrupted_wait_ends_no_run(spawn: str) -> None:
+def test_an_interrupted_wait_ends_no_run(shared_home: StoreHome) -> None:
     run = begin("scripted:hang")
     working(run)
     me = os.getpid()
@@ -516,7 +509,7 @@ def test_an_interrupted_wait_ends_no_run(spawn: str) -> None:
     assert run.wait(5)
 
 
-def test_a_cancelled_await_ends_no_run(spawn: str) -> None:
+def test_a_cancelled_await_ends_no_run(shared_home: StoreHome) -> None:
     run = begin("scripted:hang")
 
     async def main() -> None:

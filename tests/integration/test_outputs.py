@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support import until
+from support import script, until
 
 from subagents_nb import Run, chain, expand, launch, parallel, preflight, step, sweep
 from subagents_nb.domain.runs.records import StepResult
@@ -27,14 +26,6 @@ def work(shared_home: StoreHome) -> Path:
     (agents / "writer.md").write_text(head.format("writer", "output: notes.md\ndefaultProgress: true\n"))
     (agents / "quiet.md").write_text(head.format("quiet", "output: quiet.md\noutputMode: file-only\n"))
     return Path.cwd()
-
-
-def script(name: str, *items: dict[str, Any]) -> str:
-    """Put a script of the twin into the workspace; return the model that plays it."""
-    folder = Path(".subagents/scripts")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(items))
-    return f"scripted:{name}"
 
 
 def says(text: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import json
 import os
 import signal
 import sys
@@ -20,7 +19,7 @@ import numpy
 import pandas
 import polars
 import pytest
-from support import alive, marked_processes, until
+from support import alive, marked_processes, script, until
 
 from subagents_nb import Run, launch
 from subagents_nb.domain.runs.events import ArtifactMade, ChangedMeanwhile, EngineEvent, FileChanged, Noticed
@@ -405,13 +404,6 @@ def test_nothing_is_left_when_the_tool_is_closed(place: Place) -> None:
 @pytest.fixture
 def work(shared_home: StoreHome) -> Path:
     return Path.cwd()
-
-
-def script(name: str, *items: dict[str, Any]) -> str:
-    folder = Path(".subagents/scripts")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(items))
-    return f"scripted:{name}"
 
 
 def ended(run: Run) -> Run:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas
 import pyarrow
 import pytest
-from support import until
+from support import script, until
 
 from subagents_nb import Run, attach, chain, launch, parallel, preflight, runs, step
 from subagents_nb.domain.plans.plan import Draft
@@ -46,13 +46,6 @@ def reads_of(run: Handle) -> ReadLog:
     assert result is not None
     assert result.reads is not None
     return result.reads
-
-
-def script(name: str, *steps: object) -> str:
-    folder = Path(".subagents/scripts")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(steps))
-    return f"scripted:{name}"
 
 
 def test_the_same_launch_finds_the_run_it_has() -> None:

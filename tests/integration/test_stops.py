@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import time
 from pathlib import Path
 
 import pytest
-from support import until
+from support import script, until
 
 from subagents_nb import Run, launch, parallel, runs, step
 from subagents_nb.domain.runs.states import RunState
@@ -24,10 +23,7 @@ pytestmark = pytest.mark.timeout(60)
 
 
 def waits() -> str:
-    folder = Path(".subagents/scripts")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "waits.json").write_text(json.dumps([{"text": "a "}, {"await_steer": True}]))
-    return "scripted:waits"
+    return script("waits", {"text": "a "}, {"await_steer": True})
 
 
 def at_work(run: Run) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import os
 import signal
@@ -17,7 +16,7 @@ from typing import Any
 import pydantic_evals.evaluators as evals
 import pytest
 from pydantic import BaseModel
-from support import until
+from support import script, until
 
 from subagents_nb import Run, chain, compare, diff, frame, launch, parallel, retry, runs, score, step, sweep
 from subagents_nb.domain.runs.states import RunState
@@ -34,13 +33,6 @@ pytestmark = pytest.mark.timeout(120)
 def _own_store(shared_home: StoreHome, monkeypatch: pytest.MonkeyPatch) -> None:
     """The shared store; each test sweeps a task of its own. Runs are found again, as they are for everybody."""
     monkeypatch.setenv("SUBAGENTS_NB_REUSE", "tracked")
-
-
-def script(name: str, *items: dict[str, Any]) -> str:
-    folder = Path(".subagents/scripts")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(items))
-    return f"scripted:{name}"
 
 
 def words(*given: str) -> dict[str, Any]:
@@ -388,7 +380,10 @@ def test_a_cell_that_is_run_again_while_its_runs_work_has_each_scorer_called_onc
 
         return judge
 
-    options: dict[str, Any] = {"grid": words("a"), "model": script("waits", {"await_steer": True}, {"text": "done"})}
+    options: dict[str, Any] = {
+        "grid": words("a"),
+        "model": script("waits", {"await_steer": True}, {"text": "done"}),
+    }
     for number in (1, 2):
         swept = sweep("scout", "again {{word}}", score=make(number), **options)
     run = swept.runs[0]

@@ -10,20 +10,17 @@ from typing import Any
 import nbformat
 import pytest
 from nbconvert import HTMLExporter
-from support import until
+from support import script, until
 
 from subagents_nb import Run, chain, launch, step, trust
 from subagents_nb.cli import main
 from subagents_nb.errors import RequestError
 
-pytestmark = [pytest.mark.timeout(90), pytest.mark.usefixtures("store_home")]
+pytestmark = [pytest.mark.timeout(90), pytest.mark.usefixtures("shared_home")]
 
 
 def begin(*steps: dict[str, Any], task: str = "do it", **options: Any) -> Run:
-    folder = Path(".subagents/scripts")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "script.json").write_text(json.dumps(list(steps)))
-    return launch("scout", task, model="scripted:script", name="probe", **options)
+    return launch("scout", task, model=script("script", *steps), name="probe", **options)
 
 
 def read(path: Path) -> Any:
@@ -65,11 +62,8 @@ def test_python_that_really_ran_is_a_code_cell_with_its_outputs_and_errors() -> 
     folder.mkdir(parents=True)
     (folder / "counter.md").write_text("---\nname: counter\ndescription: d\ntools: [python]\n---\nCount.\n")
     trust(contents=True)
-    scripts = folder.parent / "scripts"
-    scripts.mkdir()
-    steps = [{"python": "print('one')\n6 * 7"}, {"python": "1 / 0"}, {"text": "42"}]
-    (scripts / "sums.json").write_text(json.dumps(steps))
-    run = launch("counter", "count", model="scripted:sums", wait=True)
+    model = script("sums", {"python": "print('one')\n6 * 7"}, {"python": "1 / 0"}, {"text": "42"})
+    run = launch("counter", "count", model=model, wait=True)
     first, second = [cell for cell in read(run.transcript()).cells if cell.cell_type == "code"]
     assert first.source == "print('one')\n6 * 7"
     assert [one.get("text", one.get("data")) for one in first.outputs] == ["one\n", {"text/plain": "42"}]

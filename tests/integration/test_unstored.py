@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from crash.lives import a_plan, exit_code, fork, live, script
-from support import until
+from crash.lives import a_plan, exit_code, fork, live
+from support import script, until
 
 from subagents_nb.domain.runs.postmortem import UNSTORED
 from subagents_nb.domain.runs.records import ProcessRecord

@@ -16,13 +16,13 @@ from subagents_nb.domain.runs.states import RunState
 from subagents_nb.launching.results import worktree_handoff as handoff
 from subagents_nb.store import StoreHome
 
-pytestmark = [pytest.mark.timeout(90), pytest.mark.usefixtures("store_home")]
+pytestmark = [pytest.mark.timeout(90), pytest.mark.usefixtures("shared_home")]
 
 Said = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
-def repo(store_home: StoreHome) -> Path:
+def repo(shared_home: StoreHome) -> Path:
     root = Path.cwd()
     (root / "a.txt").write_text("one\n")
     who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
@@ -32,7 +32,7 @@ def repo(store_home: StoreHome) -> Path:
 
 
 @pytest.fixture
-def told(store_home: StoreHome) -> Iterator[str]:
+def told(shared_home: StoreHome) -> Iterator[str]:
     """A model that calls bash with what the task says behind `RUN: `."""
     command = [sys.executable, str(CHILDREN / "chat.py")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as peer:
@@ -78,7 +78,7 @@ def test_one_step_of_a_chain_is_looked_at_and_taken_over_alone(repo: Path, told:
 
 
 def test_a_run_without_changes_says_so_and_without_a_tree_has_none_to_discard(
-    repo: Path, store_home: StoreHome, capsys: Said
+    repo: Path, shared_home: StoreHome, capsys: Said
 ) -> None:
     done(launch("scout", "look", model="scripted:echo", worktree=True, name="look"))
     assert main(["diff", "look"]) == 0
@@ -87,12 +87,12 @@ def test_a_run_without_changes_says_so_and_without_a_tree_has_none_to_discard(
     assert "no worktree of run look any more" in capsys.readouterr().err
 
 
-def test_a_tree_that_was_kept_is_discarded(repo: Path, store_home: StoreHome, told: str, capsys: Said) -> None:
+def test_a_tree_that_was_kept_is_discarded(repo: Path, shared_home: StoreHome, told: str, capsys: Said) -> None:
     commit = "git -C inner -c user.name=a -c user.email=b commit -q --allow-empty -m x"
     task = f"RUN: git init -q inner && {commit}"
     run = launch("worker", task, model=told, worktree=True, name="odd")
     assert run.wait(60)
-    (left,) = until(lambda: handoff.leftovers(store_home, run.id), what="the tree")
+    (left,) = until(lambda: handoff.leftovers(shared_home, run.id), what="the tree")
     assert main(["discard", "odd"]) == 0
     assert capsys.readouterr().out == f"removed {left.path}\n"
     assert not Path(left.path).exists()

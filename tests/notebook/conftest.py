@@ -11,6 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from kernels import Kernel, dismiss_supervisors, end_runs
+from support import take_away
 
 
 @pytest.fixture(scope="session")
@@ -24,8 +25,10 @@ def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
 
 
 @pytest.fixture
-def kernel(_shared: Kernel) -> Iterator[Kernel]:
-    """A kernel with the extension loaded and no variables; what it showed and had to tell is forgotten."""
+def kernel(_shared: Kernel, tmp_path: Path) -> Iterator[Kernel]:
+    """A kernel with the extension loaded, no variables and no runs; what it showed and had to tell is forgotten."""
+    if _shared.home.root.exists():
+        take_away(_shared.home, tmp_path / "of the test before")
     _shared.ok("%reset -f")
     _shared.ok("from subagents_nb.notebook.views.notices import NOTICES\nNOTICES.close()\ndel NOTICES")
     _shared.log.clear()

@@ -22,9 +22,9 @@ GROWTH = 5_000
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", ["02_chains", "03_data_analysis", "04_experiments"])
 def test_a_saved_notebook_is_valid_small_and_keeps_no_secret(
-    store_home: StoreHome, monkeypatch: pytest.MonkeyPatch, name: str
+    shared_home: StoreHome, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    del store_home
+    del shared_home
     for variable in ("SUBAGENTS_NB_REUSE", "SUBAGENTS_NB_SPAWN"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("MY_SERVICE_TOKEN", SECRET)

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from crash.lives import script, settings
-from support import CHILDREN, alive, processes_of, until
+from crash.lives import settings
+from support import CHILDREN, alive, processes_of, script, until
 
 from subagents_nb import Run, launch, runs
 from subagents_nb.domain.runs.snapshot import Snapshot
