@@ -12,7 +12,7 @@ import subagents_nb
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import StoreHome
 
-pytestmark = [pytest.mark.timeout(60), pytest.mark.usefixtures("shared_home")]
+pytestmark = [pytest.mark.usefixtures("shared_home")]
 
 
 def test_a_call_waits_for_a_yes_and_the_next_for_none(shared_home: StoreHome, tmp_path: Path) -> None:
@@ -30,13 +30,13 @@ def test_a_call_waits_for_a_yes_and_the_next_for_none(shared_home: StoreHome, tm
     agent.write_text(f"---\n{head}\n---\nWrite.")
 
     run = subagents_nb.launch("clerk", "write", model="scripted:gated", cwd=tmp_path)
-    (asked,) = until(lambda: run.questions)
+    (asked,) = until(lambda: run.questions, 60)
     assert asked.permission is not None and asked.permission.tool == "write"
     assert asked.permission.reason == "no rule (.subagents/agents/clerk.md) allows it"
     run.answer("once")
-    (second,) = until(lambda: [one for one in run.questions if one.question_id != asked.question_id])
+    (second,) = until(lambda: [one for one in run.questions if one.question_id != asked.question_id], 60)
     run.answer("no, one is enough", question=second.question_id)
 
-    assert run.wait(30) and run.state is RunState.COMPLETE
+    assert run.wait(60) and run.state is RunState.COMPLETE
     assert "Not allowed: the person said no: one is enough" in run.text
     assert [(tmp_path / name).exists() for name in ("a.txt", "b.txt", "src/c.txt")] == [True, False, True]

@@ -88,11 +88,15 @@ def as_asked(tool: str, args: Mapping[str, Any], reason: str, grants: tuple[str,
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         kind = _KINDS.get((tool, name)) or ("path" if name == "path" else "text")
         parts.append(PartShown(name=name, text=text[:_PART_CHARS], kind=kind, cut=max(0, len(text) - _PART_CHARS)))
-    return PermissionAsked(tool=tool, reason=reason, parts=tuple(parts), for_run=tuple(map(_words_of, grants)))
+    return PermissionAsked(
+        tool=tool, reason=reason, parts=tuple(parts), for_run=tuple(_words_of(one, args) for one in grants)
+    )
 
 
-def _words_of(grant: str) -> str:
-    """Return what was granted in words."""
+def _words_of(grant: str, args: Mapping[str, Any]) -> str:
+    """Return what was granted in words; a path as the call has it, since whole ways are nobody's business on a page."""
+    if isinstance(path := args.get("path"), str) and grant.endswith(")"):
+        return f"{grant.partition('(')[0]} {path}"
     if not grant.startswith("bash ["):
         return grant.removeprefix("bash ")
     try:

@@ -109,6 +109,19 @@ class Policy(Value):
         """Return who keeps an agent from being delegated to; None if nobody does."""
         return next((one for one in self.ceilings if one.forbids_agent(name)), None)
 
+    def lets_all(self, tool: str) -> bool:
+        """Say whether no rule says anything of a tool but that it is allowed whole."""
+        rules = [(one, kind) for one in self.ceilings for kind in ("deny", "ask", "allow")]
+        about = [
+            (kind, rule) for one, kind in rules for rule in map(parse_rule, getattr(one, kind)) if rule.is_about(tool)
+        ]
+        return all(kind == "allow" and rule.whole for kind, rule in about)
+
+    @property
+    def hides_files(self) -> bool:
+        """Whether a rule denies files, or has them asked about."""
+        return any(parse_rule(rule).path for one in self.ceilings for rule in (*one.deny, *one.ask))
+
     @property
     def judges_calls(self) -> bool:
         """Whether anything in it depends on the call, or takes a tool away."""

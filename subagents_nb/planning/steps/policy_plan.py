@@ -67,6 +67,10 @@ def plan_policy(asked: StepOptions, agent: AgentDefinition, ground: PlanContext,
             tools.append(name)
         elif taken[0] not in called:  # what this launch takes away needs not be said to who launched it
             notes.append(f"Agent {agent.name} goes without {name}: {taken[0].origin} {taken[1]}.")
+    free = [name for name in ("bash", "python") if name in tools and policy.lets_all(name)]
+    if free and policy.hides_files:
+        also = " and ".join(free)
+        notes.append(f"Rules on files bind the file tools; agent {agent.name} also has {also}, which they don't bind.")
     return StepPolicy(policy, tuple(tools), tuple(notes))
 
 

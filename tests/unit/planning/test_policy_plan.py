@@ -137,6 +137,12 @@ def test_who_is_delegated_to_is_under_the_same_policy_and_under_that_of_its_pare
     assert quiet.notes == ("Agent worker goes without delegate: ~/.subagents/settings.toml allows read.",)
 
 
+def test_who_has_a_shell_is_told_that_rules_on_files_do_not_bind_it() -> None:
+    (note,) = plan("tools: read, bash", deny=("read(secrets/**)",)).notes
+    assert note == "Rules on files bind the file tools; agent worker also has bash, which they don't bind."
+    assert plan("tools: read, bash", deny=("read(secrets/**)",), tools=("read", "bash(ls:*)")).notes == ()
+
+
 def test_children_and_money_are_within_what_is_allowed() -> None:
     limits = Ceiling(origin=USER, max_children=4, max_usd=2)
     assert reasons("", limits, max_children=5, usage_budget="$3") == [
