@@ -50,6 +50,7 @@ find . -maxdepth 2 -type d | sort
 sort -u names.txt
 sort -k2,2n -t, data.csv | head -3
 uniq -c names.txt
+uniq -c -i names.txt
 sed -n '1,20p' src/a.py
 sed -n 5p src/a.py
 sed 's/a/b/g' notes.txt
@@ -239,6 +240,8 @@ sort --outp=a.py a.py
 sort --compress-program=sh a
 sort --comp=sh a
 sort *
+uniq a b
+uniq -c a b
 sed -i s/a/b/ a.py
 sed -i.bak s/a/b/ a.py
 sed -n -i p a.py

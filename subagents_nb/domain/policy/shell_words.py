@@ -87,7 +87,9 @@ def goes_beyond(command: Command, allowed: int) -> bool:
     """Say whether a command does more than its first `allowed` words say, which a rule named."""
     program, rest = command.program, command.words[allowed:]
     if program in _WRAPPERS:
-        return allowed < 2 and bool(rest)
+        return _wraps_more(command, allowed)
+    if program == "uniq":  # the second file is written
+        return sum(not word.startswith("-") for word in rest) > 1
     if program not in _OPTIONS and program != "sed":
         return False
     # What a wildcard stands for may begin with a dash, as a file may be called.
@@ -105,6 +107,20 @@ def goes_beyond(command: Command, allowed: int) -> bool:
     if program == "tar" and allowed == 1 and rest and set(rest[0]) & set(letters):
         return True  # its first word is options, with or without a dash
     return any(_is_option(word, letters, words.split(), single=program in ("find", "xxd")) for word in rest)
+
+
+def _wraps_more(command: Command, allowed: int) -> bool:
+    """Say whether a wrapper runs what no rule named, or has what it runs do more than that."""
+    if allowed < 2:
+        return len(command.words) > allowed
+    names = [word.rpartition("/")[2] for word in command.words[:allowed]]
+    inner = next((at for at, name in enumerate(names) if at and (name in _OPTIONS or name == "sed")), None)
+    if inner is None:
+        return False
+    if command.program in ("xargs", "parallel"):
+        return True  # it reads options that stand in no line
+    expands = frozenset(at - inner for at in command.expands if at >= inner)
+    return goes_beyond(Command(command.words[inner:], expands), allowed - inner)
 
 
 def together(commands: tuple[Command, ...]) -> str:

@@ -66,6 +66,17 @@ def test_a_rule_that_denies_a_command_leaves_the_rest_asked_about() -> None:
     assert verdicts == {"git push -f": "deny", "/usr/bin/GIT push": "deny", "env git push": "ask", "ls": "ask"}
 
 
+def test_what_a_wrapper_runs_is_judged_as_if_it_stood_alone() -> None:
+    policy = Policy.of(
+        Ceiling(allow=("bash(timeout 60 find:*)", "bash(xargs sort:*)", "bash(xargs rm:*)", "bash(nice:*)"))
+    )
+    verdicts = {
+        "timeout 60 find . -name x": "allow", "timeout 60 find . -delete": "ask", "timeout 60 find *": "ask",
+        "xargs sort": "ask", "xargs rm -f": "allow", "nice ls": "ask", "timeout 60 rm x": "ask",
+    }  # fmt: skip
+    assert {line: on_line(line, policy).verdict for line in verdicts} == verdicts
+
+
 def test_without_rules_on_the_shell_nothing_is_taken_apart_for_nothing() -> None:
     assert on_line("rm -rf / ; $(x)", Policy.of(Ceiling(deny=("python",)))).verdict == "allow"
     assert on_line("ls", Policy.of(Ceiling(tools=("read",)))).verdict == "deny"

@@ -132,6 +132,14 @@ def test_tools_of_any_capability_or_server_pass_it_too(workshop: Any, plan: Any)
     assert "is a tool of somebody else" in answers[0] and "denies mcp:files/write_text" in answers[1]
 
 
+def test_a_typed_answer_is_no_call_of_a_tool(workshop: Any, plan: Any, plays: Any) -> None:
+    schema = {"type": "object", "properties": {"rows": {"type": "integer"}}, "required": ["rows"]}
+    policy = Policy.of(Ceiling(tools=("read",), ask=("*",)))
+    model = plays([("answer", {"rows": 3})])
+    outcome = workshop.run(NativeEngine(model), plan(tools=("read",), policy=policy, output_schema=schema))
+    assert outcome.value == {"rows": 3}
+
+
 def test_a_plan_without_a_policy_has_no_gate(workshop: Any, plan: Any) -> None:
     notes = ToolNotes(OpenCalls({}), ToolMeter(None, print))
     assert gating_of(plan(), workshop.context(), TOOLS, notes) == []
