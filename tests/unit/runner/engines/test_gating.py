@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic_ai import Agent
+from pydantic_ai.capabilities import Capability
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
@@ -130,6 +131,30 @@ def test_tools_of_any_capability_or_server_pass_it_too(workshop: Any, plan: Any)
                for part in message.parts if part.part_kind == "tool-return"]  # fmt: skip
     assert made == [] and len(answers) == 2
     assert "is a tool of somebody else" in answers[0] and "denies mcp:files/write_text" in answers[1]
+
+
+def test_skills_are_loaded_through_it(workshop: Any, plan: Any) -> None:
+    def say(messages: list[Any], _info: Any) -> ModelResponse:
+        if len(messages) > 1:
+            return ModelResponse([TextPart("done")])
+        return ModelResponse([ToolCallPart("load_capability", {"id": name}) for name in ("pdf", "deploy")])
+
+    policy = Policy.of(Ceiling(origin="me", deny=("skill(deploy)",)))
+    notes = ToolNotes(OpenCalls({}), ToolMeter(None, print))
+    skills = [
+        Capability[ToolContext](id=name, description=name, instructions=f"text of {name}", defer_loading=True)
+        for name in ("pdf", "deploy")
+    ]
+    result = asyncio.run(
+        Agent(FunctionModel(say), deps_type=ToolContext).run(
+            "-",
+            deps=ToolContext.at(workshop.context(), policy),
+            capabilities=[*gating_of(plan(policy=policy), workshop.context(), (), notes), *skills],
+        )
+    )
+    told = str([message.parts for message in result.all_messages()])
+    assert "text of pdf" in told and "text of deploy" not in told
+    assert list(notes.refused.values()) == ["rule 'skill(deploy)' (me) denies it."]
 
 
 def test_a_typed_answer_is_no_call_of_a_tool(workshop: Any, plan: Any, plays: Any) -> None:
