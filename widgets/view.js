@@ -12,7 +12,7 @@
  *   tool_limit: number | null, spend: string, spent: number | null, refusals: number, tools: Tool[], tail: string,
  *   tail_end: number, silent: string, note: string, reused: string,
  *   error: string, reason: string, stopping: boolean, questions: Question[], attention: string, waited_s: number,
- *   beat: number, graph: unknown, fresh: {at?: unknown, text?: unknown}, token: string, version: number}} Traits
+ *   beat: number, graph: unknown, tree: unknown, fresh: {at?: unknown, text?: unknown}, token: string, version: number}} Traits
  * @typedef {{kind: "stop", step?: number} | {kind: "steer", text: string, step?: number} | {kind: "open", step: number}
  *   | {kind: "close"} | {kind: "answer", question: string, text: string}} Request
  * @typedef {(message?: any) => void} Ear
@@ -21,13 +21,14 @@
  */
 import { ANSWER_MS, Asked, PermissionBlock, QuestionBlock, SteerPanel } from "./asks.js";
 import { drawNever, drawSoon } from "./beat.js";
+import { Tree } from "./tree.js";
 import { Tail, ago, clean, clock, cut, h, hide, line, makeMeter, makeToolRow, mark, number, put, putClass, putIcon, set, short, thousands } from "./dom.js";
 
 /** @type {(keyof Traits)[]} */
 const TRAITS = [
   "run_id", "name", "agent", "model", "state", "elapsed_s", "deadline_s", "tokens_in", "tokens_out", "cost",
   "tool_calls", "tool_limit", "spend", "spent", "refusals", "tools", "tail", "tail_end", "silent", "note", "reused", "error",
-  "reason", "stopping", "questions", "attention", "waited_s", "beat", "fresh",
+  "reason", "stopping", "questions", "attention", "waited_s", "beat", "fresh", "tree",
 ];
 const URGENT = ["state", "questions", "attention", "stopping"]; // are drawn though nobody sees the view: they may be spoken
 const TELLS_TIME = ["elapsed_s", "state", "questions", "waited_s"]; // with these comes the kernel's count of seconds
@@ -57,13 +58,13 @@ function makePage(/** @type {SteerPanel} */ steer, /** @type {Asked} */ stopped)
   const say = h("div", "sa-say", lead, more);
   const why = h("span");
   const stale = h("div", "sa-say sa-stale", h("p", "", why, " The run itself may well go on. To look: ", attach));
-  const [tail, tools] = [new Tail(), h("ul", "sa-tools")];
+  const [tail, tools, tree] = [new Tail(), h("ul", "sa-tools"), new Tree()];
   const [deadline, calls, budget] = [makeMeter("deadline"), makeMeter("tools"), makeMeter("budget")];
   const meters = h("div", "sa-meters", deadline.box, calls.box, budget.box);
   const [questions, attention, stop, again] = [h("div", "sa-asks"), h("p", "sa-attention"), h("button", "sa-danger"), h("code")];
   const [againBox, age, id, spoken] = [h("span", "", "again: ", again), h("span"), h("code"), h("p", "sa-hide")];
   const facts = h("span", "sa-facts", refused, elapsed, waited, tokenFact, cost);
-  const body = h("div", "sa-body", stale, say, questions, attention, tail.box, tools, meters, note, reused, steer.box);
+  const body = h("div", "sa-body", stale, say, questions, attention, tree.box, tail.box, tools, meters, note, reused, steer.box);
   const section = h("section", "sa",
     h("header", "sa-head", state, title, agent, facts), body,
     h("footer", "sa-foot", steer.button, stop, againBox, stopped.box, age, id), spoken);
@@ -71,7 +72,7 @@ function makePage(/** @type {SteerPanel} */ steer, /** @type {Asked} */ stopped)
   mark(tools, { "aria-label": "Latest tool calls" });
   mark(spoken, { role: "status", "aria-live": "polite" });
   return { section, facts, body, state, icon, word, title, agent, refused, elapsed, waited, tokens, tokenFact, cost, lead, more, attach, why,
-    note, reused, say, stale, questions, attention, tail, deadline, calls, budget, tools, meters, stop, again, againBox, age, id, spoken };
+    note, reused, say, stale, questions, attention, tree, tail, deadline, calls, budget, tools, meters, stop, again, againBox, age, id, spoken };
 }
 
 /** One view of one model: listens, draws, counts its own seconds, and goes stale when the kernel falls silent. */
@@ -322,6 +323,7 @@ export class View {
     put(p.attach, `%subagent_attach ${line(m.get("run_id"), 60)}`);
     hide(p.questions, state !== ASKS);
     put(p.attention, state.live ? line(m.get("attention")) : "");
+    p.tree.draw(m.get("tree"));
     const tools = m.get("tools");
     const calls = (Array.isArray(tools) ? tools : []).slice(-5);
     while (this.rows.length < calls.length) p.tools.append(this.rows[this.rows.push(makeToolRow()) - 1].row);

@@ -27,6 +27,7 @@ from subagents_nb.launching.gathering.trust_facts import remember_seen
 from subagents_nb.launching.gathering.usable_agents import usable_agents
 from subagents_nb.launching.handle import Run
 from subagents_nb.launching.listing import Runs, about, list_runs
+from subagents_nb.launching.starting.nested_launch import launch_within, outer_run
 from subagents_nb.launching.starting.reuse_search import NO_MATCH, ReuseDecision, find_any, matching, policy_of
 from subagents_nb.launching.starting.start_run import begin, why_no_place
 from subagents_nb.store import open_home
@@ -189,6 +190,11 @@ def launch(
         StoreError: the run store can't be used.
     """
     given = dict(locals())  # the arguments, before anything else has a name
+    if (outer := outer_run()) is not None:
+        run = Run(*launch_within(outer, given, default_agent=settings(cwd).default_agent))
+        if wait:
+            run.wait()
+        return run
     asked = ParsedLaunch.of(**{name: value for name, value in given.items() if name not in _HOW})
     planned, limit, policy = _looked_at(asked, max_live=max_live, reuse=reuse, fresh=fresh)
     draft = planned.draft

@@ -52,7 +52,8 @@ from subagents_nb.store.runs.writer import RunWriter
 from subagents_nb.store.waiting.hand_on import hand_on
 
 if TYPE_CHECKING:
-    from subagents_nb.runner.tree.delegating import Delegating  # imported by a run that delegates
+    from subagents_nb.runner.tree.delegating import Delegating  # these are imported by a run that is in a tree
+    from subagents_nb.store.tree.tree_usage import TreeUsage
 
 NOT_STARTED = 75
 
@@ -110,9 +111,11 @@ class Runner:
         left = LeftFiles(StoreHome(paths.root.parents[1]), cwd, plan.run_id)
         reads = FolderReads(ReadRecorder(cwd, skip=_kept_by_others(plan, paths), left=left), cwd)
         self._journal = Journal(self._writer, plan, first, clock, reads=reads.log)
-        self._limits = LiveLimits(plan, lambda: self._journal.usage)
+        tree = _tree_usage(plan, paths, disk)
+        self._spent = (lambda: None) if tree is None else (lambda: tree.say(self._journal.usage))
+        self._limits = LiveLimits(plan, lambda: self._journal.usage, in_tree=None if tree is None else tree.in_tree)
         self._before = Before(plan, paths, disk=disk)
-        self._delegating = _delegating(plan, paths, self._journal, reads, places)
+        self._delegating = _delegating(plan, paths, self._journal, reads, places, loop)
         self._services = RunServices(
             plan=plan,
             writer=self._writer,
@@ -126,6 +129,7 @@ class Runner:
             reads=reads,
             keep_reads=KeptReads(plan.run_id, reads.log, self._writer).keep,
             delegating=self._delegating,
+            spent=self._spent,
         )
 
     @property
@@ -142,8 +146,9 @@ class Runner:
         """Do the work, under control, and write how it ended."""
         registry = StepRegistry(self._services, history=self._before.history, limited=self._before.limited)
         flow = ChainRun(self._services, registry, self._before)
-        children = None if self._delegating is None else self._delegating.children
-        callbacks = ControlCallbacks(force_end=self._force, due=self._due.say, tell=self._tell, children=children)
+        callbacks = ControlCallbacks(
+            force_end=self._force, due=self._due.say, tell=self._tell, children=self._delegating
+        )
         control = Control(self._writer, self._plan, self._journal, registry, flow, self._limits, callbacks)
         self._journal.begin()
         work = self._loop.create_task(flow.carry_out())
@@ -155,6 +160,7 @@ class Runner:
         await asyncio.wait({work})
         if self._delegating is not None:
             await self._delegating.settle()
+        self._limits.used_now()
         control.close()
         self._finish(work, flow, control.cause)
 
@@ -220,15 +226,33 @@ class Runner:
             self._tell("ended without a result")
 
 
+def _tree_usage(plan: LaunchPlan, paths: RunPaths, disk: Disk) -> TreeUsage | None:
+    if plan.origin.root is None and not _delegates(plan):
+        return None
+    from subagents_nb.store.tree.tree_usage import TreeUsage
+
+    return TreeUsage(RunPaths(paths.root.parent / (plan.origin.root or plan.run_id)), plan.run_id, disk=disk)
+
+
+def _delegates(plan: LaunchPlan) -> bool:
+    return any(step.delegates for step in everything(plan.steps, plan.items))
+
+
 def _delegating(
-    plan: LaunchPlan, paths: RunPaths, journal: Journal, reads: FolderReads, places: tuple[int, ...]
+    plan: LaunchPlan,
+    paths: RunPaths,
+    journal: Journal,
+    reads: FolderReads,
+    places: tuple[int, ...],
+    loop: asyncio.AbstractEventLoop,
 ) -> Delegating | None:
-    if not any(step.delegates for step in everything(plan.steps, plan.items)):
+    if not _delegates(plan):
         return None
     from subagents_nb.runner.tree.delegating import Delegating
     from subagents_nb.runner.tree.place import Place
 
-    return Delegating(plan, paths, journal, reads, Place(StoreHome(paths.root.parents[1]), places, plan.max_live))
+    place = Place(StoreHome(paths.root.parents[1]), places, plan.max_live)
+    return Delegating(plan, paths, journal, reads, place, loop)
 
 
 def _kept_by_others(plan: LaunchPlan, paths: RunPaths) -> list[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol, assert_never
 
 from subagents_nb.domain.plans.plan import LaunchPlan
-from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest, Retuned
+from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest, Retune, Retuned
 from subagents_nb.domain.runs.states import RequestEvent, RequestState, RunEvent
 from subagents_nb.domain.values.words import duration
 from subagents_nb.runner.chains.appended import AT_ITS_END
@@ -43,6 +43,10 @@ class ChildRuns(Protocol):
     def end(self, cause: Cause) -> None: ...
 
     def drain(self) -> None: ...
+
+    def retune(self, change: Retune) -> None: ...
+
+    def take_in(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +147,8 @@ class Control:
         self._keep_budget()
         self._keep_size()
         self._hear()
+        if self._callbacks.children is not None:
+            self._callbacks.children.take_in()
         self._journal.flush()
 
     def _keep_size(self) -> None:
@@ -170,7 +176,7 @@ class Control:
                 self._callbacks.tell(f"may need a look: {found.text}")
 
     def _keep_budget(self) -> None:
-        self._journal.status.budget(self._limits.budget, self._journal.usage)
+        self._journal.status.budget(self._limits.budget, self._limits.used)
 
     def _hear(self) -> None:
         for request in self._writer.mail.requests(self._seen):
@@ -263,6 +269,8 @@ class Control:
                 "no price is known of its model, so that no amount of money can be held; give tokens",
             )
         self._limits.retune(change)
+        if self._callbacks.children is not None:
+            self._callbacks.children.retune(change)
         self._flow.retuned()
         if change.timeout_s is not None:
             self._registry.remind_anew()

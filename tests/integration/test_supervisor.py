@@ -20,7 +20,7 @@ import pytest
 from support import CHILDREN, alive, ask_host, until
 
 import subagents_nb
-from subagents_nb import Run, launch, runs, trust
+from subagents_nb import Run, launch, runs
 from subagents_nb.domain.runs.control import ControlRequest
 from subagents_nb.domain.runs.records import ProcessRecord
 from subagents_nb.domain.runs.states import RunState
@@ -223,31 +223,6 @@ def test_a_watcher_without_descriptors_records_the_end_when_it_has_some_again(sp
     proof = until(lambda: proof_of(run), 20, what="the proof")
     assert (proof.state, proof.signal, proof.group_empty) == ("observed", 9, True)
     assert run.wait(10) and run.state is RunState.LOST
-
-
-@pytest.mark.parametrize("spawn_mode", ["auto", "cold"])
-def test_a_run_that_was_launched_from_within_a_run_outlives_it_with_whoever_watches_it(
-    store_home: StoreHome, spawn_mode: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SUBAGENTS_NB_SPAWN", spawn_mode)
-    cell = "import subagents_nb; print(subagents_nb.launch(task='inner', model='scripted:slow').id)"
-    script = Path(".subagents/scripts/nest.json")
-    script.parent.mkdir(parents=True)
-    script.write_text(json.dumps([{"python": cell, "say": True}]))
-    agent = Path(".subagents/agents/digger.md")
-    agent.parent.mkdir()
-    agent.write_text("---\nname: digger\ndescription: digs\ntools: python\n---\nDig.\n")
-    trust(contents=True)
-    outer = launch("digger", "x", model="scripted:nest")
-    inner = Run(store_home, outer.result(60).strip())
-    proof = until(lambda: proof_of(outer), 15, what="the proof of the outer one's end")
-    assert proof.state == "observed"
-    until(lambda: inner.status.tail, 15, what="words of the inner one")
-    process = FileRuns(store_home).snapshot(inner.id, whole=True).process
-    assert process is not None and process.pid not in proof.ended_with_it
-    assert alive(process.pid) and alive(process.observer_pid)
-    inner.stop()
-    assert inner.wait(10) and inner.state is RunState.STOPPED
 
 
 def test_one_supervisor_comes_up_for_launches_at_the_same_moment(

@@ -12,6 +12,7 @@ from support import processes_of, until
 
 from subagents_nb import Run, launch
 from subagents_nb.domain.runs.states import RunState
+from subagents_nb.errors import RequestError
 from subagents_nb.store import FileRuns, StoreHome
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.skipif(sys.platform != "linux", reason="a supervisor's sockets")]
@@ -19,7 +20,7 @@ pytestmark = [pytest.mark.timeout(120), pytest.mark.skipif(sys.platform != "linu
 
 def agent(name: str, *steps: dict[str, Any], agents: str = "", **more: str) -> None:
     """Write an agent whose model plays these steps."""
-    scripts, files = Path(".subagents/scripts"), Path(".subagents/agents")
+    scripts, files = Path(".subagents/scripts"), Path.home() / ".subagents/agents"
     for folder in (scripts, files):
         folder.mkdir(parents=True, exist_ok=True)
     (scripts / f"{name}.json").write_text(json.dumps(steps))
@@ -86,3 +87,71 @@ def test_a_stop_of_the_root_reaches_every_level_and_none_outlives_it(shared_home
     assert [child.state for child in children] == [RunState.STOPPED] * 4, "they are over before their root is"
     assert {getattr(child.status.last_word, "actor", None) for child in children} == {"parent"}
     until(lambda: not processes_of(shared_home), 5, what="no process of the tree")
+
+
+def test_a_tree_has_one_budget_of_usage_and_one_of_runs(shared_home: StoreHome) -> None:
+    agent("lead", to("leaf", "a", "b"), to("leaf", "c"), agents="leaf")
+    agent("leaf", {"usage": {"input_tokens": 100}}, {"text": "+"})
+    spent = launch("lead", "go", usage_budget={"tokens": 150})
+    assert spent.wait(60)
+    assert spent.text == "+\n+the usage budget of the whole tree is used up: 200 of 150 tokens"
+    assert spent.status.head is not None and spent.status.head.budget == "hard-reached"
+    few = launch("lead", "go", max_children=2)
+    assert few.wait(60)
+    assert (
+        f"{few.name}/leaf-3 asked for 1 more runs, and 0 of 2 are left for the whole tree (RUN_FANOUT_LIMIT)"
+        in few.text
+    )
+    assert rows(few) == {"leaf": RunState.COMPLETE, "leaf-2": RunState.COMPLETE}
+
+
+def test_a_launch_in_a_process_of_a_run_is_that_runs_child(spawn: str, shared_home: StoreHome) -> None:
+    cell = "from subagents_nb import launch; run = launch('leaf', 'inner', wait=True); print(run.id, run.output)"
+    agent("digger", {"python": cell, "say": True}, agents="leaf", tools="python")
+    agent("leaf", {"text": "found"})
+    outer = launch("digger", "x", max_live=1)
+    child, said = outer.result(100).split()
+    assert said == "found"
+    head = outer.status.head
+    assert head is not None
+    (row,) = head.tree
+    assert (row.run_id, row.agent, row.state) == (child, "leaf", RunState.COMPLETE)
+    assert row.path.startswith("leaf-")
+
+
+def test_a_run_that_may_not_delegate_launches_nothing_by_its_processes(shared_home: StoreHome) -> None:
+    tried = "import subagents_nb\ntry:\n    subagents_nb.launch({})\nexcept Exception as error:\n    print(error)"
+    agent("loner", {"python": tried.format("'leaf', 'x'"), "say": True}, tools="python")
+    agent(
+        "lead",
+        {"python": tried.format("'leaf', 'x', model='scripted:echo'"), "say": True},
+        agents="leaf",
+        tools="python",
+    )
+    agent("leaf", {"text": "never"})
+    alone, lead = launch("loner", "x", name="py-1"), launch("lead", "x", name="lead-1")
+    said = "this process belongs to run py-1, which may not delegate; name agents in its file"
+    assert said in alone.result(60)
+    assert "from within run lead-1 a launch has an agent and a task; leave out model" in lead.result(60)
+
+
+def test_questions_of_all_levels_are_answered_at_the_root(shared_home: StoreHome) -> None:
+    agent("lead", {"delegate": [{"agent": "mid", "task": "x"}], "say": True}, {"ask": "Root?"}, agents="mid")
+    agent("mid", to("leaf", "a", "b"), agents="leaf")
+    agent("leaf", {"ask": "Leaf?", "choices": ["yes", "no"]})
+    run = launch("lead", "go")
+    until(lambda: len(run.questions) == 2, 60, what="the questions of both leaves")
+    until(lambda: len(run.status.questions) == 2, 20, what="the root to show them")
+    assert {one.question_id for one in run.questions} == {"mid/leaf/q1", "mid/leaf-2/q1"}
+    assert {one.question_id for one in run.status.questions} == {"mid/leaf/q1", "mid/leaf-2/q1"}
+    with pytest.raises(RequestError, match="Several questions are open"):
+        run.answer("yes")
+    run.answer("no", question="mid/leaf-2/q1")
+    with pytest.raises(RequestError, match=r"no open question|is complete already"):
+        run.answer("yes", question="mid/leaf-2/q1")
+    waited = until(lambda: run.status.status and run.status.status.waits, 20, what="the clock to stand still")
+    assert waited
+    assert run.answer("yes").question_id == "mid/leaf/q1"
+    until(lambda: [one.question_id for one in run.questions] == ["q1"], 30, what="the root's own question")
+    run.answer("end")
+    assert run.result(30) == "yes\nno" + "end"

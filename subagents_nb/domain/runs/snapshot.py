@@ -25,6 +25,7 @@ from subagents_nb.domain.runs.records import (
 )
 from subagents_nb.domain.runs.stages import Stage
 from subagents_nb.domain.runs.states import RunState
+from subagents_nb.domain.runs.tree_rows import TreeRow, questions_below, used_by_all
 from subagents_nb.domain.values.base import Value
 
 
@@ -161,8 +162,20 @@ class Snapshot(Value):
 
     @property
     def questions(self) -> tuple[OpenQuestion, ...]:
-        """Return the questions of a live run that wait for the person, oldest first."""
-        return self.status.questions if self.status is not None and not self.ended else ()
+        """Return the questions that wait for the person: of a live run, oldest first, and of all below it."""
+        if self.status is None or self.ended:
+            return ()
+        return (*self.status.questions, *questions_below(self.status.tree))
+
+    @property
+    def tree(self) -> tuple[TreeRow, ...]:
+        """Return how the runs below it stand, or stood when it ended, each after its parent."""
+        return self.head.tree if self.head is not None else ()
+
+    @property
+    def usage_of_all(self) -> Usage:
+        """Return what it and all below it used."""
+        return used_by_all(self.usage, self.tree)
 
     @property
     def retunes(self) -> tuple[Retuned, ...]:

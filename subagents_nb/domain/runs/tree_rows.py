@@ -47,10 +47,13 @@ def used_by_all(own: Usage, rows: Iterable[TreeRow]) -> Usage:
     return total((own, *(row.usage for row in rows)))
 
 
-def question_ids(rows: Iterable[TreeRow]) -> tuple[OpenQuestion, ...]:
+def questions_below(rows: Iterable[TreeRow]) -> tuple[OpenQuestion, ...]:
     """Return the open questions of a tree under the ids by which its root answers them: `PATH/ID`."""
     return tuple(
-        one.model_copy(update={"question_id": f"{row.path}/{one.question_id}", "text": f"{row.path}: {one.text}"})
-        for row in rows
-        for one in row.questions
+        one.model_copy(update={"question_id": f"{row.path}/{one.question_id}"}) for row in rows for one in row.questions
     )
+
+
+def asker_of(question_id: str) -> str:
+    """Return the path of the run below that asks; nothing if it is the root itself."""
+    return question_id.rpartition("/")[0]

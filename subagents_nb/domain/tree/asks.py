@@ -9,7 +9,7 @@ from pydantic import Field
 from subagents_nb.domain.values.base import Document
 
 ASK_ID = r"^[a-z0-9-]{1,40}$"
-PATH = r"^[A-Za-z0-9._-]{1,80}(/[A-Za-z0-9._-]{1,80}){0,15}$"
+PATH = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}(/[A-Za-z0-9][A-Za-z0-9._-]{0,79}){0,15}$"
 
 
 class ChildAsk(Document):

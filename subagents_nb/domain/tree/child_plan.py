@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from subagents_nb.domain.plans.budgets import UsageBudget
 from subagents_nb.domain.plans.plan import CHILD_TIMEOUT_S, Draft, FanOutItem, LaunchPlan, StepPlan, label_of
 from subagents_nb.domain.plans.request import Origin
 from subagents_nb.domain.tree.asks import ChildAsk
@@ -46,15 +47,22 @@ def template_of(plan: LaunchPlan, ask: ChildAsk, steps: Sequence[StepPlan], *, r
     return template
 
 
-def child_draft(plan: LaunchPlan, ask: ChildAsk, template: StepPlan) -> Draft:
-    """Return what a child is to do. What bounds its parent bounds it: deadline, budget, places, environment."""
+def left_of(plan: LaunchPlan, worked_s: float) -> float | None:
+    """Return what is left of a run's deadline; None without one."""
+    return None if plan.timeout_s is None else max(0.1, plan.timeout_s - worked_s)
+
+
+def child_draft(plan: LaunchPlan, ask: ChildAsk, template: StepPlan, *, budget: UsageBudget | None = None) -> Draft:
+    """Return what a child is to do. What bounds its parent bounds it: deadline, places, environment; `budget` is the
+    tree's, as it is in force.
+    """
     task = ask.task.encode("utf-8", "replace").decode()
     step = template.model_copy(update={"index": 0, "task": task, "label": label_of(task), "timeout_s": None})
     limits = [seconds for seconds in (template.timeout_s, ask.left_s) if seconds is not None]
     return Draft(
         cwd=ask.cwd,
         steps=(step,),
-        usage_budget=plan.usage_budget,
+        usage_budget=budget,
         max_children=plan.max_children,
         max_parallel=plan.max_parallel,
         max_live=plan.max_live,

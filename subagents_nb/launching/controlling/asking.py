@@ -12,6 +12,7 @@ from subagents_nb.domain.runs.questions import Question, Reply
 from subagents_nb.domain.runs.records import Verdict
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import QuestionEvent, RequestState, RunEvent, RunState
+from subagents_nb.domain.runs.tree_rows import asker_of
 from subagents_nb.domain.values.reading import read
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import RequestError, StoreError, Unreadable
@@ -112,8 +113,21 @@ def answer_to(
 
 
 def open_questions(home: StoreHome, run_id: str) -> list[Question]:
-    """Return the questions of a live run that nobody has answered yet, oldest first."""
-    return [] if FileRuns(home).snapshot(run_id).ended else _waiting(home, run_id)
+    """Return the questions of a live run that nobody has answered yet, oldest first, then those of all below it.
+
+    Those have the way to who asks in front of their ids.
+    """
+    snapshot = FileRuns(home).snapshot(run_id)
+    return [] if snapshot.ended else [*_waiting(home, run_id), *_below(home, snapshot)]
+
+
+def _below(home: StoreHome, snapshot: Snapshot) -> list[Question]:
+    rows = [row for row in snapshot.tree if not row.state.ended]
+    return [
+        one.model_copy(update={"question_id": f"{row.path}/{one.question_id}"})
+        for row in rows
+        for one in _waiting(home, row.run_id)
+    ]
 
 
 def _waiting(home: StoreHome, run_id: str) -> list[Question]:
@@ -140,7 +154,10 @@ def reply(home: StoreHome, run_id: str, text: str, *, question: str | None, answ
     if snapshot.ended:
         over = f"Run {snapshot.name} is {snapshot.state} already; nobody waits for an answer."
         raise RequestError(f"{over} {_became(home, run_id, question)}".rstrip())
-    questions = _waiting(home, run_id)
+    path, _, own_id = (question or "").rpartition("/")
+    if path:
+        return _reply_below(home, snapshot, path, text, question=own_id, answered_by=answered_by)
+    questions = [*_waiting(home, run_id), *_below(home, snapshot)]
     chosen = [q for q in questions if question is None or q.question_id == question]
     if not chosen:
         what = f"no open question {question}" if question else "no open question"
@@ -148,13 +165,28 @@ def reply(home: StoreHome, run_id: str, text: str, *, question: str | None, answ
     if len(chosen) > 1:
         listed = "\n".join(f"  {q.question_id}{_asker(snapshot, q)}: {one_line(q.text, 100)}" for q in chosen)
         raise RequestError(f"Several questions are open; name one with question=:\n{listed}")
+    if asker_of(chosen[0].question_id):
+        return reply(home, run_id, text, question=chosen[0].question_id, answered_by=answered_by)
     said = {"run_id": run_id, "question_id": chosen[0].question_id, "text": text, "answered_by": answered_by}
     if not Mailbox(home.run(run_id)).reply(Reply.after(QuestionEvent.ANSWER, **said, answered_at=utc_now())):
         raise RequestError(f"You were not the first. {_became(home, run_id, chosen[0].question_id)}".rstrip())
     return chosen[0]
 
 
+def _reply_below(
+    home: StoreHome, snapshot: Snapshot, path: str, text: str, *, question: str, answered_by: str
+) -> Question:
+    """Answer a question of a run below, by the way to it."""
+    row = next((one for one in snapshot.tree if one.path == path), None)
+    if row is None:
+        raise RequestError(f"Run {snapshot.name} has no run {path} below it.")
+    answered = reply(home, row.run_id, text, question=question, answered_by=answered_by)
+    return answered.model_copy(update={"question_id": f"{path}/{answered.question_id}"})
+
+
 def _asker(snapshot: Snapshot, question: Question) -> str:
+    if asker_of(question.question_id):
+        return ""
     return f" (step {question.step})" if snapshot.stages else ""
 
 

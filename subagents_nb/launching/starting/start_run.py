@@ -23,6 +23,7 @@ from subagents_nb.launching.following.observers import tell_launched
 from subagents_nb.launching.gathering.sessions import sessions_for
 from subagents_nb.launching.gathering.skill_folders import skills_for
 from subagents_nb.launching.starting.claiming import claiming
+from subagents_nb.launching.starting.nested_launch import refuse_within
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, open_home
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.files.lock import owner_of, probe
@@ -71,6 +72,7 @@ def begin(
         StoreError: its directory could not be made; nothing is left.
         LaunchError: its process could not be started; nothing is left, but for a revival that had one: it has failed.
     """
+    refuse_within("this")
     open_home(home.root)  # of a copied or cleared store only the runs may be there
     sessions = sessions_for(home, draft, earlier)
     folders = skills_for(home, draft.steps, draft.items, skills, earlier)

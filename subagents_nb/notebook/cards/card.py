@@ -14,7 +14,6 @@ from subagents_nb.domain.values import words
 from subagents_nb.notebook.cards import end_notes as endings
 from subagents_nb.notebook.cards.graph import mode_of, said_beside, so_far, stages_text, step_rows
 from subagents_nb.notebook.cards.graph_card import stages
-from subagents_nb.notebook.cards.made_line import made_line
 from subagents_nb.notebook.cards.reused import anew_line, other_notes
 from subagents_nb.notebook.cards.shown import (
     LOOKS,
@@ -35,8 +34,9 @@ from subagents_nb.notebook.cards.tables import (
     size,
     state_badge,
 )
+from subagents_nb.notebook.cards.tree_card import tree
 from subagents_nb.notebook.cards.view import attention_line, text_line, value_summary
-from subagents_nb.notebook.cards.work_summary import Work, left_in_trees, works_text
+from subagents_nb.notebook.cards.work_summary import Work, left_in_trees, made_line, works_text
 from subagents_nb.notebook.page.html import (
     SOFT,
     bar,
@@ -120,6 +120,7 @@ def card(
         page_only(*_open(snapshot, room), *_ending(snapshot, state, beside, room), _refused(snapshot)),
         Either(None, why),
         course,
+        tree(snapshot, room),
         page_only(*answer),
         beside_answer,
         Either(None, works_text(snapshot, beside.holder)),

@@ -11,6 +11,7 @@ from subagents_nb.domain.runs.records import ToolRow
 from subagents_nb.domain.runs.resuming import whole_can_go_on
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
+from subagents_nb.domain.runs.tree_rows import asker_of
 from subagents_nb.domain.values import words
 from subagents_nb.notebook.cards.shown import UNREADABLE, command, shown_state
 from subagents_nb.notebook.page.lines import line, plural
@@ -203,7 +204,9 @@ def asked(snapshot: Snapshot, question: OpenQuestion) -> str:
 
 
 def asker(snapshot: Snapshot, question: OpenQuestion) -> str:
-    """Name the step of a chain that asks, with a colon behind it; nothing for a run of one step."""
+    """Name who asks, with a colon behind it: a run below, the step of a chain; nothing for a run of one step."""
+    if below := asker_of(question.question_id):
+        return f"{line(below, 120)}: "
     if not snapshot.stages:
         return ""
     steps = snapshot.status.steps if snapshot.status is not None else ()

@@ -17,6 +17,7 @@ from subagents_nb.notebook.cards.graph import mode_of, said_beside, so_far, step
 from subagents_nb.notebook.cards.graph_feed import awaited, drawn
 from subagents_nb.notebook.cards.reused import anew_line, other_notes
 from subagents_nb.notebook.cards.shown import ASKS, UNREADABLE, command, shown_name, shown_state, who
+from subagents_nb.notebook.cards.tree_card import tree_line, tree_rows
 from subagents_nb.notebook.page.lines import cut, line, plural, scalar
 
 _ERROR_CHARS = 1200
@@ -150,7 +151,7 @@ def widget_state(snapshot: Snapshot, reused: str = "") -> dict[str, Any]:
         "tail": tail,
         "tail_end": max(streamed, len(tail)),
         "silent": awaited(step) if not (chain or snapshot.ended) else "",
-        "note": line(" · ".join(filter(None, [said_beside(snapshot), *notes[:1]])), 300),
+        "note": line(" · ".join(filter(None, [tree_line(snapshot), said_beside(snapshot), *notes[:1]])), 300),
         "reused": line(reused, 300) or anew_line(snapshot),
         "error": error + " …" if more else error,
         "reason": f"It waits for {snapshot.waits_for}." if snapshot.waits_for_place else ending(snapshot),
@@ -159,6 +160,7 @@ def widget_state(snapshot: Snapshot, reused: str = "") -> dict[str, Any]:
         "questions": [_question(snapshot, question) for question in snapshot.questions[:_QUESTIONS]],
         "stopping": bool(snapshot.status is not None and snapshot.status.stopping and not snapshot.ended),
         "graph": drawn(snapshot),
+        "tree": tree_rows(snapshot),
     }
 
 

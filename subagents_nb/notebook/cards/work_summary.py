@@ -1,8 +1,8 @@
-"""What a step's work came to beside its answer: whether it was accepted, what it changed in a worktree of its own."""
+"""What work came to beside its answer: whether it was accepted, what it changed in a worktree, which files it left."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from subagents_nb.blocks import Child, clean, to_text
@@ -15,9 +15,11 @@ from subagents_nb.notebook.cards.graph import accepted_line, remarks, saved_line
 from subagents_nb.notebook.cards.ledgers import acceptance
 from subagents_nb.notebook.page.html import code, element, note, safe, say, soft, styled
 from subagents_nb.notebook.page.lines import cut, line, plural
+from subagents_nb.plain_text import shortened
 
 MAX_TEXT_CHARS = 6_000
 _FILES = 8
+_NAMED, _NAME_CHARS = 6, 60
 _CHARS_A_LINE = 12  # of the output of commands, for each line of a diff that there is room for
 _STEP_LINES = 40
 _OF_ALL = 2_000  # characters, of all steps of a chain in plain text
@@ -125,3 +127,19 @@ def _to_type(record: WorktreeRecord, run: str, number: int | None) -> list[tuple
     if record.state == "preserved":
         found.append(("Throw the tree away", f"{run}.discard({step})"))
     return found
+
+
+def made_line(snapshot: Snapshot, run: str = "run") -> str:
+    """Return the line, where `run` is the variable that holds it; empty where it left nothing or is still at work."""
+    artifacts = snapshot.result.artifacts if snapshot.result is not None else ()
+    made = _names([one.name or one.path for one in artifacts])
+    unclear = _names(snapshot.changed_meanwhile)
+    said = [f"Made {made}: {run}.artifacts" if made else ""]
+    said += [f"Changed meanwhile, by this run or by others: {unclear}"] if unclear else []
+    return ". ".join(filter(None, said))
+
+
+def _names(names: Sequence[str]) -> str:
+    flat = [" ".join(clean(name).split()) for name in names[:_NAMED]]
+    shown = ", ".join(shortened(name, _NAME_CHARS) for name in flat)
+    return f"{shown} and {len(names) - _NAMED:,} more" if len(names) > _NAMED else shown

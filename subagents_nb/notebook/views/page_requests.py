@@ -23,7 +23,7 @@ _LAST_STEP = 99_999
 _PAGE = "the notebook page"
 _IDENT = re.compile(r"[a-z0-9]{1,40}")
 _REMEMBERED = 64
-_QUESTION = re.compile(r"[a-z0-9-]{1,80}")
+_QUESTION = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._-]{0,79}/){0,16}[a-z0-9-]{1,80}")
 _log = logging.getLogger(__name__)
 
 Reply = Callable[[dict[str, Any]], None]

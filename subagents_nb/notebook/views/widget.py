@@ -16,7 +16,7 @@ Reply = Callable[[dict[str, Any]], None]
 class RunWidget(anywidget.AnyWidget):
     """One run on the page. The traits are the contract with widgets/view.js."""
 
-    _esm = joined(*map(asset, ("beat.js", "dom.js", "asks.js", "stand.js", "view.js", "run.js")))
+    _esm = joined(*map(asset, ("beat.js", "dom.js", "asks.js", "stand.js", "tree.js", "view.js", "run.js")))
     _css = asset("run.css")
 
     run_id = traitlets.Unicode("").tag(sync=True)
@@ -48,6 +48,7 @@ class RunWidget(anywidget.AnyWidget):
     waited_s = traitlets.Float(0.0).tag(sync=True)
     beat = traitlets.Int(0).tag(sync=True)
     graph = traitlets.Dict().tag(sync=True)  # of a chain; empty otherwise
+    tree = traitlets.List(traitlets.Dict()).tag(sync=True)  # the runs below it
     fresh = traitlets.Dict().tag(sync=True)  # what was written since the last of them: text, and where it begins
     token = traitlets.Unicode("").tag(sync=True)  # the class of the plain output before which it stands; the model's id
     version = traitlets.Int(0).tag(sync=True)  # above 0: the plain output has been published anew
@@ -126,7 +127,9 @@ class ChainWidget(RunWidget):
     """A chain on the page: a run with its stages. Runs of one step never load what it needs besides."""
 
     _esm = joined(
-        *map(asset, ("beat.js", "dom.js", "asks.js", "graph.js", "stand.js", "step.js", "view.js", "chain.js"))
+        *map(
+            asset, ("beat.js", "dom.js", "asks.js", "graph.js", "stand.js", "step.js", "tree.js", "view.js", "chain.js")
+        )
     )
     _css = "\n".join(map(asset, ("run.css", "chain.css")))
 

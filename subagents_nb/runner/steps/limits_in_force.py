@@ -22,9 +22,13 @@ class TimeLeft(NamedTuple):
 class LiveLimits:
     """The limits of a run, which may change while it works. What was retuned holds for all its steps."""
 
-    def __init__(self, plan: LaunchPlan, usage: Callable[[], Usage]) -> None:
+    def __init__(
+        self, plan: LaunchPlan, usage: Callable[[], Usage], *, in_tree: Callable[[Usage, bool], Usage] | None = None
+    ) -> None:
+        """`in_tree` adds what the other runs of its tree used, as of now if that is said: they have one budget."""
         self._plan = plan
-        self._usage = usage
+        self._own = usage
+        self._in_tree = in_tree
         self._guard = threading.Lock()
         self._retuned = Retune()
 
@@ -60,6 +64,18 @@ class LiveLimits:
         """Return the usage budget in force."""
         retuned = self.retuned
         return retuned_budget(self._plan.usage_budget, tokens=retuned.tokens, cost_usd=retuned.cost_usd)
+
+    def _usage(self) -> Usage:
+        return self._own() if self._in_tree is None else self._in_tree(self._own(), True)
+
+    def used_now(self) -> Usage:
+        """Return what is held against the budget as of now; of a run in a tree it is written down for the others."""
+        return self._usage()
+
+    @property
+    def used(self) -> Usage:
+        """Return what is held against the budget, for those who show it: of the other runs as it was a moment ago."""
+        return self._own() if self._in_tree is None else self._in_tree(self._own(), False)
 
     def spent(self) -> BudgetState | None:
         """Return how far the usage has come; None without a budget."""

@@ -24,13 +24,14 @@ from subagents_nb.domain.runs.events import (
     StepFailed,
     StepOutcome,
     ToolEnded,
+    UsageChanged,
 )
 from subagents_nb.domain.runs.records import StepResult
 from subagents_nb.domain.runs.states import RunEvent, StepEvent, StepState
 from subagents_nb.domain.values.usage import Usage
 from subagents_nb.domain.values.words import duration
 from subagents_nb.runner.engines.choose import engine_for
-from subagents_nb.runner.engines.engine import CancelTool, NotDelegated, StepContext
+from subagents_nb.runner.engines.engine import CancelTool, Delegate, StepContext
 from subagents_nb.runner.engines.kernel.tool import PythonTool, Surroundings
 from subagents_nb.runner.engines.session_file import begin_session
 from subagents_nb.runner.journal.journal import Journal
@@ -77,6 +78,7 @@ class RunServices:
     reads: FolderReads = field(default_factory=lambda: FolderReads(ReadRecorder(), Path()))
     keep_reads: Callable[[], None] = lambda: None
     artifacts: ArtifactKeeper | None = None  # None: nothing is kept, and no step has a kernel
+    spent: Callable[[], None] = lambda: None  # called when it may have used more: of a run in a tree it is written down
     delegating: Delegating | None = None  # None: no step delegates
 
 
@@ -310,15 +312,13 @@ class StepWork:
             services.journal.report(step.index, seen_from_root(event, step.cwd))
             if isinstance(event, ToolEnded | ModelAsked | FileChanged | ChangedMeanwhile):
                 services.keep_reads()
+            if isinstance(event, UsageChanged | ModelAsked | ToolEnded):
+                services.spent()
 
-        async def delegate(agent: str, task: str) -> str:
-            if services.delegating is None:
-                raise NotDelegated("there is nobody to delegate to")
-            run = services.limits.time_left(services.journal.elapsed_s)
-            left = [one.left_s for one in (run, self._left) if one is not None]
-            return await services.delegating.delegate(
-                step, agent, task, cwd=str(cwd), left_s=min(left, default=None), clock=clock
-            )
+        delegate: Delegate | None = None
+        if services.delegating is not None and step.delegates:
+            times = lambda: (self._left, services.limits.time_left(services.journal.elapsed_s))  # noqa: E731
+            delegate = services.delegating.of_step(step, cwd=str(cwd), clock=clock, times=times)
 
         inputs = given_inputs(services.plan, services.writer.paths, cwd)
         skills = given_skills(step, services.writer.paths, cwd)
@@ -354,7 +354,7 @@ class StepWork:
             inbox=self.inbox,
             limits=self._limits,
             ask=ask,
-            delegate=delegate if step.delegates else None,
+            delegate=delegate,
             permit=services.questions.permit_for(step, clock),
             waiting=clock.waiting,
             open_tools=self._open_tools,

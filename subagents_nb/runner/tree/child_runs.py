@@ -31,7 +31,7 @@ class Child:
     agent: str
     snapshot: Snapshot | None = None
     looked: float = 0.0  # when, by the monotonic clock
-    asked_to: set[str] = field(default_factory=set)  # what it was asked for in its parent's name
+    asked_to: list[str] = field(default_factory=list)  # what it was asked for in its parent's name
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import ExitStack, asynccontextmanager
 
 from subagents_nb.domain.agents.agent import DELEGATE
 from subagents_nb.domain.plans.plan import LaunchPlan, StepPlan
+from subagents_nb.domain.runs.control import Retune
 from subagents_nb.domain.runs.states import StepState
 from subagents_nb.domain.runs.tree_rows import TreeRow
 from subagents_nb.domain.tree.asks import ChildAsk
 from subagents_nb.domain.values.words import one_line
-from subagents_nb.runner.engines.engine import ChildFailed, NotDelegated
+from subagents_nb.errors import Unreadable
+from subagents_nb.runner.engines.engine import ChildFailed, Delegate, NotDelegated
 from subagents_nb.runner.journal.journal import Journal
 from subagents_nb.runner.journal.work_clock import WorkClock
 from subagents_nb.runner.processes.threads import in_thread
+from subagents_nb.runner.steps.causes import Cause
+from subagents_nb.runner.steps.limits_in_force import TimeLeft
 from subagents_nb.runner.tracking.folder_accounts import FolderReads
 from subagents_nb.runner.tree.child_runs import Child, told
 from subagents_nb.runner.tree.live_children import Children
@@ -25,7 +30,7 @@ from subagents_nb.runner.tree.place import Place
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.tree.doorbell import NobodyThere, bring_one_up, ring
-from subagents_nb.store.tree.launches import put_ask, read_answer
+from subagents_nb.store.tree.launches import OUTSIDE, asked_outside, put_ask, read_answer, read_ask
 
 _AGAIN_S = 0.2
 _BEGINS_S = 1.0
@@ -54,7 +59,15 @@ class _Waits:
 class Delegating:
     """All delegation of one run."""
 
-    def __init__(self, plan: LaunchPlan, paths: RunPaths, journal: Journal, reads: FolderReads, place: Place) -> None:
+    def __init__(
+        self,
+        plan: LaunchPlan,
+        paths: RunPaths,
+        journal: Journal,
+        reads: FolderReads,
+        place: Place,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
         self._plan = plan
         self._paths = paths
         self._home = StoreHome(paths.root.parents[1])
@@ -65,7 +78,43 @@ class Delegating:
         self._ways: dict[str, int] = {}
         self._steps: dict[int, _Waits] = {}
         self._asking: set[asyncio.Task[Child]] = set()
+        self._outside: dict[str, asyncio.Task[None] | None] = {}
+        self._loop = loop
         self.children = Children(self._home, plan.run_id, changed=self._show)
+
+    # --- from other threads ---
+
+    def end(self, cause: Cause) -> None:
+        """Ask the children to end, for the cause that ends this run."""
+        self.children.end(cause)
+
+    def drain(self) -> None:
+        """Start nothing new, here and below."""
+        self.children.drain()
+
+    def retune(self, change: Retune) -> None:
+        """Give the children the new limits of the budget."""
+        self.children.retune(change)
+
+    def take_in(self) -> None:
+        """Look for what processes of this run ask for: it is asked with our variables, for they have no keys."""
+        for ask_id in asked_outside(self._paths):
+            if ask_id not in self._outside:
+                self._outside[ask_id] = None
+                self._loop.call_soon_threadsafe(self._begin_outside, ask_id)
+
+    # --- on the event loop ---
+
+    def of_step(
+        self, step: StepPlan, *, cwd: str, clock: WorkClock, times: Callable[[], Iterable[TimeLeft | None]]
+    ) -> Delegate:
+        """Return the tool of a step that works in `cwd`; `times` gives what is left of its deadlines."""
+
+        async def delegate(agent: str, task: str) -> str:
+            left = min((one.left_s for one in times() if one is not None), default=None)
+            return await self.delegate(step, agent, task, cwd=cwd, left_s=left, clock=clock)
+
+        return delegate
 
     async def delegate(
         self, step: StepPlan, agent: str, task: str, *, cwd: str, left_s: float | None, clock: WorkClock
@@ -101,7 +150,8 @@ class Delegating:
                 raise
             finally:
                 waits.open[waits.open.index(child)] = None
-            self._take_reads(step, child)
+            if step.worktree is None:  # else it is as with what the step itself reads there
+                self._take_reads(step.cwd or "", child)
             text, ok = await in_thread(lambda: told(child, self._home.run(child.run_id)))
         if not ok:
             raise ChildFailed(text)
@@ -148,9 +198,22 @@ class Delegating:
         if not task.cancelled() and task.exception() is None:
             self.children.ask("stop", _ENDED, [task.result()])
 
+    def _begin_outside(self, ask_id: str) -> None:
+        self._outside[ask_id] = self._loop.create_task(self._child_outside(ask_id))
+
+    async def _child_outside(self, ask_id: str) -> None:
+        """Have the child begin that a process of this run asks for, and take in what it read when it has ended."""
+        with contextlib.suppress(Unreadable, NotDelegated):  # the answer says it
+            child = await self._begun(read_ask(self._paths, ask_id))
+            await child.over.wait()
+            self._take_reads(os.path.relpath(read_ask(self._paths, ask_id).cwd, self._plan.cwd), child)
+            if not any(waits.open for waits in self._steps.values()):
+                await self._place.take()
+
     async def _asked(self, ask: ChildAsk) -> str:
         """Return the id of the child. An ask stays until it is answered, whichever supervisor ends meanwhile."""
-        await in_thread(lambda: put_ask(self._paths, ask))
+        if not ask.ask_id.startswith(OUTSIDE):
+            await in_thread(lambda: put_ask(self._paths, ask))
         while True:
             failed = ""
             try:
@@ -170,7 +233,8 @@ class Delegating:
         self._journal.status.tree(rows)
         for waits in self._steps.values():
             waits.look()
-        if self._only_waits():
+        # A process of ours that has a child may wait for it: nobody can tell.
+        if self._only_waits() or any(task is not None and not task.done() for task in self._outside.values()):
             self._place.leave()
 
     def _only_waits(self) -> bool:
@@ -184,11 +248,10 @@ class Delegating:
             for one in at_work
         )
 
-    def _take_reads(self, step: StepPlan, child: Child) -> None:
+    def _take_reads(self, folder: str, child: Child) -> None:
         """Take in what a child read: where that is as it was, this run would be told the same."""
-        if step.worktree is None:  # else it is as with what the step itself reads there
-            result = child.snapshot.result if child.snapshot is not None else None
-            self._reads.take(step.cwd or "", None if result is None else result.reads, who=child.path)
+        result = child.snapshot.result if child.snapshot is not None else None
+        self._reads.take(folder, None if result is None else result.reads, who=child.path)
 
     def _way(self, agent: str) -> str:
         """Return the way from the root to a new child."""

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
-from subagents_nb.domain.runs.control import PARENT, ControlRequest, Verb
+from subagents_nb.domain.runs.control import PARENT, ControlRequest, Retune, Verb
 from subagents_nb.domain.runs.states import RunEvent, RunState
 from subagents_nb.domain.runs.tree_rows import TreeRow
 from subagents_nb.domain.values.words import one_line
@@ -57,20 +57,28 @@ class Children:
         self.draining = True
         self.ask("drain", "the run that delegated this is drained", self._living())
 
-    def ask(self, verb: Verb, reason: str, children: Iterable[Child]) -> None:
-        """Ask children for something in the name of this run, each once."""
+    def retune(self, change: Retune) -> None:
+        """Give the children the new limits of the budget, which is that of the whole tree; the rest is their own."""
+        budget = Retune(tokens=change.tokens, cost_usd=change.cost_usd)
+        if budget.changes:
+            self.ask("retune", "", self._living(), retune=budget)
+
+    def ask(self, verb: Verb, reason: str, children: Iterable[Child], *, retune: Retune | None = None) -> None:
+        """Ask children for something in the name of this run; whatever is not said anew each time, once."""
         for child in children:
             with self._guard:
-                if verb in child.asked_to:
+                if verb in child.asked_to and retune is None:
                     continue
-                child.asked_to.add(verb)
+                child.asked_to.append(verb)
+                number = child.asked_to.count(verb)
             request = ControlRequest(
                 run_id=child.run_id,
-                request_id=f"parent-{verb}-{self._run_id}",
+                request_id=f"parent-{verb}-{number}-{self._run_id}",
                 verb=verb,
                 asked_at=utc_now(),
                 asked_by=PARENT,
                 reason=one_line(reason, 300),
+                retune=retune,
             )
             with contextlib.suppress(OSError):  # it is gone, and so has ended
                 Mailbox(self._home.run(child.run_id)).request(request)

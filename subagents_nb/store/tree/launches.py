@@ -15,6 +15,7 @@ from subagents_nb.store.runs.reader import read_document
 
 _ID = re.compile(ASK_ID[:-1] + r"\Z")
 _ANSWER = ".answer.json"
+OUTSIDE = "p"  # how the ids of asks begin that a process of the run made, not its runner
 
 
 def is_ask_id(text: str) -> bool:
@@ -56,6 +57,16 @@ def read_answer(paths: RunPaths, ask_id: str) -> ChildAnswer | None:
         return read_document(paths.child_answer(ask_id), ChildAnswer, paths.root.name)
     except Unreadable:
         return None
+
+
+def asked_outside(paths: RunPaths) -> list[str]:
+    """Return the ids of the asks that processes of a run made."""
+    try:
+        names = os.listdir(paths.launches)
+    except OSError:
+        return []
+    found = (name.removesuffix(".json") for name in names if name[:1] == OUTSIDE and not name.endswith(_ANSWER))
+    return sorted(name for name in found if is_ask_id(name))
 
 
 def children_of(paths: RunPaths) -> list[str]:

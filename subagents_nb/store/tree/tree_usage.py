@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from pathlib import Path
 from typing import Literal
 
@@ -22,6 +23,7 @@ from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.runs.reader import read_document
 
 _BEGIN, _END = "usage-", ".json"
+_EVERY_S, _MOMENT_S = 0.1, 0.5
 
 
 class UsedByRun(Document):
@@ -39,21 +41,37 @@ class TreeUsage:
         self._run_id = run_id
         self._disk = disk
         self._said: Usage | None = None
+        self._others = Usage()
+        self._looked = self._wrote = float("-inf")
         with contextlib.suppress(OSError):
             self._folder.mkdir(mode=PRIVATE_DIR)
 
-    def say(self, own: Usage) -> None:
-        """Write down what this run used so far. A disk that refuses is asked again at the next change."""
-        if own == self._said:
+    def say(self, own: Usage, *, at_once: bool = False) -> None:
+        """Write down what this run used so far, ten times a second at most unless it is to be there at once.
+
+        A disk that refuses is asked again at the next change.
+        """
+        now = time.monotonic()
+        if own == self._said or (now - self._wrote < _EVERY_S and not at_once):
             return
+        self._wrote = now
         with contextlib.suppress(OSError):
             record = UsedByRun(run_id=self._run_id, usage=own)
             self._disk.replace(self._folder / f"{_BEGIN}{self._run_id}{_END}", encode(record), durable=False)
             self._said = own
 
-    def with_others(self, own: Usage) -> Usage:
-        """Return what the whole tree used, with so much by this run."""
-        return total((own, *used_in(self._folder, but=self._run_id)))
+    def in_tree(self, own: Usage, now: bool) -> Usage:
+        """Return what the whole tree used, with so much by this run: as of `now`, or of a moment ago."""
+        if now:
+            self.say(own, at_once=True)
+        return self.with_others(own, within_s=0.0 if now else _MOMENT_S)
+
+    def with_others(self, own: Usage, *, within_s: float = 0.0) -> Usage:
+        """Return what the whole tree used, with so much by this run; the others' may be read so long ago."""
+        if time.monotonic() - self._looked > within_s:
+            self._looked = time.monotonic()
+            self._others = total(used_in(self._folder, but=self._run_id))
+        return total((own, self._others))
 
 
 def used_by(root: RunPaths) -> Usage:

@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from subagents_nb.domain.agents.environment import RUN_MARK, runner_environ
+from subagents_nb.domain.plans.budgets import UsageBudget
 from subagents_nb.domain.plans.plan import LaunchPlan, StepPlan, choices_of, everything
 from subagents_nb.domain.runs.control import AppendedItems
 from subagents_nb.domain.runs.records import RecoveryRecord, RunStatus
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.tree.asks import ChildAnswer, ChildAsk
-from subagents_nb.domain.tree.child_plan import NoChild, child_draft, delegators, template_of
+from subagents_nb.domain.tree.child_plan import NoChild, child_draft, delegators, left_of, template_of
 from subagents_nb.domain.values.ids import make_run_id
 from subagents_nb.errors import RequestError, StoreError, Unreadable
 from subagents_nb.store.clock import utc_now
@@ -91,10 +92,12 @@ def _admitted(home: StoreHome, paths: RunPaths, plan: LaunchPlan, ask: ChildAsk,
     root = home.run(root_id)
     root_plan = plan if root_id == plan.run_id else read_document(root.plan, LaunchPlan, root_id)
     template = template_of(plan, ask, delegators(plan, _appended(paths)), root=root_plan.name)
-    budget = plan.usage_budget
+    budget = _budget(root, root_plan)
     if budget is not None and budget.judge(used := used_by(root)) == "hard-reached":
         raise NoChild(f"the usage budget of the whole tree is used up: {budget.words(used)}")
-    draft = child_draft(plan, ask, template)
+    if ask.left_s is None:  # a process of the run asks, and does not know
+        ask = ask.model_copy(update={"left_s": left_of(plan, FileRuns(home).snapshot(plan.run_id).elapsed_s)})
+    draft = child_draft(plan, ask, template, budget=budget)
     open_budget(root, limit=root_plan.max_children)
     admit(root, 1, path=f"{root_plan.name}/{ask.path}")
     run_id = make_run_id(time.time_ns() // 1_000_000, secrets.randbits(50))
@@ -109,6 +112,14 @@ def _admitted(home: StoreHome, paths: RunPaths, plan: LaunchPlan, ask: ChildAsk,
     finally:
         writer.launched()
     return child.run_id
+
+
+def _budget(root: RunPaths, plan: LaunchPlan) -> UsageBudget | None:
+    """Return the budget of a tree as it is in force at its root."""
+    try:
+        return read_document(root.status, RunStatus, plan.run_id).usage_budget or plan.usage_budget
+    except Unreadable:
+        return plan.usage_budget
 
 
 def _bring(home: StoreHome, queue: Queue, child: str, environ: Mapping[str, str]) -> None:

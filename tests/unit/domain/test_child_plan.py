@@ -71,4 +71,4 @@ def test_an_empty_task_and_one_without_end_are_refused() -> None:
 def test_the_budget_of_the_tree_goes_with_the_plan() -> None:
     budget = UsageBudget.model_validate({"tokens": {"hard": 10}, "stop_running": True})
     plan = lead(usage_budget=budget)
-    assert child_draft(plan, ask(), plan.steps[0].children[0]).usage_budget == budget
+    assert child_draft(plan, ask(), plan.steps[0].children[0], budget=budget).usage_budget == budget

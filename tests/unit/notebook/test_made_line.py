@@ -8,7 +8,7 @@ from support import make_plan, make_result, make_status, run_id
 from subagents_nb.domain.runs.records import Artifact
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.notebook.cards.card import CardContext
-from subagents_nb.notebook.cards.made_line import made_line
+from subagents_nb.notebook.cards.work_summary import made_line
 
 
 def ended(*names: str) -> Snapshot:

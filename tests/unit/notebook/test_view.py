@@ -23,7 +23,7 @@ from subagents_nb.notebook.cards.view import live_text, now, text_line, widget_s
 TRAITS = {
     "run_id", "name", "state", "agent", "model", "elapsed_s", "deadline_s", "tokens_in", "tokens_out", "cost",
     "tool_calls", "tool_limit", "spend", "spent", "refusals", "tools", "tail", "tail_end", "note", "error", "reason",
-    "stopping", "questions", "attention", "waited_s", "graph", "reused", "silent",
+    "stopping", "questions", "attention", "waited_s", "graph", "tree", "reused", "silent",
 }  # fmt: skip
 
 

@@ -1,0 +1,46 @@
+"""A run that only waits counts for nothing, and counts again before it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from subagents_nb.runner.tree.place import Place
+from subagents_nb.store.layout import StoreHome
+from subagents_nb.store.waiting.capacity import places_taken, take_place
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="places are not counted there")
+
+
+def test_a_place_is_given_back_whoever_else_has_it_open_and_taken_again(tmp_path: Path) -> None:
+    home = StoreHome(tmp_path)
+    mine = take_place(home, 1)
+    assert mine is not None and take_place(home, 1) is None
+    also = os.dup(mine)  # as of whoever started the run
+    place = Place(home, (mine,), 1)
+    place.leave()
+    assert (place.is_held, places_taken(home)) == (False, 0)
+    other = take_place(home, 1)
+    assert other is not None
+
+    async def go_on() -> None:
+        taking = asyncio.ensure_future(place.take())
+        await asyncio.sleep(0)
+        assert not taking.done(), "another has the place"
+        os.close(other)
+        await asyncio.wait_for(taking, 10)
+
+    asyncio.run(go_on())
+    assert (place.is_held, places_taken(home)) == (True, 1)
+    os.close(also)
+    assert places_taken(home) == 1
+
+
+def test_a_run_that_does_not_know_its_place_keeps_it(tmp_path: Path) -> None:
+    place = Place(StoreHome(tmp_path), (), 1)
+    place.leave()
+    assert place.is_held
