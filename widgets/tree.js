@@ -55,7 +55,10 @@ export class Tree {
       const path = String(given?.path);
       const row = this.rows.get(path) ?? makeTreeRow();
       this.rows.set(path, row);
-      if (this.box.children[at] !== row.box) this.box.replaceChildren(...[...this.box.children].slice(0, at), row.box, ...[...this.box.children].slice(at).filter((box) => box !== row.box));
+      if (this.box.children[at] !== row.box) {
+        const others = Array.from(this.box.children).filter((box) => box !== row.box);
+        this.box.replaceChildren(...others.slice(0, at), row.box, ...others.slice(at));
+      }
       row.show(given ?? {});
     });
     hide(this.box, rows.length === 0);

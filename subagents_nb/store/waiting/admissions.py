@@ -79,7 +79,8 @@ def open_budget(paths: RunPaths, *, limit: int = DEFAULT_LIMIT, disk: Disk = DIS
         with contextlib.suppress(FileExistsError):
             folder.mkdir(mode=PRIVATE_DIR)
         _check_folder(folder)
-        disk.create_once(folder / "manifest.json", encode(manifest))
+        if not os.path.lexists(folder / "manifest.json"):  # else it would be written for nothing, to the device
+            disk.create_once(folder / "manifest.json", encode(manifest))
     except OSError as error:
         raise StoreError(f"The budget of run {paths.root.name} can't be made: {error.strerror}.") from error
     return _limit(paths, disk)
