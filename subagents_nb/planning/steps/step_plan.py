@@ -95,7 +95,7 @@ def plan_step(
         reasons.extend((*unkept_guards(asked, agent), *ignored_nothing(asked, agent)))
     if agent is None or model is None:
         return None
-    ground.uses(acting_in(asked, agent, model, acceptance, facts))
+    ground.uses(acting_in(asked, agent, may.tools, model, acceptance, facts))
     reasons.extend(beyond(may.policy, model, model.thinking, agent.name))
     tools = _tools(may.tools, model, ground)
     delegates = may.delegates(delegates_of(agent, model, ground))

@@ -13,14 +13,23 @@ from subagents_nb.planning.facts import Facts
 
 
 def acting_in(
-    asked: Step, agent: AgentDefinition, model: ModelChoice, acceptance: Acceptance | None, facts: Facts
+    asked: Step,
+    agent: AgentDefinition,
+    tools: tuple[str, ...],
+    model: ModelChoice,
+    acceptance: Acceptance | None,
+    facts: Facts,
 ) -> Iterator[Acting]:
-    """Yield what of the project would act in this step, but for its skills. Who reviews it is planned alike."""
+    """Yield what of the project would act in this step, which has these tools, but for its skills.
+
+    Who reviews it, and whom it delegates to, is planned alike.
+    """
     for item in facts.brought:
         if item.kind == "agent" and agent.source == "project" and (item.name, item.where) == (agent.name, agent.where):
             given = asked.gate is not None or asked.acceptance not in (None, "auto")
             verifies = acceptance is not None and bool(acceptance.verify) and not given
-            if item.does != ("verify",) or verifies:
+            left_out = {name for name in ("bash", "python") if name not in tools} | (set() if verifies else {"verify"})
+            if not left_out.issuperset(item.does):
                 yield item
         by_settings = {
             "default_model": model.origin == "settings",

@@ -118,7 +118,8 @@ def test_a_plan_says_what_of_the_project_it_lets_act() -> None:
         (AGENT, {"settings": of_settings(THEIRS, default_agent="clerk")}),
         (CLERK, {"source": "user", "tools": ("bash",)}),
         (JUDGE, {}),
-        (CLERK, {"where": "another.md"}),
+        (CLERK, {"tools": ("bash", "read"), "asked": {"tools": ("read",)}}),
+        (CLERK, {"tools": ("bash",), "where": "another.md"}),
     ],
 )
 def test_what_does_not_act_in_this_launch_does_not_keep_it_from_beginning(waiting: Held, what: dict[str, Any]) -> None:
