@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from subagents_nb.domain.agents.acting import Answer
 from subagents_nb.domain.values.base import SCHEMA_VERSION, Value, sha256_text
@@ -58,10 +58,16 @@ def _read(home: Path, *_identity: int) -> Answers:
         data = read_plain(path, _MOST_BYTES)
         if os.name == "posix" and (path.stat().st_uid not in (0, os.getuid()) or path.stat().st_mode & 0o022):
             raise ValueError("others may write it")
+    except (OSError, ValueError) as error:
+        raise _unusable(str(error)) from error
+    try:
         return Answers.model_validate_json(data)
-    except (OSError, ValueError, ValidationError) as error:
-        why = "it is not as this version writes it" if isinstance(error, ValidationError) else str(error)
-        raise StoreError(f"{SHOWN} can't be used: {why}. Mend it or take it away; nothing is allowed by it.") from error
+    except ValueError as error:
+        raise _unusable("it is not as this version writes it") from error
+
+
+def _unusable(why: str) -> StoreError:
+    return StoreError(f"{SHOWN} can't be used: {why}. Mend it or take it away; nothing is allowed by it.")
 
 
 def change_answer(

@@ -24,7 +24,7 @@ from subagents_nb.domain.plans.request import Origin as Origin
 from subagents_nb.domain.plans.resumed import GoingOn, SessionPlan
 from subagents_nb.domain.plans.worktree import WorktreePlan
 from subagents_nb.domain.policy.policy import Policy
-from subagents_nb.domain.values.base import Document, Value, sha256_text, stable_json
+from subagents_nb.domain.values.base import Document, Ordered, Value, sha256_text, stable_json
 from subagents_nb.domain.values.ids import short_id
 from subagents_nb.plain_text import shortened
 
@@ -208,7 +208,18 @@ class Resumes(Value):
     chain: GoingOn | None = None  # the whole chain goes on, not one step of it
 
 
-class RunPlan(Value):
+class RunRemarks(Ordered):
+    """What a person says of a run, to be shown and found by it. Nothing is decided by it."""
+
+    goal: str = ""
+    description: str = ""
+    phase: str = ""
+    lane: str = ""
+    workflow: str = ""  # the run of a workflow elsewhere that it is part of
+    workflow_key: str = ""
+
+
+class RunPlan(RunRemarks, Value):
     """What a run is to do and may use: all of a plan but its identity."""
 
     mode: Mode = "single"
@@ -234,12 +245,6 @@ class RunPlan(Value):
     notify_command: tuple[str, ...] = ()
     checkpoint_s: float | None = None  # so long before the deadline the agent is asked to leave its findings
     patience: AttentionSettings = AttentionSettings()  # when to point at it
-    goal: str = ""
-    description: str = ""
-    phase: str = ""
-    lane: str = ""
-    workflow: str = ""
-    workflow_key: str = ""
     defaults: LaunchDefaults | None = None  # of a chain; None: written by a version that did not keep them
 
     def body(self) -> dict[str, Any]:
@@ -250,6 +255,11 @@ class RunPlan(Value):
 class LaunchPlan(RunPlan, Document):
     """The frozen run. Written once by the launcher, read by the runner and by nobody who shows it to a page."""
 
+    _ON_DISK = """
+        schema_version kind run_id mode cwd steps items task usage_budget max_children max_parallel max_live inputs
+        python_memory_mb experiment timeout_s tool_env notes tags origin resumes notify_command checkpoint_s patience
+        goal description phase lane workflow workflow_key defaults name digest created_at token
+    """
     kind: Literal["plan"] = "plan"
     name: str
     digest: str

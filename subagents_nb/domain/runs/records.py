@@ -12,7 +12,7 @@ from pydantic import Field
 from subagents_nb.domain.agents.attention import Attention
 from subagents_nb.domain.plans.acceptance import Ledger
 from subagents_nb.domain.plans.budgets import UsageBudget
-from subagents_nb.domain.plans.plan import StepPlan
+from subagents_nb.domain.plans.plan import RunRemarks, StepPlan
 from subagents_nb.domain.plans.worktree import WorktreeRecord
 from subagents_nb.domain.runs.control import Retuned, SteerReceipt
 from subagents_nb.domain.runs.questions import Answered, OpenQuestion
@@ -154,18 +154,12 @@ class Identity(Value):
     token: str
 
 
-class RunHead(Document):
+class RunHead(RunRemarks, Document):
     """What is said of a run while it lives and when it has ended."""
 
     state: RunState = RunState.QUEUED
     name: str
     mode: str = "single"
-    goal: str = ""
-    description: str = ""
-    phase: str = ""
-    lane: str = ""
-    workflow: str = ""
-    workflow_key: str = ""
     digest: str = ""
     started_at: str
     elapsed_s: float = 0.0
