@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from subagents_nb.domain.plans.flow import Expand, Parallel, Step
 from subagents_nb.domain.plans.plan import LaunchRequest
 from subagents_nb.domain.plans.worktree import ref_problem
 from subagents_nb.domain.values.reading import read_rest
+from subagents_nb.launching.gathering.worktrunk_check import no_worktrunk
 from subagents_nb.planning.facts import Facts, GitFacts, GitPlace
 from subagents_nb.planning.steps.worktree_plan import WrittenWorktree
 from subagents_nb.store.git.git import Git, GitProblem
@@ -22,7 +22,6 @@ from subagents_nb.store.layout import default_home
 
 _OLDEST = (2, 31)
 _MOST_DIRT = 1000
-_HELP_S = 10.0
 # Ours, and what Jupyter leaves beside every notebook: neither is part of anybody's work.
 _NO_DIRT = (":(exclude,top,glob)**/.subagents/**", ":(exclude,top,glob)**/.ipynb_checkpoints/**")
 _BUSY = (
@@ -98,7 +97,7 @@ def gather_git_facts(cwd: Path, asked: Sequence[Any]) -> GitFacts:
             dirt=tuple(_dirt(git, root)),
             commits=dict(_commits(git, {"HEAD", *_texts(given, "base_ref")})),
             checkouts=tuple(_checkouts(git)),
-            worktrunk=_no_worktrunk() if any(one.provider == "worktrunk" for one in given) else None,
+            worktrunk=no_worktrunk() if any(one.provider == "worktrunk" for one in given) else None,
             hooks={one: _hook(one, root) for one in _texts(given, "setup_hook")},
             roots={one: _root(one, root) for one in ("", *_texts(given, "root"))},
         )
@@ -111,24 +110,6 @@ def _too_old(said: str) -> str | None:
     if match is None or (int(match[1]), int(match[2])) >= _OLDEST:
         return None
     return f"git {match[0]} is too old for worktrees of steps; it takes {_OLDEST[0]}.{_OLDEST[1]} or later"
-
-
-def _no_worktrunk() -> str | None:
-    """Return why worktrunk can't be asked for trees: another program may be called wt, too."""
-    program = shutil.which("wt")
-    if program is None:
-        return (
-            "worktrunk makes trees by its command wt, which is not installed; leave provider out to have git make them"
-        )
-    try:
-        said = subprocess.run(
-            [program, "switch", "--help"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_HELP_S, check=False
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"the command wt can't be asked what it can do: {error}"
-    if any(flag not in said for flag in (b"--no-cd", b"--format")):
-        return "the command wt knows no `switch --no-cd --format json`: it is another program, or a worktrunk too old"
-    return None
 
 
 def _no_repository(cwd: Path, said: str) -> str:
