@@ -1,0 +1,26 @@
+"""Whether trees can be made by worktrunk here: its command, asked what it can do."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+_HELP_S = 10.0
+
+
+def no_worktrunk() -> str | None:
+    """Return why worktrunk can't be asked for trees: another program may be called wt, too."""
+    program = shutil.which("wt")
+    if program is None:
+        return (
+            "worktrunk makes trees by its command wt, which is not installed; leave provider out to have git make them"
+        )
+    try:
+        said = subprocess.run(
+            [program, "switch", "--help"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_HELP_S, check=False
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"the command wt can't be asked what it can do: {error}"
+    if any(flag not in said for flag in (b"--no-cd", b"--format")):
+        return "the command wt knows no `switch --no-cd --format json`: it is another program, or a worktrunk too old"
+    return None
