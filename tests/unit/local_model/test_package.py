@@ -14,6 +14,7 @@ from subagents_nb.errors import SubagentsError
 
 def test_the_door_has_these_names_and_each_opens() -> None:
     assert local_model.__all__ == [
+        "WINDOW_TOKENS",
         "Endpoint",
         "LocalModelError",
         "available",
