@@ -36,7 +36,7 @@ def test_a_cell_exports_a_sweep_a_comparison_and_a_list_by_their_variables(kerne
 
 def test_mistakes_are_one_line(kernel: Kernel) -> None:
     kernel.ok("%%subagent scout --model scripted:echo --name probe --wait\nhi")
-    assert "say where to: --to mlflow" in kernel.fails("%subagent_export probe")
+    assert "say where to: --to NAME, which is one of inspect, mlflow" in kernel.fails("%subagent_export probe")
     assert "write --set NAME=VALUE" in kernel.fails("%subagent_export probe --to mlflow --set url")
     assert "There is no exporter 'nowhere'" in kernel.fails("%subagent_export probe --to nowhere")
     assert "Set MLFLOW_TRACKING_URI" in kernel.fails("%subagent_export probe --to mlflow --set url=")
