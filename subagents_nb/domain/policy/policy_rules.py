@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
-from subagents_nb.domain.policy.shell_words import Command, goes_beyond
 from subagents_nb.domain.policy.tool_names import DELEGATE, SKILL, covers, tool_in_rule
 from subagents_nb.domain.values.faults import shown
+
+if TYPE_CHECKING:
+    from subagents_nb.domain.policy.shell_words import Command
 
 # What a rule on files may say, and the tools that it is about; a list or a search reads, and an edit writes.
 READS, WRITES = ("read", "list", "find", "grep"), ("write", "edit")
 PATH_TOOLS = (*READS, *WRITES)
 _ABOUT = {"read": READS, "write": WRITES, "edit": WRITES}
 _NAMED = (SKILL, DELEGATE)
-_SHELL_SIGNS = re.compile(r"[*?\[\]{}$`\"'\\();|&<>~#!\n]")
+_SHELL_SIGNS = r"[*?\[\]{}$`\"'\\();|&<>~#!\n]"
 _LONGEST = 400
 
 
@@ -25,8 +26,7 @@ class BadRule(ValueError):
     """A rule that can't be read; the text goes on from the rule as it was written."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """A rule, read. `words` and `path` are what it says of the call; neither: the whole tool."""
 
     text: str
@@ -56,6 +56,8 @@ class Rule:
             return False
         if not self.more:
             return len(command.words) == count
+        from subagents_nb.domain.policy.shell_words import goes_beyond  # every plan reads this module, few need that
+
         return not goes_beyond(command, count)
 
     def catches(self, command: Command) -> bool:
@@ -124,7 +126,7 @@ def _of_shell(written: str, pattern: str) -> Rule | str:
     words = tuple(bare.split())
     if not words:
         return "names no command"
-    if bad := _SHELL_SIGNS.search(bare):
+    if bad := re.search(_SHELL_SIGNS, bare):
         return f"has {bad.group()!r} in a word; a rule on bash is plain words, and :* at its end for whatever follows"
     return Rule(written, "bash", words=words, more=bare != pattern)
 
@@ -145,6 +147,8 @@ def _of_path(written: str, tool: str, pattern: str) -> Rule | str:
 
 def loose(path: str) -> str:
     """Return a path as those systems see it that tell neither letters of two cases nor two ways to write one."""
+    import unicodedata  # an extension: only who denies a path needs it
+
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 
