@@ -35,6 +35,12 @@ class Remembered:
         """Return the memory of a step; None if it has none. Work in a worktree has that of the main checkout too."""
         return None if step.memory is None else cls(step.memory, reads)
 
+    @classmethod
+    def to_read(cls, step: StepPlan, reads: ReadRecorder) -> Remembered | None:
+        """Return the memory of a step that writes nothing, whatever its agent may elsewhere."""
+        plan = step.memory
+        return None if plan is None else cls(plan.model_copy(update={"writes": False}), reads)
+
     def texts(self) -> dict[str, str]:
         """Return what is in it, by the names of its files."""
         return memory_texts(self.folder, self.plan.path)

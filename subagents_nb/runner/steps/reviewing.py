@@ -25,6 +25,7 @@ from subagents_nb.runner.engines.choose import engine_for
 from subagents_nb.runner.engines.clean_text import one_line
 from subagents_nb.runner.engines.engine import EmptyInbox, Limits, StepContext
 from subagents_nb.runner.steps.input_paths import given_skills
+from subagents_nb.runner.steps.remembering import Remembered
 from subagents_nb.store.layout import RunPaths
 
 REVIEW_SCHEMA: dict[str, Any] = {
@@ -67,6 +68,7 @@ async def review(reviewer: StepPlan, task: str, context: StepContext, limits: Li
             case _:
                 pass
 
+    memory = Remembered.to_read(reviewer, context.reads)
     own = replace(
         context,
         report=report,
@@ -76,6 +78,7 @@ async def review(reviewer: StepPlan, task: str, context: StepContext, limits: Li
         limits=limits,
         ask=None,
         skills=given_skills(reviewer, RunPaths(context.step_dir.parents[1]), context.cwd),
+        memory=memory,
         permit=None,
         open_tools={},
     )
@@ -102,6 +105,8 @@ async def review(reviewer: StepPlan, task: str, context: StepContext, limits: Li
     except OSError as error:
         judgement = _no_answer(reviewer.agent, error.strerror or type(error).__name__, used)
     finally:
+        if memory is not None:
+            memory.close()
         ok = judgement is not None and judgement.accepted is True
         context.report(ToolEnded(call_id, ok=ok, seconds=asyncio.get_running_loop().time() - began))
     context.report(UsageChanged(so_far.plus(judgement.usage)))
