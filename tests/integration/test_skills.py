@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from support import until
 
-from subagents_nb import Run, chain, launch, preflight, step
+from subagents_nb import Run, chain, launch, preflight, register_agent, step
+from subagents_nb.catalog import unregister_agent
+from subagents_nb.domain.agents.agent import AgentDefinition
 from subagents_nb.store import StoreHome
 
 pytestmark = pytest.mark.timeout(90)
@@ -81,3 +83,16 @@ def test_steps_have_their_own_beside_those_of_the_chain_and_what_is_appended_bri
     assert copied(run) == ["print('first')\n", "print('second')\n"]
     assert [one.status.skills for one in run.steps] == [("totals",), ("totals",)]  # type: ignore[union-attr]
     assert all("the text" in one.text for one in run.steps)
+
+
+def test_who_is_delegated_to_has_its_skills_from_the_run_that_delegates() -> None:
+    script("leads", {"delegate": {"agent": "adder", "task": "add"}, "say": True})
+    register_agent(AgentDefinition(name="adder", description="d", skills=("totals",), model="scripted:loads"))
+    register_agent(AgentDefinition(name="lead", description="d", agents=("adder",), model="scripted:leads"))
+    try:
+        run = launch("lead", "go")
+        assert run.wait(30) and run.state == "complete", run.error
+        assert "the text" in run.text and copied(run) == ["print('first')\n"]
+    finally:
+        for name in ("adder", "lead"):
+            unregister_agent(name)
