@@ -113,7 +113,7 @@ def test_what_is_only_inferred_is_shown_and_fails_nothing(shared_home: StoreHome
     ],
 )
 def test_a_reviewer_decides(shared_home: StoreHome, verdict: dict[str, Any], state: RunState, status: str) -> None:
-    agent("judge", script("judge", {"usage": {"input_tokens": 100, "requests": 1}}, verdict), tools="read, bash")
+    agent("judge", script("judge", {"usage": {"input_tokens": 100, "requests": 1}}, verdict), tools="read")
     agent("clerk", script("clerk", {"text": "Three rows."}))
     run = launch("clerk", "count", acceptance={"review": {"agent": "judge"}})
     done = ended(run, shared_home)
