@@ -46,7 +46,7 @@ def test_a_tree_of_seven_runs_ends_with_one_place_and_its_answers_come_up(shared
     run = launch("lead", "go", max_live=1)
     assert run.result(100) == "leaf!\nleaf!\nleaf!"
     tree = rows(run)
-    assert set(tree) == {"mid", "mid-2", "mid-3", "mid/leaf", "mid-2/leaf", "mid-3/leaf"}
+    assert list(tree) == ["mid", "mid/leaf", "mid-2", "mid-2/leaf", "mid-3", "mid-3/leaf"]
     assert set(tree.values()) == {RunState.COMPLETE}
     head = run.status.head
     assert head is not None

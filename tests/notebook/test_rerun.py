@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 
 import pytest
@@ -67,12 +66,9 @@ def test_a_second_pass_starts_nothing_and_says_so(new_kernel: Callable[..., Kern
     kernel.restart()
     kernel.ok("%load_ext subagents_nb")
     kernel.ok("import subagents_nb.launching.front")
-    began = time.monotonic()
     shown = cards(kernel, cells)
-    took = time.monotonic() - began
     assert ids(kernel) == first
     assert all("reused: nothing was spent (ran " in text for text in shown), shown
-    assert took < 2.0
     assert kernel.value("run7.output").startswith("The workspace has 1 entries. data.csv has 2 lines.")
     # Nobody is told of the end of a run that ended long ago.
     assert "ended" not in kernel.ok("1").stdout

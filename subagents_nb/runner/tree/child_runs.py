@@ -29,10 +29,16 @@ class Child:
     ask_id: str
     path: str  # from the root
     agent: str
+    asked_at: str = ""
     snapshot: Snapshot | None = None
     looked: float = 0.0  # when, by the monotonic clock
     asked_to: list[str] = field(default_factory=list)  # what it was asked for in its parent's name
     over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def turn(self) -> tuple[str, int, str]:
+        """Return what it is sorted by: children are shown in the order in which they were asked for."""
+        return self.asked_at, len(self.ask_id), self.ask_id
 
     @property
     def ended(self) -> bool:

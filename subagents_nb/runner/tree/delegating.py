@@ -181,7 +181,7 @@ class Delegating:
         """Return the child of an ask. If whoever waits is cancelled, the child that comes all the same is stopped."""
 
         async def begin() -> Child:
-            child = Child(await self._asked(ask), ask.ask_id, ask.path, ask.agent)
+            child = Child(await self._asked(ask), ask.ask_id, ask.path, ask.agent, ask.asked_at)
             self.children.add(child)
             return child
 

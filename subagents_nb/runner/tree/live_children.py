@@ -146,4 +146,4 @@ class Children:
                 bring_one_up(self._home)
 
     def _show(self) -> None:
-        self._changed(tuple(row for child in self._all for row in child.rows()))
+        self._changed(tuple(row for child in sorted(self._all, key=lambda one: one.turn) for row in child.rows()))
