@@ -55,6 +55,10 @@ def ended_well(kernel: Kernel) -> None:
     assert {str(reader.snapshot(run_id).state) for run_id in reader.ids()} == {"complete"}
 
 
+def cpu_s(kernel: Kernel) -> float:
+    return float(kernel.value("__import__('time').process_time()"))
+
+
 def test_a_second_pass_starts_nothing_and_says_so(new_kernel: Callable[..., Kernel]) -> None:
     kernel = new_kernel(SUBAGENTS_NB_REUSE="tracked")
     cells = notebook(kernel)
@@ -66,7 +70,9 @@ def test_a_second_pass_starts_nothing_and_says_so(new_kernel: Callable[..., Kern
     kernel.restart()
     kernel.ok("%load_ext subagents_nb")
     kernel.ok("import subagents_nb.launching.front")
+    began = cpu_s(kernel)
     shown = cards(kernel, cells)
+    assert cpu_s(kernel) - began < 2.0  # of the kernel alone, so that no neighbour counts
     assert ids(kernel) == first
     assert all("reused: nothing was spent (ran " in text for text in shown), shown
     assert kernel.value("run7.output").startswith("The workspace has 1 entries. data.csv has 2 lines.")

@@ -109,6 +109,15 @@ class StepPlan(Value):
     session: SessionPlan | None = None
     policy: Policy | None = None  # what it may do; None: nobody limits it
 
+    def as_run(self, task: str) -> Self:
+        """Return it as the one step of a run of its own, whose deadline is the run's."""
+        return self.model_copy(update={"index": 0, "task": task, "label": label_of(task), "timeout_s": None})
+
+    def at_most_s(self, left_s: float | None) -> float:
+        """Return how long a run of it may take where its parent has so long."""
+        limits = [seconds for seconds in (self.timeout_s, left_s) if seconds is not None]
+        return max(0.1, min(limits)) if limits else CHILD_TIMEOUT_S
+
     def contract(self) -> dict[str, Any]:
         """Return what the launch contract binds of this step; prompts enter as hashes."""
         model = self.model.model_dump(mode="json", exclude={"origin", "requested", "key_env", "thinking"})
@@ -246,6 +255,10 @@ class RunPlan(RunRemarks, Value):
     checkpoint_s: float | None = None  # so long before the deadline the agent is asked to leave its findings
     patience: AttentionSettings = AttentionSettings()  # when to point at it
     defaults: LaunchDefaults | None = None  # of a chain; None: written by a version that did not keep them
+
+    def left_s(self, worked_s: float) -> float | None:
+        """Return what is left of the deadline; None without one."""
+        return None if self.timeout_s is None else max(0.1, self.timeout_s - worked_s)
 
     def body(self) -> dict[str, Any]:
         """Return all of it but identity: what a draft and the plan made of it have in common."""

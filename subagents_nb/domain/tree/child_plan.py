@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from subagents_nb.domain.plans.budgets import UsageBudget
-from subagents_nb.domain.plans.plan import CHILD_TIMEOUT_S, Draft, FanOutItem, LaunchPlan, StepPlan, label_of
+from subagents_nb.domain.plans.plan import Draft, FanOutItem, LaunchPlan, StepPlan
 from subagents_nb.domain.plans.request import Origin
 from subagents_nb.domain.tree.asks import ChildAsk
 
@@ -47,27 +47,20 @@ def template_of(plan: LaunchPlan, ask: ChildAsk, steps: Sequence[StepPlan], *, r
     return template
 
 
-def left_of(plan: LaunchPlan, worked_s: float) -> float | None:
-    """Return what is left of a run's deadline; None without one."""
-    return None if plan.timeout_s is None else max(0.1, plan.timeout_s - worked_s)
-
-
 def child_draft(plan: LaunchPlan, ask: ChildAsk, template: StepPlan, *, budget: UsageBudget | None = None) -> Draft:
     """Return what a child is to do. What bounds its parent bounds it: deadline, places, environment; `budget` is the
     tree's, as it is in force.
     """
     task = ask.task.encode("utf-8", "replace").decode()
-    step = template.model_copy(update={"index": 0, "task": task, "label": label_of(task), "timeout_s": None})
-    limits = [seconds for seconds in (template.timeout_s, ask.left_s) if seconds is not None]
     return Draft(
         cwd=ask.cwd,
-        steps=(step,),
+        steps=(template.as_run(task),),
         usage_budget=budget,
         max_children=plan.max_children,
         max_parallel=plan.max_parallel,
         max_live=plan.max_live,
         python_memory_mb=plan.python_memory_mb,
-        timeout_s=max(0.1, min(limits)) if limits else CHILD_TIMEOUT_S,
+        timeout_s=template.at_most_s(ask.left_s),
         tool_env=plan.tool_env,
         notify_command=plan.notify_command,
         checkpoint_s=plan.checkpoint_s,

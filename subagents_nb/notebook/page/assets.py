@@ -9,6 +9,7 @@ from pathlib import Path
 _PACKAGE = Path(__file__).parents[2]
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./[a-z]+\.js";\n', re.MULTILINE)
 _COMMENT = re.compile(r"^[ \t]*(?:/\*\*(?:(?!\*/).)*\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
+_INDENT = re.compile(r"^[ \t]+|\n(?=\n)", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?!default\b)", re.MULTILINE)
 
 
@@ -31,7 +32,7 @@ def asset(name: str) -> str:
 def joined(*modules: str) -> str:
     """Join modules that import from each other into one, dependencies first: a host takes a single text.
 
-    It goes to the page with each view, so comments on lines of their own are left out.
+    It goes to the page with each view, so comments on lines of their own, indentation and empty lines are left out.
 
     Raises:
         ValueError: one imports in a way that can't be joined.
@@ -39,4 +40,6 @@ def joined(*modules: str) -> str:
     whole = "\n".join(_EXPORT.sub("", _IMPORT.sub("", _COMMENT.sub("", text))) for text in modules)
     if left := re.search(r"^\s*import\b.*", whole, re.MULTILINE):
         raise ValueError(f"the widget can't be put together: {left[0]}")
-    return whole
+    if open_line := next((line for line in whole.splitlines() if line.count("`") % 2), None):
+        raise ValueError(f"the widget can't be put together: a template of several lines: {open_line}")
+    return _INDENT.sub("", whole)

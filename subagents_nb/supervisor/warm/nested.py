@@ -19,7 +19,7 @@ from subagents_nb.domain.runs.control import AppendedItems
 from subagents_nb.domain.runs.records import RecoveryRecord, RunStatus
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.tree.asks import ChildAnswer, ChildAsk
-from subagents_nb.domain.tree.child_plan import NoChild, child_draft, delegators, left_of, template_of
+from subagents_nb.domain.tree.child_plan import NoChild, child_draft, delegators, template_of
 from subagents_nb.domain.values.ids import make_run_id
 from subagents_nb.errors import RequestError, StoreError, Unreadable
 from subagents_nb.store.clock import utc_now
@@ -96,7 +96,7 @@ def _admitted(home: StoreHome, paths: RunPaths, plan: LaunchPlan, ask: ChildAsk,
     if budget is not None and budget.judge(used := used_by(root)) == "hard-reached":
         raise NoChild(f"the usage budget of the whole tree is used up: {budget.words(used)}")
     if ask.left_s is None:  # a process of the run asks, and does not know
-        ask = ask.model_copy(update={"left_s": left_of(plan, FileRuns(home).snapshot(plan.run_id).elapsed_s)})
+        ask = ask.model_copy(update={"left_s": plan.left_s(FileRuns(home).snapshot(plan.run_id).elapsed_s)})
     draft = child_draft(plan, ask, template, budget=budget)
     open_budget(root, limit=root_plan.max_children)
     admit(root, 1, path=f"{root_plan.name}/{ask.path}")

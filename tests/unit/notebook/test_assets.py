@@ -18,7 +18,7 @@ def test_imports_from_each_other_and_exports_go_and_the_default_stays() -> None:
         'import { one, two } from "./first.js";\nimport {\n  Three,\n} from "./first.js";\nexport default { one };\n'
     )
     assert joined(first, second) == (
-        "const one = 1;\nfunction two() {}\nclass Three {}\nconst mine = 4;\n\nexport default { one };\n"
+        "const one = 1;\nfunction two() {}\nclass Three {}\nconst mine = 4;\nexport default { one };\n"
     )
 
 
@@ -44,6 +44,12 @@ def test_what_only_looks_like_an_export_an_import_or_a_comment_stays() -> None:
 def test_comments_on_lines_of_their_own_do_not_go_to_the_page() -> None:
     text = '/** @typedef {import("./dom.js").Tool} Tool */\n// export me\nlet a;\n  /**\n   * b\n   */\nlet b;\n'
     assert joined(text) == "let a;\nlet b;\n"
+
+
+def test_neither_do_indentation_and_empty_lines_but_a_template_of_several_lines_is_refused() -> None:
+    assert joined("if (a) {\n  const b = `${c}  d`;\n\n\n\tb();\n}\n") == "if (a) {\nconst b = `${c}  d`;\nb();\n}\n"
+    with pytest.raises(ValueError, match="a template of several lines: const a = `b"):
+        joined("const a = `b\n  c`;\n")
 
 
 def test_a_file_that_is_missing_is_said() -> None:
