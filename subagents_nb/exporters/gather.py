@@ -63,6 +63,7 @@ def gather(run: Run) -> RunRecord:
         artifacts=result.artifacts if result is not None else (),
         root=paths.root,
         notes=tuple(times.notes),
+        tree=snapshot.tree,
     )
 
 

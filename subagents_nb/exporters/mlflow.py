@@ -24,6 +24,7 @@ from subagents_nb.plain_text import shortened
 
 DEFAULT_EXPERIMENT = "subagents"
 ID_TAG = "subagents_nb.run_id"
+_PARENT_TAG = "mlflow.parentRunId"
 _API = "/api/2.0/mlflow"
 _NAME = re.compile(r"[^\w\-. /:]", re.ASCII)
 _KEY_CHARS, _PARAM_CHARS, _TAG_CHARS = 250, 6000, 5000
@@ -89,7 +90,8 @@ class MlflowExporter:
             experiment = _experiment(server, contents["experiment"])
             run = _find(server, experiment, record.run_id) or _create(server, experiment, contents, record.run_id)
             run_id = str(run["info"]["run_id"])
-            _log(server, run_id, contents, _values(run.get("data", {}).get("params", ())))
+            tags = [*contents["tags"], *_parent_tag(server, experiment, record)]
+            _log(server, run_id, contents | {"tags": tags}, _values(run.get("data", {}).get("params", ())))
             notes = _upload(server, run["info"], contents["files"], record)
             update = {"run_id": run_id, "status": contents["status"], "end_time": contents["end"]}
             server.ask("POST", f"{_API}/runs/update", json={**update, "run_name": contents["name"]})
@@ -176,6 +178,12 @@ def _find(server: Server, experiment: str, run_id: str) -> dict[str, Any] | None
     query = {"experiment_ids": [experiment], "filter": f"tags.`{ID_TAG}` = '{run_id}'", "max_results": 1}
     runs = server.ask("POST", f"{_API}/runs/search", json=query).json().get("runs") or []
     return dict(runs[0]) if runs else None
+
+
+def _parent_tag(server: Server, experiment: str, record: RunRecord) -> list[dict[str, str]]:
+    """Return the tag by which the page shows a run below its parent, if that one was sent before."""
+    parent = _find(server, experiment, record.origin.parent) if record.origin.parent is not None else None
+    return [{"key": _PARENT_TAG, "value": str(parent["info"]["run_id"])}] if parent is not None else []
 
 
 def _create(server: Server, experiment: str, contents: dict[str, Any], run_id: str) -> dict[str, Any]:

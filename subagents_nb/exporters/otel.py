@@ -75,12 +75,17 @@ class OtelExporter(Exporter):
             answer = server.ask("POST", "", content=json.dumps(contents, allow_nan=False).encode())
         finally:
             server.close()
-        return Link(target=self.target, remote_id=trace_id(record.run_id), notes=_rejected(answer.content))
+        return Link(target=self.target, remote_id=_trace_of(record), notes=_rejected(answer.content))
 
 
 def trace_id(run_id: str) -> str:
     """Return the id of a run's trace."""
     return hashlib.sha256(f"trace {run_id}".encode()).hexdigest()[:32]
+
+
+def _trace_of(record: RunRecord) -> str:
+    """Return the trace that a run stands in: that of the root of its tree."""
+    return trace_id(record.origin.root or record.run_id)
 
 
 def _span_id(run_id: str, *place: object) -> str:
@@ -102,7 +107,8 @@ def _spans(record: RunRecord, *, prompts: bool) -> Iterator[dict[str, Any]]:
         },
     }
     failed = None if record.well else (record.reason or str(record.state), record.error)
-    yield _span(record, root, None, f"invoke_workflow {record.name}", record.start, record.end, facts, failed=failed)
+    above = _span_id(record.origin.parent) if record.origin.parent is not None else None
+    yield _span(record, root, above, f"invoke_workflow {record.name}", record.start, record.end, facts, failed=failed)
     for step in record.steps:
         if step.result.state is not StepState.SKIPPED:
             yield from _step(record, step, root, prompts=prompts)
@@ -218,7 +224,7 @@ def _span(
     failed: tuple[str, str | None] | None = None,
 ) -> dict[str, Any]:
     span: dict[str, Any] = {
-        "traceId": trace_id(record.run_id),
+        "traceId": _trace_of(record),
         "spanId": span_id,
         "name": name,
         "kind": kind,

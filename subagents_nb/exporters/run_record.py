@@ -7,9 +7,11 @@ from typing import Any
 
 from subagents_nb.domain.plans.experiments import ExperimentPart, ParamValue, Score
 from subagents_nb.domain.plans.plan import LaunchPlan, StepPlan
+from subagents_nb.domain.plans.request import Origin
 from subagents_nb.domain.runs.messages import Session, Turn
 from subagents_nb.domain.runs.records import Artifact, StepResult, Usage
 from subagents_nb.domain.runs.states import RunState
+from subagents_nb.domain.runs.tree_rows import TreeRow, used_by_all
 from subagents_nb.domain.values.base import Value
 from subagents_nb.store.clock import moment
 
@@ -100,6 +102,12 @@ class RunRecord(Value):
     artifacts: tuple[Artifact, ...]
     root: Path  # the run's directory
     notes: tuple[Note, ...] = ()
+    tree: tuple[TreeRow, ...] = ()  # of the runs below it, which are exported as runs of their own
+
+    @property
+    def origin(self) -> Origin:
+        """Return where it stands in its tree, if it was started by another run."""
+        return self.plan.origin if self.plan is not None else Origin()
 
     @property
     def well(self) -> bool:
@@ -151,6 +159,14 @@ class RunRecord(Value):
             "refusals": self.refusals,
             "steps": len(self.steps),
         }
+        if self.tree:
+            everyone = used_by_all(usage, self.tree)
+            found |= {
+                "tree_runs": len(self.tree) + 1,
+                "tree_input_tokens": everyone.input_tokens,
+                "tree_output_tokens": everyone.output_tokens,
+                "tree_cost_usd": everyone.cost_usd,
+            }
         return {name: float(value) for name, value in found.items() if value is not None}
 
     def labels(self) -> dict[str, str]:
@@ -163,6 +179,9 @@ class RunRecord(Value):
             "error": self.error,
             "digest": self.digest,
             "resumed_from": self.resumed_from,
+            "parent": self.origin.parent,
+            "root": self.origin.root,
+            "path": self.origin.path,
             "tags": ", ".join(self.tags),
             "sweep": cell.sweep if cell is not None else None,
             "repeat": str(cell.repeat) if cell is not None else None,

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from subagents_nb.domain.runs.tree_rows import ids_of_rows
 from subagents_nb.domain.texts.redaction import Redactor
 from subagents_nb.errors import RequestError
 from subagents_nb.launching.gathering.lineage import meant_run
@@ -18,10 +19,10 @@ def export_runs(
 ) -> list[str]:
     """Write runs that have ended into a new zip file, and return their ids.
 
-    `project` is the directory that stands for the one given at the import; the current one if None. Tasks, prompts and
-    answers are in the archive, which only you may read; keys, logs, hosts and absolute paths of ours are not. The
-    secret values of this process, and what looks like a key, are taken out of what was said and printed; artifacts and
-    inputs go as they are.
+    With a run come those below it that are still there. `project` is the directory that stands for the one given at
+    the import; the current one if None. Tasks, prompts and answers are in the archive, which only you may read; keys,
+    logs, hosts and absolute paths of ours are not. The secret values of this process, and what looks like a key, are
+    taken out of what was said and printed; artifacts and inputs go as they are.
 
     Raises:
         UnknownRun, AmbiguousRun: a name does not fit one run.
@@ -30,7 +31,10 @@ def export_runs(
     """
     home = open_home(create=False)
     reader = FileRuns(home)
-    chosen = list(dict.fromkeys(meant_run(home, text) for text in runs))
+    chosen: dict[str, None] = {}
+    for run_id in dict.fromkeys(meant_run(home, text) for text in runs):
+        below = ids_of_rows(reader.snapshot(run_id).tree)
+        chosen |= dict.fromkeys((run_id, *(one for one in below if home.run(one).root.is_dir())))
     for run_id in chosen:
         snapshot = reader.snapshot(run_id)
         if not snapshot.ended:
@@ -38,8 +42,8 @@ def export_runs(
                 f"{snapshot.name} is {snapshot.state}: wait for its end, or stop it, and export it then."
             )
     place = Path(project) if project is not None else Path.cwd()
-    write_archive(home, chosen, Path(target), project=place, redact=Redactor(os.environ, shapes=True))
-    return chosen
+    write_archive(home, list(chosen), Path(target), project=place, redact=Redactor(os.environ, shapes=True))
+    return list(chosen)
 
 
 def import_runs(

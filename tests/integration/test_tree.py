@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from support import processes_of, until
 
-from subagents_nb import Run, launch
+from subagents_nb import Run, attach, launch
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import RequestError
+from subagents_nb.launching.archive import export_runs, import_runs
+from subagents_nb.launching.stored.cleaning import gc, restore
 from subagents_nb.store import FileRuns, StoreHome
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.skipif(sys.platform != "linux", reason="a supervisor's sockets")]
@@ -155,3 +157,22 @@ def test_questions_of_all_levels_are_answered_at_the_root(shared_home: StoreHome
     until(lambda: [one.question_id for one in run.questions] == ["q1"], 30, what="the root's own question")
     run.answer("end")
     assert run.result(30) == "yes\nno" + "end"
+
+
+def test_a_tree_is_carried_deleted_and_brought_back_as_one(
+    shared_home: StoreHome, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    agent("lead", to("mid", "x"), agents="mid")
+    agent("mid", to("leaf", "a"), agents="leaf")
+    agent("leaf", {"text": "found"})
+    run = launch("lead", "go")
+    assert run.wait(60)
+    tree = [run.id, *(row.run_id for row in run.status.tree)]
+    assert export_runs([run.id], "tree.zip") == tree and len(tree) == 3
+    until(lambda: gc(days=0) and not FileRuns(shared_home).ids(), 10, what="the end of the whole tree")
+    assert restore(run.id).output == "found"
+    assert [Run(shared_home, one).output for one in tree] == ["found"] * 3
+    monkeypatch.setenv("SUBAGENTS_NB_HOME", str(tmp_path / "other"))
+    assert import_runs("tree.zip") == (tree, [])
+    there = attach(run.id)
+    assert [attach(row.run_id).output for row in there.status.tree] == ["found"] * 2

@@ -57,6 +57,7 @@ class Keep(StrEnum):
     YOUNG = "young"
     TAGGED = "tagged"
     REFERENCED = "referenced"
+    OF_TREE = "of-tree"
     LEASED = "leased"
     UNRESOLVED = "unresolved"
 
@@ -74,6 +75,7 @@ SAID: dict[Keep, str] = {
     Keep.YOUNG: "young",
     Keep.TAGGED: f"tagged {KEEP_TAG}",
     Keep.REFERENCED: "from which another run goes on, or which it waits for",
+    Keep.OF_TREE: "below a root that is kept",
     Keep.LEASED: "whose session is in use",
     Keep.UNRESOLVED: "with files not yet taken over",
 }
@@ -88,6 +90,7 @@ class Facts:
     lock: Literal["held", "free"] | None
     lease: Literal["held", "free"] | None  # of its session
     referenced: bool  # a run that lives or may be resumed goes on from it, or a live chain is attached to it
+    root_stays: bool  # another run, at the root of its tree, is kept
     unresolved: bool  # it holds files that somebody still has to take over, such as a worktree
     linked: bool  # its directory, or something right in it, is a link, or not ours
 
@@ -116,6 +119,8 @@ def reason_to_keep(facts: Facts, *, keep_s: float) -> Keep | None:
         return Keep.TAGGED
     if facts.referenced:
         return Keep.REFERENCED
+    if facts.root_stays:
+        return Keep.OF_TREE
     if facts.lease == "held":
         return Keep.LEASED
     return Keep.UNRESOLVED if facts.unresolved else None

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from subagents_nb.domain.runs.questions import OpenQuestion
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.values.base import Value
+from subagents_nb.domain.values.ids import is_run_id
 from subagents_nb.domain.values.usage import Usage, total
 
 
@@ -40,6 +41,11 @@ def brief(rows: Iterable[TreeRow]) -> list[tuple[str, RunState, tuple[str, ...]]
 def below(rows: Iterable[TreeRow], path: str) -> list[TreeRow]:
     """Return the rows of the runs below one of them."""
     return [row for row in rows if row.path.startswith(f"{path}/")]
+
+
+def ids_of_rows(rows: Iterable[TreeRow]) -> list[str]:
+    """Return the runs that rows are of; an archive may say anything."""
+    return [row.run_id for row in rows if is_run_id(row.run_id)]
 
 
 def used_by_all(own: Usage, rows: Iterable[TreeRow]) -> Usage:

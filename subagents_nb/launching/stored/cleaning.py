@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import os
@@ -10,9 +11,10 @@ from pathlib import Path
 from subagents_nb.catalog import load_settings
 from subagents_nb.domain.agents.models import PROVIDER_NAMES
 from subagents_nb.domain.kept.retention import DAY_S, Collection
-from subagents_nb.errors import RequestError
+from subagents_nb.domain.runs.tree_rows import ids_of_rows
+from subagents_nb.errors import RequestError, SubagentsError
 from subagents_nb.launching.handle import Run
-from subagents_nb.store import open_home
+from subagents_nb.store import FileRuns, open_home
 from subagents_nb.store.kept.collector import collect
 from subagents_nb.store.kept.trash import GRACE_S, Trash, alone_in
 from subagents_nb.supervisor.warm.reconcile import sweep
@@ -47,13 +49,20 @@ def gc(*, dry_run: bool = False, days: float | None = None, now: bool = False) -
 def restore(text: str) -> Run:
     """Bring a run back from the trash by its id, name or 8 characters of its id, and return its handle.
 
+    The runs below it come back too, as far as they are still there.
+
     Raises:
         UnknownRun, AmbiguousRun: not exactly one run in the trash fits.
         StoreError: it can't be moved.
     """
     home = open_home(create=False)
     with alone_in(home):
-        return Run(home, Trash(home).restore(text))
+        trash = Trash(home)
+        run = Run(home, trash.restore(text))
+        for below in ids_of_rows(FileRuns(home).snapshot(run.id).tree):
+            with contextlib.suppress(SubagentsError):  # it is gone for good, or was not deleted
+                trash.restore(below)
+        return run
 
 
 def keep_days() -> float:

@@ -43,6 +43,7 @@ _AGAIN_S = 60.0
 # Found in the bytes, so that a plan of a newer version still protects what it goes on from, or waits for.
 _RESUMES = re.compile(rb'"resumes"[^}]*?"(r-[0-9a-z]{19})"')
 _ATTACHED = re.compile(rb'"attached_run"\s*:\s*"(r-[0-9a-z]{19})"')
+_ROOT = re.compile(rb'"root"\s*:\s*"(r-[0-9a-z]{19})"')
 
 Judge = Callable[[list[str]], object]
 _UsedBy = dict[str, list[tuple[str, Callable[[RunState | None], bool]]]]  # by whom, and whether that one needs it yet
@@ -116,6 +117,7 @@ class _Pass:
         self._failed: list[tuple[str, str]] = []
         self._kept: Counter[Keep] = Counter()
         self._used_by: _UsedBy = {}
+        self._roots: dict[str, str] = {}  # of each run below another one that is there
 
     def rehearse(self, grace_s: float) -> Collection:
         """Find out what a pass would do."""
@@ -153,9 +155,13 @@ class _Pass:
         )
 
     def _decide_all(self, judge: Judge | None, delete: Callable[[Deleted], None]) -> bool:
-        """Decide on every run, newest first: what goes on from a run comes before it. True: cut at the limit."""
+        """Decide on every run, newest first: what goes on from a run comes before it. True: cut at the limit.
+
+        A root comes before the runs below it, though it is older: they stay with it, and go with it.
+        """
         ids = self._runs.ids()
-        self._used_by = _references(self._runs, ids)
+        self._used_by, self._roots = _references(self._runs, ids)
+        ids.sort(key=lambda one: (self._roots.get(one, one), one not in self._roots), reverse=True)
         # An id begins with the time of its launch: a run launched within the time kept need not be read.
         young = make_run_id(int((self._now - self._keep_s) * 1000), 0) if self._keep_s < self._now else ""
         for run_id in ids:
@@ -205,18 +211,22 @@ class _Pass:
             age_s=_age(snapshot, touched, self._now),
             lock=lock,
             lease=lease,
+            root_stays=run_id in self._roots and self._roots[run_id] not in self._deleted,
             referenced=any(needs(self._runs.snapshot(run).state) for run, needs in used),
             unresolved=unresolved,
             linked=linked,
         )
 
 
-def _references(runs: FileRuns, ids: list[str]) -> _UsedBy:
-    """Return which runs go on from which, and which are attached to which, each with what says if it still needs it.
+def _references(runs: FileRuns, ids: list[str]) -> tuple[_UsedBy, dict[str, str]]:
+    """Return which runs go on from which, and which are attached to which, each with what says if it still needs it;
+    and the root of each run below one.
 
     Those that live hold the lease of what they go on from besides.
     """
     found: _UsedBy = {}
+    roots: dict[str, str] = {}
+    here = set(ids)
     for run_id in ids:
         try:
             data = DISK.read(f"{runs.home.run_folder(run_id)}{os.sep}plan.json")
@@ -228,7 +238,9 @@ def _references(runs: FileRuns, ids: list[str]) -> _UsedBy:
             found.setdefault(match[1].decode(), []).append((run_id, may_go_on))
         for attached in set(_ATTACHED.findall(data)):
             found.setdefault(attached.decode(), []).append((run_id, may_still_read))
-    return found
+        if (match := _ROOT.search(data)) is not None and (root := match[1].decode()) in here and root != run_id:
+            roots[run_id] = root
+    return found, roots
 
 
 def _look_around(root: Path) -> tuple[bool, bool, float | None]:

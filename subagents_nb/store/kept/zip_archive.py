@@ -93,11 +93,10 @@ def read_archive(home: StoreHome, source: Path, *, project: Path) -> tuple[list[
 
 def _pack(home: StoreHome, run_id: str, archive: zipfile.ZipFile, project: Path, redact: Redactor) -> ArchivedRun:
     root = home.run(run_id).root
-    try:
-        plan = decode(DISK.read(root / "plan.json"), LaunchPlan, run_id)
-    except Unreadable as error:
-        raise StoreError(f"Run {run_id} can't be exported, since its plan can't be read: {error}.") from error
-    cwd = os.path.relpath(os.path.realpath(plan.cwd), os.path.realpath(project))
+    plan = _plan(home, run_id)
+    cwd = _relative(plan.cwd, project)
+    if cwd.startswith("..") and plan.origin.root is not None:  # below another run it may be a worktree of that one's
+        cwd = _relative(_plan(home, plan.origin.root).cwd, project)
     if cwd.startswith(".."):
         raise RequestError(f"{plan.name} worked outside of {project.name or project}; name its project with --project.")
     files = []
@@ -106,6 +105,17 @@ def _pack(home: StoreHome, run_id: str, archive: zipfile.ZipFile, project: Path,
         archive.writestr(_entry(f"runs/{run_id}/{path}"), data)
         files.append(ArchivedFile(path=path, bytes=len(data), sha256=hashlib.sha256(data).hexdigest()))
     return ArchivedRun(run_id=run_id, cwd=Path(cwd).as_posix(), files=tuple(files))
+
+
+def _plan(home: StoreHome, run_id: str) -> LaunchPlan:
+    try:
+        return decode(DISK.read(home.run(run_id).plan), LaunchPlan, run_id)
+    except Unreadable as error:
+        raise StoreError(f"Run {run_id} can't be exported, since its plan can't be read: {error}.") from error
+
+
+def _relative(cwd: str, project: Path) -> str:
+    return os.path.relpath(os.path.realpath(cwd), os.path.realpath(project))
 
 
 def _files(root: Path) -> Iterator[str]:

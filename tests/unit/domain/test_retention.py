@@ -39,6 +39,7 @@ def facts(**more: Any) -> Facts:
         "lock": "free",
         "lease": None,
         "referenced": False,
+        "root_stays": False,
         "unresolved": False,
         "linked": False,
     }
@@ -67,6 +68,7 @@ def test_a_lost_run_may_go_once_it_has_its_verdict() -> None:
         ({"lock": "held"}, Keep.LIVE),
         ({"lease": "held"}, Keep.LEASED),
         ({"referenced": True}, Keep.REFERENCED),
+        ({"root_stays": True}, Keep.OF_TREE),
         ({"unresolved": True}, Keep.UNRESOLVED),
         ({"age_s": None}, Keep.UNKNOWN_AGE),
         ({"age_s": math.nan}, Keep.UNKNOWN_AGE),
@@ -121,6 +123,7 @@ def any_facts(draw: st.DrawFn) -> Facts:
         lock=pick("free", None, "held"),
         lease=pick("free", None, "held"),
         referenced=pick(False, False, True),
+        root_stays=pick(False, False, True),
         unresolved=pick(False, False, True),
         linked=pick(False, False, True),
     )
@@ -145,6 +148,7 @@ def test_nothing_on_the_list_of_what_is_never_deleted_is_deleted(seen: Facts) ->
         or len(tokens) > 1
         or "keep" in run.plan.tags
         or seen.referenced
+        or seen.root_stays
         or seen.unresolved
         or seen.linked
     )

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support import run_id
 
 from subagents_nb import Run, export
+from subagents_nb.domain.plans.request import Origin
 from subagents_nb.errors import ExportError, RequestError
 from subagents_nb.exporters.gather import gather
 from subagents_nb.exporters.mlflow import MlflowExporter
@@ -100,6 +102,14 @@ def test_what_a_run_is_there(record: Record, server: Any, tracking: Tracking) ->
     assert there["tags"]["subagents_nb.run_id"] == run.id and there["tags"]["tag.nightly"] == "true"
     assert there["tags"]["mlflow.note.content"] == "a try"
     assert tracking.files == {"0/m0/artifacts/artifacts/plot.png": b"png"}
+
+
+def test_a_run_below_one_that_was_sent_is_shown_below_it(record: Record, server: Any, tracking: Tracking) -> None:
+    lead = record(1)
+    child = record(2, plan={"origin": Origin(parent=lead.id, root=lead.id, path="scout")})
+    alone = record(3, plan={"origin": Origin(parent=run_id(4), root=run_id(4), path="scout")})
+    export([lead, child, alone], to="mlflow", url=server.url)
+    assert [run["tags"].get("mlflow.parentRunId") for run in tracking.runs.values()] == [None, "m0", None]
 
 
 def test_a_second_export_of_the_same_sends_nothing(record: Record, server: Any) -> None:

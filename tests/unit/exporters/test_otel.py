@@ -7,10 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support import run_id
 
 from subagents_nb import Run, export
+from subagents_nb.domain.plans.request import Origin
 from subagents_nb.domain.runs.records import StepResult
 from subagents_nb.domain.runs.states import RunState, StepState
+from subagents_nb.domain.runs.tree_rows import TreeRow
+from subagents_nb.domain.values.usage import Usage
 from subagents_nb.errors import RequestError
 from subagents_nb.exporters.gather import gather
 from subagents_nb.exporters.otel import OtelExporter
@@ -44,6 +48,18 @@ def test_run_step_requests_and_tools_are_spans_below_one_another(record: Record)
     assert len({span["spanId"] for span in spans}) == len(spans)
     assert {span["traceId"] for span in spans} == {root["traceId"]}
     assert (len(root["traceId"]), len(root["spanId"])) == (32, 16)
+
+
+def test_a_tree_is_one_trace_and_each_run_stands_below_its_parent(record: Record) -> None:
+    row = TreeRow(path="scout", run_id=run_id(2), agent="scout", usage=Usage(input_tokens=4, cost_usd=0.5))
+    lead = record(1, tree=(row,))
+    child = record(2, plan={"origin": Origin(parent=lead.id, root=lead.id, path="scout")})
+    top, below = spans_of(lead)[0], spans_of(child)
+    assert {span["traceId"] for span in below} == {top["traceId"]}
+    assert below[0]["parentSpanId"] == top["spanId"] and "parentSpanId" not in top
+    assert facts(below[0])["subagents_nb.path"] == "scout"
+    assert facts(top)["subagents_nb.metric.tree_input_tokens"] == 20.0
+    assert facts(top)["subagents_nb.metric.tree_cost_usd"] == 0.75
 
 
 def test_they_carry_the_names_of_the_conventions(record: Record) -> None:

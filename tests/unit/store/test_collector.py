@@ -16,6 +16,7 @@ from support import make_plan, make_recovery, make_result, make_status, make_ver
 
 from subagents_nb.domain.kept.retention import DAY_S, Collection, Keep
 from subagents_nb.domain.plans.plan import AttachedItem, Resumes, StepItem
+from subagents_nb.domain.plans.request import Origin
 from subagents_nb.domain.runs.questions import Question
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.values.ids import make_run_id
@@ -94,6 +95,22 @@ def let_a_day_pass(home: StoreHome) -> None:
 
 
 # -- deciding
+
+
+def test_the_runs_of_a_tree_stay_with_their_root_and_go_with_it_in_one_pass(home: StoreHome) -> None:
+    root = keep(home, 1, tags=("keep",))
+    below = Origin(root=root, parent=root, path="mid")
+    leaf = Origin(root=root, parent=root, path="mid/leaf")
+    under = [keep(home, 2, days=39.5, origin=below), keep(home, 3, days=39.4, origin=leaf)]
+    loner = keep(home, 4, days=39, origin=Origin(root=make_run_id(1, 1), parent=make_run_id(1, 1), path="mid"))
+    first = gc(home)
+    assert [run.run_id for run in first.deleted] == [loner], "its root is gone"
+    assert first.kept == {Keep.TAGGED: 1, Keep.OF_TREE: 2}
+    (home.runs / root / "plan.json").write_bytes(encode(make_plan(1, run_id=root, name="scout-1")))
+    settle(home.runs / root, 40)
+    assert gc(home, dry_run=True).kept == {}
+    assert [run.run_id for run in gc(home, limit=2).deleted] == [root, under[1]]
+    assert [run.run_id for run in gc(home).deleted] == [under[0]], "a pass that was cut is gone on with"
 
 
 def test_an_old_run_goes_to_the_trash_with_a_note_and_for_good_a_day_later(home: StoreHome) -> None:
