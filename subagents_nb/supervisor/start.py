@@ -17,6 +17,7 @@ from subagents_nb.domain.agents.environment import RUN_MARK
 from subagents_nb.errors import LaunchError
 from subagents_nb.signals import KILL, signal_child
 from subagents_nb.store.layout import RunPaths, StoreHome
+from subagents_nb.store.processes.detached import Detached
 from subagents_nb.supervisor.processes.fresh import secrets_for
 from subagents_nb.supervisor.processes.identity import ticks_if_seen
 from subagents_nb.supervisor.processes.orphans import mark_of
@@ -37,7 +38,6 @@ from subagents_nb.supervisor.protocol.reaching import (
     SupervisorSilent,
     ask,
     connect,
-    popen,
     spawn_mode,
 )
 from subagents_nb.supervisor.protocol.socket_lines import Lines
@@ -146,7 +146,7 @@ def _start_cold(
     try:
         with theirs, secrets_for(environ, cwd) as secrets:
             os.stat(f"{cwd}{os.sep}.")  # it goes there when it has imported
-            process = popen(
+            process = Detached(
                 argv,
                 cwd="/" if os.name == "posix" else cwd,
                 environ=secrets.environ,

@@ -29,7 +29,8 @@ from subagents_nb.runner.tree.live_children import Children
 from subagents_nb.runner.tree.place import Place
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.layout import RunPaths, StoreHome
-from subagents_nb.store.tree.doorbell import NobodyThere, bring_one_up, ring
+from subagents_nb.store.processes.detached import bring_supervisor_up
+from subagents_nb.store.tree.doorbell import NobodyThere, ring
 from subagents_nb.store.tree.launches import OUTSIDE, asked_outside, put_ask, read_answer, read_ask
 
 _AGAIN_S = 0.2
@@ -220,7 +221,7 @@ class Delegating:
                 said = await in_thread(lambda: ring(self._home, self._plan.run_id, ask.ask_id, os.environ))
                 failed = "" if said.get("ok") else str(said.get("error"))
             except NobodyThere:
-                await in_thread(lambda: bring_one_up(self._home))
+                await in_thread(lambda: bring_supervisor_up(self._home, now=True))
             answer = read_answer(self._paths, ask.ask_id)
             if answer is not None and answer.child is not None:
                 return answer.child

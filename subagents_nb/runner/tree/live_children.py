@@ -20,9 +20,10 @@ from subagents_nb.runner.tree.folder_news import FolderNews
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.files.lock import probe
 from subagents_nb.store.layout import StoreHome
+from subagents_nb.store.processes.detached import bring_supervisor_up
 from subagents_nb.store.runs.reader import FileRuns
 from subagents_nb.store.runs.requests import Mailbox
-from subagents_nb.store.tree.doorbell import NobodyThere, bring_one_up, ring
+from subagents_nb.store.tree.doorbell import NobodyThere, ring
 
 SETTLE_S = 2.5  # how long the end of a run waits for those of its children; they were asked when it began to end
 _TOGETHER_S = 0.01  # news that come this close are one
@@ -143,7 +144,7 @@ class Children:
             try:
                 ring(self._home, self._run_id, child.ask_id, os.environ)
             except NobodyThere:
-                bring_one_up(self._home)
+                bring_supervisor_up(self._home, now=True)
 
     def _show(self) -> None:
         self._changed(tuple(row for child in sorted(self._all, key=lambda one: one.turn) for row in child.rows()))

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from subagents_nb.domain.agents.environment import NO_RUN, RUN_MARK, tool_environ
 from subagents_nb.domain.values.words import one_line, plain
+from subagents_nb.store.processes.detached import Detached
 from subagents_nb.store.processes.process_list import look
 
 _told: list[subprocess.Popen[bytes]] = []
@@ -40,13 +41,12 @@ def send_notice(
         return None
     kept = tool_environ(os.environ) if environ is None else environ
     without_notices(set())  # those that have ended are reaped by this
-    process = subprocess.Popen(
-        list(command),
+    process = Detached(
+        command,
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env={**kept, RUN_MARK: f"{NO_RUN}:{run_id}"},  # of no run, but told of by this one: see `outliving`
-        start_new_session=True,
+        environ={**kept, RUN_MARK: f"{NO_RUN}:{run_id}"},  # of no run, but told of by this one: see `outliving`
     )
     _told.append(process)
     _sessions.append(process.pid)

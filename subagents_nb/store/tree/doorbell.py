@@ -8,22 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import socket
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from subagents_nb.domain.agents.environment import NO_RUN, RUN_MARK, exec_environ, runner_environ
 from subagents_nb.store.files.lock import probe
 from subagents_nb.store.files.socket_name import SocketName
 from subagents_nb.store.layout import StoreHome
 
-_MODULE = "subagents_nb.supervisor.warm.takeover"  # known here by its name only
 _ANSWER_S = 10.0
-_WAIT_S = 10.0
 
 
 class NobodyThere(OSError):
@@ -42,22 +36,6 @@ def ring(home: StoreHome, run_id: str, ask_id: str, environ: Mapping[str, str]) 
         with contextlib.suppress(OSError, ValueError):
             return _say(path, line)
     raise NobodyThere("no supervisor answers")
-
-
-def bring_one_up(home: StoreHome) -> None:
-    """Have a supervisor come up; returns when it is there to stay, or could not be started."""
-    environ = {**exec_environ(runner_environ(os.environ))[0], RUN_MARK: NO_RUN}
-    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        starter = subprocess.Popen(
-            [sys.executable, "-P", "-m", _MODULE, str(home.root), "now"],
-            cwd="/",
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        starter.wait(_WAIT_S)
 
 
 def _sockets(home: StoreHome) -> list[Path]:

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from subagents_nb.domain.agents.environment import NO_RUN, RUN_MARK, exec_environ, runner_environ
 from subagents_nb.errors import LaunchError, Unreadable
 from subagents_nb.store.files.disk import DISK
 from subagents_nb.store.files.lock import probe
 from subagents_nb.store.layout import StoreHome
+from subagents_nb.store.processes.detached import Detached, supervisor_environ
 from subagents_nb.store.processes.process_list import look
 from subagents_nb.supervisor.protocol import wire
 from subagents_nb.supervisor.protocol.socket_lines import Lines
@@ -24,7 +24,7 @@ from subagents_nb.supervisor.protocol.socket_lines import Lines
 SPAWN_VARIABLE = "SUBAGENTS_NB_SPAWN"
 ACK_S = 10.0
 _WARM_WAIT_S = 60.0
-_starting: list[subprocess.Popen[bytes]] = []
+_starting: list[Detached] = []
 
 SpawnMode = Literal["auto", "warm", "cold"]
 
@@ -148,7 +148,7 @@ def ensure_host(home: StoreHome, key: str) -> None:
         module = "subagents_nb.supervisor.host"
         argv = [sys.executable, "-P", "-m", module, str(home.root), key, key.rpartition("-")[2]]
         _starting.append(
-            popen(argv, cwd="/", environ=_host_environ(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            Detached(argv, cwd="/", environ=supervisor_environ(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         )
     except OSError:
         pass  # a cold start serves as well, and says what is wrong if it fails too
@@ -162,12 +162,6 @@ def _fresh_log(path: Path) -> int:
         if path.lstat().st_size > 0:  # one that had nothing to say must not push out one that had
             path.replace(path.with_name(f"{path.name}.1"))
     return DISK.open(path, os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_WRONLY)
-
-
-def _host_environ() -> dict[str, str]:
-    # Secrets and the user's variables come with each launch over the socket; the supervisor itself holds none.
-    # Started from within a run, it outlives that run.
-    return {**exec_environ(runner_environ(os.environ))[0], RUN_MARK: NO_RUN}
 
 
 def ask(lines: Lines, request: dict[str, Any], *, place: int | None = None, within_s: float = ACK_S) -> dict[str, Any]:
@@ -194,11 +188,3 @@ def ask(lines: Lines, request: dict[str, Any], *, place: int | None = None, with
         lines.close()
         raise LaunchError(f"The supervisor could not start the run: {reply.get('error', 'it said nothing')}.")
     return reply
-
-
-def popen(argv: list[str], *, cwd: str | Path, environ: dict[str, str], **streams: Any) -> subprocess.Popen[bytes]:
-    flags: dict[str, Any] = {"start_new_session": True}
-    if os.name == "nt":
-        detached = getattr(subprocess, "DETACHED_PROCESS", 0) | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
-        flags = {"creationflags": detached}
-    return subprocess.Popen(argv, cwd=cwd, env=environ, close_fds=True, **flags, **streams)
