@@ -18,7 +18,7 @@ PAGE, BEGIN, END = Path("CONTRIBUTING.md"), "<!-- map: written by .ci/map.py -->
 LAUNCH = (
     ("notebook/magics/magics.py", "SubagentMagics.launch", "the cell"),
     ("launching/front.py", "launch", "the call that cells, commands and sweeps come down to"),
-    ("launching/composing/planned.py", "plan_launch", "gathers agents, settings and facts"),
+    ("launching/composing/planned.py", "plan_launch", "gathers agents, settings and the launch environment"),
     ("planning/draft.py", "draft", "decides: a plan, or every reason against it"),
     ("launching/starting/start_run.py", "begin", "writes the run directory and has it started"),
     ("supervisor/start.py", "start_runner", "asks the warm supervisor, or starts a runner itself"),

@@ -59,14 +59,14 @@ class Table(NamedTuple):
     unseen: str = ""
 
 
-class Facts(NamedTuple):
+class DescriptionList(NamedTuple):
     """Names, and what they stand for."""
 
     rows: Sequence[tuple[str, Child]]
     caption: str = ""
 
 
-Child: TypeAlias = Element | Group | Either | Table | Facts | str | None
+Child: TypeAlias = Element | Group | Either | Table | DescriptionList | str | None
 
 
 def clean(text: str) -> str:
@@ -94,7 +94,7 @@ def _lines(part: Child) -> Iterator[str]:
         case Table():
             yield from ["", f"{clean(part.caption)}:"] if part.caption else []
             yield from _aligned(part)
-        case Facts():
+        case DescriptionList():
             yield from ["", clean(part.caption)] if part.caption else []
             width = max((len(name) for name, _ in part.rows), default=0)
             yield from (f"{_INDENT}{clean(name).ljust(width)}  {_inline(value)}" for name, value in part.rows)

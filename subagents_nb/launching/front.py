@@ -23,7 +23,7 @@ from subagents_nb.launching.composing.parsed_launch import ParsedLaunch
 from subagents_nb.launching.composing.planned import Planned, plan_launch
 from subagents_nb.launching.gathering.lineage import meant_run
 from subagents_nb.launching.gathering.output_types import output_type
-from subagents_nb.launching.gathering.trust_facts import remember_seen
+from subagents_nb.launching.gathering.trust_lookup import record_seen
 from subagents_nb.launching.gathering.usable_agents import usable_agents
 from subagents_nb.launching.handle import Run
 from subagents_nb.launching.listing import Runs, about, list_runs
@@ -206,7 +206,7 @@ def launch(
     else:
         home = open_home()
         if planned.brought is not None:
-            remember_seen(planned.brought)
+            record_seen(planned.brought)
         chosen = {name: resolve(name, planned.catalog) for name in agents_of(draft.steps, draft.items)}
         with matching(home, draft, policy, planned.others) as match:
             if match.run_id is None and match.note:

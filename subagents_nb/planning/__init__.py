@@ -1,13 +1,13 @@
 """From a request, agents and settings to a frozen plan.
 
-In: a request, the agents and settings it names, facts about the workspace.
+In: a request, the agents and settings it names, what was looked up of the workspace.
 Out: a whole plan, or every reason against it at once.
-Never: does IO: the facts were gathered by `launching`.
+Never: does IO: `launching` looks up what it needs.
 """
 
 from __future__ import annotations
 
 from subagents_nb.planning.draft import draft
-from subagents_nb.planning.facts import Facts
+from subagents_nb.planning.launch_environment import LaunchEnvironment
 
-__all__ = ["Facts", "draft"]
+__all__ = ["LaunchEnvironment", "draft"]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from subagents_nb.domain.agents.models import ModelChoice, UnknownModel, choose_model
 from subagents_nb.domain.agents.settings import Endpoint, Settings
 from subagents_nb.domain.plans.plan import Draft, choices_of
-from subagents_nb.planning.facts import Facts
+from subagents_nb.planning.launch_environment import LaunchEnvironment
 
 
 def without_a_model(draft: Draft) -> bool:
@@ -18,16 +18,16 @@ def without_a_model(draft: Draft) -> bool:
     return any(choice.origin == "embedded" for choice in choices_of(draft.steps, draft.items))
 
 
-def comes_to_embedded(settings: Settings, facts: Facts) -> bool:
+def comes_to_embedded(settings: Settings, environment: LaunchEnvironment) -> bool:
     """Say whether a step for which nobody names a model comes to the embedded one here."""
     try:
-        choice = choose_model(call=None, agent=None, settings=settings, environ_names=facts.environ_names)
+        choice = choose_model(call=None, agent=None, settings=settings, environ_names=environment.environ_names)
     except UnknownModel:
         return False
     return choice.origin == "embedded"
 
 
-def settings_elsewhere(settings: Settings, used: Sequence[ModelChoice], *, unnamed: bool) -> Iterator[Settings]:
+def alternative_settings(settings: Settings, used: Sequence[ModelChoice], *, unnamed: bool) -> Iterator[Settings]:
     """Yield the settings that others may have had, for each of the models that stored runs used, newest first.
 
     A default model counts only where these settings have none and `unnamed` says that a step needs one; an endpoint

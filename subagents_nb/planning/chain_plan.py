@@ -39,14 +39,14 @@ class PlannedFlow:
 
 
 def plan_flow(
-    flow: Chain, ground: PlanContext, reasons: Reasons, *, limit: int, names: Names | None = None
+    flow: Chain, context: PlanContext, reasons: Reasons, *, limit: int, names: Names | None = None
 ) -> PlannedFlow:
     """Return the plan of a chain; what is wrong with it is added to the reasons, each with the place it is at.
 
     With `names` it continues a chain that already has those outputs: it is appended, so nothing in it comes first.
     `limit` is how many steps it may start in all.
     """
-    planner = _Planner(ground, reasons, names or Names(), appended=names is not None)
+    planner = _Planner(context, reasons, names or Names(), appended=names is not None)
     planner.task = flow.task
     items = [item for place, asked in enumerate(flow.items, start=1) if (item := planner.item(place, asked))]
     if planner.names.used and items and isinstance(items[0], AttachedItem):
@@ -66,7 +66,7 @@ def plan_flow(
 
 @dataclass(slots=True)
 class _Planner:
-    ground: PlanContext
+    context: PlanContext
     reasons: Reasons
     names: Names
     appended: bool
@@ -139,7 +139,7 @@ class _Planner:
 
     def _together(self, found: Reasons, asked: Parallel | Expand, members: list[StepPlan]) -> Acceptance | None:
         own = found.at("")
-        whole = plan_together(asked, members, self.ground.terms, own)
+        whole = plan_together(asked, members, self.context.terms, own)
         return None if own else whole
 
     def _copies(self, found: Reasons, steps: tuple[Step, ...]) -> Iterator[tuple[Step, int]]:
@@ -160,7 +160,7 @@ class _Planner:
             problem = source_problem(source.output, source.path, self.names)
             if problem:
                 found.append(problem)
-        most = asked.max_items if asked.max_items is not None else self.ground.settings.max_items
+        most = asked.max_items if asked.max_items is not None else self.context.settings.max_items
         if most is None:
             found.append("max_items is missing: say how many items it may expand to at most")
         elif most < 0:
@@ -196,14 +196,14 @@ class _Planner:
         found = self.reasons.at(str(place), f"step {place} (attached run)")
         if not first:
             found.append("only the beginning of a chain can be another run")
-        facts = self.ground.facts
-        if facts.attached_problem is not None or not is_run_id(asked.run):
-            found.append(facts.attached_problem or f"there is no run {asked.run!r} to attach to")
+        environment = self.context.environment
+        if environment.attached_problem is not None or not is_run_id(asked.run):
+            found.append(environment.attached_problem or f"there is no run {asked.run!r} to attach to")
             # What refers to it has no fault of its own.
             self.names.add(asked.as_, found, schema=UNKNOWN)
             return None
-        self.names.attached = facts.attached_outputs
-        self.names.add(asked.as_, found, schema=facts.attached_schema)
+        self.names.attached = environment.attached_outputs
+        self.names.add(asked.as_, found, schema=environment.attached_schema)
         return AttachedItem(attached_run=asked.run, step=asked.step, output_name=asked.as_, title=asked.label or "")
 
     def _step(
@@ -226,21 +226,21 @@ class _Planner:
         found.extend(check_template(task, self.names, first=first, item=item, has_task=bool(self.task) or not first))
         step = plan_step(
             asked.model_copy(update={"task": task}),
-            self.ground.at(around.place, around.lead),
+            self.context.at(around.place, around.lead),
             found,
             index=-1 if template else self.next_index,
             namespace=namespace,
         )
         if step is None or found:
             return None
-        step = with_deadline(step, self.ground.settings)
+        step = with_deadline(step, self.context.settings)
         if not template:
             self.steps.append(step)
             self.next_index += 1
         return step
 
     def _concurrency(self, found: Reasons, asked: int | None) -> int:
-        given = self.ground.settings.group_concurrency if asked is None else asked
+        given = self.context.settings.group_concurrency if asked is None else asked
         if not 1 <= given <= MAX_CONCURRENCY:
             found.append(f"concurrency is {given}; it is a whole number from 1 to {MAX_CONCURRENCY}")
             return 1

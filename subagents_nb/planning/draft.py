@@ -17,7 +17,7 @@ from subagents_nb.errors import LaunchRefused
 from subagents_nb.planning.acceptance.terms import plan_max_output, terms_of, words_for_people
 from subagents_nb.planning.budget_parser import plan_usage_budget
 from subagents_nb.planning.chain_plan import plan_flow
-from subagents_nb.planning.facts import Facts, FactsWanted
+from subagents_nb.planning.launch_environment import LaunchEnvironment, LookupsNeeded
 from subagents_nb.planning.steps.plan_context import PlanContext
 from subagents_nb.planning.steps.policy_plan import allowed_children, allowed_spend
 from subagents_nb.planning.steps.step_plan import asked_time, plan_step
@@ -26,29 +26,31 @@ from subagents_nb.planning.steps.step_plan import asked_time, plan_step
 _OF_A_STEP = ("output_schema", *(one.name for one in OPTIONS if one.scope == "step"))
 
 
-def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, facts: Facts) -> Draft:
+def draft(
+    request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, environment: LaunchEnvironment
+) -> Draft:
     """Return the whole plan of a run, but for its identity; `start_problems` says why it could not begin now.
 
     Raises:
         LaunchRefused: with every reason found.
-        FactsWanted: something was named that is not among the facts.
+        LookupsNeeded: something was named that nobody has looked up.
     """
     reasons = Reasons()
-    ground = PlanContext(request, catalog, settings, facts)
-    whole = reasons.at(OF_THE_RUN)
+    context = PlanContext(request, catalog, settings, environment)
+    of_the_run = reasons.at(OF_THE_RUN)
     if request.name is not None and not is_run_name(request.name):
-        whole.append(
+        of_the_run.append(
             f"{request.name!r} can't name a run: use 1 to 80 letters, digits, spaces and _ . - and do not begin with r-"
         )
-    if facts.cwd_problem:
-        whole.append(facts.cwd_problem)
-    children = allowed_children(request.max_children, settings, whole)
+    if environment.cwd_problem:
+        of_the_run.append(environment.cwd_problem)
+    children = allowed_children(request.max_children, settings, of_the_run)
     if children < 1:
-        whole.append(f"max_children is {children}; a run needs at least 1")
+        of_the_run.append(f"max_children is {children}; a run needs at least 1")
     spend = request.usage_budget if request.usage_budget is not None else settings.usage_budget
     single_step = request.flow is None
-    budget = plan_usage_budget(spend, whole, single=single_step)
-    budget = allowed_spend(budget, request.usage_budget is not None, settings, whole, single=single_step)
+    budget = plan_usage_budget(spend, of_the_run, single=single_step)
+    budget = allowed_spend(budget, request.usage_budget is not None, settings, of_the_run, single=single_step)
     mode: Mode = "single"
     items: tuple[PlanItem, ...] = ()
     steps: tuple[StepPlan, ...] = ()
@@ -57,7 +59,7 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
     plan_max_output(request.max_output, reasons)
     terms_of(request.agent_contract, request.gate_on, reasons)
     if request.flow is None:
-        single = plan_step(request.alone(), ground, reasons)
+        single = plan_step(request.alone(), context, reasons)
         if request.as_ is not None and not NAME.match(request.as_):
             reasons.append(f"{request.as_!r} can't name an output: use letters, digits and _, not a digit first")
         if single is not None:
@@ -66,15 +68,15 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
             timeout = timeout or single.timeout_s or settings.timeout_s
     else:
         reasons.extend(_misplaced(request))
-        planned = plan_flow(request.flow, ground, reasons, limit=children)
+        planned = plan_flow(request.flow, context, reasons, limit=children)
         mode, steps, items = planned.mode, planned.steps, planned.items
-    if ground.wanted:
-        raise FactsWanted(ground.wanted)
+    if context.wanted:
+        raise LookupsNeeded(context.wanted)
     if reasons:
-        raise LaunchRefused(list(dict.fromkeys([*reasons, *ground.problems])))
+        raise LaunchRefused(list(dict.fromkeys([*reasons, *context.problems])))
     return Draft(
         name=request.name,
-        cwd=facts.cwd,
+        cwd=environment.cwd,
         mode=mode,
         steps=steps,
         items=items,
@@ -91,18 +93,18 @@ def draft(request: LaunchRequest, *, catalog: AgentCatalog, settings: Settings, 
         checkpoint_s=checkpoint or settings.checkpoint_s,
         patience=settings.patience,
         **words_for_people(request),
-        defaults=None if request.flow is None else _defaults(request, settings, facts),
-        notes=tuple(ground.notes),
+        defaults=None if request.flow is None else _defaults(request, settings, environment),
+        notes=tuple(context.notes),
         tags=request.tags,
         origin=request.origin,
-        start_problems=ground.problems,
-        allowed=ground.allowed,
+        start_problems=context.problems,
+        allowed=context.allowed,
     )
 
 
-def _defaults(request: LaunchRequest, settings: Settings, facts: Facts) -> LaunchDefaults:
+def _defaults(request: LaunchRequest, settings: Settings, environment: LaunchEnvironment) -> LaunchDefaults:
     try:
-        choice = choose_model(call=None, agent=None, settings=settings, environ_names=facts.environ_names)
+        choice = choose_model(call=None, agent=None, settings=settings, environ_names=environment.environ_names)
         fallback = choice.requested
     except UnknownModel:  # said of the steps that come to it
         fallback = settings.default_model or ""

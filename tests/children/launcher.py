@@ -19,7 +19,7 @@ from subagents_nb.domain.agents.environment import RUN_MARK, runner_environ
 from subagents_nb.domain.plans.plan import LaunchPlan, LaunchRequest
 from subagents_nb.domain.runs.records import RecoveryRecord
 from subagents_nb.domain.values.ids import make_run_id
-from subagents_nb.launching.gathering.lookups import gather_facts
+from subagents_nb.launching.gathering.lookups import look_up_environment
 from subagents_nb.planning import draft
 from subagents_nb.store import StoreHome, create_run, open_home
 from subagents_nb.store.clock import utc_now
@@ -35,9 +35,9 @@ from subagents_nb.supervisor.start import start_runner
 def planned(model: str) -> LaunchPlan:
     cwd = Path.cwd()
     request = LaunchRequest(agent="scout", task="say something", model=model)
-    facts = gather_facts(None, environ=os.environ, models=(model,))
+    facts = look_up_environment(None, environ=os.environ, models=(model,))
     settings = load_settings(cwd, environ=os.environ, reserved=frozenset())
-    made = draft(request, catalog=discover(cwd, registered=()), settings=settings, facts=facts)
+    made = draft(request, catalog=discover(cwd, registered=()), settings=settings, environment=facts)
     resolve("scout", discover(cwd, registered=()))
     run_id = make_run_id(time.time_ns() // 1_000_000, int.from_bytes(os.urandom(6)))
     return made.to_plan(run_id=run_id, token=os.urandom(16).hex(), created_at=utc_now())

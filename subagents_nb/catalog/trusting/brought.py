@@ -26,7 +26,7 @@ _MOST_SCRIPT_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
+class ProjectContext:
     """Where a row looks."""
 
     root: Path  # of the project
@@ -44,35 +44,35 @@ def _text_of_file(root: Path, _item: Acting, path: str) -> str | None:
 class Row:
     """One kind: what there is of it, and the text of which a hash in `files` is, to be shown as a difference."""
 
-    items: Callable[[Ground], Iterable[Acting]]
+    items: Callable[[ProjectContext], Iterable[Acting]]
     text: Callable[[Path, Acting, str], str | None] = _text_of_file  # may raise OSError and ValueError
     by_name: bool = False  # what a launch uses of it is judged where it is found by its name, not here
 
 
-def _agents(ground: Ground) -> Iterable[Acting]:
+def _agents(project: ProjectContext) -> Iterable[Acting]:
     """Agents with a shell or kernel or commands of their own, and those that take the name of one the person has."""
-    return ground.catalog.acting  # discovery saw them all, also those that it keeps out
+    return project.catalog.acting  # discovery saw them all, also those that it keeps out
 
 
-def _settings(ground: Ground) -> Iterable[Acting]:
+def _settings(project: ProjectContext) -> Iterable[Acting]:
     """What the project's settings let happen where nobody names it: a script as the model, an agent that acts."""
-    settings = ground.settings
+    settings = project.settings
     chosen = {key for key, origin in settings.origins.items() if origin == PROJECT_SETTINGS}
     model = settings.default_model or ""
     name = model.removeprefix("scripted:")
     if "default_model" in chosen and name != model and name not in BUILTIN_SCRIPTS:
-        scripts = {path: _hash(ground.cwd / path, ground.cwd) for path in script_paths(name)}
+        scripts = {path: _hash(project.cwd / path, project.cwd) for path in script_paths(name)}
         said = (model, "a script that makes tool calls")
         yield Acting(kind="settings", name="default_model", does=said, files=_of(said) | scripts)
-    agent = next((one for one in ground.catalog.agents if one.name == settings.default_agent), None)
+    agent = next((one for one in project.catalog.agents if one.name == settings.default_agent), None)
     if "default_agent" in chosen and agent is not None and agent.acts_by:
         does = (f"{agent.name}, which has {', '.join(agent.acts_by)}",)
         yield Acting(kind="settings", name="default_agent", does=does, files=_of(does))
 
 
-def _skills(ground: Ground) -> Iterable[Acting]:
+def _skills(project: ProjectContext) -> Iterable[Acting]:
     """Skills with programs in them, which a step that loads one may run."""
-    return acting_skills(ground.root, ground.catalog)
+    return acting_skills(project.root, project.catalog)
 
 
 def _of(does: tuple[str, ...]) -> dict[str, str]:
@@ -83,9 +83,9 @@ def _of(does: tuple[str, ...]) -> dict[str, str]:
 ROWS: Mapping[str, Row] = {"agent": Row(_agents), "settings": Row(_settings), "skill": Row(_skills, by_name=True)}
 
 
-def brought(ground: Ground, *, whole: bool = True) -> tuple[Acting, ...]:
+def brought(project: ProjectContext, *, whole: bool = True) -> tuple[Acting, ...]:
     """Return all that a project brings and that can act; if not the `whole`, without what is found by its name."""
-    return tuple(item for row in ROWS.values() if whole or not row.by_name for item in row.items(ground))
+    return tuple(item for row in ROWS.values() if whole or not row.by_name for item in row.items(project))
 
 
 def held_of(items: Iterable[Acting], trust: Trust) -> tuple[Held, ...]:

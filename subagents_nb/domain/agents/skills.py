@@ -57,7 +57,7 @@ class SkillRecord(Value):
         return {"name": self.name, "sha256": self.sha256}
 
 
-class SkillFact(Value):
+class SkillLookup(Value):
     """What was found where a skill was looked for: the skill, or why it can't be used; neither: it is nowhere."""
 
     record: SkillRecord | None = None

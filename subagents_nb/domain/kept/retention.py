@@ -82,7 +82,7 @@ SAID: dict[Keep, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class RunObservation:
     """What an observer saw of one run. There are no defaults: what was not looked at can't be decided on."""
 
     snapshot: Snapshot  # whole: the plan and the process record too
@@ -95,35 +95,35 @@ class Facts:
     linked: bool  # its directory, or something right in it, is a link, or not ours
 
 
-def reason_to_keep(facts: Facts, *, keep_s: float) -> Keep | None:
+def reason_to_keep(observation: RunObservation, *, keep_s: float) -> Keep | None:
     """Return why a run must stay, or None if it may be deleted."""
-    snapshot = facts.snapshot
-    if facts.linked:
+    snapshot = observation.snapshot
+    if observation.linked:
         return Keep.LINKED
     if snapshot.damage or snapshot.plan is None or snapshot.state is None:
         return Keep.UNREADABLE
     if not _speak_of_one_run(snapshot):
         return Keep.MISMATCH
-    if facts.lock == "held":
+    if observation.lock == "held":
         return Keep.LIVE
     unfinished = _unfinished(snapshot.state)
     if unfinished is not None:
         return unfinished
     if snapshot.result is None and snapshot.verdict is None:
         return Keep.NO_LAST_WORD
-    if facts.age_s is None or not math.isfinite(facts.age_s):
+    if observation.age_s is None or not math.isfinite(observation.age_s):
         return Keep.UNKNOWN_AGE
-    if not facts.age_s >= keep_s:  # so written that a limit which is no number keeps everything
+    if not observation.age_s >= keep_s:  # so written that a limit which is no number keeps everything
         return Keep.YOUNG
     if any(tag.strip().lower() == KEEP_TAG for tag in snapshot.plan.tags):
         return Keep.TAGGED
-    if facts.referenced:
+    if observation.referenced:
         return Keep.REFERENCED
-    if facts.root_stays:
+    if observation.root_stays:
         return Keep.OF_TREE
-    if facts.lease == "held":
+    if observation.lease == "held":
         return Keep.LEASED
-    return Keep.UNRESOLVED if facts.unresolved else None
+    return Keep.UNRESOLVED if observation.unresolved else None
 
 
 def may_go_on(state: RunState | None) -> bool:

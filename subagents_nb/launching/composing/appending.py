@@ -16,19 +16,19 @@ from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.values.reasons import Reasons
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError, Unreadable
 from subagents_nb.launching.composing.flows import folders_of, models_of
-from subagents_nb.launching.composing.run_references import conversations
+from subagents_nb.launching.composing.run_references import session_lookups
 from subagents_nb.launching.controlling import asking
-from subagents_nb.launching.gathering.gitfacts import with_git, worktrees_of
-from subagents_nb.launching.gathering.lookups import gather_facts
+from subagents_nb.launching.gathering.lookups import look_up_environment
 from subagents_nb.launching.gathering.named_outputs import names_of
 from subagents_nb.launching.gathering.prices import price_problems
+from subagents_nb.launching.gathering.repository_lookup import with_repository, worktrees_of
 from subagents_nb.launching.gathering.sessions import sessions_for
-from subagents_nb.launching.gathering.skill_folders import SkillShelf, skills_for
-from subagents_nb.launching.gathering.trust_facts import brought_here
+from subagents_nb.launching.gathering.skill_folders import SkillLookups, skills_for
+from subagents_nb.launching.gathering.trust_lookup import brought_here
 from subagents_nb.launching.gathering.usable_agents import usable_agents
 from subagents_nb.launching.starting.claiming import claiming
 from subagents_nb.planning.chain_plan import PlannedFlow, plan_flow
-from subagents_nb.planning.facts import FactsWanted
+from subagents_nb.planning.launch_environment import LookupsNeeded
 from subagents_nb.planning.steps.plan_context import PlanContext
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.runs.reader import read_document
@@ -63,8 +63,8 @@ def append(
         raise StoreError(f"The plan of run {run_id} can't be read, so nothing can be planned behind it.")
     if not plan.is_flow:
         raise RequestError(f"Run {plan.name} has one step; only a chain can be appended to.")
-    shelf = SkillShelf(Path(plan.cwd))
-    appendix = plan_appendix(flow, plan, snapshot, waiting=_waiting(home, run_id), shelf=shelf)
+    shelf = SkillLookups(Path(plan.cwd))
+    appendix = plan_appendix(flow, plan, snapshot, waiting=_waiting(home, run_id), skills=shelf)
     until_done = not snapshot.waits_for_place
     with claiming(home, plan.cwd, outputs_of(appendix.steps, appendix.items), own=run_id) as claim:
         claim(run_id)
@@ -83,7 +83,7 @@ def append(
 
 
 def plan_appendix(
-    flow: Chain, plan: LaunchPlan, snapshot: Snapshot, *, waiting: int = 0, shelf: SkillShelf | None = None
+    flow: Chain, plan: LaunchPlan, snapshot: Snapshot, *, waiting: int = 0, skills: SkillLookups | None = None
 ) -> Appendix:
     """Return the plan of items behind those of a live chain, made as that of its launch; steps are numbered from 0.
 
@@ -92,19 +92,21 @@ def plan_appendix(
     Raises:
         AppendRefused: with every reason found.
     """
-    request = LaunchRequest.model_validate({"task": plan.task, "cwd": plan.cwd, "flow": flow, **_asked(plan)})
-    facts = gather_facts(
+    request = LaunchRequest.model_validate(
+        {"task": plan.task, "cwd": plan.cwd, "flow": flow, **_options_of_launch(plan)}
+    )
+    environment = look_up_environment(
         plan.cwd,
         environ=os.environ,
         models=models_of(request),
         folders=folders_of(request),
     )
-    if facts.cwd_problem is not None:
-        raise AppendRefused([facts.cwd_problem])
+    if environment.cwd_problem is not None:
+        raise AppendRefused([environment.cwd_problem])
     # A run that a chain would begin with is refused in any later place.
-    shelf = shelf or SkillShelf(Path(facts.cwd))
-    facts = facts.model_copy(update={**conversations(request), "skills": shelf.facts})
-    cwd = Path(facts.cwd)
+    skills = skills or SkillLookups(Path(environment.cwd))
+    environment = environment.model_copy(update={**session_lookups(request), "skills": skills.lookups})
+    cwd = Path(environment.cwd)
     try:
         settings = load_settings(cwd, environ=os.environ, reserved=PROVIDER_NAMES)
     except RequestError as error:
@@ -112,20 +114,20 @@ def plan_appendix(
     if plan.defaults is not None:
         settings = plan.defaults.settings_of(settings)
     catalog = usable_agents(cwd, settings)
-    found = brought_here(cwd, catalog, settings)
-    facts = facts.model_copy(update={"brought": found.items, "held": found.held})
-    facts = with_git(facts, worktrees_of(request, catalog, settings.default_agent))
+    project = brought_here(cwd, catalog, settings)
+    environment = environment.model_copy(update={"brought": project.items, "held": project.held})
+    environment = with_repository(environment, worktrees_of(request, catalog, settings.default_agent))
     known = flow.model_copy(update={"task": plan.task or None})
     left = max(0, plan.max_children - _started(snapshot) - waiting)
 
     def attempt() -> tuple[PlannedFlow, PlanContext, Reasons]:
-        reasons, ground = Reasons(), PlanContext(request, catalog, settings, facts)
-        planned = plan_flow(known, ground, reasons, limit=left, names=names_of(plan, snapshot))
-        if ground.wanted:
-            raise FactsWanted(ground.wanted)
-        return planned, ground, reasons
+        reasons, context = Reasons(), PlanContext(request, catalog, settings, environment)
+        planned = plan_flow(known, context, reasons, limit=left, names=names_of(plan, snapshot))
+        if context.wanted:
+            raise LookupsNeeded(context.wanted)
+        return planned, context, reasons
 
-    planned, ground, reasons = shelf.planned(attempt)
+    planned, ground, reasons = skills.planned(attempt)
     if flow.task is not None and flow.task != plan.task:
         reasons.append("the task of the chain was given at its launch; an appended item can't change it")
     reasons.extend([*ground.problems, *price_problems(planned, snapshot.usage_budget)])
@@ -136,7 +138,7 @@ def plan_appendix(
     return Appendix(items=planned.items, steps=planned.steps, agents=agents)
 
 
-def _asked(plan: LaunchPlan) -> dict[str, object]:
+def _options_of_launch(plan: LaunchPlan) -> dict[str, object]:
     """Return what the launch named for all its steps; of one that did not keep it, the one model that it named."""
     if plan.defaults is not None:
         return {name: value for name, value in plan.defaults.asked.items() if name in ASKED}

@@ -20,16 +20,16 @@ from subagents_nb.domain.values.words import parse_duration
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError
 from subagents_nb.launching.composing.flows import folders_of, models_of
 from subagents_nb.launching.composing.parsed_launch import ParsedLaunch, somewhere
-from subagents_nb.launching.composing.run_references import looked_up
-from subagents_nb.launching.gathering.gitfacts import with_git, worktrees_of
-from subagents_nb.launching.gathering.lookups import gather_facts
+from subagents_nb.launching.composing.run_references import resolve_references
+from subagents_nb.launching.gathering.lookups import look_up_environment
 from subagents_nb.launching.gathering.prices import price_problems
-from subagents_nb.launching.gathering.skill_folders import SkillShelf
-from subagents_nb.launching.gathering.trust_facts import Brought, brought_here
+from subagents_nb.launching.gathering.repository_lookup import with_repository, worktrees_of
+from subagents_nb.launching.gathering.skill_folders import SkillLookups
+from subagents_nb.launching.gathering.trust_lookup import Brought, brought_here
 from subagents_nb.launching.gathering.usable_agents import usable_agents
-from subagents_nb.planning import Facts
+from subagents_nb.planning import LaunchEnvironment
 from subagents_nb.planning import draft as plan_draft
-from subagents_nb.planning.alternatives import comes_to_embedded, settings_elsewhere, without_a_model
+from subagents_nb.planning.alternatives import alternative_settings, comes_to_embedded, without_a_model
 from subagents_nb.store import open_home
 from subagents_nb.store.runs.contracts import models_of as models_of_store
 from subagents_nb.store.runs.skill_files import SkillFiles
@@ -59,48 +59,48 @@ def plan_launch(asked: ParsedLaunch) -> Planned:
     Raises:
         LaunchRefused: its settings can't be used.
     """
-    request, referred = looked_up(asked.request)
-    facts = gather_facts(
+    request, referred = resolve_references(asked.request)
+    environment = look_up_environment(
         request.cwd,
         environ=os.environ,
         models=models_of(request),
         folders=folders_of(request),
     )
-    facts = facts.model_copy(update=referred)
-    base = Path(facts.cwd) if facts.cwd_problem is None else somewhere()
+    environment = environment.model_copy(update=referred)
+    base = Path(environment.cwd) if environment.cwd_problem is None else somewhere()
     try:
         settings = load_settings(base, environ=os.environ, reserved=PROVIDER_NAMES)
     except RequestError as error:
         raise LaunchRefused([*asked.reasons, *getattr(error, "reasons", (str(error),))]) from error
     settings, wrong = _with_defaults(settings, asked.defaults)
     catalog = usable_agents(base, settings)
-    found = brought_here(base, catalog, settings)
-    facts = facts.model_copy(update={"brought": found.items, "held": found.held})
-    facts = with_git(facts, worktrees_of(request, catalog, settings.default_agent))
-    shelf = SkillShelf(base)
-    facts = facts.model_copy(update={"skills": shelf.facts})
+    project = brought_here(base, catalog, settings)
+    environment = environment.model_copy(update={"brought": project.items, "held": project.held})
+    environment = with_repository(environment, worktrees_of(request, catalog, settings.default_agent))
+    skills = SkillLookups(base)
+    environment = environment.model_copy(update={"skills": skills.lookups})
     draft: Draft | None = None
     try:
-        draft = shelf.planned(lambda: plan_draft(request, catalog=catalog, settings=settings, facts=facts))
+        draft = skills.planned(lambda: plan_draft(request, catalog=catalog, settings=settings, environment=environment))
         reasons = (*draft.start_problems, *price_problems(draft, draft.usage_budget))
     except LaunchRefused as refused:
         reasons = refused.reasons
-    if asked.reasons or facts.attached_problem is not None or wrong:
-        return Planned(None, (), (*asked.reasons, *wrong, *reasons), catalog, settings, found, senseless=True)
-    others = tuple(_others(draft, request, catalog, settings, facts))
-    return Planned(draft, others, tuple(reasons), catalog, settings, found, shelf.files)
+    if asked.reasons or environment.attached_problem is not None or wrong:
+        return Planned(None, (), (*asked.reasons, *wrong, *reasons), catalog, settings, project, senseless=True)
+    others = tuple(_others(draft, request, catalog, settings, environment))
+    return Planned(draft, others, tuple(reasons), catalog, settings, project, skills.files)
 
 
 def _others(
-    own: Draft | None, request: LaunchRequest, catalog: AgentCatalog, settings: Settings, facts: Facts
+    own: Draft | None, request: LaunchRequest, catalog: AgentCatalog, settings: Settings, environment: LaunchEnvironment
 ) -> Iterator[Draft]:
     seen = {own.digest} if own is not None else set()
     drafts = [own] if own is not None else []
     if own is None or without_a_model(own):
-        unnamed = comes_to_embedded(settings, facts)
-        for elsewhere in settings_elsewhere(settings, _models_used(), unnamed=unnamed):
+        unnamed = comes_to_embedded(settings, environment)
+        for other_settings in alternative_settings(settings, _models_used(), unnamed=unnamed):
             try:
-                drafts.append(plan_draft(request, catalog=catalog, settings=elsewhere, facts=facts))
+                drafts.append(plan_draft(request, catalog=catalog, settings=other_settings, environment=environment))
             except LaunchRefused:
                 continue  # the reasons that count are those against the plan of its own
     for draft in drafts:

@@ -18,7 +18,7 @@ from subagents_nb.launching.gathering.lineage import meant_run
 from subagents_nb.launching.gathering.named_outputs import names_of
 from subagents_nb.launching.gathering.sessions import read_session
 from subagents_nb.planning.chain_plan import COLLECTED
-from subagents_nb.planning.facts import SessionFact
+from subagents_nb.planning.launch_environment import SessionLookup
 from subagents_nb.planning.output_references import UNKNOWN
 from subagents_nb.planning.resuming.chain_revival import numbers, step_of
 from subagents_nb.store import FileRuns, StoreHome, open_home
@@ -28,29 +28,29 @@ _STEP = re.compile(r"\A(?P<run>.*?)\s*[/:]\s*(?:step\s*)?(?P<step>\d{1,6})\Z")
 _AT_WORK = (StepState.PENDING, StepState.RUNNING)
 
 
-def looked_up(request: LaunchRequest) -> tuple[LaunchRequest, dict[str, Any]]:
-    """Return a request with the id of the run that its chain begins with, and the facts of all that it refers to."""
-    facts = conversations(request)
+def resolve_references(request: LaunchRequest) -> tuple[LaunchRequest, dict[str, Any]]:
+    """Return a request with the id of the run that its chain begins with, and what it refers to, looked up."""
+    lookups = session_lookups(request)
     flow = request.flow
     first = flow.items[0] if flow is not None and flow.items else None
     if flow is None or not isinstance(first, Attached):
-        return request, facts
+        return request, lookups
     home = open_home(create=False)
     try:
         run_id = meant_run(home, first.run)
     except RequestError as error:
-        return request, {**facts, "attached_problem": str(error).rstrip(".")}
+        return request, {**lookups, "attached_problem": str(error).rstrip(".")}
     snapshot = FileRuns(home).snapshot(run_id, whole=True)
     items = (first.model_copy(update={"run": run_id}), *flow.items[1:])
     request = request.model_copy(update={"flow": flow.model_copy(update={"items": items})})
     problem = _no_answer(snapshot) if first.step is None else _no_step(snapshot, first.step)
     if problem is not None or snapshot.plan is None:
-        return request, {**facts, "attached_problem": problem or f"the plan of {snapshot.name} can't be read"}
-    return request, {**facts, **_attached(home, snapshot.plan, snapshot, first.step)}
+        return request, {**lookups, "attached_problem": problem or f"the plan of {snapshot.name} can't be read"}
+    return request, {**lookups, **_attached(home, snapshot.plan, snapshot, first.step)}
 
 
-def conversations(request: LaunchRequest) -> dict[str, Any]:
-    """Return the facts of the stored conversations that a request refers to."""
+def session_lookups(request: LaunchRequest) -> dict[str, Any]:
+    """Look up the stored conversations that a request refers to."""
     steps = list(steps_of(request))
     forks = dict.fromkeys([one.fork for one in steps] if request.flow is not None else [request.fork])
     return {
@@ -121,7 +121,7 @@ def _no_step(snapshot: Snapshot, step: int) -> str | None:
 # --- sessions ---
 
 
-def _session(asked: str, to: str = "go on from") -> SessionFact:
+def _session(asked: str, to: str = "go on from") -> SessionLookup:
     match = _STEP.match(asked)
     named, step = (match["run"], int(match["step"])) if match is not None else (asked, None)
     try:
@@ -130,17 +130,17 @@ def _session(asked: str, to: str = "go on from") -> SessionFact:
         snapshot = FileRuns(home).snapshot(run_id)
         steps = {one.index: one for one in snapshot.steps}
         if step is None and len(steps) != 1:
-            return SessionFact(problem=f"{snapshot.name} has several steps: write {named}/step N: {numbers(steps)}")
+            return SessionLookup(problem=f"{snapshot.name} has several steps: write {named}/step N: {numbers(steps)}")
         found = steps.get(step or 0)
         if found is None:
-            return SessionFact(problem=f"{snapshot.name} has no step {step}; it has {numbers(steps) or 'none'}")
+            return SessionLookup(problem=f"{snapshot.name} has no step {step}; it has {numbers(steps) or 'none'}")
         if not snapshot.ended and not (isinstance(found, StepResult) or found.state not in _AT_WORK):
-            return SessionFact(
+            return SessionLookup(
                 problem=f"{snapshot.name} is still at work, and has no session to {to} yet; wait for its end"
             )
         data = read_session(home.run(run_id).step(found.index) / "session.json")
     except (RequestError, StoreError) as error:
-        return SessionFact(problem=str(error).rstrip("."))
+        return SessionLookup(problem=str(error).rstrip("."))
     if data is None:
-        return SessionFact(problem=f"{snapshot.name} left no session to {to}")
-    return SessionFact(run_id=run_id, name=snapshot.name, step=found.index, sha256=hashlib.sha256(data).hexdigest())
+        return SessionLookup(problem=f"{snapshot.name} left no session to {to}")
+    return SessionLookup(run_id=run_id, name=snapshot.name, step=found.index, sha256=hashlib.sha256(data).hexdigest())

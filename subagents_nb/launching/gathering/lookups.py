@@ -13,25 +13,25 @@ from subagents_nb.catalog import project_context, project_root
 from subagents_nb.catalog.search_paths import shown_folder
 from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS, SCRIPT_FOLDER
 from subagents_nb.launching.gathering.memory_folders import memory_folders
-from subagents_nb.planning import Facts
-from subagents_nb.planning.facts import FolderFact
+from subagents_nb.planning import LaunchEnvironment
+from subagents_nb.planning.launch_environment import FolderLookup
 from subagents_nb.store.layout import default_home
 
 _EXTRA_MODULES = {"anthropic": "anthropic", "google": "google.genai", "groq": "groq", "mistral": "mistralai"}
 
 
-def gather_facts(
+def look_up_environment(
     cwd: str | os.PathLike[str] | None,
     *,
     environ: Mapping[str, str],
     models: Sequence[str | None] = (),
     folders: Sequence[str] = (),
-) -> Facts:
-    """Return the facts of a launch from `cwd`. `models` are those it names, for what is to be looked up of each.
+) -> LaunchEnvironment:
+    """Return what a launch from `cwd` finds. `models` are those it names, for what is to be looked up of each.
 
     `folders` are those that its steps shall work in.
 
-    Never raises: what can't be looked up is a fact too.
+    Never raises: what can't be looked up is a problem in it.
     """
     try:
         absolute = _absolute(cwd)
@@ -46,7 +46,7 @@ def gather_facts(
         absolute, store = Path(cwd or ""), None
         problem = f"the working directory {str(cwd)!r} can't be found: {error}"
     project = project_root(absolute) if problem is None else None
-    return Facts(
+    return LaunchEnvironment(
         cwd=str(absolute),
         cwd_problem=problem,
         store=store,
@@ -117,26 +117,26 @@ def _scripts(cwd: Path, models: Sequence[str | None]) -> frozenset[str]:
     return BUILTIN_SCRIPTS | own
 
 
-def _folder_below(base: Path, asked: str) -> FolderFact:
+def _folder_below(base: Path, asked: str) -> FolderLookup:
     """Return where a folder lies below the working directory, links resolved, or why no step can work there."""
     if not asked.strip() or any(ord(char) < 32 for char in asked):
-        return FolderFact(problem=f"{asked!r} names no folder")
+        return FolderLookup(problem=f"{asked!r} names no folder")
     root, place = os.path.realpath(base), os.path.realpath(base / asked)
     below = os.path.relpath(place, root)
     if below == ".":
-        return FolderFact()
+        return FolderLookup()
     parts = Path(below).parts
     store = os.path.realpath(default_home())
     if ".." in parts:
-        return FolderFact(problem=f"{asked!r} lies outside the run's directory; launch with another --cwd")
+        return FolderLookup(problem=f"{asked!r} lies outside the run's directory; launch with another --cwd")
     if not os.path.isdir(place):
         what = "is no folder" if os.path.lexists(place) else "does not exist"
-        return FolderFact(problem=f"{asked!r} {what} in the run's directory")
+        return FolderLookup(problem=f"{asked!r} {what} in the run's directory")
     if any(part.startswith(".") for part in parts):
         # There files act that no agent may write, and a step could not be kept from them by their names.
-        return FolderFact(problem=f"{asked!r} is a hidden folder, in which no step works")
+        return FolderLookup(problem=f"{asked!r} is a hidden folder, in which no step works")
     if Path(place).is_relative_to(store):
-        return FolderFact(problem=f"{asked!r} lies in the run store, which is for runs alone")
+        return FolderLookup(problem=f"{asked!r} lies in the run store, which is for runs alone")
     if not os.access(place, os.R_OK | os.X_OK):
-        return FolderFact(problem=f"{asked!r} can't be read; check its permissions")
-    return FolderFact(path=Path(below).as_posix())
+        return FolderLookup(problem=f"{asked!r} can't be read; check its permissions")
+    return FolderLookup(path=Path(below).as_posix())

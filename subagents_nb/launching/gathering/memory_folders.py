@@ -8,24 +8,24 @@ from pathlib import Path
 from subagents_nb.catalog import project_root
 from subagents_nb.catalog.trust import home_folder
 from subagents_nb.domain.agents.memory import FOLDER, MemoryScope
-from subagents_nb.planning.facts import FolderFact
+from subagents_nb.planning.launch_environment import FolderLookup
 from subagents_nb.store.files.opener import read_plain
 
 _MOST_BYTES = 8192
 
 
-def memory_folders(cwd: Path, *, home: Path | None = None) -> dict[MemoryScope, FolderFact]:
+def memory_folders(cwd: Path, *, home: Path | None = None) -> dict[MemoryScope, FolderLookup]:
     """Return the memory folders for work in a directory, whether they are there or not."""
     project = main_checkout(project_root(cwd, home=home))
-    return {"user": FolderFact(path=os.path.realpath(home_folder(home) / FOLDER)), "project": _inside(project)}
+    return {"user": FolderLookup(path=os.path.realpath(home_folder(home) / FOLDER)), "project": _inside(project)}
 
 
-def _inside(project: Path) -> FolderFact:
+def _inside(project: Path) -> FolderLookup:
     """Return the folder of a project; what comes with a project leads nowhere else."""
     root, real = os.path.realpath(project), os.path.realpath(project / FOLDER)
     if real != os.path.join(root, FOLDER):
-        return FolderFact(problem=f"the memory folder {FOLDER} of this project is a link, and is not followed")
-    return FolderFact(path=real)
+        return FolderLookup(problem=f"the memory folder {FOLDER} of this project is a link, and is not followed")
+    return FolderLookup(path=real)
 
 
 def main_checkout(root: Path) -> Path:

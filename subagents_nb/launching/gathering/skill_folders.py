@@ -12,11 +12,11 @@ from subagents_nb.catalog.guidance.skill_places import SkillPlace, find_skill
 from subagents_nb.catalog.search_paths import project_root
 from subagents_nb.catalog.trust import who_else_writes
 from subagents_nb.catalog.trusting.answers import trust_of
-from subagents_nb.domain.agents.skills import MAIN_FILES, SkillFact, SkillRecord, SkillWanted, acting_skill, is_script
+from subagents_nb.domain.agents.skills import MAIN_FILES, SkillLookup, SkillRecord, SkillWanted, acting_skill, is_script
 from subagents_nb.domain.plans.plan import PlanItem, StepPlan, everything
 from subagents_nb.errors import LaunchRefused, StoreError
 from subagents_nb.launching.gathering.last_work import work_in
-from subagents_nb.planning.facts import FactsWanted
+from subagents_nb.planning.launch_environment import LookupsNeeded
 from subagents_nb.store import StoreHome
 from subagents_nb.store.runs.skill_files import SkillFile, SkillFiles, SkillRefused, kept_skills, read_folder, sha256_of
 
@@ -24,12 +24,12 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class SkillShelf:
+class SkillLookups:
     """What was found of the skills that are named from a working directory; it fills while a launch is planned."""
 
     cwd: Path
     home: Path | None = None
-    facts: dict[SkillWanted, SkillFact] = field(default_factory=dict)
+    lookups: dict[SkillWanted, SkillLookup] = field(default_factory=dict)
     files: dict[str, SkillFiles] = field(default_factory=dict)  # by the SHA-256 of each skill
 
     def planned(self, plan: Callable[[], T]) -> T:
@@ -37,18 +37,18 @@ class SkillShelf:
         while True:
             try:
                 return plan()
-            except FactsWanted as missing:
+            except LookupsNeeded as missing:
                 self.look_up(*missing.skills)
 
     def look_up(self, *skills: SkillWanted) -> None:
         """Find and read skills."""
         for wanted in skills:
             place = find_skill(wanted, self.cwd, home=self.home)
-            self.facts[wanted] = SkillFact() if place is None else self._read(place, wanted.name)
+            self.lookups[wanted] = SkillLookup() if place is None else self._read(place, wanted.name)
 
-    def _read(self, place: SkillPlace, name: str) -> SkillFact:
-        def broken(why: str, file: str = "") -> SkillFact:
-            return SkillFact(problem=f"skill {name!r} ({place.where}{file}): {why}")
+    def _read(self, place: SkillPlace, name: str) -> SkillLookup:
+        def broken(why: str, file: str = "") -> SkillLookup:
+            return SkillLookup(problem=f"skill {name!r} ({place.where}{file}): {why}")
 
         if place.problem is not None:
             return broken(place.problem)
@@ -66,7 +66,7 @@ class SkillShelf:
             return broken("; ".join(head.faults), f"/{main.path}")
         return self._kept(place, normal(name), files, head)
 
-    def _kept(self, place: SkillPlace, name: str, files: SkillFiles, head: SkillHead) -> SkillFact:
+    def _kept(self, place: SkillPlace, name: str, files: SkillFiles, head: SkillHead) -> SkillLookup:
         sha256 = sha256_of(files)
         self.files[sha256] = files
         record = SkillRecord(
@@ -84,7 +84,7 @@ class SkillShelf:
             item = acting_skill(place.where, ((one.path, one.runs, one.sha256) for one in files))
         trust = trust_of(project_root(self.cwd, home=self.home), home=self.home, work_in=work_in) if item else None
         held = trust.held(item) if trust is not None and item is not None else None
-        return SkillFact(record=record, asks_for=head.asks_for, scripts=scripts, acting=item, held=held)
+        return SkillLookup(record=record, asks_for=head.asks_for, scripts=scripts, acting=item, held=held)
 
 
 def main_file(files: SkillFiles) -> SkillFile | None:

@@ -25,9 +25,9 @@ from subagents_nb.domain.values.ids import names_itself
 from subagents_nb.domain.values.reading import read
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError, Unreadable
 from subagents_nb.launching.gathering.lineage import origin_here
-from subagents_nb.launching.gathering.lookups import gather_facts
+from subagents_nb.launching.gathering.lookups import look_up_environment
 from subagents_nb.launching.gathering.prices import price_problems
-from subagents_nb.launching.gathering.trust_facts import remember_seen_at
+from subagents_nb.launching.gathering.trust_lookup import record_seen_at
 from subagents_nb.launching.inputs.input_values import given_again
 from subagents_nb.launching.starting.start_run import begin
 from subagents_nb.planning.resuming.chain_revival import appended_to, draft_whole, numbers, step_of
@@ -74,7 +74,7 @@ def resume(
     if problems := price_problems(draft, draft.usage_budget):
         raise LaunchRefused(problems)
     draft = under_today(draft, _settings_now(plan))
-    remember_seen_at(draft.cwd)
+    record_seen_at(draft.cwd)
     return begin(draft, agents, home=home, limit=limit, inputs=given_again(home, plan), earlier=plan.run_id)
 
 
@@ -89,9 +89,9 @@ def _one_step(
     chosen = _chosen_step(plan, appended, snapshot, step)
     known = _recorded_agents(home, plan, appended)
     agent = next(one for one in known if (one.name, one.digest()) == (chosen.agent, chosen.agent_digest))
-    facts = gather_facts(plan.cwd, environ=os.environ, models=(chosen.model.requested,))
+    environment = look_up_environment(plan.cwd, environ=os.environ, models=(chosen.model.requested,))
     has_session = _has_session(home, plan.run_id, chosen.index)
-    draft = draft_revival(revival, plan, chosen, snapshot, facts=facts, has_session=has_session)
+    draft = draft_revival(revival, plan, chosen, snapshot, environment=environment, has_session=has_session)
     return draft, {agent.name: agent}
 
 
@@ -101,11 +101,11 @@ def _whole(
     agents = _recorded_agents(home, plan, appended)
     more = appended_to(plan, appended, snapshot.stages)
     models = choices_of(plan.steps, plan.items) + (choices_of(more.steps, more.items) if more is not None else ())
-    facts = gather_facts(plan.cwd, environ=os.environ, models=tuple(choice.requested for choice in models))
+    environment = look_up_environment(plan.cwd, environ=os.environ, models=tuple(choice.requested for choice in models))
     outcomes = _outcomes(home, snapshot)
     names = ("session.json", "before.json")  # the second one: it was to go on, and its turn did not come
     sessions = {n for n in outcomes if any(_has_session(home, plan.run_id, n, name) for name in names)}
-    draft = draft_whole(revival, plan, more, snapshot, outcomes, facts=facts, sessions=sessions)
+    draft = draft_whole(revival, plan, more, snapshot, outcomes, environment=environment, sessions=sessions)
     return draft, by_name(agents)
 
 
@@ -144,9 +144,9 @@ def launch_again(home: StoreHome, run_id: str, *, limit: int, origin: Origin | N
     """
     snapshot = FileRuns(home).snapshot(run_id, whole=True)
     plan = _plan_of(snapshot)
-    facts = gather_facts(plan.cwd, environ=os.environ)
-    if facts.cwd_problem:
-        raise LaunchRefused([facts.cwd_problem])
+    environment = look_up_environment(plan.cwd, environ=os.environ)
+    if environment.cwd_problem:
+        raise LaunchRefused([environment.cwd_problem])
     kept = {**plan.body(), "name": plan.name}
     kept["origin"] = origin or origin_here()
     if names_itself(plan.name, plan.run_id):
@@ -154,7 +154,7 @@ def launch_again(home: StoreHome, run_id: str, *, limit: int, origin: Origin | N
     kept["notes"] = lasting_notes(plan.notes)
     agents = by_name(_recorded_agents(home, plan))
     draft, inputs = under_today(Draft.model_validate(kept), _settings_now(plan)), given_again(home, plan)
-    remember_seen_at(draft.cwd)
+    record_seen_at(draft.cwd)
     return begin(draft, agents, home=home, limit=limit, inputs=inputs, earlier=plan.run_id)
 
 

@@ -27,8 +27,8 @@ from subagents_nb.domain.values.reasons import Reason, advice_of, place_of
 from subagents_nb.domain.values.words import one_line, plain
 from subagents_nb.errors import LaunchError, SubagentsError
 from subagents_nb.launching.front import agents, settings
-from subagents_nb.launching.gathering.lookups import gather_facts
-from subagents_nb.launching.gathering.trust_facts import brought_here
+from subagents_nb.launching.gathering.lookups import look_up_environment
+from subagents_nb.launching.gathering.trust_lookup import brought_here
 from subagents_nb.planning.steps.step_plan import model_problem
 from subagents_nb.store import FileRuns, StoreHome, open_home
 from subagents_nb.store.files.lock import probe
@@ -216,7 +216,7 @@ def _models(effective: Settings | None) -> Iterator[Check]:
         except ValueError as error:
             yield Check("model", False, str(error), f"${{EDITOR:-vi}} {_USER_SETTINGS}")
         else:
-            facts = gather_facts(None, environ=os.environ, models=(choice.requested,))
+            facts = look_up_environment(None, environ=os.environ, models=(choice.requested,))
             problem = model_problem(choice, facts) or _untrusted_default(choice, effective)
             found = f"{choice.label} (from: {choice.origin})"
             yield Check("model", problem is None, f"{found}: {problem}" if problem else found, _help(problem, choice))

@@ -20,7 +20,7 @@ from subagents_nb.domain.values.faults import shown as quoted
 from subagents_nb.domain.values.faults import similar
 from subagents_nb.errors import RequestError
 from subagents_nb.launching.front import agents, settings
-from subagents_nb.launching.gathering.trust_facts import Brought, brought_here
+from subagents_nb.launching.gathering.trust_lookup import Brought, brought_here
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.trust_file import change_answer, kept_text, read_answers
 

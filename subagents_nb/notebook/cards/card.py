@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from subagents_nb.blocks import Child, Either, Facts, Html, clean, page_only
+from subagents_nb.blocks import Child, DescriptionList, Either, Html, clean, page_only
 from subagents_nb.domain.kept.retention import size as size_on_disk
 from subagents_nb.domain.runs.resuming import whole_can_go_on
 from subagents_nb.domain.runs.snapshot import Snapshot
@@ -296,7 +296,7 @@ def _object(value: dict[str, Any], room: int, whole: Child) -> Child:
     keys, budget = list(value)[:MAX_ROWS], [room]
     rows: list[tuple[str, Child]] = [(line(str(key), 60), _tree(value[key], _DEPTH - 1, budget)) for key in keys]
     left_out = len(value) - len(keys)
-    return Facts([*rows, ("…", safe(plural(left_out, "more field"), ", ", whole))] if left_out else rows)
+    return DescriptionList([*rows, ("…", safe(plural(left_out, "more field"), ", ", whole))] if left_out else rows)
 
 
 def _tree(value: Any, depth: int, budget: list[int]) -> Child:

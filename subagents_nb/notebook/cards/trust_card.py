@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from subagents_nb.blocks import Child, Column, Facts, Table, page_only
+from subagents_nb.blocks import Child, Column, DescriptionList, Table, page_only
 from subagents_nb.domain.agents.acting import Acting, Held
 from subagents_nb.launching import ProjectTrust
 from subagents_nb.notebook.cards.diffs import changes
@@ -47,4 +47,4 @@ def _how(found: ProjectTrust) -> Child:
         ("one of them", code("%subagent_trust --contents NAME")),
         ("this folder from now on", code(f"%subagent_trust --folder{shown}")),
     ]
-    return Facts(lines, "To allow it (in a terminal: subagents-nb trust …):")
+    return DescriptionList(lines, "To allow it (in a terminal: subagents-nb trust …):")

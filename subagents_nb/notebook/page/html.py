@@ -13,7 +13,7 @@ import html
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from subagents_nb.blocks import Child, Column, Either, Element, Facts, Group, Html, Table, clean
+from subagents_nb.blocks import Child, Column, DescriptionList, Either, Element, Group, Html, Table, clean
 
 _Room = TypeVar("_Room")
 
@@ -75,7 +75,7 @@ def to_page(part: Child) -> Html:
             return Html("".join(map(to_page, part.children)))
         case Table():
             return to_page(_table_element(part))
-        case Facts():
+        case DescriptionList():
             return to_page(_facts_element(part))
     names = (f' {name}="{html.escape(clean(value))}"' for name, value in part.attributes.items())
     inside = "".join(map(to_page, part.children))
@@ -172,7 +172,7 @@ def _table_element(shown: Table) -> Element:
     return _table(above, styled("thead", "border:0", styled("tr", "background:none", *head)), lines)
 
 
-def _facts_element(facts: Facts) -> Element:
+def _facts_element(facts: DescriptionList) -> Element:
     name = f"text-align:left;vertical-align:top;white-space:nowrap;width:1%;{_CELL};font-weight:500;{SOFT}"
     lines = [
         styled(

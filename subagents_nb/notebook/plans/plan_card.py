@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from subagents_nb.blocks import Child, Either, Facts, clean, page_only
+from subagents_nb.blocks import Child, DescriptionList, Either, clean, page_only
 from subagents_nb.catalog.search_paths import shown_folder
 from subagents_nb.domain.plans.budgets import UsageBudget
 from subagents_nb.domain.plans.plan import Draft, StepPlan
@@ -36,7 +36,7 @@ def plan(draft: Draft) -> Child:
     title = safe(element("strong", None, "Plan"), " ", soft(f"{_title(draft)} · nothing was launched"))
     body: list[Child] = [_listed(_facts(draft))]
     if draft.items:
-        body.append(Facts(stage_lines(draft), caption=f"Stages: {totals(draft)}"))
+        body.append(DescriptionList(stage_lines(draft), caption=f"Stages: {totals(draft)}"))
     steps = steps_of(draft)
     for called, step in steps[:_MOST_STEPS]:
         if len(steps) > 1:
@@ -169,4 +169,4 @@ def _text(of_step: str, name: str, text: str, *, is_open: bool) -> Child:
 
 
 def _listed(facts: Iterable[tuple[str, str]], caption: str = "") -> Child:
-    return Facts([(name, _shown(name, Either(text, line(text, 1_000)))) for name, text in facts], caption)
+    return DescriptionList([(name, _shown(name, Either(text, line(text, 1_000)))) for name, text in facts], caption)

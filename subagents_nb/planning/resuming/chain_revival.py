@@ -26,7 +26,7 @@ from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.stages import Stage
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import LaunchRefused
-from subagents_nb.planning.facts import Facts
+from subagents_nb.planning.launch_environment import LaunchEnvironment
 from subagents_nb.planning.resuming.limits_left import LimitsLeft
 from subagents_nb.planning.resuming.revival import gone_on, refusals
 from subagents_nb.planning.steps.step_plan import model_problem
@@ -42,7 +42,7 @@ def draft_whole(
     snapshot: Snapshot,
     outcomes: Mapping[int, Outcome],
     *,
-    facts: Facts,
+    environment: LaunchEnvironment,
     sessions: Container[int],
 ) -> Draft:
     """Return the plan of a new run that goes on with a whole chain, of which `outcomes` says how each step ended.
@@ -53,7 +53,7 @@ def draft_whole(
     Raises:
         LaunchRefused: with every reason found.
     """
-    reasons = refusals(revival, plan, snapshot, facts)
+    reasons = refusals(revival, plan, snapshot, environment)
     stages = snapshot.stages
     taken = taken_over(stages, {index: one.state for index, one in outcomes.items()}, sessions=sessions)
     before = plan.resumes.chain if plan.resumes is not None else None
@@ -77,7 +77,7 @@ def draft_whole(
         return limits.of_step(one, _planned(items[place], order, by_index), earlier, outcomes[one.step])
 
     places = tuple(tuple(left(place, order, one) for order, one in enumerate(held)) for place, held in enumerate(taken))
-    reasons.extend(_model_problems(steps, items, places, facts))
+    reasons.extend(_model_problems(steps, items, places, environment))
     if reasons:
         raise LaunchRefused(list(dict.fromkeys(reasons)))
     concurrency = limits.retuned.concurrency
@@ -158,14 +158,14 @@ def _limited(item: PlanItem, changed: Mapping[str, Any], concurrency: int | None
 
 
 def _model_problems(
-    steps: Sequence[StepPlan], items: Sequence[PlanItem], places: Places, facts: Facts
+    steps: Sequence[StepPlan], items: Sequence[PlanItem], places: Places, environment: LaunchEnvironment
 ) -> Iterator[str]:
     """Yield why models can't be used here and now, of what is still to be done."""
     done = len(places) - 1 if places and any(one.how != "stands" for one in places[-1]) else len(places)
     left = items[done:]
     wanted = {n for item in left for n in ((item.step,) if isinstance(item, StepItem) else getattr(item, "steps", ()))}
     for choice in choices_of([step for step in steps if step.index in wanted], left):
-        if (problem := model_problem(choice, facts)) is not None:
+        if (problem := model_problem(choice, environment)) is not None:
             yield problem
 
 

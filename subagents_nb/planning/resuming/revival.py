@@ -14,7 +14,7 @@ from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.values.ids import is_run_name
 from subagents_nb.domain.values.reasons import Reasons
 from subagents_nb.errors import LaunchRefused
-from subagents_nb.planning.facts import Facts
+from subagents_nb.planning.launch_environment import LaunchEnvironment
 from subagents_nb.planning.resuming.limits_left import LimitsLeft
 from subagents_nb.planning.steps.step_plan import check_task, model_problem
 
@@ -23,17 +23,23 @@ _OF_A_CHAIN = ("mode", "items", "task", "max_children", "max_parallel", "default
 
 
 def draft_revival(
-    revival: Revival, plan: LaunchPlan, step: StepPlan, snapshot: Snapshot, *, facts: Facts, has_session: bool
+    revival: Revival,
+    plan: LaunchPlan,
+    step: StepPlan,
+    snapshot: Snapshot,
+    *,
+    environment: LaunchEnvironment,
+    has_session: bool,
 ) -> Draft:
     """Return the plan of a new run that goes on from a step of an ended one, with its agent, model, tools and schema.
 
     Raises:
         LaunchRefused: with every reason found.
     """
-    reasons = refusals(revival, plan, snapshot, facts)
+    reasons = refusals(revival, plan, snapshot, environment)
     if not has_session and not reasons:
         reasons.append(f"{plan.name} left no session to go on from; launch anew")
-    if (problem := model_problem(step.model, facts)) is not None:
+    if (problem := model_problem(step.model, environment)) is not None:
         reasons.append(problem)
     left = LimitsLeft(revival, plan, snapshot, reasons)
     of_run, of_step = left.of_run(alone=step), left.of_only_step(step)
@@ -64,7 +70,7 @@ def gone_on(revival: Revival, plan: LaunchPlan, **changed: Any) -> Draft:
     return Draft(**{**plan.body(), **own, **changed})
 
 
-def refusals(revival: Revival, plan: LaunchPlan, snapshot: Snapshot, facts: Facts) -> Reasons:
+def refusals(revival: Revival, plan: LaunchPlan, snapshot: Snapshot, environment: LaunchEnvironment) -> Reasons:
     """Return why a run can't be gone on from at all, and what is wrong with what was asked for."""
     reasons = Reasons()
     if snapshot.state is not None and snapshot.state.live:
@@ -74,8 +80,8 @@ def refusals(revival: Revival, plan: LaunchPlan, snapshot: Snapshot, facts: Fact
     check_task(revival.text, reasons)
     if revival.name is not None and not is_run_name(revival.name):
         reasons.append(f"{revival.name!r} can't name a run")
-    if facts.cwd_problem:
-        reasons.append(facts.cwd_problem)
+    if environment.cwd_problem:
+        reasons.append(environment.cwd_problem)
     return reasons
 
 

@@ -15,25 +15,25 @@ from subagents_nb.domain.values.reasons import Reasons
 from subagents_nb.planning.steps.plan_context import PlanContext
 
 
-def delegates_of(agent: AgentDefinition, model: ModelChoice, ground: PlanContext) -> tuple[str, ...]:
+def delegates_of(agent: AgentDefinition, model: ModelChoice, context: PlanContext) -> tuple[str, ...]:
     """Return whom an agent may delegate to, by name; `*` is everybody who is there now."""
     if model.kind == "local" or agent.max_depth == 0:  # the embedded model can't call tools
         return ()
     named = agent.agents or ()
-    return tuple(sorted(one.name for one in ground.catalog.agents)) if ALL_AGENTS in named else named
+    return tuple(sorted(one.name for one in context.catalog.agents)) if ALL_AGENTS in named else named
 
 
-def depth_of(agent: AgentDefinition, ground: PlanContext) -> int:
+def depth_of(agent: AgentDefinition, context: PlanContext) -> int:
     """Return over how many levels it may: what is left of its root's, and no more than its own file says."""
-    own = DEFAULT_DEPTH if agent.max_depth is None and ground.depth is None else agent.max_depth
-    return min(depth for depth in (own, ground.depth) if depth is not None)
+    own = DEFAULT_DEPTH if agent.max_depth is None and context.depth is None else agent.max_depth
+    return min(depth for depth in (own, context.depth) if depth is not None)
 
 
 def plan_children(
     agent: AgentDefinition,
     names: tuple[str, ...],
     model: ModelChoice,
-    ground: PlanContext,
+    context: PlanContext,
     reasons: Reasons,
     *,
     depth: int,
@@ -46,17 +46,17 @@ def plan_children(
     if not depth:
         return ()
     unsaid: dict[str, Any] = dict.fromkeys(ASKED)
-    below = replace(ground, request=ground.request.model_copy(update=unsaid), depth=depth - 1)
+    below = replace(context, request=context.request.model_copy(update=unsaid), depth=depth - 1)
     everybody, found = ALL_AGENTS in (agent.agents or ()), []
     for name in names:
         where = f"agents: {name}"
-        problems, before = ground.problems, ground.noted()
-        own = next((one for one in ground.catalog.agents if one.name == name), None)
+        problems, before = context.problems, context.noted()
+        own = next((one for one in context.catalog.agents if one.name == name), None)
         asked = Step(agent=name, task="{task}", model=model.requested if own is not None and not own.model else None)
         child = plan(asked, below.at("", where), Reasons() if everybody else reasons.at("", where))
-        if everybody and (child is None or ground.problems != problems):
-            ground.back_to(before)
-            ground.note(f"Agent {agent.name} can't delegate to {name} here.")
+        if everybody and (child is None or context.problems != problems):
+            context.back_to(before)
+            context.note(f"Agent {agent.name} can't delegate to {name} here.")
         elif child is not None:
             found.append(child)
     return tuple(found)

@@ -15,51 +15,51 @@ from subagents_nb.domain.agents.models import ModelChoice, at_its_own_server
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.plans.flow import Step
 from subagents_nb.domain.values.reasons import Reasons
-from subagents_nb.planning.facts import Facts
+from subagents_nb.planning.launch_environment import LaunchEnvironment
 
 _CACHES: tuple[str, ...] = get_args(PromptCache)
 
 
-class Ground(Protocol):
+class ModelContext(Protocol):
     """What a step is planned on."""
 
     @property
     def settings(self) -> Settings: ...
 
     @property
-    def facts(self) -> Facts: ...
+    def environment(self) -> LaunchEnvironment: ...
 
     def note(self, text: str) -> None:
         """Add a quiet remark."""
         ...
 
 
-class _Said(NamedTuple):
+class _Setting(NamedTuple):
     """Where to say that a model lacks something: it was asked for, or it is only what files say."""
 
     asked: bool
-    ground: Ground
+    context: ModelContext
     reasons: Reasons
 
     def lacks(self, option: str, why: str, rest: str) -> None:
         if self.asked:
             self.reasons.append(f"{option}: {why}", path=(option,))
         else:
-            self.ground.note(f"Model {why}; {rest}.")
+            self.context.note(f"Model {why}; {rest}.")
 
 
 def plan_model_options(
-    asked: Step, agent: AgentDefinition | None, model: ModelChoice, ground: Ground, reasons: Reasons
+    asked: Step, agent: AgentDefinition | None, model: ModelChoice, context: ModelContext, reasons: Reasons
 ) -> dict[str, Any]:
     """Return the fields of a step that say how its model is asked, after adding what it lacks."""
-    own = at_its_own_server(model, ground.facts.environ_names)
+    own = at_its_own_server(model, context.environment.environ_names)
     by_call = asked.thinking is not None or (model.origin == "call" and _written_level(model))
-    _check_thinking(model, own, _Said(by_call, ground, reasons))
+    _check_thinking(model, own, _Setting(by_call, context, reasons))
     return {
-        "prompt_cache": _cache(asked, agent, model, ground, reasons),
-        "fast": _fast(asked, agent, model, ground, reasons),
+        "prompt_cache": _cache(asked, agent, model, context, reasons),
+        "fast": _fast(asked, agent, model, context, reasons),
         "verify_model": own and model.provider in NAMES_ITS_OWN,
-        "response_aliases": aliases_of(ground.settings.response_aliases, model.provider, model.name),
+        "response_aliases": aliases_of(context.settings.response_aliases, model.provider, model.name),
     }
 
 
@@ -67,7 +67,7 @@ def _written_level(model: ModelChoice) -> bool:
     return model.thinking is not None and model.requested.endswith(f":{model.thinking}")
 
 
-def _check_thinking(model: ModelChoice, own: bool, said: _Said) -> None:
+def _check_thinking(model: ModelChoice, own: bool, said: _Setting) -> None:
     level = model.thinking
     levels = levels_of(model) if own or model.kind == "local" else None  # another server may have other models
     if level is None or levels is None or level in levels:
@@ -85,9 +85,9 @@ def _check_thinking(model: ModelChoice, own: bool, said: _Said) -> None:
 
 
 def _cache(
-    asked: Step, agent: AgentDefinition | None, model: ModelChoice, ground: Ground, reasons: Reasons
+    asked: Step, agent: AgentDefinition | None, model: ModelChoice, context: ModelContext, reasons: Reasons
 ) -> PromptCache | None:
-    files = agent.prompt_cache if agent is not None and agent.prompt_cache else ground.settings.prompt_cache
+    files = agent.prompt_cache if agent is not None and agent.prompt_cache else context.settings.prompt_cache
     by_call = asked.prompt_cache is not None
     given = {True: "on", False: "off"}.get(cast(bool, asked.prompt_cache), asked.prompt_cache) if by_call else files
     if given is None:
@@ -100,7 +100,7 @@ def _cache(
     cache = cast(PromptCache, given)
     if cache == "off" or model.kind == "scripted":  # which stands in for any other
         return cache
-    said = _Said(by_call, ground, reasons)
+    said = _Setting(by_call, context, reasons)
     if not caches_on_request(model):
         why = f"{model.label} can't be asked to keep the beginning of a prompt; some providers keep it by themselves"
         said.lacks("prompt_cache", why, f"{cache} is left out")
@@ -114,11 +114,13 @@ def _cache(
     return cache
 
 
-def _fast(asked: Step, agent: AgentDefinition | None, model: ModelChoice, ground: Ground, reasons: Reasons) -> bool:
+def _fast(
+    asked: Step, agent: AgentDefinition | None, model: ModelChoice, context: ModelContext, reasons: Reasons
+) -> bool:
     by_file = agent is not None and bool(agent.fast)
     wanted = asked.fast if asked.fast is not None else by_file
     if not wanted or model.kind == "scripted" or has_fast_tier(model):
         return wanted
     why = f"{model.label} has no faster tier to ask for; OpenAI, Google and some models of Anthropic have one"
-    _Said(asked.fast is not None, ground, reasons).lacks("fast", why, "it is left out")
+    _Setting(asked.fast is not None, context, reasons).lacks("fast", why, "it is left out")
     return False

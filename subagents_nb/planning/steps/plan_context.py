@@ -14,7 +14,7 @@ from subagents_nb.domain.plans.plan import LaunchRequest
 from subagents_nb.domain.policy.policy import Policy
 from subagents_nb.domain.values.reasons import Reason, Reasons
 from subagents_nb.planning.acceptance.terms import Terms, terms_of
-from subagents_nb.planning.facts import Facts
+from subagents_nb.planning.launch_environment import LaunchEnvironment
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class PlanContext:
     request: LaunchRequest
     catalog: AgentCatalog
     settings: Settings
-    facts: Facts
+    environment: LaunchEnvironment
     notes: dict[str, None] = field(default_factory=dict)
     start_problems: dict[Reason, None] = field(default_factory=dict)
     used: dict[str, Acting] = field(default_factory=dict)  # what of the project would act in the run, by its key
@@ -64,8 +64,8 @@ class PlanContext:
 
     @property
     def _held(self) -> dict[str, Held]:
-        of_skills = [fact.held for fact in self.facts.skills.values() if fact.held is not None]
-        return {one.item.key: one for one in (*self.facts.held, *of_skills)}
+        of_skills = [fact.held for fact in self.environment.skills.values() if fact.held is not None]
+        return {one.item.key: one for one in (*self.environment.held, *of_skills)}
 
     def uses(self, items: Iterable[Acting]) -> None:
         """Note what of the project would act: what of it is not allowed is one reason against the run."""
@@ -84,5 +84,5 @@ class PlanContext:
         self.used.update(used)
 
     def at(self, place: str, where: str) -> Self:
-        """Return the same ground for a place in the launch."""
+        """Return the same context for a place in the launch."""
         return replace(self, place=place or self.place, where=": ".join(filter(None, (self.where, where))))

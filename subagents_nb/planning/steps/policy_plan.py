@@ -41,12 +41,12 @@ class StepPolicy:
         return planned if self.policy.max_depth is None else min(planned, self.policy.max_depth)
 
 
-def plan_policy(asked: StepOptions, agent: AgentDefinition, ground: PlanContext, reasons: Reasons) -> StepPolicy:
+def plan_policy(asked: StepOptions, agent: AgentDefinition, context: PlanContext, reasons: Reasons) -> StepPolicy:
     """Return what a step may do, after adding what is wrong with it to the reasons.
 
     Of the tools that its agent's file lists, those that are not allowed are taken away and said.
     """
-    request, settings = ground.request, ground.settings
+    request, settings = context.request, context.settings
     called: list[Ceiling] = []
     for origin, said in ((_LAUNCH, request), (_STEP, asked)):
         if origin is _STEP and _same_words(asked, request):
@@ -56,7 +56,7 @@ def plan_policy(asked: StepOptions, agent: AgentDefinition, ground: PlanContext,
     _check_asked(asked, called, agent, settings, reasons)
     if agent.name != _NOBODY:
         reasons.extend(_not_launched(agent.name, settings))
-    policy = Policy.of(*settings.ceilings, *called, own).meet(ground.above)
+    policy = Policy.of(*settings.ceilings, *called, own).meet(context.above)
     tools: list[str] = []
     notes: list[str] = []
     for name in (*agent.effective_tools, *((DELEGATE,) if agent.agents else ())):

@@ -9,7 +9,7 @@ from subagents_nb.domain.agents.guarded import is_protected, is_secret
 from subagents_nb.domain.plans.flow import Step
 from subagents_nb.domain.plans.plan import OutputPlan
 from subagents_nb.domain.values.reasons import Reasons
-from subagents_nb.planning.facts import Facts
+from subagents_nb.planning.launch_environment import LaunchEnvironment
 
 MAX_NAME_BYTES = 255
 MAX_PATH_BYTES = 2048
@@ -18,7 +18,12 @@ _READERS = (*READ_TOOLS, "bash")
 
 
 def plan_output(
-    asked: Step, agent: AgentDefinition, facts: Facts, reasons: Reasons, *, namespace: str | None = None
+    asked: Step,
+    agent: AgentDefinition,
+    environment: LaunchEnvironment,
+    reasons: Reasons,
+    *,
+    namespace: str | None = None,
 ) -> OutputPlan | None:
     """Return the output file of a step, or None after adding what is wrong with it to the reasons.
 
@@ -40,7 +45,7 @@ def plan_output(
             reasons.append("output_mode is file-only, and there is no output file; name one with output")
         return None
     what = "output" if explicit else f"output of agent {agent.name}"
-    path = _inside(given, what, facts.cwd, reasons)
+    path = _inside(given, what, environment.cwd, reasons)
     if path is None:
         return None
     if is_protected(path):
@@ -49,7 +54,7 @@ def plan_output(
             "programs begin with); name another"
         )
         return None
-    if _is_of_the_store(path, facts):
+    if _is_of_the_store(path, environment):
         reasons.append(f"{what}: {given!r} lies in the run store, where no agent may write; name another")
         return None
     if namespace is not None and not explicit and not given.startswith("/"):
@@ -57,7 +62,9 @@ def plan_output(
     return OutputPlan(path=path, mode=mode, explicit=explicit)
 
 
-def plan_reads(asked: Step, agent: AgentDefinition, facts: Facts, reasons: Reasons) -> tuple[str, ...]:
+def plan_reads(
+    asked: Step, agent: AgentDefinition, environment: LaunchEnvironment, reasons: Reasons
+) -> tuple[str, ...]:
     """Return the files a step is told to read first, each once; what is wrong with them is added to the reasons."""
     explicit = asked.reads is not None
     given = asked.reads if asked.reads is not None else agent.reads
@@ -72,10 +79,10 @@ def plan_reads(asked: Step, agent: AgentDefinition, facts: Facts, reasons: Reaso
         return ()
     found: dict[str, None] = {}
     for name in given:
-        path = _inside(name, what, facts.cwd, reasons)
+        path = _inside(name, what, environment.cwd, reasons)
         if path is not None and is_secret(path):
             reasons.append(f"{what}: {name!r} is a file that no agent may read, since such names hold secrets")
-        elif path is not None and _is_of_the_store(path, facts):
+        elif path is not None and _is_of_the_store(path, environment):
             reasons.append(f"{what}: {name!r} lies in the run store, and other runs are no business of an agent's")
         elif path is not None:
             found[path] = None
@@ -94,8 +101,8 @@ def plan_progress(asked: Step, agent: AgentDefinition, reasons: Reasons) -> bool
     return bool(wanted) and can
 
 
-def _is_of_the_store(path: str, facts: Facts) -> bool:
-    store = facts.store
+def _is_of_the_store(path: str, environment: LaunchEnvironment) -> bool:
+    store = environment.store
     return store is not None and (store == "." or f"{path}/".casefold().startswith(f"{store}/".casefold()))
 
 

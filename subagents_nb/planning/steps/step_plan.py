@@ -26,7 +26,7 @@ from subagents_nb.domain.values.words import parse_duration
 from subagents_nb.planning.acceptance.acceptance_parser import plan_acceptance
 from subagents_nb.planning.acceptance.terms import plan_max_output, terms_of, words_for_people
 from subagents_nb.planning.budget_parser import plan_tool_budget
-from subagents_nb.planning.facts import Facts, FolderFact, SessionFact
+from subagents_nb.planning.launch_environment import FolderLookup, LaunchEnvironment, SessionLookup
 from subagents_nb.planning.steps.children_plan import delegates_of, depth_of, plan_children
 from subagents_nb.planning.steps.foreign_fields import field_notes, ignored_nothing, unkept_guards, worktree_of
 from subagents_nb.planning.steps.memory_plan import plan_memory
@@ -51,20 +51,20 @@ _ANY_AGENT = AgentDefinition(name="?", description="", tools=KNOWN_TOOLS)
 
 
 def plan_step(
-    asked: Step, ground: PlanContext, reasons: Reasons, *, index: int = 0, namespace: str | None = None
+    asked: Step, context: PlanContext, reasons: Reasons, *, index: int = 0, namespace: str | None = None
 ) -> StepPlan | None:
     """Return a step resolved, or None after adding what is wrong with it to the reasons.
 
     `namespace` is the folder that an agent's own relative output gets inside a group, so that siblings do not meet.
     """
     before = len(reasons)
-    request, settings, facts = ground.request, ground.settings, ground.facts
+    request, settings, environment = context.request, context.settings, context.environment
     said, asked = asked, _under_launch(asked, request)
     check_task(asked.task or "", reasons)
-    agent = _agent(asked.agent or settings.default_agent, ground.catalog, reasons)
+    agent = _agent(asked.agent or settings.default_agent, context.catalog, reasons)
     thinking = _thinking(asked.thinking, agent, settings, reasons)
-    model = _model(asked.model, asked.thinking is not None, agent, ground, thinking, reasons)
-    of_model = plan_model_options(asked, agent, model, ground, reasons) if model is not None else {}
+    model = _model(asked.model, asked.thinking is not None, agent, context, thinking, reasons)
+    of_model = plan_model_options(asked, agent, model, context, reasons) if model is not None else {}
     amounts = _amounts(asked, agent, settings, reasons)
     schema = asked.output_schema if asked.output_schema is not None else (agent.output_schema if agent else None)
     if schema is not None and (problem := schema_problem(dict(schema), asked.schema_name)):
@@ -77,37 +77,37 @@ def plan_step(
         )
     # What is asked for is judged even where the agent or the model can't be had: all reasons are told at once.
     judged = _with_defaults(agent if agent is not None else _ANY_AGENT, asked, settings)
-    may = plan_policy(said, judged, ground, reasons)
+    may = plan_policy(said, judged, context, reasons)
     judged = judged.model_copy(update={"tools": may.tools}) if may.tools != judged.effective_tools else judged
     tool_budget = plan_tool_budget(asked.tool_budget, judged, reasons)
-    folder = _folder(asked.cwd, facts, reasons)
-    output = plan_output(asked, judged, facts.inside(folder), reasons, namespace=namespace)
-    terms = terms_of(asked.agent_contract, asked.gate_on, reasons).under(ground.terms)
+    folder = _folder(asked.cwd, environment, reasons)
+    output = plan_output(asked, judged, environment.inside(folder), reasons, namespace=namespace)
+    terms = terms_of(asked.agent_contract, asked.gate_on, reasons).under(context.terms)
     acceptance = plan_acceptance(asked, judged, reasons, terms)
-    reviewer = _reviewer(acceptance.review.agent, ground, reasons) if acceptance and acceptance.review else None
-    worktree = plan_worktree(worktree_of(asked, judged), facts, reasons)
-    reads = plan_reads(asked, judged, facts.inside(folder), reasons)
+    reviewer = _reviewer(acceptance.review.agent, context, reasons) if acceptance and acceptance.review else None
+    worktree = plan_worktree(worktree_of(asked, judged), environment, reasons)
+    reads = plan_reads(asked, judged, environment.inside(folder), reasons)
     progress = plan_progress(asked, judged, reasons)
-    session = _session(asked, ground, reasons)
-    skills = plan_skills(asked, judged, model, ground, reasons)
-    memory = plan_memory(judged, model, ground, reasons)
+    session = _session(asked, context, reasons)
+    skills = plan_skills(asked, judged, model, context, reasons)
+    memory = plan_memory(judged, model, context, reasons)
     if agent is not None:
         reasons.extend((*unkept_guards(asked, agent), *ignored_nothing(asked, agent)))
     if agent is None or model is None:
         return None
-    ground.uses(acting_in(asked, agent, may.tools, model, acceptance, facts))
+    context.uses(acting_in(asked, agent, may.tools, model, acceptance, environment))
     reasons.extend(beyond(may.policy, model, model.thinking, agent.name))
-    tools = _tools(may.tools, model, ground)
-    delegates = may.delegates(delegates_of(agent, model, ground))
-    depth = may.depth(depth_of(agent, ground)) if delegates else 0
-    below = replace(ground, above=may.policy)
+    tools = _tools(may.tools, model, context)
+    delegates = may.delegates(delegates_of(agent, model, context))
+    depth = may.depth(depth_of(agent, context)) if delegates else 0
+    below = replace(context, above=may.policy)
     children = plan_children(agent, delegates, model, below, reasons, depth=depth, plan=plan_step)
     if len(reasons) > before:
         return None
-    for text in (*agent_notes(agent), *field_notes(asked, agent), *withheld_notes(agent, ground.catalog), *may.notes):
-        ground.note(text)
-    if facts.store is not None and {"bash", "python"}.intersection(may.tools):
-        ground.note(
+    for text in (*agent_notes(agent), *field_notes(asked, agent), *withheld_notes(agent, context.catalog), *may.notes):
+        context.note(text)
+    if environment.store is not None and {"bash", "python"}.intersection(may.tools):
+        context.note(
             "The run store lies in the working directory: file tools keep out of it, a shell or kernel need not."
         )
     return StepPlan(
@@ -120,7 +120,7 @@ def plan_step(
         title=asked.label or "",
         **words_for_people(asked),
         task=asked.task or "",
-        system_prompt=system_prompt(agent, project_context=facts.project_context),
+        system_prompt=system_prompt(agent, project_context=environment.project_context),
         prompt_mode=agent.prompt_mode,
         model=model,
         thinking=model.thinking,
@@ -199,38 +199,38 @@ def _with_defaults(agent: AgentDefinition, asked: Step, settings: Settings) -> A
     return agent.model_copy(update=given) if given else agent
 
 
-def _folder(asked: str | None, facts: Facts, reasons: Reasons) -> str | None:
+def _folder(asked: str | None, environment: LaunchEnvironment, reasons: Reasons) -> str | None:
     if asked is None:
         return None
-    found = facts.folders.get(asked) or FolderFact(problem=f"there is no folder {asked!r}")
+    found = environment.folders.get(asked) or FolderLookup(problem=f"there is no folder {asked!r}")
     if found.problem is not None:
         reasons.append(f"cwd: {found.problem}")
     return found.path or None
 
 
-def _session(asked: Step, ground: PlanContext, reasons: Reasons) -> SessionPlan | None:
+def _session(asked: Step, context: PlanContext, reasons: Reasons) -> SessionPlan | None:
     if asked.session is not None and asked.fork is not None:
         reasons.append("session goes on with a conversation, fork only refers to one: name one of the two")
         return None
     option, wanted = ("session", asked.session) if asked.fork is None else ("fork", asked.fork)
     if wanted is None:
         return None
-    facts = ground.facts
-    found = (facts.sessions if option == "session" else facts.forks).get(wanted)
-    found = found or SessionFact(problem="there is no such run")
+    environment = context.environment
+    found = (environment.sessions if option == "session" else environment.forks).get(wanted)
+    found = found or SessionLookup(problem="there is no such run")
     if found.problem is not None:
         reasons.append(f"{option}: {found.problem}", path=(option,))
         return None
     if option == "fork":
-        ground.note(f"It refers to a copy of the conversation of {found.name} (step {found.step}).")
+        context.note(f"It refers to a copy of the conversation of {found.name} (step {found.step}).")
     return SessionPlan(run_id=found.run_id, step=found.step, sha256=found.sha256, fork=option == "fork")
 
 
-def _reviewer(agent: str, ground: PlanContext, reasons: Reasons) -> StepPlan | None:
+def _reviewer(agent: str, context: PlanContext, reasons: Reasons) -> StepPlan | None:
     # Its task is written by the runner, when there is something to review.
     where = "acceptance.review.agent"
     asked = Step(agent=agent, task="{review}", acceptance=False, output=False, worktree=False)
-    reviewer = plan_step(asked, ground.at("", where), reasons.at("", where))
+    reviewer = plan_step(asked, context.at("", where), reasons.at("", where))
     if reviewer is None or not reviewer.delegates:
         return reviewer
     alone = {
@@ -279,17 +279,17 @@ def _model(
     asked: str | None,
     thinking_asked: bool,
     agent: AgentDefinition | None,
-    ground: PlanContext,
+    context: PlanContext,
     thinking: Thinking | None,
     reasons: Reasons,
 ) -> ModelChoice | None:
-    facts = ground.facts
+    environment = context.environment
     try:
         choice = choose_model(
             call=asked,
             agent=agent.model if agent else None,
-            settings=ground.settings,
-            environ_names=facts.environ_names,
+            settings=context.settings,
+            environ_names=environment.environ_names,
             # A level asked for by name wins over one in the model string; an agent's or the settings' own does not.
             thinking=thinking if thinking_asked else None,
         )
@@ -298,43 +298,45 @@ def _model(
         return None
     if choice.thinking is None and thinking is not None:
         choice = choice.model_copy(update={"thinking": thinking})
-    if (problem := model_problem(choice, facts)) is not None:
+    if (problem := model_problem(choice, environment)) is not None:
         if choice.kind == "scripted":
             reasons.append(problem)
         else:
-            ground.start_problem(problem)
+            context.start_problem(problem)
     if choice.origin == "environment":
-        ground.note(f"Model {choice.label}: nobody named one, and {_named(choice, facts)} is set.")
+        context.note(f"Model {choice.label}: nobody named one, and {_named(choice, environment)} is set.")
     elif choice.origin == "embedded":
-        ground.note(f"Model {choice.label}, the small embedded one: nobody named a model and no provider key is set.")
+        context.note(f"Model {choice.label}, the small embedded one: nobody named a model and no provider key is set.")
     return choice
 
 
-def model_problem(choice: ModelChoice, facts: Facts) -> str | None:
+def model_problem(choice: ModelChoice, environment: LaunchEnvironment) -> str | None:
     """Return why this model can't be used here and now, or None."""
     if choice.kind == "local":
-        return facts.local_problem
+        return environment.local_problem
     if choice.kind == "scripted":
-        if choice.name in facts.scripts or facts.cwd_problem:  # without the directory its scripts are not known
+        if (
+            choice.name in environment.scripts or environment.cwd_problem
+        ):  # without the directory its scripts are not known
             return None
-        return f"there is no script {choice.name!r}; there are {', '.join(sorted(facts.scripts))}"
+        return f"there is no script {choice.name!r}; there are {', '.join(sorted(environment.scripts))}"
     extra = extra_for(choice)
-    if extra in facts.missing_extras:
+    if extra in environment.missing_extras:
         install = f'pip install "subagents-nb[{extra}]"'
         return Reason(f"the client for {choice.provider} is not installed; run: {install}", advice=install)
-    if choice.key_env and not facts.environ_names.intersection(choice.key_env):
+    if choice.key_env and not environment.environ_names.intersection(choice.key_env):
         names = " or ".join(choice.key_env)
         return f"the model {choice.label} needs a key, and {names} is not set; set it in the environment of the kernel"
     return None
 
 
-def _named(choice: ModelChoice, facts: Facts) -> str:
-    return next((name for name in choice.key_env if name in facts.environ_names), "a key")
+def _named(choice: ModelChoice, environment: LaunchEnvironment) -> str:
+    return next((name for name in choice.key_env if name in environment.environ_names), "a key")
 
 
-def _tools(tools: tuple[str, ...], model: ModelChoice, ground: PlanContext) -> tuple[str, ...]:
+def _tools(tools: tuple[str, ...], model: ModelChoice, context: PlanContext) -> tuple[str, ...]:
     if model.kind == "local" and tools:
-        ground.note("The embedded model can't call tools; it answers from the task alone.")
+        context.note("The embedded model can't call tools; it answers from the task alone.")
         return ()
     return tools
 

@@ -9,7 +9,7 @@ from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition
 from subagents_nb.domain.agents.models import ModelChoice
 from subagents_nb.domain.plans.acceptance import Acceptance
 from subagents_nb.domain.plans.flow import Step
-from subagents_nb.planning.facts import Facts
+from subagents_nb.planning.launch_environment import LaunchEnvironment
 
 
 def acting_in(
@@ -18,13 +18,13 @@ def acting_in(
     tools: tuple[str, ...],
     model: ModelChoice,
     acceptance: Acceptance | None,
-    facts: Facts,
+    environment: LaunchEnvironment,
 ) -> Iterator[Acting]:
     """Yield what of the project would act in this step, which has these tools, but for its skills.
 
     Who reviews it, and whom it delegates to, is planned alike.
     """
-    for item in facts.brought:
+    for item in environment.brought:
         if item.kind == "agent" and agent.source == "project" and (item.name, item.where) == (agent.name, agent.where):
             given = asked.gate is not None or asked.acceptance not in (None, "auto")
             verifies = acceptance is not None and bool(acceptance.verify) and not given

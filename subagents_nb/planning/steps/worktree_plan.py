@@ -20,11 +20,11 @@ from subagents_nb.domain.values.given import Seconds, Text
 from subagents_nb.domain.values.reading import Written, must_be, read_rest
 from subagents_nb.domain.values.reasons import Reasons
 from subagents_nb.domain.values.words import one_line
-from subagents_nb.planning.facts import Facts, GitFacts, GitPlace
+from subagents_nb.planning.launch_environment import GitPath, LaunchEnvironment, RepositoryState
 
 _SHOWN_DIRT = 5
 _MAX_HOOK_S = 600
-_NOT_LOOKED_UP = GitPlace(problem="was not looked up")
+_NOT_LOOKED_UP = GitPath(problem="was not looked up")
 
 
 def _printable(text: str) -> str:
@@ -54,7 +54,7 @@ class WrittenWorktree(Written):
         return {} if given is True else given
 
 
-def plan_worktree(asked: Any, facts: Facts, reasons: Reasons) -> WorktreePlan | None:
+def plan_worktree(asked: Any, environment: LaunchEnvironment, reasons: Reasons) -> WorktreePlan | None:
     """Return the worktree of a step, or None after adding what speaks against it to the reasons, if it asks for one."""
     if asked is None or asked is False:
         return None
@@ -65,8 +65,8 @@ def plan_worktree(asked: Any, facts: Facts, reasons: Reasons) -> WorktreePlan | 
         return None
     if (problem := prefix_problem(given.branch_prefix)) is not None:
         reasons.append(f"worktree: branch_prefix {problem}")
-    git = facts.git
-    if git is None and facts.cwd_problem is not None:
+    git = environment.git
+    if git is None and environment.cwd_problem is not None:
         return None  # said already, and there is nothing to look at
     if git is None or git.problem is not None:
         reasons.append(f"worktree: {git.problem if git is not None else 'git was not looked up'}")
@@ -95,14 +95,14 @@ def plan_worktree(asked: Any, facts: Facts, reasons: Reasons) -> WorktreePlan | 
     )
 
 
-def _against_worktrunk(given: WrittenWorktree, git: GitFacts) -> Iterator[str]:
+def _against_worktrunk(given: WrittenWorktree, git: RepositoryState) -> Iterator[str]:
     if git.worktrunk is not None:
         yield f"worktree: {git.worktrunk}"
     if given.root is not None:
         yield "worktree: root says where git makes trees; worktrunk has a template of its own for that"
 
 
-def _dirty(git: GitFacts) -> str:
+def _dirty(git: RepositoryState) -> str:
     # A name may hold anything, even what a page or a terminal would act on.
     shown = ", ".join(one_line(path, 80) for path in git.dirt[:_SHOWN_DIRT])
     more = f" and {len(git.dirt) - _SHOWN_DIRT} more" if len(git.dirt) > _SHOWN_DIRT else ""
@@ -112,7 +112,7 @@ def _dirty(git: GitFacts) -> str:
     )
 
 
-def _commit(base_ref: str, git: GitFacts, reasons: Reasons) -> str | None:
+def _commit(base_ref: str, git: RepositoryState, reasons: Reasons) -> str | None:
     if (problem := ref_problem(base_ref)) is not None:
         reasons.append(f"worktree: base_ref {problem}")
         return None
@@ -125,7 +125,7 @@ def _commit(base_ref: str, git: GitFacts, reasons: Reasons) -> str | None:
     return None
 
 
-def _hook(asked: str | None, git: GitFacts, reasons: Reasons) -> str | None:
+def _hook(asked: str | None, git: RepositoryState, reasons: Reasons) -> str | None:
     if asked is None:
         return None
     place = git.hooks.get(asked, _NOT_LOOKED_UP)
@@ -135,7 +135,7 @@ def _hook(asked: str | None, git: GitFacts, reasons: Reasons) -> str | None:
     return place.path
 
 
-def _root(asked: str | None, git: GitFacts, reasons: Reasons) -> str | None:
+def _root(asked: str | None, git: RepositoryState, reasons: Reasons) -> str | None:
     place = git.roots.get(asked or "", _NOT_LOOKED_UP)
     if asked is not None and place.problem is not None:
         reasons.append(f"worktree: root {asked!r} {place.problem}")

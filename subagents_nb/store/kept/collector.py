@@ -17,9 +17,9 @@ from subagents_nb.domain.kept.retention import (
     DAY_S,
     Collection,
     Deleted,
-    Facts,
     Keep,
     Reading,
+    RunObservation,
     clocks_agree,
     may_go_on,
     may_still_read,
@@ -179,11 +179,11 @@ class _Pass:
         return False
 
     def _decide(self, run_id: str, judge: Judge | None) -> Deleted | None:
-        facts = self._look(run_id)
+        facts = self._observe(run_id)
         state = facts.snapshot.state
         if judge is not None and state is not None and state.live and facts.lock != "held":
             judge([run_id])
-            facts = self._look(run_id)
+            facts = self._observe(run_id)
         reason = reason_to_keep(facts, keep_s=self._keep_s)
         if reason is not None:
             self._kept[reason] += 1
@@ -200,13 +200,13 @@ class _Pass:
         else:
             self._kept[Keep.LEASED] += 1
 
-    def _look(self, run_id: str) -> Facts:
+    def _observe(self, run_id: str) -> RunObservation:
         paths = self._home.run(run_id)
         lock, lease = probe(paths.lock), probe(paths.root / SESSION_LEASE)
         snapshot = self._runs.snapshot(run_id, whole=True)
         used = [(run, needs) for run, needs in self._used_by.get(run_id, ()) if run not in self._deleted]
         linked, unresolved, touched = _look_around(paths.root)
-        return Facts(
+        return RunObservation(
             snapshot=snapshot,
             age_s=_age(snapshot, touched, self._now),
             lock=lock,

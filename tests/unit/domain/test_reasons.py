@@ -39,7 +39,7 @@ def test_what_is_found_at_a_place_is_told_to_those_around_it_with_the_place() ->
 
 # Whose words are taken apart: git's, argparse's, pydantic-ai's, a kernel's, a model's and a script's.
 FOREIGN = {
-    "gitfacts.py", "line_parser.py", "native.py", "failures.py", "tool.py", "scripted.py", "verdict.py",
+    "repository_lookup.py", "line_parser.py", "native.py", "failures.py", "tool.py", "scripted.py", "verdict.py",
 }  # fmt: skip
 SAYING = {"error", "fault", "message", "note", "problem", "reason", "reasons", "said", "text", "told", "why", "words"}
 PARTS = {"startswith", "endswith", "partition", "rpartition", "split", "removeprefix", "removesuffix", "find", "index"}

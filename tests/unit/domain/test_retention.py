@@ -13,9 +13,9 @@ from subagents_nb.domain.kept.retention import (
     SAID,
     Collection,
     Deleted,
-    Facts,
     Keep,
     Reading,
+    RunObservation,
     clocks_agree,
     may_go_on,
     reason_to_keep,
@@ -32,7 +32,7 @@ def snapshot(**parts: Any) -> Snapshot:
     return Snapshot(run_id=run_id(), **{**made, **parts})
 
 
-def facts(**more: Any) -> Facts:
+def facts(**more: Any) -> RunObservation:
     usual: dict[str, Any] = {
         "snapshot": snapshot(),
         "age_s": 40 * DAY_S,
@@ -43,7 +43,7 @@ def facts(**more: Any) -> Facts:
         "unresolved": False,
         "linked": False,
     }
-    return Facts(**{**usual, **more})
+    return RunObservation(**{**usual, **more})
 
 
 def decide(**more: Any) -> Keep | None:
@@ -100,7 +100,7 @@ ages = st.one_of(st.none(), st.floats(allow_nan=True), st.floats(0, 90 * DAY_S))
 
 
 @st.composite
-def any_facts(draw: st.DrawFn) -> Facts:
+def any_facts(draw: st.DrawFn) -> RunObservation:
     def pick(*values: Any) -> Any:
         return draw(st.sampled_from(values))
 
@@ -117,7 +117,7 @@ def any_facts(draw: st.DrawFn) -> Facts:
         process=pick(None, make_process()),
         damage=pick((), (), (), (damage,)),
     )
-    return Facts(
+    return RunObservation(
         snapshot=seen,
         age_s=draw(ages),
         lock=pick("free", None, "held"),
@@ -130,7 +130,7 @@ def any_facts(draw: st.DrawFn) -> Facts:
 
 
 @given(any_facts())
-def test_nothing_on_the_list_of_what_is_never_deleted_is_deleted(seen: Facts) -> None:
+def test_nothing_on_the_list_of_what_is_never_deleted_is_deleted(seen: RunObservation) -> None:
     run = seen.snapshot
     tokens = {run.status.runner.token if run.status and run.status.runner else None, "f" * 32} - {None}
     never = (

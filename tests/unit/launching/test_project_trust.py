@@ -20,7 +20,7 @@ from subagents_nb.domain.agents.environment import RUN_MARK
 from subagents_nb.errors import RequestError, StoreError
 from subagents_nb.launching.composing.parsed_launch import ParsedLaunch
 from subagents_nb.launching.composing.planned import plan_launch
-from subagents_nb.launching.gathering.trust_facts import remember_seen
+from subagents_nb.launching.gathering.trust_lookup import record_seen
 from subagents_nb.notebook.magics.magics import magics_of
 from subagents_nb.notebook.verbs.table import VERBS
 from subagents_nb.store import StoreHome, create_run
@@ -57,7 +57,7 @@ def launched(name: str = "deployer") -> None:
     """Do what `launch` does before a run begins."""
     planned = plan_launch(ParsedLaunch.of(name, "t", model="scripted:echo"))
     assert planned.brought is not None
-    remember_seen(planned.brought)
+    record_seen(planned.brought)
 
 
 def long_ago(user: Path, project: Path, seconds: float = 100.0) -> None:

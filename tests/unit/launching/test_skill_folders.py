@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from subagents_nb.domain.agents.skills import MOST_FILES, SkillFact, SkillRecord, SkillWanted
+from subagents_nb.domain.agents.skills import MOST_FILES, SkillLookup, SkillRecord, SkillWanted
 from subagents_nb.errors import StoreError
-from subagents_nb.launching.gathering.skill_folders import SkillShelf
+from subagents_nb.launching.gathering.skill_folders import SkillLookups
 from subagents_nb.store import StoreHome
 from subagents_nb.store.runs.skill_files import kept_skills, write_skills
 from tests.support import run_id
@@ -31,14 +31,14 @@ class Ground:
             (folder / path).write_text(text)
         return folder
 
-    def shelf(self) -> SkillShelf:
-        return SkillShelf(self.cwd, self.home)
+    def shelf(self) -> SkillLookups:
+        return SkillLookups(self.cwd, self.home)
 
-    def fact(self, name: str = "pdf", **wanted: object) -> SkillFact:
+    def fact(self, name: str = "pdf", **wanted: object) -> SkillLookup:
         shelf = self.shelf()
         asked = SkillWanted.model_validate({"name": name, **wanted})
         shelf.look_up(asked)
-        return shelf.facts[asked]
+        return shelf.lookups[asked]
 
     def record(self, name: str = "pdf", **wanted: object) -> SkillRecord:
         fact = self.fact(name, **wanted)
@@ -97,7 +97,7 @@ def test_an_installed_package_brings_skills_by_its_entry_point(
 
 def test_what_is_nowhere_is_neither_found_nor_a_problem(ground: Ground) -> None:
     ground.skill(".agents/skills", "other")
-    assert ground.fact() == SkillFact() == ground.fact("../other") == ground.fact("Other")
+    assert ground.fact() == SkillLookup() == ground.fact("../other") == ground.fact("Other")
 
 
 def test_a_broken_one_is_not_passed_over_for_another(ground: Ground) -> None:
@@ -167,7 +167,7 @@ def test_a_copy_is_the_folder_read_only_and_known_again_by_its_hash(ground: Grou
     (folder / "x.sh").chmod(0o755)
     shelf = ground.shelf()
     shelf.look_up(SkillWanted(name="pdf"))
-    record = shelf.facts[SkillWanted(name="pdf")].record
+    record = shelf.lookups[SkillWanted(name="pdf")].record
     assert record is not None
     paths = store_home.run(run_id())
     paths.root.mkdir(parents=True)

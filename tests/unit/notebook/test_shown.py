@@ -9,7 +9,7 @@ import pytest
 from shown_samples import dom, shown, stored
 
 import subagents_nb
-from subagents_nb.blocks import Column, Facts, Table, to_text
+from subagents_nb.blocks import Column, DescriptionList, Table, to_text
 from subagents_nb.notebook.page.html import element, note, to_page
 
 STORED = stored()
@@ -50,6 +50,6 @@ def _imports_html(node: ast.AST) -> bool:
 
 def test_a_text_is_safe_in_a_terminal_and_a_page_on_a_page() -> None:
     evil = "\x1b[31m<img src=x>\u202e"
-    part = element("section", None, Table([Column(evil)], [[evil]]), Facts([(evil, evil)], evil), note(evil))
+    part = element("section", None, Table([Column(evil)], [[evil]]), DescriptionList([(evil, evil)], evil), note(evil))
     assert "\x1b" not in to_text(part) and "\u202e" not in to_text(part) and "<img src=x>" in to_text(part)
     assert "<img" not in to_page(part)

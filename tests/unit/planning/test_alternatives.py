@@ -6,8 +6,8 @@ import pytest
 
 from subagents_nb.domain.agents.models import ModelChoice, ModelOrigin, parse_model
 from subagents_nb.domain.agents.settings import Endpoint, Settings
-from subagents_nb.planning import Facts
-from subagents_nb.planning.alternatives import comes_to_embedded, settings_elsewhere
+from subagents_nb.planning import LaunchEnvironment
+from subagents_nb.planning.alternatives import alternative_settings, comes_to_embedded
 
 LAB = Endpoint(base_url="http://lab/v1")
 OTHER = Endpoint(base_url="http://other/v1")
@@ -18,7 +18,7 @@ def used(text: str, origin: ModelOrigin = "call", endpoint: Endpoint = LAB) -> M
 
 
 def found(settings: Settings, *choices: ModelChoice, unnamed: bool) -> list[tuple[str | None, dict[str, Endpoint]]]:
-    return [(one.default_model, one.endpoints) for one in settings_elsewhere(settings, choices, unnamed=unnamed)]
+    return [(one.default_model, one.endpoints) for one in alternative_settings(settings, choices, unnamed=unnamed)]
 
 
 def test_a_default_of_another_machine_is_tried_as_it_was_written_there() -> None:
@@ -42,6 +42,6 @@ def test_an_endpoint_of_the_users_own_stays_what_it_is() -> None:
 
 
 def test_a_key_here_means_a_default_of_its_own() -> None:
-    assert comes_to_embedded(Settings(), Facts(cwd="/w"))
-    assert not comes_to_embedded(Settings(), Facts(cwd="/w", environ_names=frozenset({"OPENAI_API_KEY"})))
-    assert not comes_to_embedded(Settings(default_model="no:such"), Facts(cwd="/w"))
+    assert comes_to_embedded(Settings(), LaunchEnvironment(cwd="/w"))
+    assert not comes_to_embedded(Settings(), LaunchEnvironment(cwd="/w", environ_names=frozenset({"OPENAI_API_KEY"})))
+    assert not comes_to_embedded(Settings(default_model="no:such"), LaunchEnvironment(cwd="/w"))

@@ -10,7 +10,7 @@ from subagents_nb.domain.agents.agent import DELEGATE, AgentCatalog, AgentDefini
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.plans.plan import Draft, LaunchRequest, StepPlan, agents_of
 from subagents_nb.errors import LaunchRefused
-from subagents_nb.planning import Facts, draft
+from subagents_nb.planning import LaunchEnvironment, draft
 
 
 def agent(name: str, *agents: str, **more: Any) -> AgentDefinition:
@@ -18,9 +18,9 @@ def agent(name: str, *agents: str, **more: Any) -> AgentDefinition:
 
 
 def planned(*agents: AgentDefinition, **request: Any) -> Draft:
-    facts = Facts(cwd="/w", environ_names=frozenset({"OPENAI_API_KEY"}), scripts=frozenset({"echo"}))
+    facts = LaunchEnvironment(cwd="/w", environ_names=frozenset({"OPENAI_API_KEY"}), scripts=frozenset({"echo"}))
     asked = LaunchRequest.model_validate({"task": "t", "agent": "lead", **request})
-    return draft(asked, catalog=AgentCatalog(agents=agents), settings=Settings(), facts=facts)
+    return draft(asked, catalog=AgentCatalog(agents=agents), settings=Settings(), environment=facts)
 
 
 def shape(step: StepPlan) -> dict[str, Any]:

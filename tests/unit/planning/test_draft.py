@@ -12,7 +12,7 @@ from subagents_nb.domain.agents.settings import Endpoint, Settings
 from subagents_nb.domain.plans.plan import Draft, FanOutItem, LaunchRequest
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.launching.composing.flows import chain, expand, step
-from subagents_nb.planning import Facts, draft
+from subagents_nb.planning import LaunchEnvironment, draft
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def planned(catalog: AgentCatalog, *, settings: Settings | None = None, facts: d
         LaunchRequest.model_validate({"task": "t", "agent": "mine", **request}),
         catalog=catalog,
         settings=settings or Settings(),
-        facts=Facts.model_validate(world | (facts or {})),
+        environment=LaunchEnvironment.model_validate(world | (facts or {})),
     )
 
 

@@ -11,7 +11,7 @@ from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition, Agen
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.plans.plan import Draft, LaunchRequest
 from subagents_nb.errors import LaunchRefused
-from subagents_nb.planning import Facts, draft
+from subagents_nb.planning import LaunchEnvironment, draft
 
 
 def read(head: str) -> AgentDefinition | AgentProblem | None:
@@ -23,8 +23,8 @@ def plan(head: str, **asked: Any) -> Draft:
     agent = read(head)
     assert isinstance(agent, AgentDefinition)
     request = LaunchRequest.model_validate({"agent": "guarded", "task": "t", "model": "scripted:echo", **asked})
-    facts = Facts(cwd="/home/me/w", scripts=frozenset({"echo"}))
-    return draft(request, catalog=AgentCatalog(agents=(agent,)), settings=Settings(), facts=facts)
+    facts = LaunchEnvironment(cwd="/home/me/w", scripts=frozenset({"echo"}))
+    return draft(request, catalog=AgentCatalog(agents=(agent,)), settings=Settings(), environment=facts)
 
 
 GUARDS = {

@@ -16,8 +16,8 @@ from subagents_nb.domain.kept.archives import packed
 from subagents_nb.domain.plans.plan import Draft, LaunchRequest
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.launching.gathering.memory_folders import main_checkout, memory_folders
-from subagents_nb.planning import Facts, draft
-from subagents_nb.planning.facts import FolderFact
+from subagents_nb.planning import LaunchEnvironment, draft
+from subagents_nb.planning.launch_environment import FolderLookup
 from tests.support import run_id
 
 
@@ -52,10 +52,10 @@ def planned(memory: Any = "user", tools: tuple[str, ...] = ("read",), folder: An
     choice = {"scope": memory} if isinstance(memory, str) else memory
     mine = {"name": "mine", "description": "d", "memory": choice, "tools": tools, "model": "scripted:echo"}
     catalog = discover(Path("/"), home=Path("/nowhere"), registered=[AgentDefinition.model_validate(mine)])
-    places = folder or {"user": FolderFact(path="/h/memory"), "project": FolderFact(path="/p/memory")}
-    facts = Facts(cwd="/w", scripts=frozenset({"echo"})).model_copy(update={"memory": places})
+    places = folder or {"user": FolderLookup(path="/h/memory"), "project": FolderLookup(path="/p/memory")}
+    environment = LaunchEnvironment(cwd="/w", scripts=frozenset({"echo"})).model_copy(update={"memory": places})
     asked = LaunchRequest.model_validate({"task": "t", "agent": "mine", **request})
-    return draft(asked, catalog=catalog, settings=Settings(), facts=facts)
+    return draft(asked, catalog=catalog, settings=Settings(), environment=environment)
 
 
 def test_it_is_the_agents_own_by_its_name_and_only_who_can_write_writes() -> None:
@@ -87,7 +87,7 @@ def test_the_embedded_model_has_none_and_it_is_said() -> None:
 
 
 def test_the_contract_binds_whose_it_is_and_not_where_it_lies_and_no_archive_says_that() -> None:
-    here, there = planned(), planned(folder={"user": FolderFact(path="/other")})
+    here, there = planned(), planned(folder={"user": FolderLookup(path="/other")})
     assert here.digest == there.digest != planned("project").digest
     assert here.steps[0].contract()["memory"] == {"scope": "user", "path": "mine", "writes": False}
     plan = here.to_plan(run_id=run_id(), token="t", created_at="2026-01-01T00:00:00Z")
@@ -128,4 +128,4 @@ def test_a_memory_folder_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     problem = memory_folders(project, home=tmp_path / "home")["project"].problem
     assert problem == "the memory folder .subagents/memory of this project is a link, and is not followed"
     with pytest.raises(LaunchRefused, match="is a link, and is not followed"):
-        planned("project", folder={"project": FolderFact(problem=problem)})
+        planned("project", folder={"project": FolderLookup(problem=problem)})

@@ -12,7 +12,7 @@ from subagents_nb.domain.agents.agent import AgentDefinition
 from subagents_nb.domain.agents.settings import Endpoint, Settings
 from subagents_nb.domain.plans.plan import Draft, LaunchRequest
 from subagents_nb.errors import LaunchRefused
-from subagents_nb.planning import Facts, draft
+from subagents_nb.planning import LaunchEnvironment, draft
 
 Plan = Callable[..., Draft]
 KEYS = frozenset({"OPENAI_API_KEY", "ANTHROPIC_API_KEY"})
@@ -29,7 +29,7 @@ def plan(tmp_path: Any) -> Plan:
             LaunchRequest.model_validate({"task": "t", "agent": "mine", "model": model, **request}),
             catalog=discover(tmp_path, home=tmp_path, registered=[mine]),
             settings=settings or Settings(endpoints={"lab": Endpoint(base_url="http://x/v1")}),
-            facts=Facts(cwd="/w", environ_names=environ, scripts=frozenset({"echo"})),
+            environment=LaunchEnvironment(cwd="/w", environ_names=environ, scripts=frozenset({"echo"})),
         )
 
     return make

@@ -14,7 +14,7 @@ from subagents_nb.domain.plans.flow import Chain, Step
 from subagents_nb.domain.plans.plan import Draft, LaunchRequest
 from subagents_nb.domain.policy.policy import Ceiling, Policy
 from subagents_nb.errors import LaunchRefused
-from subagents_nb.planning import Facts, draft
+from subagents_nb.planning import LaunchEnvironment, draft
 from subagents_nb.planning.steps.policy_plan import split_words, under_today
 
 USER = "~/.subagents/settings.toml"
@@ -33,7 +33,7 @@ def plan(head: str = "tools: read, grep, edit, bash, python", *ceilings: Ceiling
         LaunchRequest.model_validate(request),
         catalog=AgentCatalog(agents=(agent(head), agent("tools: read", "scout"))),
         settings=Settings(ceilings=ceilings),
-        facts=Facts(cwd="/home/me/w", scripts=frozenset({"echo"})),
+        environment=LaunchEnvironment(cwd="/home/me/w", scripts=frozenset({"echo"})),
     )
 
 

@@ -15,7 +15,7 @@ from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.values.usage import Usage
 from subagents_nb.errors import LaunchRefused
-from subagents_nb.planning import Facts
+from subagents_nb.planning import LaunchEnvironment
 from subagents_nb.planning.resuming.revival import draft_revival
 
 USED = Usage(requests=3, input_tokens=1000, output_tokens=200, cost_usd=0.25)
@@ -31,9 +31,9 @@ def revived(plan: LaunchPlan, *retunes: Retuned, elapsed: float = 10.0, usage: U
     step = result.steps[0].model_copy(update={"usage": usage})
     result = result.model_copy(update={"usage": usage, "steps": (step,)})
     snapshot = Snapshot(run_id=plan.run_id, plan=plan, result=result)
-    facts = Facts(cwd=plan.cwd, environ_names=frozenset(), scripts=frozenset({"echo"}))
+    facts = LaunchEnvironment(cwd=plan.cwd, environ_names=frozenset(), scripts=frozenset({"echo"}))
     revival = Revival(text="go on", **asked)
-    return draft_revival(revival, plan, plan.steps[0], snapshot, facts=facts, has_session=True)
+    return draft_revival(revival, plan, plan.steps[0], snapshot, environment=facts, has_session=True)
 
 
 def limits(draft: Draft) -> tuple[Any, ...]:

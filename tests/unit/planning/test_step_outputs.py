@@ -9,10 +9,10 @@ import pytest
 from subagents_nb.domain.agents.agent import AgentDefinition
 from subagents_nb.domain.plans.flow import Step
 from subagents_nb.domain.plans.plan import OutputPlan
-from subagents_nb.planning import Facts
+from subagents_nb.planning import LaunchEnvironment
 from subagents_nb.planning.steps.step_outputs import plan_output, plan_progress, plan_reads
 
-FACTS = Facts(cwd="/w/project")
+ENVIRONMENT = LaunchEnvironment(cwd="/w/project")
 WRITER = ("read", "write")
 
 
@@ -24,7 +24,7 @@ def output(asked: Any = None, *, namespace: str | None = None, mode: Any = None,
     """Return the output that is planned, or the reasons why none is."""
     reasons: list[str] = []
     step = Step(output=asked, output_mode=mode)
-    plan = plan_output(step, agent(**of_agent), FACTS, reasons, namespace=namespace)
+    plan = plan_output(step, agent(**of_agent), ENVIRONMENT, reasons, namespace=namespace)
     assert plan is None or not reasons
     return reasons or plan
 
@@ -138,7 +138,7 @@ def test_an_agents_own_file_gets_a_folder_in_a_group_and_a_file_that_was_asked_f
 
 def reads(asked: Any = None, **of_agent: Any) -> Any:
     reasons: list[str] = []
-    found = plan_reads(Step(reads=asked), agent(**of_agent), FACTS, reasons)
+    found = plan_reads(Step(reads=asked), agent(**of_agent), ENVIRONMENT, reasons)
     return reasons or found
 
 
@@ -193,10 +193,10 @@ def test_an_output_is_no_agent_and_nothing_that_a_program_begins_with(path: str)
 
 
 def test_the_store_below_the_working_directory_is_neither_written_nor_read() -> None:
-    facts = FACTS.model_copy(update={"store": ".local/share/nb"})
+    facts = ENVIRONMENT.model_copy(update={"store": ".local/share/nb"})
     reasons: list[str] = []
     assert plan_output(Step(output=".local/share/NB/runs/r/result.json"), agent(), facts, reasons) is None
-    facts = FACTS.model_copy(update={"store": "data/store"})
+    facts = ENVIRONMENT.model_copy(update={"store": "data/store"})
     assert plan_output(Step(output="data/store/runs/r/result.json"), agent(), facts, reasons) is None
     assert plan_reads(Step(reads=("data/store/runs/r/plan.json", "data/store.md")), agent(), facts, reasons) == (
         "data/store.md",

@@ -12,7 +12,7 @@ from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition, Agen
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.plans.plan import Draft, LaunchRequest
 from subagents_nb.notebook.plans.plan_card import plan as plan_card
-from subagents_nb.planning import Facts, draft
+from subagents_nb.planning import LaunchEnvironment, draft
 
 THEIRS = ".subagents/settings.toml"
 
@@ -32,7 +32,7 @@ def plan(*waiting: Held, source: str = "project", settings: Any = None, asked: A
     other = AgentDefinition(name="judge", description="d", source="project", where="j.md", tools=("bash",))
     catalog = AgentCatalog(agents=(AgentDefinition.model_validate(fields), other))
     scripts = frozenset({"echo", "evil"})
-    facts = Facts(
+    facts = LaunchEnvironment(
         cwd="/home/me/clone",
         project="~/clone",
         brought=tuple(one.item for one in waiting),
@@ -40,7 +40,7 @@ def plan(*waiting: Held, source: str = "project", settings: Any = None, asked: A
         scripts=scripts,
     )
     request = LaunchRequest.model_validate({"agent": "clerk", "task": "t", "model": "scripted:echo", **(asked or {})})
-    return draft(request, catalog=catalog, settings=Settings.model_validate(settings or {}), facts=facts)
+    return draft(request, catalog=catalog, settings=Settings.model_validate(settings or {}), environment=facts)
 
 
 def of_settings(where: str, **values: Any) -> dict[str, Any]:
@@ -100,10 +100,10 @@ def test_whom_an_agent_may_delegate_to_is_asked_for_alike_and_left_out_where_eve
 
 
 def test_a_plan_says_what_of_the_project_it_lets_act() -> None:
-    facts = Facts(cwd="/w", brought=(CLERK.item, JUDGE.item), scripts=frozenset({"echo"}))
+    facts = LaunchEnvironment(cwd="/w", brought=(CLERK.item, JUDGE.item), scripts=frozenset({"echo"}))
     agent = AgentDefinition(name="clerk", description="d", source="project", where="c.md", tools=("bash",))
     request = LaunchRequest(agent="clerk", task="t", model="scripted:echo")
-    found = draft(request, catalog=AgentCatalog(agents=(agent,)), settings=Settings(), facts=facts)
+    found = draft(request, catalog=AgentCatalog(agents=(agent,)), settings=Settings(), environment=facts)
     assert found.allowed == ("agent clerk (bash)",) and "allowed" not in found.body()
     assert "allowed here  agent clerk (bash)" in to_text(plan_card(found))
 
@@ -133,6 +133,6 @@ def test_a_file_that_was_not_let_in_is_noted_on_the_run_of_the_agent_it_would_ha
         LaunchRequest(agent="scout", task="t", model="scripted:echo"),
         catalog=AgentCatalog(agents=(agent,), problems=(problem,)),
         settings=Settings(),
-        facts=Facts(cwd="/w", scripts=frozenset({"echo"})),
+        environment=LaunchEnvironment(cwd="/w", scripts=frozenset({"echo"})),
     )
     assert ".agents/s.md of this project is not used: why." in found.notes

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from subagents_nb.domain.plans.worktree import WorktreePlan
-from subagents_nb.planning.facts import Facts, GitFacts, GitPlace
+from subagents_nb.planning.launch_environment import GitPath, LaunchEnvironment, RepositoryState
 from subagents_nb.planning.steps.worktree_plan import plan_worktree
 
 GIT: dict[str, Any] = {
@@ -16,14 +16,16 @@ GIT: dict[str, Any] = {
     "subdir": "sub",
     "commits": {"HEAD": "c" * 40, "v1": "d" * 40},
     "checkouts": ("/w/repo",),
-    "roots": {"": GitPlace(path="/w"), "/big": GitPlace(path="/big"), "in": GitPlace(path="/w/repo/in")},
-    "hooks": {"tools/setup": GitPlace(path="tools/setup"), "bad": GitPlace(problem="is not executable")},
+    "roots": {"": GitPath(path="/w"), "/big": GitPath(path="/big"), "in": GitPath(path="/w/repo/in")},
+    "hooks": {"tools/setup": GitPath(path="tools/setup"), "bad": GitPath(problem="is not executable")},
 }
 
 
 def planned(asked: Any, **git: Any) -> tuple[WorktreePlan | None, str]:
     reasons: list[str] = []
-    plan = plan_worktree(asked, Facts(cwd="/w/repo/sub", git=GitFacts.model_validate(GIT | git)), reasons)
+    plan = plan_worktree(
+        asked, LaunchEnvironment(cwd="/w/repo/sub", git=RepositoryState.model_validate(GIT | git)), reasons
+    )
     assert (plan is None) == bool(reasons) or asked in (None, False)
     return plan, " | ".join(reasons)
 
@@ -31,7 +33,7 @@ def planned(asked: Any, **git: Any) -> tuple[WorktreePlan | None, str]:
 @pytest.mark.parametrize("asked", [None, False])
 def test_a_step_that_asks_for_none_gets_none_and_git_is_not_needed(asked: Any) -> None:
     reasons: list[str] = []
-    assert plan_worktree(asked, Facts(cwd="/w"), reasons) is None and not reasons
+    assert plan_worktree(asked, LaunchEnvironment(cwd="/w"), reasons) is None and not reasons
 
 
 def test_a_step_that_asks_for_one_gets_it_from_the_commit_that_was_found() -> None:

@@ -24,7 +24,7 @@ from subagents_nb.domain.runs.records import RunResult, StepResult
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.values.ids import make_run_id
 from subagents_nb.launching.starting.start_run import first_status
-from subagents_nb.planning import Facts, draft
+from subagents_nb.planning import LaunchEnvironment, draft
 from subagents_nb.runner.main import Runner
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run
 from subagents_nb.store.files.disk import DISK, Disk
@@ -45,10 +45,10 @@ def write_script(work: Path, name: str, *steps: dict[str, Any]) -> str:
 def plan_flow(work: Path, flow: Chain, **more: Any) -> LaunchPlan:
     """Return the plan of a flow. Scripts of the workspace may be named."""
     own = {path.stem for path in (work / ".subagents/scripts").glob("*.json")}
-    facts = Facts(cwd=str(work), scripts=BUILTIN | own)
+    facts = LaunchEnvironment(cwd=str(work), scripts=BUILTIN | own)
     settings = more.pop("settings", Settings())
     request = LaunchRequest(task="", flow=flow, **{"model": "scripted:echo", **more})
-    made = draft(request, catalog=discover(work, registered=()), settings=settings, facts=facts)
+    made = draft(request, catalog=discover(work, registered=()), settings=settings, environment=facts)
     return made.to_plan(run_id=make_run_id(next(_NUMBERS), 7), token="t" * 32, created_at="2026-01-01T00:00:00Z")
 
 

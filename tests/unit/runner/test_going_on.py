@@ -25,7 +25,7 @@ from subagents_nb.domain.runs.records import RunResult, StepRecord
 from subagents_nb.domain.runs.states import RunState, StepState
 from subagents_nb.domain.values.ids import make_run_id
 from subagents_nb.errors import LaunchRefused, Unreadable
-from subagents_nb.planning import Facts
+from subagents_nb.planning import LaunchEnvironment
 from subagents_nb.planning.resuming.chain_revival import appended_to, draft_whole
 from subagents_nb.store import FileRuns, StoreHome, open_home
 from subagents_nb.store.runs.reader import read_document
@@ -70,7 +70,7 @@ def went_on(before: Carried, text: str = "go on", **limits: Any) -> Carried:
         appended_to(before.plan, record, snapshot.stages),
         snapshot,
         outcomes,
-        facts=Facts(cwd=str(work), scripts=scripts),
+        environment=LaunchEnvironment(cwd=str(work), scripts=scripts),
         sessions=sessions,
     )
     run_id = make_run_id(next(_NUMBERS), 7)

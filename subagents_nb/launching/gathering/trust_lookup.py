@@ -12,7 +12,7 @@ from pathlib import Path
 from subagents_nb.catalog import load_settings, project_root
 from subagents_nb.catalog.trust import home_folder
 from subagents_nb.catalog.trusting.answers import trust_of
-from subagents_nb.catalog.trusting.brought import Ground, brought, held_of, texts_of
+from subagents_nb.catalog.trusting.brought import ProjectContext, brought, held_of, texts_of
 from subagents_nb.domain.agents.acting import Acting, Answer, Held, Trust
 from subagents_nb.domain.agents.agent import AgentCatalog
 from subagents_nb.domain.agents.settings import Settings
@@ -39,23 +39,23 @@ def brought_here(cwd: Path, catalog: AgentCatalog, settings: Settings, *, whole:
     left to them.
     """
     root = project_root(cwd)
-    ground = Ground(root=root, cwd=cwd, catalog=catalog, settings=settings)
+    project = ProjectContext(root=root, cwd=cwd, catalog=catalog, settings=settings)
     trust = trust_of(root, work_in=work_in)
-    items = () if root == home_folder() else brought(ground, whole=whole or trust.by_folder)  # there it is all theirs
+    items = () if root == home_folder() else brought(project, whole=whole or trust.by_folder)  # there it is all theirs
     known = {item.key for item in catalog.acting}  # these were judged already
     held = held_of((item for item in items if item.key not in known), trust)
     return Brought(root, items, catalog.held + held, trust)
 
 
-def remember_seen_at(cwd: str) -> None:
-    """Do what `remember_seen` does for a run that begins without being planned anew; where it can't, nothing."""
+def record_seen_at(cwd: str) -> None:
+    """Do what `record_seen` does for a run that begins without being planned anew; where it can't, nothing."""
     with contextlib.suppress(RequestError, OSError):
         place = Path(cwd)
         settings = load_settings(place, environ=os.environ)
-        remember_seen(brought_here(place, usable_agents(place, settings), settings))
+        record_seen(brought_here(place, usable_agents(place, settings), settings))
 
 
-def remember_seen(found: Brought) -> None:
+def record_seen(found: Brought) -> None:
     """Note what a folder that is trusted holds before a run begins there, so that what the run writes can be told.
 
     Where that can't be written, the launch goes on: a later change then counts as one since the time before.

@@ -10,11 +10,11 @@ from pydantic import Field
 
 from subagents_nb.domain.agents.acting import Acting, Held
 from subagents_nb.domain.agents.memory import MemoryScope
-from subagents_nb.domain.agents.skills import SkillFact, SkillWanted
+from subagents_nb.domain.agents.skills import SkillLookup, SkillWanted
 from subagents_nb.domain.values.base import Value
 
 
-class FactsWanted(Exception):
+class LookupsNeeded(Exception):
     """Something was named that nobody has looked up: only planning knows which agents come in, and what they name."""
 
     def __init__(self, skills: Iterable[SkillWanted]) -> None:
@@ -22,14 +22,14 @@ class FactsWanted(Exception):
         super().__init__(", ".join(one.name for one in self.skills))
 
 
-class GitPlace(Value):
+class GitPath(Value):
     """A file or directory that a worktree was asked for with: where it really is, or why it can't be used."""
 
     path: str = ""  # absolute; of a hook inside the repository: relative to its root
     problem: str | None = None
 
 
-class GitFacts(Value):
+class RepositoryState(Value):
     """The repository around the working directory; looked up only if a step asks for a worktree."""
 
     problem: str | None = None  # why there can be no worktree at all
@@ -40,18 +40,18 @@ class GitFacts(Value):
     commits: dict[str, str] = Field(default_factory=dict)  # by the names that were asked for; unknown ones are left out
     checkouts: tuple[str, ...] = ()  # of the same repository, this one included
     worktrunk: str | None = None  # why its command can't make trees; looked up only if a step asks for it
-    hooks: dict[str, GitPlace] = Field(default_factory=dict)  # by what was asked for
-    roots: dict[str, GitPlace] = Field(default_factory=dict)  # by what was asked for; "" stands for the place beside
+    hooks: dict[str, GitPath] = Field(default_factory=dict)  # by what was asked for
+    roots: dict[str, GitPath] = Field(default_factory=dict)  # by what was asked for; "" stands for the place beside
 
 
-class FolderFact(Value):
+class FolderLookup(Value):
     """A folder that a step shall work in: where it really lies below the working directory, or why it can't."""
 
     path: str = ""  # empty: it is the working directory itself
     problem: str | None = None
 
 
-class SessionFact(Value):
+class SessionLookup(Value):
     """A conversation that was asked for: whose it is and what it hashes to, or why it can't be gone on from."""
 
     run_id: str = ""
@@ -61,7 +61,7 @@ class SessionFact(Value):
     problem: str | None = None
 
 
-class Facts(Value):
+class LaunchEnvironment(Value):
     """The world at the moment of a launch; every question planning may ask is answered here."""
 
     cwd: str  # absolute
@@ -78,15 +78,15 @@ class Facts(Value):
     attached_problem: str | None = None  # why a chain can't begin with the run that it names
     attached_schema: dict[str, Any] | None = None  # of the answer of a run that a chain begins with
     attached_outputs: dict[str, dict[str, Any] | None] = Field(default_factory=dict)  # those of it that have names
-    folders: dict[str, FolderFact] = Field(default_factory=dict)  # by what was asked for
-    memory: dict[MemoryScope, FolderFact] = Field(default_factory=dict)  # where it lies
-    skills: dict[SkillWanted, SkillFact] = Field(default_factory=dict)
-    sessions: dict[str, SessionFact] = Field(default_factory=dict)  # by what was asked for
-    forks: dict[str, SessionFact] = Field(default_factory=dict)  # likewise
-    git: GitFacts | None = None  # None: no step asks for a worktree
+    folders: dict[str, FolderLookup] = Field(default_factory=dict)  # by what was asked for
+    memory: dict[MemoryScope, FolderLookup] = Field(default_factory=dict)  # where it lies
+    skills: dict[SkillWanted, SkillLookup] = Field(default_factory=dict)
+    sessions: dict[str, SessionLookup] = Field(default_factory=dict)  # by what was asked for
+    forks: dict[str, SessionLookup] = Field(default_factory=dict)  # likewise
+    git: RepositoryState | None = None  # None: no step asks for a worktree
 
-    def inside(self, folder: str | None) -> Facts:
-        """Return the facts for a step that works in a folder of the working directory."""
+    def inside(self, folder: str | None) -> LaunchEnvironment:
+        """Return it for a step that works in a folder of the working directory."""
         if not folder:
             return self
         store = self.store

@@ -12,8 +12,8 @@ from subagents_nb import chain, expand, parallel, preflight, step
 from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition
 from subagents_nb.domain.plans.plan import LaunchRequest
 from subagents_nb.launching.composing.flows import as_chain
-from subagents_nb.launching.gathering.gitfacts import gather_git_facts, with_git, worktrees_of
-from subagents_nb.launching.gathering.lookups import gather_facts
+from subagents_nb.launching.gathering.lookups import look_up_environment
+from subagents_nb.launching.gathering.repository_lookup import look_up_repository, with_repository, worktrees_of
 
 
 def git(*args: str, cwd: Path) -> str:
@@ -50,9 +50,9 @@ def asked(default: str = "delegate", **fields: Any) -> tuple[Any, ...]:
 
 def test_only_a_launch_that_asks_for_a_worktree_looks_at_git(repo: Path) -> None:
     assert asked() == () and asked(worktree=False) == ()
-    facts = gather_facts(repo, environ={})
-    assert with_git(facts, ()).git is None
-    assert with_git(facts, [True]).git is not None
+    facts = look_up_environment(repo, environ={})
+    assert with_repository(facts, ()).git is None
+    assert with_repository(facts, [True]).git is not None
 
 
 def test_what_an_agent_of_the_launch_wants_by_its_file_is_looked_up() -> None:
@@ -88,7 +88,7 @@ def test_what_any_part_of_a_flow_asks_for_is_found() -> None:
 def test_a_clean_repository_is_told_with_its_refs(repo: Path) -> None:
     git("tag", "v1", cwd=repo)
     git("branch", "side", cwd=repo)
-    facts = gather_git_facts(repo / "sub", [{"base_ref": "v1"}, {"baseRef": "side"}, {"base_ref": "HEAD~0"}, True])
+    facts = look_up_repository(repo / "sub", [{"base_ref": "v1"}, {"baseRef": "side"}, {"base_ref": "HEAD~0"}, True])
     head = git("rev-parse", "HEAD", cwd=repo)
     assert (facts.problem, facts.root, facts.subdir, facts.busy, facts.dirt) == (None, str(repo), "sub", None, ())
     assert facts.commits == {"HEAD": head, "v1": head, "side": head} and facts.checkouts == (str(repo),)
@@ -99,19 +99,19 @@ def test_the_run_store_and_what_is_ours_or_jupyters_is_no_dirt(repo: Path) -> No
     for name in ("runs and more/runs/x", "sub/.subagents/agents/a.md", ".subagents/s.toml", ".ipynb_checkpoints/n"):
         (repo / name).parent.mkdir(parents=True)
         (repo / name).touch()
-    assert gather_git_facts(repo, [True]).dirt == ()
+    assert look_up_repository(repo, [True]).dirt == ()
     (repo / "sub" / "new file ü").touch()
     (repo / "sub" / "a.txt").unlink()
-    assert gather_git_facts(repo, [True]).dirt == ("sub/a.txt", "sub/new file ü")
+    assert look_up_repository(repo, [True]).dirt == ("sub/a.txt", "sub/new file ü")
 
 
 def test_what_is_no_repository_to_work_in_is_said(repo: Path, tmp_path: Path) -> None:
-    assert "is in no git repository; run git init" in (gather_git_facts(tmp_path, [True]).problem or "")
+    assert "is in no git repository; run git init" in (look_up_repository(tmp_path, [True]).problem or "")
     git("init", "-q", "--bare", "bare", cwd=tmp_path)
-    assert "bare repository" in (gather_git_facts(tmp_path / "bare", [True]).problem or "")
-    assert ".git directory" in (gather_git_facts(repo / ".git", [True]).problem or "")
+    assert "bare repository" in (look_up_repository(tmp_path / "bare", [True]).problem or "")
+    assert ".git directory" in (look_up_repository(repo / ".git", [True]).problem or "")
     git("init", "-q", "unborn", cwd=tmp_path)
-    assert gather_git_facts(tmp_path / "unborn", [True]).commits == {}
+    assert look_up_repository(tmp_path / "unborn", [True]).commits == {}
 
 
 def test_a_git_that_is_too_old_is_said(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +120,7 @@ def test_a_git_that_is_too_old_is_said(repo: Path, tmp_path: Path, monkeypatch: 
     old.write_text("#!/bin/sh\necho git version 2.30.9\n")
     old.chmod(0o755)
     monkeypatch.setenv("PATH", str(old.parent))
-    assert "git 2.30 is too old" in (gather_git_facts(repo, [True]).problem or "")
+    assert "git 2.30 is too old" in (look_up_repository(repo, [True]).problem or "")
 
 
 def test_a_repository_that_git_does_not_trust_is_said_with_what_to_do(
@@ -131,7 +131,7 @@ def test_a_repository_that_git_does_not_trust_is_said_with_what_to_do(
     doubting.write_text("#!/bin/sh\necho \"fatal: detected dubious ownership in repository at '/x'\" >&2\nexit 128\n")
     doubting.chmod(0o755)
     monkeypatch.setenv("PATH", str(doubting.parent))
-    assert "git config --global --add safe.directory" in (gather_git_facts(repo, [True]).problem or "")
+    assert "git config --global --add safe.directory" in (look_up_repository(repo, [True]).problem or "")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_repository_that_git_does_not_trust_is_said_with_what_to_do(
 )
 def test_what_is_going_on_is_named(repo: Path, name: str, what: str) -> None:
     (repo / ".git" / name).touch()
-    assert gather_git_facts(repo, [True]).busy == what
+    assert look_up_repository(repo, [True]).busy == what
 
 
 def test_hooks_and_places_are_looked_at(repo: Path, tmp_path: Path) -> None:
@@ -155,12 +155,14 @@ def test_hooks_and_places_are_looked_at(repo: Path, tmp_path: Path) -> None:
     (tmp_path / "home" / "own").write_text("#!/bin/sh\n")
     (tmp_path / "home" / "own").chmod(0o755)
     asked = ["sub/setup", "sub/../../x", "link", "missing", str(hook), "~/own", "~nobody-is-called-so/x"]
-    facts = gather_git_facts(repo, [{"setup_hook": one} for one in asked])
+    facts = look_up_repository(repo, [{"setup_hook": one} for one in asked])
     said = [facts.hooks[one].problem or "" for one in asked]
     assert "chmod +x" in said[0] and "leads out" in said[1] and "leads out" in said[2] and "is no file" in said[3]
     assert "chmod +x" in said[4] and said[5] == "" and "can't be found" in said[6]
     hook.chmod(0o755)
-    facts = gather_git_facts(repo, [{"setup_hook": "sub/../sub/setup"}, {"root": "~/new/place"}, {"root": "sub/a.txt"}])
+    facts = look_up_repository(
+        repo, [{"setup_hook": "sub/../sub/setup"}, {"root": "~/new/place"}, {"root": "sub/a.txt"}]
+    )
     assert facts.hooks["sub/../sub/setup"].path == "sub/setup"
     assert facts.roots["~/new/place"].problem is None
     assert facts.roots["~/new/place"].path == str(tmp_path / "home" / "new" / "place")
@@ -171,4 +173,4 @@ def test_a_repository_whose_files_are_elsewhere_is_not_worked_in(repo: Path, tmp
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     git("config", "core.worktree", str(elsewhere), cwd=repo)
-    assert gather_git_facts(repo, [True]).problem is not None
+    assert look_up_repository(repo, [True]).problem is not None

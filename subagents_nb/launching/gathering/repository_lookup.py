@@ -15,7 +15,7 @@ from subagents_nb.domain.plans.plan import LaunchRequest
 from subagents_nb.domain.plans.worktree import ref_problem
 from subagents_nb.domain.values.reading import read_rest
 from subagents_nb.launching.gathering.worktrunk_check import no_worktrunk
-from subagents_nb.planning.facts import Facts, GitFacts, GitPlace
+from subagents_nb.planning.launch_environment import GitPath, LaunchEnvironment, RepositoryState
 from subagents_nb.planning.steps.worktree_plan import WrittenWorktree
 from subagents_nb.store.git.git import Git, GitProblem
 from subagents_nb.store.layout import default_home
@@ -61,36 +61,36 @@ def _at_work(names: set[str], catalog: AgentCatalog) -> Iterator[AgentDefinition
         names = {name for one in here for name in one.agents or ()}
 
 
-def with_git(facts: Facts, asked: Sequence[Any]) -> Facts:
-    """Return the facts with those of git, which is looked at only if worktrees are asked for, and how."""
-    if not asked or facts.cwd_problem is not None:
-        return facts
-    return facts.model_copy(update={"git": gather_git_facts(Path(facts.cwd), asked)})
+def with_repository(environment: LaunchEnvironment, asked: Sequence[Any]) -> LaunchEnvironment:
+    """Return it with the repository, which is looked at only if worktrees are asked for, and how."""
+    if not asked or environment.cwd_problem is not None:
+        return environment
+    return environment.model_copy(update={"git": look_up_repository(Path(environment.cwd), asked)})
 
 
-def gather_git_facts(cwd: Path, asked: Sequence[Any]) -> GitFacts:
-    """Return the facts of the repository around `cwd`, and of the refs, hooks and places that were asked for.
+def look_up_repository(cwd: Path, asked: Sequence[Any]) -> RepositoryState:
+    """Return the state of the repository around `cwd`, and the refs, hooks and places that were asked for.
 
-    Never raises: what can't be looked up is a fact too.
+    Never raises: what can't be looked up is a problem in it.
     """
     if shutil.which("git") is None:
-        return GitFacts(problem="git is not installed, and worktrees are made by it")
+        return RepositoryState(problem="git is not installed, and worktrees are made by it")
     git = Git(cwd=cwd)
     try:
         if (problem := _too_old(git.line("version"))) is not None:
-            return GitFacts(problem=problem)
+            return RepositoryState(problem=problem)
         root = Path(git.line("rev-parse", "--show-toplevel"))
         git_dir = Path(git.line("rev-parse", "--absolute-git-dir"))
     except GitProblem as error:
-        return GitFacts(problem=_no_repository(cwd, str(error)))
+        return RepositoryState(problem=_no_repository(cwd, str(error)))
     if not Path(os.path.realpath(cwd)).is_relative_to(os.path.realpath(root)):
-        return GitFacts(problem=f"the repository that {cwd} lies in has its files elsewhere, in {root}")
+        return RepositoryState(problem=f"the repository that {cwd} lies in has its files elsewhere, in {root}")
     if any("\ud800" <= char <= "\udfff" for char in str(root)):
-        return GitFacts(problem="the path of the repository holds bytes that are no UTF-8; move it")
+        return RepositoryState(problem="the path of the repository holds bytes that are no UTF-8; move it")
     given = [found for one in asked if (found := read_rest(WrittenWorktree, one)[0]) is not None]
     git = Git(cwd=root)
     try:
-        return GitFacts(
+        return RepositoryState(
             root=str(root),
             subdir="" if (below := os.path.relpath(cwd.resolve(), root)) == "." else below,
             busy=next((what for name, what in _BUSY if (git_dir / name).exists()), None),
@@ -102,7 +102,7 @@ def gather_git_facts(cwd: Path, asked: Sequence[Any]) -> GitFacts:
             roots={one: _root(one, root) for one in ("", *_texts(given, "root"))},
         )
     except GitProblem as error:
-        return GitFacts(problem=f"the repository {root} can't be looked at: {error}")
+        return RepositoryState(problem=f"the repository {root} can't be looked at: {error}")
 
 
 def _too_old(said: str) -> str | None:
@@ -161,29 +161,29 @@ def _checkouts(git: Git) -> Iterator[str]:
             yield os.fsdecode(line.removeprefix(b"worktree "))
 
 
-def _hook(asked: str, root: Path) -> GitPlace:
+def _hook(asked: str, root: Path) -> GitPath:
     try:
         named = Path(asked).expanduser()
     except RuntimeError:  # ~user without such a user
-        return GitPlace(problem="can't be found")
+        return GitPath(problem="can't be found")
     path = named if named.is_absolute() else root / named
     own = "" if named.is_absolute() else os.path.normpath(asked)
     if own and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
-        return GitPlace(problem="leads out of the repository; give it whole, from / or ~")
+        return GitPath(problem="leads out of the repository; give it whole, from / or ~")
     if not path.is_file():
-        return GitPlace(problem=f"is no file: there is no {path}")
+        return GitPath(problem=f"is no file: there is no {path}")
     if not os.access(path, os.X_OK):
-        return GitPlace(problem=f"is not executable; run: chmod +x {path}")
-    return GitPlace(path=own or str(path))
+        return GitPath(problem=f"is not executable; run: chmod +x {path}")
+    return GitPath(path=own or str(path))
 
 
-def _root(asked: str, root: Path) -> GitPlace:
+def _root(asked: str, root: Path) -> GitPath:
     try:
         named = Path(asked).expanduser() if asked else root.parent
     except RuntimeError:
-        return GitPlace(problem="can't be found")
+        return GitPath(problem="can't be found")
     path = Path(os.path.realpath(named if named.is_absolute() else root / named))
     there = next(one for one in (path, *path.parents) if one.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        return GitPlace(path=str(path), problem="is no directory that can be written to")
-    return GitPlace(path=str(path))
+        return GitPath(path=str(path), problem="is no directory that can be written to")
+    return GitPath(path=str(path))
