@@ -114,6 +114,7 @@ export class QuestionBlock {
 }
 
 const SIGNS = /** @type {Record<string, string>} */ ({ removed: "−", added: "+" });
+const FEW_ROWS = 11; // as many as are seen at once
 const MAIN = ["command", "code", "added"]; // what a person would change of a call
 /** The five answers: what a button says, and what it sends; a field asks for the rest. */
 const ANSWERS = /** @type {[string, string][]} */ ([
@@ -132,6 +133,7 @@ export class PermissionBlock {
     const parts = (Array.isArray(asked.parts) ? asked.parts : []).slice(0, 12);
     this.main = parts.find((part) => MAIN.includes(part.kind) && !part.cut);
     this.buttons = ANSWERS.map(([label], i) => mark(h("button", i === 4 ? "sa-danger" : "", label, mark(h("kbd", "", String(i + 1)), { "aria-hidden": "true" })), { type: "button" }));
+    if (!this.main) mark(this.buttons[2], { title: "in a cell: run.answer('with {…}')" });
     const given = (Array.isArray(asked.for_run) ? asked.for_run : []).slice(0, 6).map((one) => line(one, 160));
     const covers = h("p", "sa-covers", h("strong", "", "For this run: "), `${given.join(" · ") || line(asked.tool, 80)}, until it ends.`);
     this.edit = mark(h("textarea"), { rows: 4, maxlength: MAX_CHARS, spellcheck: "false" });
@@ -148,15 +150,20 @@ export class PermissionBlock {
     this.change = change;
     this.send = send;
     this.buttons.forEach((button, i) => button.addEventListener("click", () => this.choose(i)));
-    this.box = h("div", "sa-question sa-permit", h("p", "", h("strong", "", this.text)), ...parts.map(shownPart),
-      h("p", "sa-why", `Asked about because ${line(asked.reason, 600)}.`), h("div", "sa-choices", ...this.buttons), covers,
+    this.box = h("div", "sa-question sa-permit", h("p", "", h("strong", "", this.text)), ...parts.flatMap(shownPart),
+      h("p", "sa-why", `Asked because ${line(asked.reason, 600)}.`), h("div", "sa-choices", ...this.buttons), covers,
       this.editBox, this.why.box, this.asked.box);
     mark(this.box, { role: "group", tabindex: "0", "aria-label": `Question: ${this.text}` });
     this.box.addEventListener("keydown", (event) => this.press(event));
   }
-  /** 1 to 5 answer where nobody is writing. @param {KeyboardEvent} event */
+  /** 1 to 5 answer where nobody is writing; Escape closes what is written in. @param {KeyboardEvent} event */
   press(event) {
     const writing = event.target === this.edit || event.target === this.why.input;
+    if (writing && event.key === "Escape" && !event.isComposing) {
+      event.stopPropagation(); // the notebook would take it for its own
+      this.buttons[this.editBox.hidden ? 3 : 2].focus({ preventScroll: true });
+      this.editBox.hidden = this.why.box.hidden = true;
+    }
     if (writing || event.ctrlKey || event.metaKey || event.altKey || !/^[1-5]$/.test(event.key)) return;
     event.preventDefault();
     event.stopPropagation(); // the notebook would take it for its own
@@ -199,13 +206,17 @@ export class PermissionBlock {
 function shownPart(part) {
   const text = clean(part.text), kind = String(part.kind);
   if (kind === "path" || (kind === "text" && !text.includes("\n"))) {
-    return h("p", "sa-arg", h("span", "", `${line(part.name, 60)} `), h("code", "", line(text, 600)));
+    return [h("p", "sa-arg", h("span", "", `${line(part.name, 60)} `), h("code", "", line(text, 600)))];
   }
   const sign = SIGNS[kind];
   const rows = text.replace(/\n$/, "").split("\n").map((row, i) =>
     h("div", "", mark(h("span", "sa-no", sign ?? String(i + 1)), { "aria-hidden": "true" }), h("span", "", row)));
-  const more = Number(part.cut) > 0 ? [h("div", "sa-cut", `… ${Number(part.cut).toLocaleString("en-US")} more characters`)] : [];
-  return mark(h("pre", `sa-part sa-${sign ? kind : "code"}`, ...rows, ...more), { "aria-label": line(part.name, 60) });
+  const box = mark(h("div", `sa-part sa-${sign ? kind : "code"}`, ...rows), { role: "group", "aria-label": line(part.name, 60) });
+  // Where scrollbars hide, only words say that there is more than is seen.
+  const far = rows.length > FEW_ROWS ? `${rows.length} lines, scroll to read them` : "", cut = Number(part.cut);
+  const more = cut > 0 ? `${cut.toLocaleString("en-US")} more characters are not shown: see run.questions, or subagents-nb status` : "";
+  if (far) mark(box, { tabindex: "0" });
+  return far || more ? [box, h("p", "sa-cut", [far, more].filter(Boolean).join(" · "))] : [box];
 }
 
 /** The line to steer with: a button opens it, Escape closes it, Enter sends. */

@@ -308,13 +308,41 @@ const press = (view, label) => view.buttons(label)[0].fire("click");
 
 test("a call that waits for a yes is shown as a person reads it, with why and with five answers", () => {
   const [box] = permit().questions();
-  assert.ok(box.seen.startsWith("May it run this?1ls2rm <b>x</b>Asked about because no rule (worker.md) allows `rm x`."));
+  assert.ok(box.seen.startsWith("May it run this?1ls2rm <b>x</b>Asked because no rule (worker.md) allows `rm x`."));
   assert.ok(box.seen.includes("For this run: rm x, until it ends."));
   assert.equal(box.all().some((node) => node.tag === "b"), false, "what a model writes is text");
   assert.equal(box.getAttribute("aria-label"), "Question: May it run this?");
   const edit = permit({ tool: "edit", parts: [{ name: "path", kind: "path", text: "a.py", cut: 0 },
     { name: "old_text", kind: "removed", text: "one", cut: 0 }, { name: "new_text", kind: "added", text: "two\nthree", cut: 7 }] });
-  assert.ok(edit.questions()[0].seen.includes("path a.py−one+two+three… 7 more characters"));
+  assert.ok(edit.questions()[0].seen.includes("path a.py−one+two+three7 more characters are not shown: see run.questions, or subagents-nb status"));
+});
+
+test("a long call says how long it is beside what scrolls, for who sees no scrollbar", () => {
+  const text = Array.from({ length: 400 }, (_, i) => `line ${i}`).join("\n");
+  const [box] = permit({ tool: "write", parts: [{ name: "content", kind: "added", text, cut: 9000 }] }).questions();
+  const [part] = box.getElementsByClassName("sa-part"), [said] = box.getElementsByClassName("sa-cut");
+  assert.equal(part.tag, "div", "a host has styles of its own for pre");
+  assert.equal(part.contains(said), false);
+  assert.match(said.seen, /^400 lines, scroll to read them · 9,000 more characters are not shown/);
+  assert.deepEqual([part.getAttribute("tabindex"), part.getAttribute("aria-label")], ["0", "content"]);
+  const [few] = permit().questions()[0].getElementsByClassName("sa-part");
+  assert.deepEqual([few.getAttribute("tabindex"), permit().questions()[0].getElementsByClassName("sa-cut").length], [null, 0]);
+});
+
+test("Escape closes what is written in, and the numbers answer again", () => {
+  for (const [key, label] of [["3", "With other arguments…3"], ["4", "No, and why…4"]]) {
+    const view = permit(), [box] = view.questions();
+    box.press(key);
+    const target = key === "3" ? box.all().find((node) => node.tag === "textarea") : input(box);
+    target.value = "half a thought";
+    assert.equal(box.press("5", { target }).prevented, 0, "it is written, not pressed");
+    assert.equal(box.press("Escape", { target, isComposing: true }).stopped, 0);
+    assert.equal(box.press("Escape", { target }).stopped, 1);
+    assert.equal(FakeElement.focused, view.buttons(label)[0]);
+    assert.deepEqual(sent(view), []);
+    box.press(key);
+    assert.equal(target.value, "half a thought", "what was written stays");
+  }
 });
 
 test("each of the five answers is a press, or its number where nobody writes", () => {

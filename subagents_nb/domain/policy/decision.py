@@ -66,7 +66,7 @@ def _under(ceiling: Ceiling, call: ToolCall) -> Decision:
     if caught := next((rule for rule in deny if _catches(rule, call)), None):
         return Decision("deny", f"rule {caught.text!r}{by} denies it")
     if caught := next((rule for rule in ask if _catches(rule, call)), None):
-        return Decision("ask", f"rule {caught.text!r}{by} has it asked about", (_key(call),))
+        return Decision("ask", f"rule {caught.text!r}{by} says to ask", (_key(call),))
     if not allow or any(_allows(rule, call) for rule in allow) or (call.path is not None and call.path.given):
         return _ALLOWED
     return Decision("ask", f"no rule{by} allows it", (_key(call),))
@@ -118,7 +118,7 @@ def _shell(call: ToolCall, deny: list[Rule], ask: list[Rule], allow: list[Rule],
             return Decision("deny", f"rule {rule.text!r}{by} denies it")
     for rule in ask:
         if rule.whole:
-            return Decision("ask", f"rule {rule.text!r}{by} has it asked about", (call.tool,))
+            return Decision("ask", f"rule {rule.text!r}{by} says to ask", (call.tool,))
     if any(rule.whole for rule in allow):
         return _ALLOWED
     if line is None or line.unproved or not commands:

@@ -121,7 +121,7 @@ def question_of(asked: PermissionAsked) -> str:
         room -= len(text)
         lines += [f"{sign}{one}" for one in text.splitlines() or [""]]
         lines += [f"[... {left:,} more characters]"] if left else []
-    return "\n".join([*lines, f"It is asked about because {asked.reason}.", f"Answers: {HOW}"])
+    return "\n".join([*lines, f"Asked because {asked.reason}.", f"Answers: {HOW}"])
 
 
 def read_answer(text: str) -> PermissionAnswer:

@@ -189,7 +189,7 @@ def test_the_five_answers(workspace: Path) -> None:
     assert passed(made, "bash", command="rm x") == passed(made, "bash", command="rm x") == {"command": "rm x"}
     assert passed(made, "bash", command="rm y") == "the person said no: hm" and len(asked) == 5
     assert asked[0].reason == "no rule (worker.md) allows `rm x`" and asked[0].for_run == ("rm x",)
-    assert question_of(asked[0]).startswith("May it run this?\n$ rm x\nIt is asked about because no rule")
+    assert question_of(asked[0]).startswith("May it run this?\n$ rm x\nAsked because no rule")
 
 
 def test_where_nobody_can_be_asked_the_reason_says_so(workspace: Path) -> None:
