@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from subagents_nb.notebook.verbs.verb import NARGS, Arg, Read, Verb
 from subagents_nb.terminal import complain, say
 from subagents_nb.version import __version__
 
+_MAGIC = re.compile(r"%%?(subagent_\w+)")
 _MOST_CHARS = 4 * 1024**2  # of a chain's file
 
 
@@ -23,7 +25,7 @@ def main(argv: Sequence[str] | None = None, verbs: Sequence[Verb] = VERBS) -> in
     try:
         return _carry_out(options.verb, options)
     except SubagentsError as error:
-        complain(f"subagents-nb: {error}")
+        complain(f"subagents-nb: {_for_terminals(str(error), verbs)}")
         return 1
     except KeyboardInterrupt as interrupt:
         complain(f"\n{interrupt or 'Interrupted.'}")
@@ -42,6 +44,12 @@ def _carry_out(verb: Verb, options: argparse.Namespace) -> int:
 
     say(text_of(done))
     return int(verb.fails is not None and bool(verb.fails(done)))
+
+
+def _for_terminals(text: str, verbs: Sequence[Verb]) -> str:
+    """Return a reason with what is typed in a cell as it is typed here, where there is such a command."""
+    commands = {verb.magic: verb.command for verb in verbs if not verb.not_in_terminal}
+    return _MAGIC.sub(lambda found: f"subagents-nb {commands[found[1]]}" if found[1] in commands else found[0], text)
 
 
 def make_parser(verbs: Sequence[Verb] = VERBS) -> argparse.ArgumentParser:

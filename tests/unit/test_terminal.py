@@ -45,6 +45,14 @@ def test_what_a_program_reads_is_given_letter_by_letter(capsys: pytest.CaptureFi
     assert capsys.readouterr().out == EVIL
 
 
+def test_a_reason_names_what_is_typed_in_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SUBAGENTS_NB_HOME", str(tmp_path))
+    assert main(["steer", "nobody", "--", "x"]) == 1
+    assert capsys.readouterr().err.endswith("see subagents-nb status for the runs there are.\n")
+
+
 def test_a_projects_agents_and_settings_can_not_steer_the_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

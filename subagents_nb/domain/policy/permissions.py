@@ -10,7 +10,7 @@ from typing import Any, Literal
 from subagents_nb.domain.values.base import Value
 
 Answer = Literal["once", "run", "edit", "no", "stop", "unattended"]
-_PART_CHARS, _PARTS = 20_000, 12
+PART_CHARS, _PARTS = 20_000, 12
 _STATUS_CHARS, _STATUS_PARTS = 2_000, 6
 _TEXT_CHARS = 2_500
 _SAYS = {
@@ -87,7 +87,7 @@ def as_asked(tool: str, args: Mapping[str, Any], reason: str, grants: tuple[str,
             continue
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         kind = _KINDS.get((tool, name)) or ("path" if name == "path" else "text")
-        parts.append(PartShown(name=name, text=text[:_PART_CHARS], kind=kind, cut=max(0, len(text) - _PART_CHARS)))
+        parts.append(PartShown(name=name, text=text[:PART_CHARS], kind=kind, cut=max(0, len(text) - PART_CHARS)))
     return PermissionAsked(
         tool=tool, reason=reason, parts=tuple(parts), for_run=tuple(_words_of(one, args) for one in grants)
     )
@@ -111,10 +111,15 @@ def heading_of(tool: str) -> str:
     return _HEADINGS.get(tool, f"May it use {tool}?")
 
 
-def question_of(asked: PermissionAsked) -> str:
+def in_short(asked: PermissionAsked) -> str:
+    """Return the question with what the call is about, for where there is room for a line."""
+    return " ".join([heading_of(asked.tool), *(one.text for one in asked.parts[:1])])
+
+
+def question_of(asked: PermissionAsked, chars: int = _TEXT_CHARS) -> str:
     """Return the call as text, for those who show no more than the text of a question."""
     signs = {"removed": "- ", "added": "+ ", "command": "$ "}
-    lines, room = [heading_of(asked.tool)], _TEXT_CHARS
+    lines, room = [heading_of(asked.tool)], chars
     for part in asked.parts:
         sign = signs.get(part.kind, "" if part.kind == "code" else f"{part.name}: ")
         text, left = part.text[:room], len(part.text[room:]) + part.cut

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field
 
-from subagents_nb.domain.policy.permissions import PermissionAsked
+from subagents_nb.domain.policy.permissions import PermissionAsked, in_short
 from subagents_nb.domain.runs.states import QUESTION, QuestionEvent, QuestionState
 from subagents_nb.domain.values.base import Document, Value
 
@@ -50,6 +50,11 @@ class OpenQuestion(Value):
     choices: tuple[str, ...] = ()
     asked_at: str
     permission: PermissionAsked | None = None  # as much of the call as a status holds; its file has the whole
+
+
+def brief(question: Question | OpenQuestion) -> str:
+    """Return what is asked, for where there is room for a line; the whole of a call is shown elsewhere."""
+    return question.text if question.permission is None else in_short(question.permission)
 
 
 class Answered(Value):

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest, Verb
-from subagents_nb.domain.runs.questions import Question, Reply
+from subagents_nb.domain.runs.questions import Question, Reply, brief
 from subagents_nb.domain.runs.records import Verdict
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import QuestionEvent, RequestState, RunEvent, RunState
@@ -163,7 +163,7 @@ def reply(home: StoreHome, run_id: str, text: str, *, question: str | None, answ
         what = f"no open question {question}" if question else "no open question"
         raise RequestError(f"Run {snapshot.name} has {what}. {_became(home, run_id, question)}".rstrip())
     if len(chosen) > 1:
-        listed = "\n".join(f"  {q.question_id}{_asker(snapshot, q)}: {one_line(q.text, 100)}" for q in chosen)
+        listed = "\n".join(f"  {q.question_id}{_asker(snapshot, q)}: {one_line(brief(q), 100)}" for q in chosen)
         raise RequestError(f"Several questions are open; name one with question=:\n{listed}")
     if asker_of(chosen[0].question_id):
         return reply(home, run_id, text, question=chosen[0].question_id, answered_by=answered_by)

@@ -6,7 +6,7 @@ import math
 import re
 
 from subagents_nb.domain.runs.control import Retuned
-from subagents_nb.domain.runs.questions import OpenQuestion
+from subagents_nb.domain.runs.questions import OpenQuestion, brief
 from subagents_nb.domain.runs.records import ToolRow
 from subagents_nb.domain.runs.resuming import whole_can_go_on
 from subagents_nb.domain.runs.snapshot import Snapshot
@@ -200,7 +200,7 @@ def _is_used_up(snapshot: Snapshot) -> bool:
 def asked(snapshot: Snapshot, question: OpenQuestion) -> str:
     """Say a question and what may be answered, in one line; of a chain, who asks it."""
     choices = " / ".join(line(choice, 60) for choice in question.choices)
-    return f"{asker(snapshot, question)}“{line(question.text, 300)}”{f' ({choices})' if choices else ''}"
+    return f"{asker(snapshot, question)}“{line(brief(question), 300)}”{f' ({choices})' if choices else ''}"
 
 
 def asker(snapshot: Snapshot, question: OpenQuestion) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from subagents_nb.blocks import clean
 from subagents_nb.domain.policy.permissions import PermissionAsked, heading_of
-from subagents_nb.domain.runs.questions import OpenQuestion
+from subagents_nb.domain.runs.questions import OpenQuestion, brief
 from subagents_nb.domain.runs.records import RECENT_TOOLS, TAIL_CHARS, StepStatus, ToolRow
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import StepState
@@ -68,7 +68,7 @@ def _doing(snapshot: Snapshot) -> str:
         return "stopping"
     if snapshot.questions:
         first = snapshot.questions[0]
-        return f"{asker(snapshot, first)}“{line(first.text, 118)}”"
+        return f"{asker(snapshot, first)}“{line(brief(first), 118)}”"
     if snapshot.waits_for_place:
         return f"waits for {snapshot.waits_for}"
     if snapshot.stages:

@@ -95,10 +95,11 @@ def print_steered(call: Call, receipt: ControlAnswer | None) -> int:
 
 def answer(call: Call) -> Any:
     """Answer a question; return the line that says which."""
+    from subagents_nb.domain.runs.questions import brief
     from subagents_nb.notebook.cards.receipts import Said
 
     question = call.run.answer(call.text, question=call.options.question, asked_by=call.asked_by)
-    return Said.about(call.run.name, "answered", question.text)
+    return Said.about(call.run.name, "answered", brief(question))
 
 
 def append(call: Call) -> Any:

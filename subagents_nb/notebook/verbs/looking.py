@@ -8,6 +8,7 @@ from subagents_nb.terminal import say
 
 if TYPE_CHECKING:
     from subagents_nb.domain.agents.agent import AgentCatalog
+    from subagents_nb.domain.runs.questions import Question
     from subagents_nb.experiments import Comparison
     from subagents_nb.launching import Run, Runs
     from subagents_nb.launching.stored.doctor import Checkup
@@ -51,8 +52,22 @@ def print_status(call: Call, found: Any) -> int:
         say(f"It may need a look: {wants_a_look}")
     if (budget := snapshot.usage_budget) is not None:
         say(f"It used {budget.words(snapshot.usage)}.")
+    for question in found.questions:
+        say(_whole(found, question))
     say(f"\n{found.id}  {paths.root}  {size(disk_use(paths))} of at most {size(DISK_CAP_BYTES)}")
     return 0 if snapshot.error is None else 1
+
+
+def _whole(run: Run, question: Question) -> str:
+    """Return a question as it is, however long, and what to type: nobody should say yes to what is not shown."""
+    from subagents_nb.domain.policy.permissions import PART_CHARS, question_of
+
+    asked = question.permission
+    text = question_of(asked, PART_CHARS) if asked is not None else question.text
+    choices = f"\nChoices: {' / '.join(question.choices)}" if question.choices and asked is None else ""
+    by = question.question_id.rpartition("/")[0]
+    answer = f"subagents-nb answer {run.id} --question {question.question_id} -- …"
+    return f"\n{f'{by}: ' if by else ''}{text.strip()}{choices}\nAnswer it: {answer}"
 
 
 def text_of(value: Any) -> str:

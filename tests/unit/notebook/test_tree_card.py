@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from support import make_status, run_id
 
+from subagents_nb.domain.policy.permissions import as_asked, question_of
 from subagents_nb.domain.runs.questions import OpenQuestion
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
@@ -11,7 +12,7 @@ from subagents_nb.domain.runs.tree_rows import TreeRow
 from subagents_nb.domain.values.usage import Usage
 from subagents_nb.notebook.cards.card import card_page
 from subagents_nb.notebook.cards.tree_card import tree_line, tree_rows
-from subagents_nb.notebook.cards.view import text_line, widget_state
+from subagents_nb.notebook.cards.view import now, text_line, widget_state
 
 ASKED = OpenQuestion(question_id="q1", text="may it?", asked_at="2026-03-01T12:00:00Z")
 
@@ -45,6 +46,20 @@ def test_a_row_says_whom_it_waits_for_what_it_asks_or_why_it_failed() -> None:
     assert [one["now"] for one in rows] == ["waits for leaf", "“may it?”", "It broke."]
     assert [(one["level"], one["state"]) for one in rows] == [(1, "running"), (2, "asking"), (2, "failed")]
     assert rows[0]["share"] == 0.2
+
+
+def test_a_row_that_waits_for_nobody_any_more_says_its_task() -> None:
+    done = snapshot(row("mid", activity="delegate", label="count it"), row("mid/leaf", RunState.COMPLETE))
+    assert tree_rows(done)[0]["now"] == "count it"
+
+
+def test_a_call_that_waits_for_a_yes_is_one_short_line_wherever_a_line_is_all_there_is() -> None:
+    call = as_asked("bash", {"command": "rm -r build &&\nmake", "seconds": 9}, "no rule allows `rm`", ("bash",))
+    asks = OpenQuestion(question_id="q1", text=question_of(call), asked_at="2026-03-01T12:00:00Z", permission=call)
+    seen = snapshot(row("mid", questions=(asks,)))
+    assert tree_rows(seen)[0]["now"] == "“May it run this? rm -r build && make”"
+    assert now(seen) == "mid: “May it run this? rm -r build && make”"
+    assert "mid: “May it run this? rm -r build && make” · answer with" in text_line(seen)
 
 
 def test_a_question_of_any_level_makes_its_root_ask_and_names_who_asks() -> None:
