@@ -223,7 +223,8 @@ def compare(
         runs: a sweep, what `runs()` gives, several runs, or their ids.
         baseline: what the others are held against: parameters such as {"model": "a"}, `model=a`, or one of the runs.
         metrics: the scores and figures to show; all scores, and cost, tokens and seconds, if None.
-        by: the parameters that make the groups. Those that differ besides tell the cases apart.
+        by: the parameters that make the groups; if None, those that differ, or those of a baseline that names only some
+            of them. Those that differ besides tell the cases apart.
         lower: the scores of which less is better. Of cost, tokens and seconds it is.
 
     Raises:
@@ -259,7 +260,10 @@ def compare_rows(
     if unknown := [name for name in by or () if name not in known]:
         raise RequestError(f"No run has a parameter {unknown[0]!r}; they have {', '.join(sorted(known))}.")
     chosen = tuple(by) if by else apart or BY_NAME
-    groups = group(rows, chosen, [name for name in apart if name not in chosen])
+    groups = _groups(rows, chosen, apart)
+    if not by and len(_fitting(groups, baseline)) > 1:  # it leaves some open, which tell the cases apart then
+        chosen = tuple(name for name in chosen if name in _wanted(baseline))
+        groups = _groups(rows, chosen, apart)
     scores = list(dict.fromkeys(name for row in rows for name, _ in row.scores))
     every = [*(name for name in scores if name not in FIGURES), *FIGURES]
     if unknown := [name for name in metrics or () if name not in every]:
@@ -276,17 +280,31 @@ def compare_rows(
     )
 
 
-def _baseline(groups: Sequence[Group], wanted: Any) -> Group:
-    if isinstance(wanted, str):
-        wanted = dict(part.split("=", 1) for part in wanted.split(",") if "=" in part)
-    if not isinstance(wanted, Mapping) or not wanted:
+def _groups(rows: Sequence[RunRow], chosen: tuple[str, ...], apart: tuple[str, ...]) -> list[Group]:
+    return group(rows, chosen, [name for name in apart if name not in chosen])
+
+
+def _baseline(groups: Sequence[Group], given: Any) -> Group:
+    wanted, found = _wanted(given), _fitting(groups, given)
+    if not wanted:
         raise RequestError('The baseline is named by parameters, as in {"model": "a"}, or it is one of the runs.')
-    if set(wanted) == {"run"} and not any("run" in one.params for one in groups):
-        found = [one for one in groups if any(row.run_id == wanted["run"] for row in one.rows)]
-    else:
-        found = [one for one in groups if fits(one, {str(k).strip(): v for k, v in wanted.items()})]
     if len(found) == 1:
         return found[0]
     listed = "; ".join(one.label for one in groups[:8])
     what = "No group is" if not found else f"{len(found)} groups are"
-    raise RequestError(f"{what} the baseline {dict(wanted)}; there are: {listed}.")
+    more = "name more of its parameters; " if found else ""
+    raise RequestError(f"{what} the baseline {wanted}; {more}there are: {listed}.")
+
+
+def _fitting(groups: Sequence[Group], given: Any) -> list[Group]:
+    """Return the groups that a baseline names."""
+    wanted = _wanted(given)
+    if set(wanted) == {"run"} and not any("run" in one.params for one in groups):
+        return [one for one in groups if any(row.run_id == wanted["run"] for row in one.rows)]
+    return [one for one in groups if fits(one, wanted)] if wanted else []
+
+
+def _wanted(given: Any) -> dict[str, Any]:
+    if isinstance(given, str):
+        given = dict(part.split("=", 1) for part in given.split(",") if "=" in part)
+    return {str(name).strip(): value for name, value in given.items()} if isinstance(given, Mapping) else {}

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from subagents_nb.domain.policy.tool_names import DELEGATE, SKILL, covers, tool_in_rule
-from subagents_nb.domain.values.faults import shown
+from subagents_nb.domain.policy.tool_names import DELEGATE, KNOWN_TOOLS, SKILL, covers, tool_in_rule
+from subagents_nb.domain.values.faults import meant, shown
 
 if TYPE_CHECKING:
     from subagents_nb.domain.policy.shell_words import Command
@@ -106,7 +106,7 @@ def _parsed(text: str) -> Rule | str:
         return "has no closing bracket" if ")" not in rest else "goes on behind its closing bracket"
     tool = tool_in_rule(name)
     if tool is None:
-        return f"names no tool with {shown(name.strip())}"
+        return f"names no tool with {shown(name.strip())} ({meant(name, KNOWN_TOOLS).removeprefix('; ')})"
     pattern = rest[:-1].strip()
     if bracket and not pattern:
         return "has nothing in its brackets"

@@ -44,15 +44,18 @@ class CellReader:
     fill: Callable[[str], str] | None = None
     faults: list[tuple[int, str]] = field(default_factory=list)
 
-    def fields(self, given: object, path: Path, known: Sequence[str], what: str) -> Fields:
-        """Return a mapping by our names of its keys; unknown and doubled keys are faults, and left out."""
+    def fields(self, given: object, path: Path, known: Sequence[str], what: str, kinds: Sequence[str] = ()) -> Fields:
+        """Return a mapping by our names of its keys; unknown and doubled keys are faults, and left out.
+
+        `kinds` are keys by which it would be something else; they may have been meant too.
+        """
         if not isinstance(given, Mapping):
             self.refuse(path, f"{what} is a mapping of keys, not {shown(given)}")
         found = Fields({}, {}, path)
         for key, value in given.items():
             name = named(str(key))
             if name not in known:
-                self.note((*path, key), f"{what} has no key {key!r}{meant(name, known, 'it has')}")
+                self.note((*path, key), f"{what} has no key {key!r}{meant(name, (*known, *kinds), 'it has')}")
             elif name in found.paths:
                 self.note((*path, key), f"{key!r} says the same as {found.at(name)[-1]!r}; keep one of them")
             else:

@@ -172,15 +172,15 @@ class _ChainReader(CellReader):
             return self._group(item, path, place)
         if "attach" in kinds:
             return self._attached(self.fields(item, path, _ATTACHED, "an attached run"))
-        return self._step(item, path)
+        return self._step(item, path, ("parallel", "expand", "attach"))
 
-    def _step(self, item: object, path: Path) -> Step:
+    def _step(self, item: object, path: Path, kinds: tuple[str, ...] = ()) -> Step:
         if isinstance(item, str):
             self.refuse(path, f"a step is `AGENT: task`, or a mapping with agent and task, not the text {shown(item)}")
         if isinstance(item, Mapping):
             item = self._spelt_out(item, path)
         before = len(self.faults)
-        given = self.fields(item, path, _STEP, "a step")
+        given = self.fields(item, path, _STEP, "a step", kinds)
         options = dict(given.values)
         if len(self.faults) > before:
             options.setdefault("task", UNTOLD)

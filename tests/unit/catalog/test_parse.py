@@ -183,7 +183,7 @@ def test_permissions_are_rules_in_either_spelling() -> None:
     ("line", "why"),
     {
         "permissions: {deny: 'bash(git *'}": "rule 'bash(git *' has no closing bracket; it would guard nothing",
-        "permissions: {bahs: deny}": "rule 'bahs' names no tool with 'bahs'; it would guard nothing",
+        "permissions: {bahs: deny}": "rule 'bahs' names no tool with 'bahs' (did you mean bash?); it would guard",
         "permissions: bash": "must be a mapping",
         "permissions: {bash: maybe}": "has neither rules for allow, ask or deny, nor one of these words, at 'bash'",
     }.items(),

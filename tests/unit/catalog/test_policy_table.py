@@ -68,7 +68,7 @@ def test_what_is_wrong_with_a_table_is_all_told(load) -> None:
     told = "\n".join(caught.value.reasons)
     end = "; it would guard nothing, so nothing is started"
     assert f"rule 'bash(git *' in {USER} has no closing bracket{end}" in told
-    assert f"rule 'bahs' in {USER} names no tool with 'bahs'{end}" in told
+    assert f"rule 'bahs' in {USER} names no tool with 'bahs' (did you mean bash?){end}" in told
     assert "`tols` is unknown" in told and f"{PROJECT}: `policy` must be a table" in told
 
 

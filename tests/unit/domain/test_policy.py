@@ -109,7 +109,7 @@ def test_what_the_person_granted_never_lifts_a_denial(policy: Policy, call: Tool
         "bash(git *": "has no closing bracket",
         "bash(git log:*) x": "goes on behind its closing bracket",
         "bash)": "has no opening bracket",
-        "bahs(git log)": "names no tool with 'bahs'",
+        "bahs(git log)": "names no tool with 'bahs' (did you mean bash?)",
         "bash()": "has nothing in its brackets",
         "bash(git * main)": "has '*' in a word; a rule on bash is plain words, and :* at its end for whatever follows",
         "bash(cat $HOME)": "has '$' in a word; a rule on bash is plain words, and :* at its end for whatever follows",
@@ -117,7 +117,7 @@ def test_what_the_person_granted_never_lifts_a_denial(policy: Policy, call: Tool
         "read(src/[ab])": "has '[' in a path; a rule on files has *, ** and ? alone",
         "read(../x)": "has an empty, . or .. part in its path",
         "python(import os)": "says more than a tool, and python is judged whole",
-        "mcp__": "names no tool with 'mcp__'",
+        "mcp__": "names no tool with 'mcp__' (there are read, list, find, grep, write, edit, bash, python, ask)",
         "": "is no rule: it has 1 to 400 characters that can be shown",
     }.items(),
 )

@@ -123,6 +123,12 @@ def test_parameters_beside_those_that_make_the_groups_tell_the_cases_apart() -> 
 
     assert len(found) == 2 and found.units("acc") == ["question=q1", "question=q2"]
     assert [(case.unit, case.loss) for case in found.worst()] == []
+    of_itself = compare_rows(rows, baseline="model=a")
+    assert of_itself.text == found.text, "a baseline that leaves parameters open has them tell the cases apart"
+    with pytest.raises(
+        RequestError, match=r"2 groups are the baseline .*; name more of its parameters; there are: model=a"
+    ):
+        compare_rows(rows, by=["model", "question"], baseline="model=a")
     turned = compare_rows(rows, by=["model"], baseline="model=b")
     assert [(case.unit, case.loss) for case in turned.worst()] == [("question=q1", 1.0)]
 
