@@ -73,6 +73,11 @@ class Run(Showing):
         return self._match.live
 
     @property
+    def asked_name(self) -> str:
+        """Return the name that the launch asked for, which a run that it found does not take; empty for none."""
+        return (self._match.draft.name or "") if self._match.draft is not None else ""
+
+    @property
     def reuse_note(self) -> str:
         """Return why no earlier run of the same contract stood in for this one; empty where there was none."""
         return self._match.why_not

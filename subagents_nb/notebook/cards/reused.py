@@ -7,6 +7,7 @@ from typing import Any
 from subagents_nb.domain.runs.reuse import ANEW
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.values.words import ago
+from subagents_nb.notebook.cards.shown import shown_name
 from subagents_nb.notebook.page.lines import line
 from subagents_nb.store.clock import age_s
 
@@ -15,9 +16,16 @@ def reused_line(run: Any, snapshot: Snapshot) -> str:
     """Say that a handle's launch started nothing, and when the run was; empty for any other handle."""
     if not run.reused:
         return ""
-    if run.found_live or not snapshot.ended:
-        return f"reused: it was at work already (launched {ago(age_s(snapshot.started_at))})"
-    return f"reused: nothing was spent (ran {ago(age_s(snapshot.started_at))})"
+    when = ago(age_s(snapshot.started_at))
+    live = run.found_live or not snapshot.ended
+    said = f"reused: it was at work already (launched {when})" if live else f"reused: nothing was spent (ran {when})"
+    asked = run.asked_name
+    # Who looks for the name later would find nothing, or an older run.
+    return (
+        f"{said}; its name is {shown_name(snapshot)}, not {line(asked, 80)}"
+        if asked not in ("", snapshot.name)
+        else said
+    )
 
 
 def anew_line(snapshot: Snapshot) -> str:

@@ -98,6 +98,8 @@ def _step_facts(step: StepPlan) -> Iterator[tuple[str, str]]:
     if step.response_aliases:
         yield "may answer as", ", ".join(step.response_aliases)
     yield "tools", ", ".join(step.tools) or "none"
+    if step.children:
+        yield "delegates to", "; ".join(map(_child, step.children))
     if step.skills:
         yield "skills", "; ".join(f"{one.name} ({plural(one.files, 'file')}, {one.where})" for one in step.skills)
     if step.memory is not None:
@@ -117,6 +119,12 @@ def _step_facts(step: StepPlan) -> Iterator[tuple[str, str]]:
         yield "step timeout", words.duration(step.timeout_s)
     if step.output_schema is not None:
         yield "schema name", step.schema_name or "none"
+
+
+def _child(step: StepPlan) -> str:
+    """Say what an agent that may be started has: it acts with no further question of ours."""
+    below = f"; delegates to {', '.join(map(_child, step.children))}" if step.children else ""
+    return f"{step.agent} ({step.model.label}; {', '.join(step.tools) or 'no tools'}{below})"
 
 
 def _ceiling(one: Ceiling) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from card_page import Page, plan_html, plan_text
 from card_samples import draft
+from support import make_step
 
 from subagents_nb.domain.agents.models import EMBEDDED, parse_model
 from subagents_nb.domain.agents.settings import Endpoint
@@ -49,6 +50,18 @@ def test_the_model_says_why_it_was_chosen(origin: str, why: str) -> None:
     for text in both(draft(model=model)):
         assert why in text
         assert "no key is needed" in text
+
+
+def test_whom_an_agent_may_start_is_shown_with_what_they_have() -> None:
+    leaf = make_step(agent="leaf", tools=("bash",))
+    mid = make_step(agent="mid", tools=("read", "delegate"), delegates=("leaf",), children=(leaf,))
+    plan = draft()
+    lead = plan.steps[0].model_copy(update={"delegates": ("mid",), "children": (mid,)})
+    for text in both(plan.model_copy(update={"steps": (lead,)})):
+        assert (
+            "delegates to mid (scripted:echo; read, delegate; delegates to leaf (scripted:echo; bash))"
+            in text.replace("delegates tomid", "delegates to mid")
+        )
 
 
 def test_texts_are_verbatim_in_a_pre() -> None:

@@ -14,13 +14,22 @@ from subagents_nb.notebook.cards.reused import reused_line, would_find
 ENDED = Snapshot(run_id=run_id(), result=make_result())
 
 
+def found(**more: object) -> SimpleNamespace:
+    return SimpleNamespace(**{"reused": True, "found_live": False, "asked_name": ""} | more)
+
+
+def test_a_name_that_a_found_run_does_not_take_is_told() -> None:
+    assert reused_line(found(asked_name="other"), ENDED).endswith(f"; its name is {ENDED.name}, not other")
+    assert "its name" not in reused_line(found(asked_name=ENDED.name), ENDED)
+
+
 def test_only_a_launch_that_found_its_run_says_so() -> None:
     assert reused_line(SimpleNamespace(reused=False), ENDED) == ""
-    said = reused_line(SimpleNamespace(reused=True, found_live=False), ENDED)
-    assert said.startswith("reused: nothing was spent (ran ")
+    said = reused_line(found(), ENDED)
+    assert said.startswith("reused: nothing was spent (ran ") and "its name" not in said
     live, at_work = Snapshot(run_id=run_id(), status=make_status()), "reused: it was at work already (launched "
-    assert reused_line(SimpleNamespace(reused=True, found_live=False), live).startswith(at_work)
-    assert reused_line(SimpleNamespace(reused=True, found_live=True), ENDED).startswith(at_work)  # it spent meanwhile
+    assert reused_line(found(), live).startswith(at_work)
+    assert reused_line(found(found_live=True), ENDED).startswith(at_work)  # it spent meanwhile
 
 
 def test_the_card_says_it_and_so_does_the_text() -> None:

@@ -76,8 +76,8 @@ def test_a_model_or_a_level_beyond_is_an_error_and_never_less_of_it() -> None:
 def test_a_rule_that_can_not_be_read_keeps_everything_from_beginning() -> None:
     assert reasons(deny=("bash(git *",), tools=("read", "nope")) == [
         "rule 'bash(git *' in this launch has no closing bracket; it would guard nothing, so nothing is started",
-        "rule 'nope' in this launch names no tool with 'nope' (there are read, list, find, grep, write, edit, bash, python, "
-        "ask); it would guard nothing, so nothing is started",
+        "rule 'nope' in this launch names no tool with 'nope' (there are read, list, find, grep, write, edit, bash, "
+        "python, ask); it would guard nothing, so nothing is started",
     ]
 
 

@@ -25,6 +25,7 @@ from subagents_nb.domain.runs.events import (
 )
 from subagents_nb.domain.runs.messages import parse_session
 from subagents_nb.domain.runs.records import Usage
+from subagents_nb.runner.engines.scripted.script import ScriptStep, parse_script
 from subagents_nb.runner.engines.scripted.scripted import _BUILTIN, ScriptedEngine
 
 ENGINE = ScriptedEngine()
@@ -272,3 +273,11 @@ def test_a_script_without_an_answer_is_no_answer(workshop: Any, plan: Any) -> No
     script(workshop.cwd, "mute", [{"think": "hm"}])
 
     assert workshop.fail(ENGINE, plan("scripted:mute")).reason == "no-answer"
+
+
+def test_all_that_a_script_may_say_is_told_in_the_docs() -> None:
+    told = (Path(__file__).parents[4] / "docs/models.md").read_text().partition("## Scripts")[2]
+    example = "\n".join(row for row in told.splitlines() if row.startswith("    "))
+    assert [step.verb for step in parse_script(example.encode(), "docs")] == ["text", "call", "ask", "sleep", "value"]
+    for name in (*BUILTIN_SCRIPTS, *ScriptStep.model_fields):
+        assert f"`{name}`" in told or f'"{name}"' in told, name
