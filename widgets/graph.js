@@ -29,8 +29,8 @@ const tint = (state) => `sa-${state === "pending" || state === "skipped" ? "queu
 /** @param {string} state */
 export const isOver = (state) => !OPEN.includes(known(state));
 
-/** Whether it has begun and is over. @param {string} state */
-const isDone = (state) => isOver(state) && state !== "skipped";
+/** Whether it has begun and is over; what is paused goes on some day. @param {string} state */
+const isDone = (state) => isOver(state) && state !== "skipped" && state !== "paused";
 
 /** How many are done, and how many there are, as the kernel counts them: the map has no room for all. @param {unknown} counts @returns {[number, number] | null} */
 const counted = (counts) => (Array.isArray(counts) && counts.length === 2 && counts.every(Number.isInteger) ? [counts[0], counts[1]] : null);

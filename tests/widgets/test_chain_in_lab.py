@@ -51,6 +51,8 @@ def test_a_wide_chain_is_drawn_walked_through_and_ends_as_a_card(lab: Lab, tmp_p
     stage = view.get_by_role("listitem", name="Stage review each")
     cells = stage.locator(".sa-step")
     expect(cells).to_have_count(64, timeout=20_000)
+    beyond = "(node) => node.getBoundingClientRect().right - node.parentElement.getBoundingClientRect().right"
+    assert stage.evaluate(beyond) <= 0, "its columns shrink before anything is cut off"
     cells.first.evaluate("(node) => { node.kept = true; }")
     expect(view.get_by_role("status")).to_have_text("Stage review each is complete", timeout=30_000)
     assert cells.first.evaluate("(node) => node.kept"), "the nodes were made anew"

@@ -21,6 +21,12 @@ test("stages stand from left to right, and each says how far it is", () => {
   assert.match(part("sa-head").seen, /review-release.*chain · 3 stages.*1 of 5 steps/);
 });
 
+test("what is paused is not done", () => {
+  const graph = graphOf(3);
+  for (const step of graph.steps) if (step.state === "running") step.state = "paused";
+  assert.match(showChain(graph).part("sa-head").seen, /1 of 5 steps/);
+});
+
 test("what the map has no room for is counted all the same", () => {
   const many = { ...graphOf(700), counts: [193, 702] };
   many.stages[1].counts = [192, 700];

@@ -78,9 +78,9 @@ def stage_rows(snapshot: Snapshot) -> tuple[StageRow, ...]:
 
 
 def counts(rows: Iterable[StepRow]) -> tuple[int, int]:
-    """Return how many steps have begun and are over, and how many there are."""
+    """Return how many steps have begun and are over, and how many there are; what is paused goes on some day."""
     states = [row.state for row in rows]
-    return sum(state not in (*_OPEN, "skipped") for state in states), len(states)
+    return sum(state not in (*_OPEN, "skipped", "paused") for state in states), len(states)
 
 
 def so_far(rows: Sequence[StepRow]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from card_page import card_html
 from card_samples import AT, RUN_ID
 from chain_samples import C, F, P, R, live, over
@@ -45,6 +47,11 @@ def test_a_chain_is_told_by_how_far_it_is() -> None:
     assert now(live()) == "1 of 5 steps"
     assert text_line(live()) == "review-release (chain) running · attach again with %subagent_attach review-release"
     assert text_line(over()) == "review-release (chain) complete: All is well."
+
+
+def test_what_is_paused_is_not_counted_as_done() -> None:
+    rows = [replace(row, state="paused") if row.state == "running" else row for row in step_rows(live())]
+    assert so_far(rows) == "1 of 5 steps"
 
 
 def test_the_steps_of_a_run_whose_process_is_gone_are_not_at_work_any_more() -> None:
