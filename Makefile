@@ -28,13 +28,30 @@ test: check ## everything: unit, integration, crash, notebook, browser
 	$(BIN)/subagents-nb local-model install
 	$(PYTEST) --numprocesses=$(LANES) tests
 
+# The types take half of the time of all, so they begin first and the rest stands beside them.
+CHECKS := check-types check-style check-imports check-house check-map check-widgets
+.PHONY: $(CHECKS)
+
 check: $(VENV)/.dev widgets/node_modules/.ready ## format, lint, types, import contracts, JavaScript types
+	@$(MAKE) --no-print-directory --jobs=2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target) $(CHECKS)
+
+check-types:
+	$(BIN)/mypy
+
+check-style:
 	$(BIN)/ruff format --check subagents_nb tests benchmarks .ci notebooks/*.py
 	$(BIN)/ruff check subagents_nb tests benchmarks .ci notebooks/*.py
-	$(BIN)/mypy
+
+check-imports:
 	$(BIN)/lint-imports --no-logo
+
+check-house:
 	$(BIN)/python .ci/house.py
+
+check-map:
 	$(BIN)/python .ci/map.py --check
+
+check-widgets:
 	npm --prefix widgets run --silent check
 
 map: ## draw the map in CONTRIBUTING.md anew

@@ -15,7 +15,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,28 +33,26 @@ pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("shared_home")]
 
 BUILD = Path(__file__).parents[2] / "build"
 WANTED = ["mlflow>=3.10,<4", "trackio>=0.40,<1", "inspect-ai>=0.3.200,<0.4"]
-READ_LOG = """
-import json, sys
-from inspect_ai.log import list_eval_logs, read_eval_log
-(info,) = list_eval_logs(sys.argv[1])
-log = read_eval_log(info)
-sample = log.samples[0]
-print(json.dumps({
-    "task": log.eval.task,
-    "status": log.status,
-    "model": log.eval.model,
-    "tags": log.eval.tags,
-    "samples": [s.id for s in log.samples],
-    "roles": [m.role for m in sample.messages],
-    "answer": sample.output.completion,
-    "scores": {s.name: s.metrics["mean"].value for s in log.results.scores},
-    "usage": log.stats.model_usage[log.eval.model].total_tokens,
-}))
-"""
-READ_EVENTS = """
-import json, sys
+READER = """
+import json, os, sys
 from inspect_ai.event import event_tree, event_tree_walk
-from inspect_ai.log import list_eval_logs, read_eval_log
+from inspect_ai.log import convert_eval_logs, list_eval_logs, read_eval_log
+
+def opened(folder):
+    (info,) = list_eval_logs(folder)
+    log = read_eval_log(info)
+    sample = log.samples[0]
+    return {
+        "task": log.eval.task,
+        "status": log.status,
+        "model": log.eval.model,
+        "tags": log.eval.tags,
+        "samples": [s.id for s in log.samples],
+        "roles": [m.role for m in sample.messages],
+        "answer": sample.output.completion,
+        "scores": {s.name: s.metrics["mean"].value for s in log.results.scores},
+        "usage": log.stats.model_usage[log.eval.model].total_tokens,
+    }
 
 def told(event):
     match event.event:
@@ -76,14 +74,25 @@ def told(event):
         case "sample_init":
             return event.sample.input
 
-found = []
-for info in list_eval_logs(sys.argv[1]):
-    for sample in read_eval_log(info, resolve_attachments="full").samples:
-        spans = [node.name for node in event_tree_walk(event_tree(sample.events)) if hasattr(node, "children")]
-        events = [e for e in sample.events if not e.event.startswith("span_")]
-        assert events == sorted(events, key=lambda event: event.timestamp)
-        found.append({"spans": spans, "events": [[event.event, told(event)] for event in events]})
-print(json.dumps(found))
+def events(folder):
+    found = []
+    for info in list_eval_logs(folder):
+        for sample in read_eval_log(info, resolve_attachments="full").samples:
+            spans = [node.name for node in event_tree_walk(event_tree(sample.events)) if hasattr(node, "children")]
+            events = [e for e in sample.events if not e.event.startswith("span_")]
+            assert events == sorted(events, key=lambda event: event.timestamp)
+            found.append({"spans": spans, "events": [[event.event, told(event)] for event in events]})
+    return found
+
+def converted(folder, to):
+    convert_eval_logs(folder, "eval", to)
+    return sorted(os.listdir(to))
+
+answers, sys.stdout = sys.stdout, sys.stderr
+for line in sys.stdin:
+    what, *where = json.loads(line)
+    answer = {"opened": opened, "events": events, "converted": converted}[what](*where)
+    print(json.dumps(answer), file=answers, flush=True)
 """
 READ_TRACE = """
 import json, sys
@@ -151,6 +160,31 @@ def _healthy(url: str, server: subprocess.Popen[bytes], log: Path) -> bool:
     with contextlib.suppress(httpx.HTTPError):
         return httpx.get(f"{url}/health", timeout=5).is_success
     return False
+
+
+Inspect = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def inspect(trackers: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inspect]:
+    """Ask Inspect AI's own reader, in one process for all: it takes three seconds to load."""
+    folder = tmp_path_factory.mktemp("inspect")
+    with (
+        open(folder / "log", "wb") as log,
+        subprocess.Popen(
+            [str(trackers), "-c", READER],
+            env=_environment(), cwd=folder, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+        ) as reader,
+    ):  # fmt: skip
+
+        def ask(what: str, *where: Path) -> Any:
+            assert reader.stdin is not None and reader.stdout is not None
+            print(json.dumps([what, *map(str, where)]), file=reader.stdin, flush=True)
+            answer = reader.stdout.readline()
+            assert answer, (folder / "log").read_text()[-3000:]
+            return json.loads(answer)
+
+        yield ask
 
 
 @pytest.fixture
@@ -221,17 +255,11 @@ def test_a_real_trackio_store_has_the_run_once_and_up_to_date(judged: Run, track
     assert sorted(name.rpartition("-")[2] for name in files) == ["answer.md", "transcript.ipynb"]
 
 
-def test_inspects_own_reader_opens_the_run(judged: Run, trackers: Path, tmp_path: Path) -> None:
+def test_inspects_own_reader_opens_the_run(judged: Run, inspect: Inspect, trackers: Path, tmp_path: Path) -> None:
     export(judged, to="inspect", folder=str(tmp_path / "logs"))
     judged.score("accuracy", 0.75)
     export(judged, to="inspect", folder=str(tmp_path / "logs"))
-    program = str(trackers)
-    done = subprocess.run(
-        [program, "-c", READ_LOG, str(tmp_path / "logs")],
-        env=_environment(), capture_output=True, text=True, check=False, cwd=tmp_path,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    read = json.loads(done.stdout)
+    read = inspect("opened", tmp_path / "logs")
     assert math.isnan(read["scores"].pop("loss")) and math.isinf(read["scores"].pop("margin"))
     assert read == {
         "task": "counting",
@@ -244,23 +272,12 @@ def test_inspects_own_reader_opens_the_run(judged: Run, trackers: Path, tmp_path
         "scores": {"accuracy": 0.75},
         "usage": judged.usage.input_tokens + judged.usage.output_tokens,
     }
-    inspect = str(trackers.parent / "inspect")
-    listing = [inspect, "log", "list", "--log-dir", str(tmp_path / "logs"), "--json"]
+    listing = [str(trackers.parent / "inspect"), "log", "list", "--log-dir", str(tmp_path / "logs"), "--json"]
     listed = subprocess.run(listing, env=_environment(), capture_output=True, text=True, check=True, cwd=tmp_path)
     assert [one["task"] for one in json.loads(listed.stdout)] == ["counting"]
 
 
-def _inspected(trackers: Path, folder: Path) -> list[Any]:
-    """Return the events of all samples below a folder, as Inspect's own reader gives them."""
-    done = subprocess.run(
-        [str(trackers), "-c", READ_EVENTS, str(folder)],
-        env=_environment(), capture_output=True, text=True, check=False, cwd=folder,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    return list(json.loads(done.stdout))
-
-
-def test_inspects_own_reader_and_converter_have_the_events_of_a_script(trackers: Path, tmp_path: Path) -> None:
+def test_inspects_own_reader_and_converter_have_the_events_of_a_script(inspect: Inspect, tmp_path: Path) -> None:
     lure = "attachment://" + "0" * 32
     steps: list[dict[str, Any]] = [
         {"tool": "read", "args": {"path": "rows.csv"}, "result": "x,y"},
@@ -272,7 +289,7 @@ def test_inspects_own_reader_and_converter_have_the_events_of_a_script(trackers:
     run.score("accuracy", 0.5)
     run.score("loss", math.nan)
     export(run, to="inspect", folder=str(tmp_path / "logs"))
-    (sample,) = found = _inspected(trackers, tmp_path / "logs")
+    (sample,) = found = inspect("events", tmp_path / "logs")
     assert sample["spans"] == ["init", "solvers", "scout", "scorers", "accuracy", "loss"]
     why = {"type": "refused", "call": "call-2", "tool": "bash", "why": "bash is not allowed"}
     assert [event for event in sample["events"] if event[0] != "model"] == [
@@ -285,20 +302,9 @@ def test_inspects_own_reader_and_converter_have_the_events_of_a_script(trackers:
     ]
     (asked,) = [told for kind, told in sample["events"] if kind == "model"]
     assert asked == {"input": [task, "", "x,y", "", "no"], "output": lure, "calls": [], "tokens": None, "within": True}
-    inspect = str(trackers.parent / "inspect")
-    convert = [
-        inspect,
-        "log",
-        "convert",
-        str(tmp_path / "logs"),
-        "--to",
-        "eval",
-        "--output-dir",
-        str(tmp_path / "evals"),
-    ]
-    subprocess.run(convert, env=_environment(), capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert [path.suffix for path in (tmp_path / "evals").iterdir()] == [".eval"]
-    assert _inspected(trackers, tmp_path / "evals") == found
+    (name,) = inspect("converted", tmp_path / "logs", tmp_path / "evals")
+    assert name.endswith(".eval")
+    assert inspect("events", tmp_path / "evals") == found
 
 
 @pytest.fixture
@@ -316,7 +322,7 @@ def told() -> Iterator[str]:
 
 
 def test_inspects_own_reader_has_the_requests_of_a_session_and_of_its_sequel(
-    told: str, trackers: Path, tmp_path: Path
+    told: str, inspect: Inspect, tmp_path: Path
 ) -> None:
     command = "seq -s ' ' 100"
     run = launch("worker", f"RUN: {command}", model=told, name="first", wait=True)
@@ -324,7 +330,7 @@ def test_inspects_own_reader_has_the_requests_of_a_session_and_of_its_sequel(
     later = run.resume("and then?")
     assert later.wait(60)
     export(later, to="inspect", folder=str(tmp_path / "later"))
-    (sample,), (sequel,) = (_inspected(trackers, tmp_path / name) for name in ("logs", "later"))
+    (sample,), (sequel,) = (inspect("events", tmp_path / name) for name in ("logs", "later"))
     first_said, later_said = ([event for event in one["events"] if event[0] != "info"] for one in (sample, sequel))
     assert [kind for kind, _ in first_said] == ["sample_init", "model", "tool", "model"]
     _, (_, first), (_, tool), (_, second) = first_said

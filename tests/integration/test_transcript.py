@@ -9,7 +9,6 @@ from typing import Any
 
 import nbformat
 import pytest
-from nbconvert import HTMLExporter
 from support import script, until
 
 from subagents_nb import Run, chain, launch, step, trust
@@ -42,6 +41,8 @@ def test_the_notebook_lies_with_the_run_and_has_prompt_and_answer() -> None:
 
 
 def test_nbconvert_exports_it_and_nothing_of_the_model_comes_alive() -> None:
+    from nbconvert import HTMLExporter
+
     bad = "<script>alert(1)</script> <img src=x onerror=alert(2)> ![p](http://127.0.0.1:9/p) [x](javascript:alert(3))"
     run = begin({"text": f"{bad}\n\n```html\n{bad}\n```"}, task=bad, wait=True)
     picture = {"image/png": "iVBORw0KGgo=", "text/html": bad}

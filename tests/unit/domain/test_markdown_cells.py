@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from nbconvert.filters.markdown_mistune import markdown2html_mistune
 
 from subagents_nb.domain.texts.markdown_cells import escaped, fenced, inline
 
@@ -35,6 +34,8 @@ def tags(html: str) -> set[str]:
 
 
 def harmless(text: str) -> None:
+    from nbconvert.filters.markdown_mistune import markdown2html_mistune
+
     for html in (MarkdownIt("commonmark", {"html": True}).render(text), markdown2html_mistune(text)):
         assert not tags(html) & {"script", "img", "iframe", "b", "svg", "object", "style"}, html
         assert not re.search(r"(?:href|src)\s*=\s*[\"']?\s*(?:javascript|data|vbscript):", html, re.IGNORECASE), html

@@ -9,7 +9,6 @@ from pydantic_ai.models import KnownModelName
 from pydantic_ai.models.openai._reasoning import resolve_openai_thinking_effort
 from pydantic_ai.profiles.anthropic import anthropic_model_profile, resolve_anthropic_effort
 from pydantic_ai.profiles.google import google_model_profile
-from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.providers.openrouter import OpenRouterProvider
 
@@ -52,6 +51,9 @@ def test_openais_levels_are_those_that_the_library_sends_as_they_are(name: str) 
 
 @pytest.mark.parametrize("name", ANTHROPIC)
 def test_anthropics_levels_are_those_that_the_library_sends_as_they_are(name: str) -> None:
+    # Not at the head: it loads the whole SDK, a second and more for each process that collects.
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
     profile = anthropic_model_profile(name) or {}
     xhigh, most = (bool(profile.get(f"anthropic_supports_{level}_effort")) for level in ("xhigh", "max"))
     kept = [

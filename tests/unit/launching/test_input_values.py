@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import matplotlib.figure
 import numpy
 import pandas
 import PIL.Image
@@ -88,6 +87,8 @@ def test_arrays_text_bytes_and_json_are_kept_as_such() -> None:
 
 
 def test_figures_become_pictures() -> None:
+    import matplotlib.figure
+
     figure = matplotlib.figure.Figure(figsize=(2, 1), dpi=50)
     figure.subplots().plot([1, 2])
     given = gather({"fig": figure, "picture": PIL.Image.new("RGB", (3, 2))})
