@@ -9,8 +9,8 @@ from pydantic_core import to_jsonable_python
 
 from subagents_nb.domain.agents.acting import LOOK, Acting, Trust
 from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition, AgentProblem
+from subagents_nb.domain.agents.models import script_meant
 from subagents_nb.domain.agents.override import AgentOverride
-from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS
 from subagents_nb.domain.plans.options import OPTIONS
 from subagents_nb.domain.values.base import sha256_text, stable_json
 
@@ -94,10 +94,10 @@ def _asked_for(agent: AgentDefinition, override: AgentOverride) -> tuple[str, ..
     if agent.source != "project":
         return wider
     # Its own are the project's to change, but for what acts.
-    more = set(_applied(agent, override).acts_by) - set(agent.acts_by)
-    return tuple(word for word in wider if "a script that" in word or word.startswith("agents adds")) + tuple(
-        sorted(more)
-    )
+    after = _applied(agent, override)
+    more = sorted(set(after.reaches) - set(agent.reaches))
+    more += [f"is reviewed by {one}" for one in after.reviewers if one not in agent.reviewers]
+    return (*(word for word in wider if "a script that" in word or word.startswith("agents adds")), *more)
 
 
 def _wider(agent: AgentDefinition, fields: Mapping[str, Any]) -> Iterator[str]:
@@ -105,8 +105,7 @@ def _wider(agent: AgentDefinition, fields: Mapping[str, Any]) -> Iterator[str]:
     for name, value in fields.items():
         match name:
             case "model":
-                script = str(value or "").removeprefix("scripted:")
-                if value is not None and value != script and script not in BUILTIN_SCRIPTS:
+                if script_meant(value) is not None:
                     yield f"model is {value}, a script that makes tool calls"
             case "tools":
                 if more := [tool for tool in value if tool not in agent.effective_tools]:

@@ -51,9 +51,9 @@ def withheld(ranked: Iterable[_Ranked], trust: Trust, acting: list[Acting], held
 
 def _acting(agent: AgentDefinition, mine: str, acts: frozenset[str]) -> Acting | None:
     """Return an agent of a project as something that can act: by itself, by whom it starts or by its name; or None."""
-    does = agent.acts_by
-    if through := [name for name in _starts(agent) if name in acts]:
-        does = (*does, f"starts {', '.join('anybody' if name == ALL_AGENTS else name for name in through)}")
+    does = agent.reaches
+    if through := _through(agent, acts):
+        does = (*does, through)
     if mine == "built in" or (mine and does):
         does = (*does, f"takes the name of the one that is {mine}")
     if not does:
@@ -74,9 +74,19 @@ def _acting_names(agents: Sequence[AgentDefinition]) -> frozenset[str]:
 
 def _starts(agent: AgentDefinition) -> tuple[str, ...]:
     """Return whom an agent's file has at work for it: those it delegates to, and who reviews it."""
-    review = agent.acceptance.get("review") if isinstance(agent.acceptance, dict) else None
-    reviewer = review.get("agent") if isinstance(review, dict) else None
-    return (*(agent.agents or ()), *([reviewer] if isinstance(reviewer, str) else []))
+    return (*(agent.agents or ()), *agent.reviewers)
+
+
+def how_it_acts(agent: AgentDefinition, agents: Sequence[AgentDefinition]) -> str:
+    """Return how an agent acts, by itself or by others, in words; empty if it does not."""
+    has = f"has {', '.join(agent.acts_by)}" if agent.acts_by else ""
+    through = _through(agent, _acting_names(agents))
+    return " and ".join(filter(None, (has, through)))
+
+
+def _through(agent: AgentDefinition, acts: frozenset[str]) -> str:
+    names = ["anybody" if name == ALL_AGENTS else name for name in _starts(agent) if name in acts]
+    return f"starts {', '.join(names)}" if names else ""
 
 
 def _kept_out(entry: _Entry, name: str, why: str) -> AgentProblem:

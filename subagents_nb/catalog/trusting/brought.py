@@ -7,17 +7,22 @@ each of its files: of the very bytes that were parsed, so that what was hashed i
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from subagents_nb.catalog.guidance.skill_trust import acting_skills
+from subagents_nb.catalog.resolve import resolve
+from subagents_nb.catalog.trusting.agents_withheld import how_it_acts
 from subagents_nb.domain.agents.acting import Acting, Held, Trust
 from subagents_nb.domain.agents.agent import AgentCatalog
-from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS, script_paths
+from subagents_nb.domain.agents.models import script_meant
+from subagents_nb.domain.agents.scripts import script_paths
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.values.base import sha256_text, stable_json
+from subagents_nb.errors import RequestError
 from subagents_nb.store.files.opener import read_plain
 from subagents_nb.store.trust_file import MOST_TEXT_BYTES
 
@@ -59,14 +64,16 @@ def _settings(project: ProjectContext) -> Iterable[Acting]:
     settings = project.settings
     chosen = {key for key, origin in settings.origins.items() if origin == PROJECT_SETTINGS}
     model = settings.default_model or ""
-    name = model.removeprefix("scripted:")
-    if "default_model" in chosen and name != model and name not in BUILTIN_SCRIPTS:
+    if "default_model" in chosen and (name := script_meant(model)) is not None:
         scripts = {path: _hash(project.cwd / path, project.cwd) for path in script_paths(name)}
         said = (model, "a script that makes tool calls")
         yield Acting(kind="settings", name="default_model", does=said, files=_of(said) | scripts)
-    agent = next((one for one in project.catalog.agents if one.name == settings.default_agent), None)
-    if "default_agent" in chosen and agent is not None and agent.acts_by:
-        does = (f"{agent.name}, which has {', '.join(agent.acts_by)}",)
+    agent = None
+    if "default_agent" in chosen:
+        with contextlib.suppress(RequestError):  # the launch says it
+            agent = resolve(settings.default_agent, project.catalog)
+    if agent is not None and (acts := how_it_acts(agent, project.catalog.agents)):
+        does = (f"{agent.name}, which {acts}",)
         yield Acting(kind="settings", name="default_agent", does=does, files=_of(does))
 
 

@@ -14,11 +14,13 @@ from subagents_nb.domain.policy.tool_names import KNOWN_TOOLS as KNOWN_TOOLS
 from subagents_nb.domain.policy.tool_names import READ_TOOLS as READ_TOOLS
 from subagents_nb.domain.policy.tool_names import WRITE_TOOLS as WRITE_TOOLS
 from subagents_nb.domain.values.base import Value, sha256_text, stable_json
+from subagents_nb.domain.values.faults import snake
 from subagents_nb.domain.values.thinking import THINKING_LEVELS as THINKING_LEVELS
 from subagents_nb.domain.values.thinking import Thinking as Thinking
 
 AgentSource = Literal["builtin", "package", "user", "project", "registered"]
 PromptCache = Literal["on", "off", "5m", "30m", "1h", "12h"]
+_REVIEWER = "reviewer"  # who reviews where nobody is named
 ALL_AGENTS = "*"  # in `agents`: everybody who is there at the launch
 
 
@@ -84,6 +86,23 @@ class AgentDefinition(Value):
         if "verify" in str(self.acceptance).lower():
             tools.append("verify")
         return tuple(tools)
+
+    @property
+    def reaches(self) -> tuple[str, ...]:
+        """Return what it may do beyond the project that may bring it."""
+        notes = self.memory is not None and self.memory.scope == "user"
+        return (*self.acts_by, *(("notes in your home folder",) if notes else ()))
+
+    @property
+    def reviewers(self) -> tuple[str, ...]:
+        """Return who is to review its work, as its file says it: keys in any spelling, as they are read elsewhere."""
+        asked = self.acceptance if isinstance(self.acceptance, dict) else {}
+        found: list[str] = []
+        for review in (value for key, value in asked.items() if snake(str(key)) == "review" and value):
+            named = review.items() if isinstance(review, dict) else ()
+            own = [str(value).strip() for key, value in named if snake(str(key)) == "agent" and value is not None]
+            found += own or [_REVIEWER]
+        return tuple(found)
 
     def digest(self) -> str:
         """Return the SHA-256 over what changes the agent's behaviour; description and aliases do not."""

@@ -11,6 +11,7 @@ from collections.abc import Container, Mapping
 from typing import Literal
 
 from subagents_nb.domain.agents.agent import THINKING_LEVELS, Thinking
+from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS
 from subagents_nb.domain.agents.settings import Endpoint, Settings
 from subagents_nb.domain.values.base import Value
 from subagents_nb.domain.values.faults import nearest
@@ -151,6 +152,15 @@ def parse_model(
     return ModelChoice.model_validate(
         {**common, "name": name, "kind": "provider", "provider": provider, "key_env": keys}
     )
+
+
+def script_meant(text: str | None) -> str | None:
+    """Return the script of the workspace that a model string means, in any of its spellings; None if it means none."""
+    try:
+        choice = parse_model(text or "", origin="settings", endpoints={})
+    except UnknownModel:
+        return None
+    return choice.name if choice.kind == "scripted" and choice.name not in BUILTIN_SCRIPTS else None
 
 
 def depends_on_place(choice: ModelChoice) -> bool:

@@ -211,6 +211,80 @@ def test_what_the_projects_settings_add_to_an_agent_is_asked_for(project: Path) 
     assert "tools adds python" in refused("scout") and "settings agents.own (bash; changed)" in refused("own")
 
 
+@pytest.mark.parametrize(
+    "model", ["scripted:evil", "scripted/evil", "scripted/evil:low", "scripted:evil:low", " scripted:evil "]
+)
+def test_a_script_is_asked_for_however_it_is_spelt_and_bound_by_its_contents(project: Path, model: str) -> None:
+    script = project / ".subagents/scripts/evil.json"
+    script.parent.mkdir(parents=True)
+    script.write_text("[]")
+    settings = project / ".subagents/settings.toml"
+    settings.write_text(f'default_model = "{model}"')
+
+    def reasons() -> str:
+        return "; ".join(launching.preflight("worker", "t").reasons)
+
+    assert "a script that makes tool calls" in reasons()
+    assert launching.trust(contents=True).ok and reasons() == ""
+    script.write_text('[{"text": "x"}]')
+    assert "a script that makes tool calls; changed" in reasons()
+    settings.write_text(f'[agents.worker]\nmodel = "{model}"')
+    assert "a script that makes tool calls" in reasons()
+
+
+@pytest.mark.parametrize(
+    "review",
+    [
+        "{review: {agent: worker}}",
+        "{review: {Agent: worker}}",
+        "{Review: {agent: worker}}",
+        "{review: {agent: ' worker'}}",
+    ],
+)
+def test_a_reviewer_that_acts_is_seen_however_it_is_spelt(project: Path, review: str) -> None:
+    agent(project / ".agents/own.md", "own", "tools: read", f"acceptance: {review}")
+    planned = launching.preflight("own", "t", model="scripted:echo")
+    assert planned.plan is None and "agent own (starts worker)" in "; ".join(planned.reasons)
+
+
+def test_a_reviewer_that_nobody_names_is_seen_if_it_acts(project: Path, user: Path) -> None:
+    agent(project / ".agents/own.md", "own", "tools: read", "acceptance: {review: true}")
+    assert refused("own") == ""
+    agent(user / ".agents/reviewer.md", "reviewer", "tools: bash")
+    assert "agent own (starts reviewer)" in refused("own")
+
+
+def test_the_projects_settings_give_its_own_agents_no_reviewer_and_no_notes_of_the_persons(project: Path) -> None:
+    agent(project / ".agents/own.md", "own", "tools: read")
+    settings = project / ".subagents/settings.toml"
+    settings.parent.mkdir()
+    settings.write_text('[agents.own]\nacceptance = {review = {agent = "worker"}}')
+    assert "settings agents.own (is reviewed by worker)" in refused("own")
+    settings.write_text('[agents.own]\nmemory = "user"')
+    assert "settings agents.own (notes in your home folder)" in refused("own")
+
+
+@pytest.mark.parametrize("memory", ["user", "{scope: user, path: worker}"])
+def test_an_agent_of_the_project_that_keeps_notes_in_the_home_folder_is_asked_for(project: Path, memory: str) -> None:
+    agent(project / ".agents/own.md", "own", "tools: read", f"memory: {memory}")
+    assert "agent own (notes in your home folder)" in refused("own")
+    agent(project / ".agents/own.md", "own", "tools: read, write", "memory: project")
+    assert refused("own") == ""
+
+
+@pytest.mark.parametrize(("name", "acts"), [("d", "mine, which has bash"), ("lead", "lead, which starts worker")])
+def test_a_default_agent_is_judged_by_whom_its_name_means_and_whom_that_starts(
+    project: Path, user: Path, name: str, acts: str
+) -> None:
+    agent(user / ".agents/mine.md", "mine", "tools: bash", "aliases: d")
+    agent(user / ".agents/lead.md", "lead", "tools: read", "agents: worker")
+    (project / ".subagents").mkdir()
+    (project / ".subagents/settings.toml").write_text(f'default_agent = "{name}"')
+    assert f"settings default_agent ({acts})" in "; ".join(
+        launching.preflight(None, "t", model="scripted:echo").reasons
+    )
+
+
 def test_what_can_not_act_is_never_asked_for(project: Path, user: Path) -> None:
     agent(project / ".agents/r.md", "reads", "tools: read, write, edit")
     agent(user / ".agents/mine.md", "mine", "tools: bash")
