@@ -2,7 +2,7 @@
 /**
  * What goes from the page to the run: a request with its receipt, a field to write in, a question to answer.
  *
- * @typedef {{name: string, kind: string, text: string, cut: number}} Part one argument of a call
+ * @typedef {{name: string, kind: string, text: string, cut: number, marked?: boolean}} Part one argument of a call
  * @typedef {{tool: string, reason: string, parts: Part[], for_run: string[]}} Permission a call that waits for a yes
  * @typedef {{id: string, text: string, choices: string[], permission?: Permission}} Question
  * @typedef {{text?: unknown, ok?: unknown, more?: unknown}} Ack
@@ -131,7 +131,7 @@ export class PermissionBlock {
     this.id = String(question.id);
     this.text = line(question.text, 200);
     const parts = (Array.isArray(asked.parts) ? asked.parts : []).slice(0, 12);
-    this.main = parts.find((part) => MAIN.includes(part.kind) && !part.cut);
+    this.main = parts.find((part) => MAIN.includes(part.kind) && !part.cut && !part.marked);
     this.buttons = ANSWERS.map(([label], i) => mark(h("button", i === 4 ? "sa-danger" : "", label, mark(h("kbd", "", String(i + 1)), { "aria-hidden": "true" })), { type: "button" }));
     if (!this.main) mark(this.buttons[2], { title: "in a cell: run.answer('with {…}')" });
     const given = (Array.isArray(asked.for_run) ? asked.for_run : []).slice(0, 6).map((one) => line(one, 160));
@@ -205,8 +205,8 @@ export class PermissionBlock {
 /** One argument: a path in a line, code with its numbers, what goes and what comes with its signs. @param {Part} part */
 function shownPart(part) {
   const text = clean(part.text), kind = String(part.kind);
-  if (kind === "path" || (kind === "text" && !text.includes("\n"))) {
-    return [h("p", "sa-arg", h("span", "", `${line(part.name, 60)} `), h("code", "", line(text, 600)))];
+  if (kind === "path" || (kind === "text" && !part.cut && text.length <= 200 && !text.includes("\n"))) {
+    return [h("p", "sa-arg", h("span", "", `${line(part.name, 60)} `), h("code", "", text))];
   }
   const sign = SIGNS[kind];
   const rows = text.replace(/\n$/, "").split("\n").map((row, i) =>

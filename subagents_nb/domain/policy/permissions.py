@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from subagents_nb.domain.policy.tool_call import CallPath
 from subagents_nb.domain.values.base import Value
+from subagents_nb.domain.values.characters import sayable
+from subagents_nb.plain_text import visible
 
 Answer = Literal["once", "run", "edit", "no", "stop", "unattended"]
 PART_CHARS, _PARTS = 20_000, 12
@@ -30,6 +34,7 @@ class PartShown(Value):
     text: str
     kind: Literal["command", "code", "path", "removed", "added", "text"] = "text"
     cut: int = 0  # characters that are not shown
+    marked: bool = False  # it has signs in the place of what can't be seen, so it is not what would be run as it stands
 
 
 class PermissionAsked(Value):
@@ -42,16 +47,34 @@ class PermissionAsked(Value):
 
     def shortened(self) -> PermissionAsked:
         """Return as much of it as may stand in a status, which is written often."""
-        return self.changed(lambda text: text[:_STATUS_CHARS], parts=_STATUS_PARTS)
-
-    def changed(self, change: Callable[[str], str], *, parts: int = _PARTS) -> PermissionAsked:
-        """Return it with every text changed; what gets shorter counts as cut."""
         kept = []
-        for one in self.parts[:parts]:
-            text = change(one.text)
-            kept.append(one.model_copy(update={"text": text, "cut": one.cut + max(0, len(one.text) - len(text))}))
-        said = {"reason": change(self.reason), "for_run": tuple(change(one) for one in self.for_run[:parts])}
-        return self.model_copy(update={**said, "parts": tuple(kept)})
+        for one in self.parts:
+            text = one.text[:_STATUS_CHARS]
+            kept.append(one.model_copy(update={"text": text, "cut": one.cut + len(one.text) - len(text)}))
+        return self.model_copy(update={"parts": _at_most(tuple(kept), _STATUS_PARTS)})
+
+    def to_show(self, clean: Callable[[str], str]) -> PermissionAsked:
+        """Return it without secrets, which `clean` takes out, and with signs for all that can't be seen."""
+        kept = []
+        for one in self.parts:
+            cleaned = clean(sayable(one.text))
+            text = visible(cleaned)
+            text = text.replace("\n", "⟨U+000A⟩") if one.kind == "path" else text
+            name = visible(clean(sayable(one.name)))
+            kept.append(one.model_copy(update={"name": name, "text": text, "marked": text != one.text}))
+        said = {"tool": visible(self.tool), "reason": visible(clean(sayable(self.reason)))}
+        granted = tuple(visible(clean(sayable(one))) for one in self.for_run)
+        return self.model_copy(update={**said, "parts": tuple(kept), "for_run": granted})
+
+
+def _at_most(parts: tuple[PartShown, ...], most: int) -> tuple[PartShown, ...]:
+    """Return so many parts; the last one then stands for all that are left out, and says so."""
+    if len(parts) <= most:
+        return parts
+    left = parts[most - 1 :]
+    names = ", ".join(one.name[:40] for one in left)[:_STATUS_CHARS]
+    size = sum(len(one.text) + one.cut for one in left)
+    return (*parts[: most - 1], PartShown(name=f"{len(left)} more arguments", text=names, cut=size))
 
 
 class PermissionAnswer(Value):
@@ -79,31 +102,35 @@ _KINDS: dict[tuple[str, str], Literal["command", "code", "path", "removed", "add
 }
 
 
-def as_asked(tool: str, args: Mapping[str, Any], reason: str, grants: tuple[str, ...]) -> PermissionAsked:
-    """Return a call as it is shown."""
+def as_asked(
+    tool: str, args: Mapping[str, Any], reason: str, grants: tuple[str, ...], path: CallPath | None = None
+) -> PermissionAsked:
+    """Return a call as it is shown; `path` is where it really goes, which is shown where it is not what was written."""
     parts = []
-    for name, value in list(args.items())[:_PARTS]:
+    for name, value in args.items():
         if value is None:
             continue
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         kind = _KINDS.get((tool, name)) or ("path" if name == "path" else "text")
         parts.append(PartShown(name=name, text=text[:PART_CHARS], kind=kind, cut=max(0, len(text) - PART_CHARS)))
-    return PermissionAsked(
-        tool=tool, reason=reason, parts=tuple(parts), for_run=tuple(_words_of(one, args) for one in grants)
-    )
+        if name == "path" and path is not None and not path.is_as_written:
+            parts.append(PartShown(name="which really is", text=path.shown, kind="path"))
+    where = path.shown if path is not None else None
+    words = tuple(dict.fromkeys(_words_of(one, where) for one in grants))
+    return PermissionAsked(tool=tool, reason=reason, parts=_at_most(tuple(parts), _PARTS), for_run=words)
 
 
-def _words_of(grant: str, args: Mapping[str, Any]) -> str:
-    """Return what was granted in words; a path as the call has it, since whole ways are nobody's business on a page."""
-    if isinstance(path := args.get("path"), str) and grant.endswith(")"):
-        return f"{grant.partition('(')[0]} {path}"
+def _words_of(grant: str, where: str | None) -> str:
+    """Return what was granted in words; whole ways are nobody's business on a page."""
+    if where is not None and grant.endswith(")"):
+        return f"{grant.partition('(')[0]} {where}"
     if not grant.startswith("bash ["):
         return grant.removeprefix("bash ")
     try:
         words = json.loads(grant.removeprefix("bash "))
     except ValueError:
         return grant
-    return " ".join(words[0] if isinstance(words[0], list) else words)
+    return shlex.join(words[0] if isinstance(words[0], list) else words)
 
 
 def heading_of(tool: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from dataclasses import dataclass
 
 from subagents_nb.domain.policy.shell_words import ShellLine
@@ -17,6 +18,16 @@ class CallPath:
     home: str | None = None  # ~/… where it lies below the home folder
     also: tuple[str, ...] = ()  # the way that was written, below the workspace: a link may stand in it
     given: bool = False  # the run's own folder, or its inputs: what the plan itself gave to the step
+
+    @property
+    def shown(self) -> str:
+        """Return the real place as people read it: below the workspace, below home, or else whole."""
+        return self.relative or self.home or self.absolute
+
+    @property
+    def is_as_written(self) -> bool:
+        """Whether it really lies where it was written, with no link in between."""
+        return self.given or posixpath.normpath(self.written) in (self.relative, self.absolute)
 
     def seen_by(self, pattern: str) -> str | None:
         """Return the form of the real place that a rule speaks of."""

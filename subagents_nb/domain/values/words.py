@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from subagents_nb.domain.values.durations import MAX_TIMEOUT_S, parse_duration
 from subagents_nb.domain.values.usage import Usage
-from subagents_nb.plain_text import one_line, plain
+from subagents_nb.plain_text import one_line, plain, visible
 
 __all__ = [
     "MAX_TIMEOUT_S", "ago", "cost", "count", "duration", "elapsed", "one_line", "parse_duration", "plain", "tokens",
+    "visible",
 ]  # fmt: skip
 
 

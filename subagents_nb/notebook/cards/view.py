@@ -21,6 +21,7 @@ from subagents_nb.notebook.cards.tree_card import tree_line, tree_rows
 from subagents_nb.notebook.page.lines import cut, line, plural, scalar
 
 _ERROR_CHARS = 1200
+_GRANTS = 5
 _QUESTIONS, _QUESTION_CHARS = 4, 2000  # those beyond are shown when these are answered
 _MARKS = re.compile(r"\A(?:#+ |[-*>] |```\w*\Z)|\*\*|`")  # of Markdown, which a single line does not need
 _SENTENCE = re.compile(r".+?[.!?](?=\s|$)", re.DOTALL)
@@ -175,10 +176,12 @@ def _question(snapshot: Snapshot, question: OpenQuestion) -> dict[str, Any]:
 def _permission(snapshot: Snapshot, question: OpenQuestion, asked: PermissionAsked) -> dict[str, Any]:
     """Return the call that waits for a yes, as the page shows it."""
     parts = [
-        {"name": line(one.name, 60), "kind": one.kind, "text": clean(one.text), "cut": one.cut} for one in asked.parts
+        {"name": line(one.name, 60), "kind": one.kind, "text": clean(one.text), "cut": one.cut, "marked": one.marked}
+        for one in asked.parts
     ]
     call = {"tool": line(asked.tool, 80), "reason": line(asked.reason, 600), "parts": parts}
-    call["for_run"] = [line(one, 160) for one in asked.for_run]
+    left = len(asked.for_run) - _GRANTS
+    call["for_run"] = [line(one, 160) for one in asked.for_run[:_GRANTS]] + ([f"{left} more"] if left > 0 else [])
     text = f"{asker(snapshot, question)}{heading_of(line(asked.tool, 80))}"
     return {"id": question.question_id, "text": text, "choices": [], "permission": call}
 

@@ -42,17 +42,16 @@ class Gate:
         Raises:
             NotAllowed: it is not made.
         """
-        found = decide(self.policy, self.judge(name, args), self.granted)
+        call = self.judge(name, args)
+        found = decide(self.policy, call, self.granted)
         if found.verdict == "allow":
             return args
         if found.verdict == "deny":
             raise NotAllowed(f"{found.reason}.")
-        return await self._asked(name, args, found, call_id)
-
-    async def _asked(self, name: str, args: dict[str, Any], found: Decision, call_id: str) -> dict[str, Any]:
         if self.permit is None:
             raise NotAllowed(f"{found.reason}, and nobody can be asked here.")
-        answer = await self.permit(as_asked(name, args, found.reason, found.grants), call_id=call_id)
+        asked = as_asked(name, args, found.reason, found.grants, call.path)
+        answer = await self.permit(asked, call_id=call_id)
         return self._answered(name, args, found, answer)
 
     def _answered(self, name: str, args: dict[str, Any], found: Decision, answer: PermissionAnswer) -> dict[str, Any]:

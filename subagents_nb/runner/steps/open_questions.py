@@ -58,8 +58,7 @@ class Questions:
 
         Who has the run stopped gets no answer: it is being stopped.
         """
-        clean = self._journal.clean
-        shown = asked.changed(lambda text: plain(clean(text)))
+        shown = asked.to_show(self._journal.clean)
         try:
             async with asyncio.timeout(seconds):
                 reply = await self._put(question_of(shown), CHOICES, step=step, call_id=call_id, permission=shown)

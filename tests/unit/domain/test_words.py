@@ -17,6 +17,7 @@ from subagents_nb.domain.values.words import (
     parse_duration,
     plain,
     tokens,
+    visible,
 )
 
 
@@ -106,6 +107,27 @@ def test_a_length_of_time_is_said_in_a_sentence(seconds: float, said: str) -> No
 )
 def test_untrusted_text_loses_escapes_controls_and_directions(text: str, left: str) -> None:
     assert plain(text) == left
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("echo ok \x1b]; rm -rf x; #\x07", "echo ok ⟨U+001B⟩]; rm -rf x; #⟨U+0007⟩"),
+        ("echo \x1b[; rm x; m", "echo ⟨U+001B⟩[; rm x; m"),
+        ("a\u202eb\u200bc\U000e0041\ud800", "a⟨U+202E⟩b⟨U+200B⟩c⟨U+E0041⟩⟨U+D800⟩"),
+        ("one\rtwo\u2028three", "one⟨U+000D⟩two⟨U+2028⟩three"),
+        ("ls" + " " * 500 + "; rm x", "ls ⟨500 blanks⟩ ; rm x"),
+        ("ls" + "\n" * 301 + "rm x", "ls\n⟨300 empty lines⟩\nrm x"),
+        ("def f():\r\n\treturn 'é 漢字 🙂'\n\n\n", "def f():\n\treturn 'é 漢字 🙂'\n\n\n"),
+    ],
+)
+def test_who_decides_by_a_text_sees_all_that_is_in_it(text: str, seen: str) -> None:
+    assert visible(text) == seen
+
+
+@given(st.text(alphabet=st.sampled_from("ab \n\x1b]\x07[m\u202e;")))
+def test_of_what_is_shown_to_who_decides_no_visible_character_is_left_out(text: str) -> None:
+    assert [char for char in visible(text) if char in "ab;"] == [char for char in text if char in "ab;"]
 
 
 @given(st.text())

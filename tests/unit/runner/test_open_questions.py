@@ -218,6 +218,32 @@ def test_a_call_is_asked_about_as_a_person_reads_it_and_answered_from_anywhere(
     assert asyncio.run(ask()) == answer
 
 
+def test_what_is_shown_is_what_would_be_run(home: StoreHome) -> None:
+    run = ParsedLaunch(home)
+    command = "echo ok \x1b]; rm -rf x; #\x07 \ud800"  # a terminal takes the middle for the title of its window
+    call = as_asked("bash", {"command": command, "x\u202e": "y"}, "no rule", (f"bash {command}",))
+
+    async def ask() -> None:
+        task = asyncio.ensure_future(run.questions.permit(call))
+        await sees(lambda: asking.open_questions(home, run_id()))
+        (whole,), (shown,) = asking.open_questions(home, run_id()), FileRuns(home).snapshot(run_id()).questions
+        for one in (whole.permission, shown.permission):
+            assert one is not None and "rm -rf x" in one.parts[0].text and one.parts[0].marked and not one.parts[0].cut
+            assert "rm -rf x" in one.for_run[0] and one.parts[1].name == "x⟨U+202E⟩"
+        assert "$ echo ok ⟨U+001B⟩]; rm -rf x; #⟨U+0007⟩" in whole.text
+        run.reply("no")
+        await task
+
+    asyncio.run(ask())
+
+
+def test_arguments_that_find_no_room_are_said_to_be_there() -> None:
+    asked = as_asked("mcp__x__y", {f"a{n}": "v" for n in range(20)}, "no rule", ())
+    assert len(asked.parts) == 12 and asked.parts[-1].name == "9 more arguments" and asked.parts[-1].cut == 9
+    (*_, last) = asked.shortened().parts
+    assert last.name == "7 more arguments" and last.cut > 0
+
+
 def test_nobody_who_answers_in_time_is_no_yes_and_the_question_is_closed(home: StoreHome) -> None:
     run = ParsedLaunch(home)
     answer = asyncio.run(run.questions.permit(ASKED, seconds=0.05))

@@ -192,6 +192,16 @@ def test_the_five_answers(workspace: Path) -> None:
     assert question_of(asked[0]).startswith("May it run this?\n$ rm x\nAsked because no rule")
 
 
+def test_a_path_is_shown_where_it_really_goes(workspace: Path) -> None:
+    made, asked = gate(workspace, FILES, "run", "no", "no")
+    assert passed(made, "write", path="docs/in/../a.py", content="x")["path"] == "docs/in/../a.py"
+    passed(made, "write", path="src/passwd", content="x")
+    passed(made, "write", path="docs/./b.py", content="x")
+    paths = [[part.text for part in one.parts if part.kind == "path"] for one in asked]
+    assert paths == [["docs/in/../a.py", "a.py"], ["src/passwd", "/etc/passwd"], ["docs/./b.py"]]
+    assert [one.for_run for one in asked] == [("write a.py",), ("write /etc/passwd",), ("write docs/b.py",)]
+
+
 def test_where_nobody_can_be_asked_the_reason_says_so(workspace: Path) -> None:
     made, _ = gate(workspace, SHELL)
     assert passed(made, "bash", command="rm x") == ("no rule (worker.md) allows `rm x`, and nobody can be asked here.")
