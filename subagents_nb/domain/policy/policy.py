@@ -7,6 +7,7 @@ another policy is to be under its ceilings too, so nothing that either denies is
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Self
 
@@ -138,10 +139,18 @@ class Policy(Value):
         return min((one.ask_timeout_s for one in self.ceilings if one.ask_timeout_s is not None), default=None)
 
     @property
-    def hidden(self) -> tuple[str, ...]:
+    def unreadable(self) -> tuple[str, ...]:
+        """Return the rules by which files are not to be read, with any tool."""
+        return _on_files((rule for one in self.ceilings for rule in one.deny), ("read",))
+
+    def hides_from(self, *tools: str) -> tuple[str, ...]:
         """Return the rules by which files are not even found: what is denied or asked about is in no search."""
-        reads = [rule for one in self.ceilings for rule in (*one.deny, *one.ask)]
-        return tuple(dict.fromkeys(rule for rule in reads if (read := parse_rule(rule)).path and read.tool == "read"))
+        return _on_files((rule for one in self.ceilings for rule in (*one.deny, *one.ask)), tools)
+
+
+def _on_files(rules: Iterable[str], tools: tuple[str, ...]) -> tuple[str, ...]:
+    found = (rule for rule in rules if (read := parse_rule(rule)).path and any(map(read.is_about, tools)))
+    return tuple(dict.fromkeys(found))
 
 
 @lru_cache(maxsize=1024)

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from subagents_nb.domain.policy.tool_names import DELEGATE, KNOWN_TOOLS, SKILL, covers, tool_in_rule
+from subagents_nb.domain.values.characters import loose
 from subagents_nb.domain.values.faults import meant, shown
 
 if TYPE_CHECKING:
@@ -145,13 +146,6 @@ def _of_path(written: str, tool: str, pattern: str) -> Rule | str:
     return Rule(written, tool, path=f"./{path}" if at_top else path)
 
 
-def loose(path: str) -> str:
-    """Return a path as those systems see it that tell neither letters of two cases nor two ways to write one."""
-    import unicodedata  # an extension: only who denies a path needs it
-
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
-
-
 def _base(path: str) -> str:
     return "" if path == "." else f"{path.rstrip('/')}/"
 
@@ -163,10 +157,7 @@ def _glob(pattern: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=4096)
 def _loose_glob(pattern: str) -> re.Pattern[str]:
-    own = loose(pattern.removeprefix("./"))
-    # As in a .gitignore: a name without a slash means it at any depth, and a folder all that lies in it.
-    anywhere = "(?:.*/)?" if "/" not in pattern else ""
-    return re.compile(rf"{anywhere}(?:{_expression(own)})(?:/.*)?\Z", re.DOTALL)
+    return re.compile(rf"{_all_below(pattern)}\Z", re.DOTALL)
 
 
 def _expression(pattern: str) -> str:
@@ -181,17 +172,31 @@ def _expression(pattern: str) -> str:
     return found
 
 
-def patterns_of(rule: str) -> tuple[str, ...]:
-    """Return what hides the files of a rule from a search, as the file tools match: there `*` crosses slashes.
+def hiding(rules: Iterable[str], root: str, home: str) -> str:
+    """Return an expression for all whole paths, as `loose` writes them, that rules on files are about; empty: none is.
 
-    None for one on a place outside the workspace, which no search sees.
+    `root` is the workspace. What it matches is what `Rule.catches_path` does.
     """
-    path = parse_rule(rule).path
-    if path.startswith(("/", "~/")):
-        return ()
-    plain = re.sub(r"/?\*\*/?", "*", path.removeprefix("./").removeprefix("**/").removesuffix("/**"))
-    leads = ("**/",) if "/" not in path or path.startswith("**/") else ("",)
-    return tuple(f"{lead}{plain}{rest}" for lead in leads for rest in ("", "/*")) if plain else ("*",)
+    return "|".join(_anywhere(parse_rule(rule).path, root, home) for rule in rules)
+
+
+def _anywhere(path: str, root: str, home: str) -> str:
+    if path.startswith("/"):
+        return _all_below(path)
+    if path.startswith("~/"):
+        return f"{_literal(home)}/{_all_below(path[2:])}"
+    return f"{_literal(root)}/{_all_below(path)}"
+
+
+def _literal(folder: str) -> str:
+    return re.escape(loose(folder.rstrip("/")))
+
+
+def _all_below(pattern: str) -> str:
+    own = loose(pattern.removeprefix("./"))
+    # As in a .gitignore: a name without a slash means it at any depth, and a folder all that lies in it.
+    anywhere = "(?:.*/)?" if "/" not in pattern else ""
+    return rf"{anywhere}(?:{_expression(own)})(?:/.*)?"
 
 
 def rule_faults(where: str, *, deny: Iterable[str], ask: Iterable[str], allow: Iterable[str]) -> Iterator[str]:

@@ -19,6 +19,13 @@ def sayable(text: str) -> str:
     return text
 
 
+def loose(path: str) -> str:
+    """Return a path as those systems see it that tell neither letters of two cases nor two ways to write one."""
+    import unicodedata  # an extension: only who denies a path needs it
+
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
+
+
 def sayable_data(value: Any) -> Any:
     """Return JSON data of which every text, keys too, is sayable; what is not JSON stays as it is."""
     match value:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,7 +18,10 @@ from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai_harness.filesystem import FileSystemToolset
 
 import subagents_nb
-from subagents_nb.domain.agents.guarded import NEVER_READ, NEVER_WRITTEN, any_case, below, is_protected
+from subagents_nb.domain.agents.guarded import NEVER_READ, NEVER_WRITTEN, below, is_protected
+from subagents_nb.domain.policy.policy import Policy
+from subagents_nb.domain.policy.policy_rules import hiding
+from subagents_nb.domain.values.characters import loose
 from subagents_nb.domain.values.words import duration
 from subagents_nb.runner.engines.clean_text import one_line
 from subagents_nb.runner.engines.tools.shell import run_program
@@ -36,25 +42,32 @@ _SEARCHER = Path(__file__).with_name("searcher.py")
 _PACKAGE = str(Path(subagents_nb.__file__).parents[1])
 
 
+Matcher = Callable[[str], object]
+# Whether the folder in which names are looked for is a hidden one itself.
+_entered: ContextVar[bool] = ContextVar("entered", default=False)
+
+
 class Files(FileSystemToolset[Any]):
     """The files of one place. What the harness does with whole files, or in this process for ever, is done here."""
 
     store: tuple[str, ...] = ()
+    barred: Matcher | None = None  # whole paths that nobody may read
+    unlisted: Matcher | None = None  # ... that no listing and no search for names shows
+    unsearched = ""  # an expression for those in which nothing is searched
 
     @classmethod
-    def confined(cls, root: Path, *, store: Path | None = None, hidden: tuple[str, ...] = ()) -> Files:
-        """Return the files below `root`, without those that nobody reads, the run store if it lies there, and `hidden`.
+    def confined(cls, root: Path, *, store: Path | None = None, policy: Policy | None = None) -> Files:
+        """Return the files below `root`, without those that nobody reads, and the run store if it lies there.
 
-        Those are patterns of paths below `root`, in any case of letters.
+        What a policy denies to be read is not there; what it has asked about is found by nobody who only looks around.
         """
         # Other runs are no business of an agent's: where the store lies in the workspace, it is not there.
         inner = None if store is None else os.path.relpath(os.path.realpath(store), os.path.realpath(root))
         kept = () if inner is None or inner.partition("/")[0] == ".." else ("*",) if inner == "." else below(inner)
-        hidden = (*kept, *map(any_case, hidden))
         files = cls(
             root_dir=root,
             allowed_patterns=(),
-            denied_patterns=(*NEVER_READ, *hidden),
+            denied_patterns=(*NEVER_READ, *kept),
             protected_patterns=(*NEVER_WRITTEN, *kept),
             max_read_lines=_READ_LINES,
             max_read_chars=OUTPUT_CHARS,
@@ -64,8 +77,41 @@ class Files(FileSystemToolset[Any]):
             content_hashes=False,
             tools=(),
         )
-        files.store = hidden
+        files.store = kept
+        if policy is not None:
+            at = partial(hiding, root=os.path.realpath(root), home=os.path.realpath(os.path.expanduser("~")))
+            files.barred, files.unlisted = (
+                _matcher(at(policy.unreadable)),
+                _matcher(at(policy.hides_from("list", "find"))),
+            )
+            files.unsearched = at(policy.hides_from("grep"))
         return files
+
+    def _check_access(self, path: str, *, write: bool = False, check_allowed: bool = True) -> None:
+        super()._check_access(path, write=write, check_allowed=check_allowed)
+        if self.barred is not None and self.barred(self._whole(path)):
+            raise PermissionError(f"Path {path!r} is denied by the policy.")
+
+    def _is_accessible(self, path: str) -> bool:
+        hidden = self.unlisted is not None and not _entered.get() and self.unlisted(self._whole(path))
+        return not hidden and super()._is_accessible(path)
+
+    def _whole(self, path: str) -> str:
+        return loose(os.path.join(self._real_root, path))
+
+    @contextlib.contextmanager
+    def _entering(self, folder: Path) -> Iterator[None]:
+        """Look around in a folder; one that is hidden itself was allowed by somebody, with what lies in it."""
+        token = _entered.set(self.unlisted is not None and bool(self.unlisted(loose(str(folder)))))
+        try:
+            yield
+        finally:
+            _entered.reset(token)
+
+    async def list_directory(self, path: str = ".") -> str:
+        """Return what lies in a directory; blocks."""
+        with self._entering(self._at(path)):
+            return await super().list_directory(path)
 
     async def read_file(self, path: str, *, offset: int = 0, limit: int | None = None) -> str:
         """Return lines of a text file with their numbers; blocks."""
@@ -101,11 +147,15 @@ class Files(FileSystemToolset[Any]):
             raise ModelRetry(f"Not a directory: {path}")
         left = threading.Event()
         try:
-            return await in_thread(lambda: self._found(folder, pattern, Allowance(ended=left.is_set)))
+            return await in_thread(lambda: self._found_in(folder, pattern, Allowance(ended=left.is_set)))
         except TooMuch as error:
             raise ModelRetry(f"The search was given up: {error}. Name a directory, or a plainer pattern.") from error
         finally:
             left.set()
+
+    def _found_in(self, folder: Path, pattern: str, allowance: Allowance) -> str:
+        with self._entering(folder):
+            return self._found(folder, pattern, allowance)
 
     def _found(self, folder: Path, pattern: str, allowance: Allowance) -> str:
         above = self._relative_to_root(folder)
@@ -130,6 +180,8 @@ class Files(FileSystemToolset[Any]):
         if len(pattern) > _PATTERN_CHARS or len(include or "") > _PATTERN_CHARS:
             raise ModelRetry(f"A pattern has at most {_PATTERN_CHARS:,} characters.")
         resolved = self._at(path)
+        unsearched = _matcher(self.unsearched)
+        entered = unsearched is not None and unsearched(loose(str(resolved)))
         request = {
             "package": _PACKAGE,
             "root": str(self._real_root),
@@ -137,6 +189,7 @@ class Files(FileSystemToolset[Any]):
             "pattern": pattern,
             "include": include,
             "hidden": self.store,
+            "unseen": "" if entered else self.unsearched,
             "most": _MOST_MATCHES,
             "chars": _LINE_CHARS,
             "seconds": seconds,
@@ -174,6 +227,10 @@ class Files(FileSystemToolset[Any]):
         # A hundred patterns for each file of a tree take longer than to read it. Without this it is slow, not open.
         found = super()._first_matching_pattern(path, list(patterns if is_protected(path) else self.store))
         return found and re.sub(r"\[(\w)\w+\]", r"\1", found)  # as people write it
+
+
+def _matcher(expression: str) -> Matcher | None:
+    return re.compile(rf"(?:{expression})\Z", re.DOTALL).match if expression else None
 
 
 def _window(file: BinaryIO, path: str, offset: int, limit: int) -> str:

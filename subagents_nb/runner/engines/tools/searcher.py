@@ -32,6 +32,14 @@ def main() -> None:
     sys.path.insert(0, request["package"])
     from subagents_nb.domain.agents.guarded import is_secret
 
+    if request["unseen"]:  # what a policy denies, or has asked about, by whole paths
+        from subagents_nb.domain.values.characters import loose
+
+        unseen, root, guarded = re.compile(rf"(?:{request['unseen']})\Z", re.DOTALL).match, request["root"], is_secret
+
+        def is_secret(path: str) -> bool:
+            return guarded(path) or unseen(loose(os.path.join(root, path))) is not None
+
     try:
         answer = search(request, is_secret)
     except re.error as error:

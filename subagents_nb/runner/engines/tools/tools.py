@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
 from pathlib import PurePath
 from typing import Any
 
@@ -23,7 +22,6 @@ from pydantic_ai.tools import RunContext, Tool
 from subagents_nb.domain.agents.agent import WRITE_TOOLS
 from subagents_nb.domain.agents.skills import SKILLS_VARIABLE
 from subagents_nb.domain.policy.policy import Policy
-from subagents_nb.domain.policy.policy_rules import patterns_of
 from subagents_nb.domain.runs.events import ChangedMeanwhile, FileChanged
 from subagents_nb.plain_text import shortened
 from subagents_nb.runner.engines.engine import ChildFailed, NotDelegated, StepContext
@@ -51,11 +49,10 @@ class ToolContext:
     @classmethod
     def at(cls, context: StepContext, policy: Policy | None = None) -> ToolContext:
         """Return what the tools of a step work with; what its policy denies to be read is found by none of them."""
-        hidden = tuple(chain.from_iterable(map(patterns_of, policy.hidden))) if policy is not None else ()
         inputs = Files.confined(context.inputs.root) if context.inputs is not None else None
         own = Files.confined(context.files) if context.files is not None and context.files.is_dir() else None
         skills = Files.confined(context.skills.root) if context.skills is not None else None
-        files = Files.confined(context.cwd, store=context.store_home, hidden=hidden)
+        files = Files.confined(context.cwd, store=context.store_home, policy=policy)
         return cls(context, files, inputs, own, skills)
 
     def own_path(self, path: str) -> str | None:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 import tracemalloc
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai_harness.filesystem import FileSystemToolset
 
+from subagents_nb.domain.policy.policy import Ceiling, Policy
 from subagents_nb.runner.engines.tools.file_tools import Files
 
 ENVIRON = {"PATH": "/usr/bin:/bin"}
@@ -179,3 +181,72 @@ def test_a_file_that_is_too_large_for_an_edit_is_said_to_be(files: Files, tmp_pa
     large(tmp_path / "a.csv", first="one\n", last="two\n")
     with pytest.raises(ModelRetry, match="only files of up to 8,388,608 can be edited"):
         asyncio.run(files.edit_file("a.csv", "two", "three"))
+
+
+# --- what a policy hides ---
+
+
+@pytest.fixture
+def hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    root = tmp_path / "proj"
+    for folder in ("inner", "open", "deep/er/key", unicodedata.normalize("NFD", "geh\u00e9im")):
+        (root / folder).mkdir(parents=True)
+        (root / folder / "a.txt").write_text("needle")
+    (root / "open/in.txt").symlink_to(root / "inner/a.txt")
+    return root
+
+
+@pytest.mark.parametrize("kind", ["deny", "ask"])
+@pytest.mark.parametrize(
+    ("rule", "folder"),
+    [
+        ("read(inner/**)", "inner"),
+        ("read(Inner)", "inner"),
+        ("read(~/proj/inner/**)", "inner"),
+        ("read({root}/**/key/**)", "deep/er/key"),
+        ("read({root}/inner/a.txt)", "inner"),
+        ("read(key)", "deep/er/key"),
+        ("read(deep/*/key/*)", "deep/er/key"),
+        ("read(geh\u00e9im/**)", "geh"),
+        ("read(GEH\u00c9IM/**)", "geh"),
+        ("read(**/a.txt)", ""),
+    ],
+)
+def test_what_a_rule_on_files_is_about_is_in_no_search(hidden: Path, kind: str, rule: str, folder: str) -> None:
+    policy = Policy.of(Ceiling.model_validate({kind: (rule.format(root=hidden),)}))
+    files = Files.confined(hidden, policy=policy)
+    found = asyncio.run(files.find_files("**/*.txt")).splitlines()
+    searched = [line.partition(":")[0] for line in search(files, "needle").splitlines()]
+    for names in (found, searched):
+        if folder:
+            assert "open/a.txt" in names and not any(name.startswith(folder) for name in names)
+        else:
+            assert names == ["No matches found."] or names == ["No matches found"]
+
+
+@pytest.mark.parametrize(("tool", "shows"), [("grep", "find"), ("find", "grep")])
+def test_a_rule_about_one_search_hides_from_that_one_alone(hidden: Path, tool: str, shows: str) -> None:
+    files = Files.confined(hidden, policy=Policy.of(Ceiling(deny=(f"{tool}(inner/**)",))))
+    seen = {
+        "find": "inner/a.txt" in asyncio.run(files.find_files("**/*.txt")),
+        "grep": "inner/a.txt" in search(files, "needle"),
+    }
+    assert seen == {tool: False, shows: True} and "needle" in asyncio.run(files.read_file("inner/a.txt"))
+
+
+def test_what_is_asked_about_can_be_read_listed_and_searched_once_it_is_named(hidden: Path) -> None:
+    files = Files.confined(hidden, policy=Policy.of(Ceiling(ask=("read(inner/**)",))))
+    assert "needle" in asyncio.run(files.read_file("inner/a.txt"))
+    assert "a.txt" in asyncio.run(files.list_directory("inner"))
+    assert "inner/a.txt" in asyncio.run(files.find_files("*", path="inner"))
+    assert "inner/a.txt" in search(files, "needle", path="inner")
+    assert "inner" not in asyncio.run(files.list_directory("."))
+
+
+def test_what_is_denied_is_not_read_or_written_whoever_asks(hidden: Path) -> None:
+    files = Files.confined(hidden, policy=Policy.of(Ceiling(deny=("read(~/proj/inner/**)",))))
+    with pytest.raises(ModelRetry, match="denied"):
+        asyncio.run(files.read_file("inner/a.txt"))
+    with pytest.raises(ModelRetry, match="denied"):
+        asyncio.run(files.write_file("inner/a.txt", "x"))
