@@ -13,7 +13,7 @@ from typing import Literal
 
 from subagents_nb.domain.policy.policy import Ceiling, Policy
 from subagents_nb.domain.policy.policy_rules import Rule, parse_rule
-from subagents_nb.domain.policy.shell_words import Command, together
+from subagents_nb.domain.policy.shell_words import Command, ShellLine, together
 from subagents_nb.domain.policy.tool_call import ToolCall
 
 Verdict = Literal["allow", "ask", "deny"]
@@ -118,24 +118,29 @@ def _shell(call: ToolCall, deny: list[Rule], ask: list[Rule], allow: list[Rule],
             return Decision("deny", f"rule {rule.text!r}{by} denies it")
     for rule in ask:
         if rule.whole:
-            return Decision("ask", f"rule {rule.text!r}{by} says to ask", (call.tool,))
+            return Decision("ask", f"rule {rule.text!r}{by} says to ask", _line_keys(line, commands))
     if any(rule.whole for rule in allow):
         return _ALLOWED
     if line is None or line.unproved or not commands:
         why = line.unproved if line is not None else ""
-        return Decision("ask", f"{why or 'it'} is not proved to be what a rule{by} allows", (_line_key(line),))
+        return Decision("ask", f"{why or 'it'} is not proved to be what a rule{by} allows", _line_keys(line, ()))
     left = list(dict.fromkeys(_not_allowed(commands, ask, allow)))
     if left:
         first = left[0].text
         shown = first if len(first) <= _SHOWN else f"{first[:_SHOWN]}…"
-        return Decision("ask", f"no rule{by} allows `{shown}`", tuple(_command_key(one) for one in left))
+        return Decision("ask", f"no rule{by} allows `{shown}`", _line_keys(line, commands, left))
     if why := together(commands):
-        return Decision("ask", why, (_line_key(line),))
+        return Decision("ask", why, _line_keys(line, commands, ()))
     return _ALLOWED
 
 
-def _line_key(line: object) -> str:
-    return f"bash {getattr(line, 'text', '')}"
+def _line_keys(
+    line: ShellLine | None, commands: tuple[Command, ...], asked: Iterable[Command] | None = None
+) -> tuple[str, ...]:
+    """Return what a yes for the whole run allows: these commands, or this very line where it is more than they are."""
+    whole = f"bash {line.text if line is not None else ''}"
+    keys = dict.fromkeys(_command_key(one) for one in (commands if asked is None else asked))
+    return (*keys, whole) if not commands or together(commands) else tuple(keys)
 
 
 def _command_key(command: Command) -> str:

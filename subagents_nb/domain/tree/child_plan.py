@@ -7,6 +7,9 @@ from collections.abc import Iterable, Sequence
 from subagents_nb.domain.plans.budgets import UsageBudget
 from subagents_nb.domain.plans.plan import Draft, FanOutItem, LaunchPlan, StepPlan
 from subagents_nb.domain.plans.request import Origin
+from subagents_nb.domain.policy.decision import decide
+from subagents_nb.domain.policy.tool_call import ToolCall
+from subagents_nb.domain.policy.tool_names import DELEGATE
 from subagents_nb.domain.tree.asks import ChildAsk
 
 MAX_TASK_BYTES = 256 * 1024
@@ -35,6 +38,8 @@ def template_of(plan: LaunchPlan, ask: ChildAsk, steps: Sequence[StepPlan], *, r
     if ask.agent not in step.delegates:
         allowed = ", ".join(step.delegates)
         raise NoChild(f"'{ask.agent}' is not among the agents that {step.agent} may delegate to ({allowed})")
+    if ask.step is None and (why := _held_back(step, ask.agent)):  # what the tool is called with passed the gate
+        raise NoChild(f"'{ask.agent}' can't be begun by a process of this run: {why}")
     template = next((child for child in step.children if child.agent == ask.agent), None)
     if template is None:
         level = plan.origin.level
@@ -45,6 +50,15 @@ def template_of(plan: LaunchPlan, ask: ChildAsk, steps: Sequence[StepPlan], *, r
     if len(ask.task.encode("utf-8", "replace")) > MAX_TASK_BYTES:
         raise NoChild(f"the task has more than {MAX_TASK_BYTES // 1024} KiB; put the data into a file and name it")
     return template
+
+
+def _held_back(step: StepPlan, agent: str) -> str:
+    """Return why the policy of a step lets nobody begin an agent without a question; empty if it does."""
+    if step.policy is None:
+        return ""
+    found = decide(step.policy, ToolCall(DELEGATE, name=agent))
+    asking = ", and the tool delegate alone can ask" if found.verdict == "ask" else ""
+    return "" if found.verdict == "allow" else f"{found.reason}{asking}"
 
 
 def child_draft(plan: LaunchPlan, ask: ChildAsk, template: StepPlan, *, budget: UsageBudget | None = None) -> Draft:

@@ -10,6 +10,7 @@ from support import WHEN, make_plan, make_step, run_id
 from subagents_nb.domain.plans.budgets import UsageBudget
 from subagents_nb.domain.plans.plan import LaunchPlan
 from subagents_nb.domain.plans.request import Origin
+from subagents_nb.domain.policy.policy import Ceiling, Policy
 from subagents_nb.domain.tree.asks import ChildAsk
 from subagents_nb.domain.tree.child_plan import NoChild, child_draft, delegators, template_of
 
@@ -53,6 +54,25 @@ def test_an_agent_that_is_not_named_is_refused_with_those_that_are() -> None:
     assert refusal(lead(), agent="deploy") == (
         "'deploy' is not among the agents that lead may delegate to (scout, far)"
     )
+
+
+@pytest.mark.parametrize(
+    ("rules", "why"),
+    [
+        ({"deny": ("delegate(Scout)",)}, "rule 'delegate(Scout)' (me) denies it"),
+        ({"deny": ("delegate",)}, "me denies delegate"),
+        ({"ask": ("delegate",)}, "rule 'delegate' (me) says to ask, and the tool delegate alone can ask"),
+        ({"allow": ("delegate(far)",)}, "no rule (me) allows it, and the tool delegate alone can ask"),
+    ],
+)
+def test_a_process_of_a_run_begins_nobody_whom_its_tool_could_not(rules: dict[str, Any], why: str) -> None:
+    own = lead().steps[0]
+    plan = lead().model_copy(
+        update={"steps": (own.model_copy(update={"policy": Policy.of(Ceiling(origin="me", **rules))}),)}
+    )
+    assert refusal(plan, step=None) == f"'scout' can't be begun by a process of this run: {why}"
+    assert template_of(plan, ask(), delegators(plan), root="x").agent == "scout", "the tool has passed the gate"
+    assert template_of(lead(), ask(step=None), delegators(lead()), root="x").agent == "scout"
 
 
 def test_where_the_levels_end_it_says_how_many_there_are() -> None:

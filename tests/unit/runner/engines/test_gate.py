@@ -91,6 +91,29 @@ def test_what_is_granted_for_the_run_is_these_commands_and_no_others() -> None:
         assert decide(policy, call, found.grants).verdict == verdict, line
 
 
+@pytest.mark.parametrize(
+    ("policy", "line", "after"),
+    [
+        # Who says yes to `ls` where all of bash is asked about has not allowed the shell.
+        (
+            Ceiling(ask=("bash",)),
+            "ls",
+            {"ls": "allow", "ls -l": "ask", "rm x": "ask", "ls; rm x": "ask", "$(x)": "ask"},
+        ),
+        (Ceiling(ask=("bash",)), "ls; rm x", {"rm x && ls": "allow", "rm y": "ask", "ls > a": "ask"}),
+        (Ceiling(ask=("*",)), "ls > a", {"ls > a": "allow", "ls > b": "ask", "ls": "ask"}),
+        # Nor is a line allowed by its commands that is more than they are.
+        (Ceiling(allow=("bash(git log:*)",)), "cd x", {"cd x": "allow", "cd x && git log": "ask"}),
+        (Ceiling(allow=("bash(git log:*)",)), "cd x; git log", {"cd x; git log": "allow", "cd x; git log -1": "ask"}),
+        (Ceiling(ask=("bash",)), "cd x; git log", {"cd x; git log": "allow", "git log; cd x; git log": "ask"}),
+    ],
+)
+def test_a_yes_for_the_run_is_about_what_was_shown(policy: Ceiling, line: str, after: dict[str, str]) -> None:
+    found = on_line(line, Policy.of(policy))
+    calls = {one: judged_call("bash", {"command": one}, TOOLS, Places(Path("/w"))) for one in after}
+    assert {one: decide(Policy.of(policy), call, found.grants).verdict for one, call in calls.items()} == after
+
+
 def test_quotes_are_taken_off_and_wildcards_are_known() -> None:
     (command,) = parse_line("grep -n 'a b' \"c d\" x'y'z *.py").commands
     assert command.words == ("grep", "-n", "a b", "c d", "xyz", "*.py") and command.expands == {5}
