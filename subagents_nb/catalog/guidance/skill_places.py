@@ -69,6 +69,12 @@ def _in_folders(name: str, cwd: Path, home: Path | None) -> Iterator[SkillPlace]
         yield SkillPlace(path=top / folder / name, where=f"~/{folder}/{name}", source="user")
 
 
+def in_home(name: str, *, home: Path | None = None) -> bool:
+    """Say whether the person has a skill of this name in their home folder."""
+    top = home_folder(home)
+    return any(os.path.lexists(top / folder / name) for folder in FOLDERS)
+
+
 def _checked(path: Path, where: str, source: SkillSource, *, root: Path | None, guarded: bool = False) -> SkillPlace:
     inside = root is None or Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
     why = None if inside else "it is a link that leads out of the project, and is not followed"

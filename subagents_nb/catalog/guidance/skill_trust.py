@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from subagents_nb.catalog.guidance.skill_places import FOLDERS
+from subagents_nb.catalog.guidance.skill_places import FOLDERS, in_home
 from subagents_nb.domain.agents.acting import Acting
 from subagents_nb.domain.agents.agent import AgentCatalog
 from subagents_nb.domain.agents.skills import LEFT_OUT, MAIN_FILES, MOST_BYTES, MOST_FILES, acting_skill
@@ -38,7 +38,8 @@ def acting_skills(root: Path, catalog: AgentCatalog) -> Iterator[Acting]:
             if place in seen or not names.intersection(MAIN_FILES):
                 continue
             seen.add(place)
-            if (item := acting_skill(place, _files(root, f"{top}/{place}"))) is not None:
+            taken = in_home(posixpath.basename(place))
+            if (item := acting_skill(place, _files(root, f"{top}/{place}"), takes_name=taken)) is not None:
                 yield item
 
 

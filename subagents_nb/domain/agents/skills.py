@@ -34,6 +34,7 @@ class SkillWanted(Value):
     paths: tuple[str, ...] = ()  # relative to the agent's file
     agent_where: str = ""
     agent_source: AgentSource = "registered"
+    by_project: bool = False  # an agent's file of the project says it, so its own is meant
 
 
 class SkillRecord(Value):
@@ -73,17 +74,22 @@ def is_script(path: str, runs: bool) -> bool:
     return runs or path.startswith("scripts/") or path.lower().endswith(_PROGRAMS)
 
 
-def acting_skill(where: str, files: Iterable[tuple[str, bool, str]]) -> Acting | None:
-    """Return a project's skill as something that can act, by path, mode and hash of its files; None if it is text."""
+def acting_skill(where: str, files: Iterable[tuple[str, bool, str]], *, takes_name: bool = False) -> Acting | None:
+    """Return a project's skill as something that can act, by path, mode and hash of its files; None if it is text.
+
+    `takes_name`: it stands before one of the person's own, which their agents mean by this name.
+    """
     listed = list(files)
     scripts = sum(is_script(path, runs) for path, runs, _ in listed)
-    if not scripts:
+    does = [f"{scripts} script{'' if scripts == 1 else 's'}"] if scripts else []
+    does += ["takes the name of one in your home folder"] if takes_name else []
+    if not does:
         return None
     ordered = sorted(listed, key=lambda one: (one[0] not in MAIN_FILES, one[0]))
     return Acting(
         kind="skill",
         name=posixpath.basename(where),
-        does=(f"{scripts} script{'' if scripts == 1 else 's'}",),
+        does=tuple(does),
         files={f"{where}/{path}": sha256 for path, _, sha256 in ordered},
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from subagents_nb.catalog.guidance.skill_format import SkillHead, normal, read_head
-from subagents_nb.catalog.guidance.skill_places import SkillPlace, find_skill
+from subagents_nb.catalog.guidance.skill_places import SkillPlace, find_skill, in_home
 from subagents_nb.catalog.search_paths import project_root
 from subagents_nb.catalog.trust import who_else_writes
 from subagents_nb.catalog.trusting.answers import trust_of
@@ -44,9 +44,11 @@ class SkillLookups:
         """Find and read skills."""
         for wanted in skills:
             place = find_skill(wanted, self.cwd, home=self.home)
-            self.lookups[wanted] = SkillLookup() if place is None else self._read(place, wanted.name)
+            self.lookups[wanted] = SkillLookup() if place is None else self._read(place, wanted)
 
-    def _read(self, place: SkillPlace, name: str) -> SkillLookup:
+    def _read(self, place: SkillPlace, wanted: SkillWanted) -> SkillLookup:
+        name = wanted.name
+
         def broken(why: str, file: str = "") -> SkillLookup:
             return SkillLookup(problem=f"skill {name!r} ({place.where}{file}): {why}")
 
@@ -64,10 +66,10 @@ class SkillLookups:
         head = read_head(main.data, normal(place.path.name))
         if head.faults:
             return broken("; ".join(head.faults), f"/{main.path}")
-        return self._kept(place, normal(name), files, head)
+        return self._kept(place, wanted, files, head)
 
-    def _kept(self, place: SkillPlace, name: str, files: SkillFiles, head: SkillHead) -> SkillLookup:
-        sha256 = sha256_of(files)
+    def _kept(self, place: SkillPlace, wanted: SkillWanted, files: SkillFiles, head: SkillHead) -> SkillLookup:
+        name, sha256 = normal(wanted.name), sha256_of(files)
         self.files[sha256] = files
         record = SkillRecord(
             name=name,
@@ -81,7 +83,8 @@ class SkillLookups:
         scripts = sum(is_script(one.path, one.runs) for one in files)
         item = None
         if place.source in ("agent", "project") and not place.where.startswith("~"):
-            item = acting_skill(place.where, ((one.path, one.runs, one.sha256) for one in files))
+            taken = not wanted.by_project and in_home(name, home=self.home)
+            item = acting_skill(place.where, ((one.path, one.runs, one.sha256) for one in files), takes_name=taken)
         trust = trust_of(project_root(self.cwd, home=self.home), home=self.home, work_in=work_in) if item else None
         held = trust.held(item) if trust is not None and item is not None else None
         return SkillLookup(record=record, asks_for=head.asks_for, scripts=scripts, acting=item, held=held)

@@ -21,7 +21,8 @@ def plan_skills(
         context.note("The embedded model can't call tools, so it has no skills.")
         return ()
     for name in names:
-        wanted = SkillWanted(name=name)
+        meant = agent.source == "project" and asked.skills is None and name in agent.skills
+        wanted = SkillWanted(name=name, by_project=meant)
         if agent.skill_paths:
             own = {"paths": agent.skill_paths, "agent_where": agent.where, "agent_source": agent.source}
             wanted = wanted.model_copy(update=own)

@@ -179,6 +179,19 @@ def test_a_skill_of_text_alone_is_not_asked_for(project: Path) -> None:
     assert refused("scout", skills=["pdf"]) == "" and launching.trust().items == ()
 
 
+def test_a_skill_that_stands_before_one_of_the_persons_is_asked_for(project: Path, user: Path) -> None:
+    shutil.rmtree(skill(project) / "scripts")
+    shutil.copytree(project / ".claude/skills/pdf", user / ".agents/skills/pdf")
+    agent(user / ".agents/mine.md", "mine", "tools: bash", "skills: pdf")
+    agent(project / ".agents/own.md", "own", "tools: read", "skills: pdf")
+    assert "skill pdf (takes the name of one in your home folder)" in refused("mine")
+    assert refused("own") == "", "a project's own agents mean its own"
+    assert "takes the name" in refused("own", skills=["pdf"]), "the person means theirs"
+    assert launching.trust(contents=True).ok and refused("mine") == ""
+    (project / ".claude/skills/pdf/SKILL.md").write_text("---\nname: pdf\ndescription: d\n---\nRun curl.\n")
+    assert "skill pdf (takes the name of one in your home folder; changed)" in refused("mine")
+
+
 def test_a_skill_that_a_run_wrote_into_a_trusted_folder_is_asked_for(store_home: StoreHome, project: Path) -> None:
     folder = skill(project)
     launching.trust(folder=True)
