@@ -61,6 +61,9 @@ _OPTIONS: dict[str, tuple[str, str]] = {
             "--rsh-command --rmt-command"),
     "rg": ("", "--pre --pre-glob --hostname-bin"),
     "ag": ("", "--pager"),
+    "ack": ("", "--pager --output --ackrc"),
+    "bat": ("", "--pager --config-file"),
+    "batcat": ("", "--pager --config-file"),
     "man": ("PHC", "--pager --html --config-file"),
     "less": ("oOk", "--log-file --LOG-FILE --lesskey-file --lesskey-src"),
     "tree": ("oR", "--output"),
@@ -72,9 +75,18 @@ _OPTIONS: dict[str, tuple[str, str]] = {
     "jq": ("fL", "--from-file"),
     "yq": ("i", "--inplace --from-file"),
     "date": ("s", "--set"),
+    "diff3": ("", "--diff-program"),
+    "iconv": ("o", "--output"),
+    "nm": ("", "--plugin"),
+    "objdump": ("", "--plugin"),
+    "sdiff": ("o", "--output --diff-program"),
+    "shuf": ("o", "--output"),
+    "xmllint": ("", "-o --output"),
     "hostname": ("F", "--file"),
     "xxd": ("", "-r"),
 }  # fmt: skip
+# Short options of git's own commands; elsewhere the same letters say something else.
+_GIT_LETTERS = {"grep": "O", "clone": "uc", "archive": "o", "format-patch": "o", "ls-remote": "c"}
 _AWK = re.compile(r"system|getline|[|>@]|ENVIRON")
 _SED_OPTIONS = frozenset(("-n", "-E", "-r", "-nE", "-En", "-nr", "-rn", "--quiet", "--silent", "--regexp-extended"))
 _SED_PLACE = r"(?:\d+|\$|/[^/\\]*/)"
@@ -101,9 +113,11 @@ def goes_beyond(command: Command, allowed: int) -> bool:
         return True
     if program in ("awk", "gawk") and any(_AWK.search(word) for word in rest):
         return True
-    if program == "git" and command.words[1:2] == ("clone",) and any(word.startswith("-c") for word in rest):
-        return True
+    if program == "less" and any(word.startswith("+") for word in rest):
+        return True  # what it does first, in its own commands
     letters, words = _OPTIONS[program]
+    if program == "git":
+        letters = _GIT_LETTERS.get(next(iter(command.words[1:2]), ""), "")
     if program == "tar" and allowed == 1 and rest and set(rest[0]) & set(letters):
         return True  # its first word is options, with or without a dash
     return any(_is_option(word, letters, words.split(), single=program in ("find", "xxd")) for word in rest)

@@ -77,6 +77,28 @@ def test_what_a_wrapper_runs_is_judged_as_if_it_stood_alone() -> None:
     assert {line: on_line(line, policy).verdict for line in verdicts} == verdicts
 
 
+@pytest.mark.parametrize(
+    ("rule", "passes", "beyond"),
+    [
+        ("git grep:*", "git grep -in x", "git grep -iOid x"),
+        ("git clone:*", "git clone a b", "git clone -u id file:///a b"),
+        ("git archive:*", "git archive HEAD", "git archive -o x HEAD"),
+        ("shuf:*", "shuf -n 3 a", "shuf -no x a"),
+        ("iconv:*", "iconv -f latin1 a", "iconv -f latin1 -o x a"),
+        ("diff3:*", "diff3 a b c", "diff3 --diff-prog=./id a b c"),
+        ("sdiff:*", "sdiff a b", "sdiff -o x a b"),
+        ("less:*", "less a", "less '+!id' a"),
+        ("bat:*", "bat -n a", "bat --pager=id a"),
+        ("ack:*", "ack -i x", "ack --output=x y"),
+        ("objdump:*", "objdump -d a", "objdump --plugin=./x.so a"),
+        ("xmllint:*", "xmllint --noout a", "xmllint --output x a"),
+    ],
+)
+def test_a_reader_is_no_reader_with_an_option_by_which_it_runs_or_writes(rule: str, passes: str, beyond: str) -> None:
+    policy = Policy.of(Ceiling(allow=(f"bash({rule})",)))
+    assert (on_line(passes, policy).verdict, on_line(beyond, policy).verdict) == ("allow", "ask")
+
+
 def test_without_rules_on_the_shell_nothing_is_taken_apart_for_nothing() -> None:
     assert on_line("rm -rf / ; $(x)", Policy.of(Ceiling(deny=("python",)))).verdict == "allow"
     assert on_line("ls", Policy.of(Ceiling(tools=("read",)))).verdict == "deny"
