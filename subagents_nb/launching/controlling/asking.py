@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 import time
 from typing import Any
 
+from subagents_nb.domain.agents.environment import RUN_MARK
 from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest, Verb
 from subagents_nb.domain.runs.questions import Question, Reply, brief
 from subagents_nb.domain.runs.records import Verdict
@@ -167,6 +169,10 @@ def reply(home: StoreHome, run_id: str, text: str, *, question: str | None, answ
         raise RequestError(f"Several questions are open; name one with question=:\n{listed}")
     if asker_of(chosen[0].question_id):
         return reply(home, run_id, text, question=chosen[0].question_id, answered_by=answered_by)
+    if chosen[0].permission is not None and (mark := os.environ.get(RUN_MARK)):
+        raise RequestError(
+            f"This process belongs to run {mark.partition(':')[0]}: a permission is the person's to give."
+        )
     said = {"run_id": run_id, "question_id": chosen[0].question_id, "text": text, "answered_by": answered_by}
     if not Mailbox(home.run(run_id)).reply(Reply.after(QuestionEvent.ANSWER, **said, answered_at=utc_now())):
         raise RequestError(f"You were not the first. {_became(home, run_id, chosen[0].question_id)}".rstrip())

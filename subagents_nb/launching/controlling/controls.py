@@ -20,6 +20,7 @@ from subagents_nb.errors import RequestError
 from subagents_nb.launching.controlling import asking
 from subagents_nb.launching.gathering.output_types import OutputType
 from subagents_nb.launching.starting import revive
+from subagents_nb.planning.steps.policy_plan import above_policy
 from subagents_nb.store import FileRuns, StoreHome
 
 _PYTHON = "python"
@@ -110,7 +111,7 @@ class Controls:
         once it has begun; `too-late` if it is ending already. None: it is busy and hears of it later.
 
         Raises:
-            RequestError: it has ended, or a limit makes no sense or lies behind the run already.
+            RequestError: it has ended, or a limit makes no sense, is not allowed, or lies behind the run already.
         """
         try:
             asked = {
@@ -126,6 +127,8 @@ class Controls:
         change, faults = read(Retune, asked)
         if change is None:
             raise RequestError(f"{'; '.join(fault.at() for fault in faults)}.")
+        if (plan := self._current().plan) is not None and (wrong := list(above_policy(change, plan))):
+            raise RequestError(f"{'; '.join(wrong)}.")
         return self._ask("retune", asked_by=asked_by, retune=change)
 
     def cancel_tool(self, call_id: str, *, asked_by: str = _PYTHON) -> None:

@@ -10,10 +10,11 @@ from subagents_nb.domain.agents.models import ModelChoice
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.plans.budgets import Amount, UsageBudget
 from subagents_nb.domain.plans.flow import StepOptions
-from subagents_nb.domain.plans.plan import Draft, FanOutItem, StepPlan
+from subagents_nb.domain.plans.plan import Draft, FanOutItem, LaunchPlan, StepPlan, everything
 from subagents_nb.domain.policy.policy import Ceiling, Policy, tools_and_rules
 from subagents_nb.domain.policy.policy_rules import rule_faults
 from subagents_nb.domain.policy.tool_names import is_ours
+from subagents_nb.domain.runs.control import Retune
 from subagents_nb.domain.values.reasons import Reasons
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.planning.steps.plan_context import PlanContext
@@ -186,6 +187,19 @@ def allowed_spend(
         cost_usd=found["cost_usd"],
         stop_running=budget.stop_running if budget is not None else single,
     )
+
+
+def above_policy(change: Retune, plan: LaunchPlan) -> Iterator[str]:
+    """Yield what of new limits for a live run is more than the policy it was launched under allows."""
+    policies = [step.policy for step in everything(plan.steps, plan.items) if step.policy is not None]
+    ceilings = dict.fromkeys(one for policy in policies for one in policy.ceilings)
+    for one in ceilings:
+        for name, asked, most in (
+            ("tokens", change.tokens, one.max_tokens),
+            ("cost_usd", change.cost_usd, one.max_usd),
+        ):
+            if asked is not None and most is not None and asked > most:
+                yield f"{_amount(name, asked)} is above {_amount(name, most)}, the most that {one.origin} allows"
 
 
 def _amount(name: str, amount: float) -> str:

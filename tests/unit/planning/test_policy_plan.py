@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support import make_step
+from support import WHEN, make_step, run_id
 
 from subagents_nb.catalog.parse import parse_agent
 from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition
@@ -13,9 +13,10 @@ from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.plans.flow import Chain, Step
 from subagents_nb.domain.plans.plan import Draft, LaunchRequest
 from subagents_nb.domain.policy.policy import Ceiling, Policy
+from subagents_nb.domain.runs.control import Retune
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.planning import LaunchEnvironment, draft
-from subagents_nb.planning.steps.policy_plan import split_words, under_today
+from subagents_nb.planning.steps.policy_plan import above_policy, split_words, under_today
 
 USER = "~/.subagents/settings.toml"
 
@@ -174,3 +175,15 @@ def test_words_are_told_apart_by_commas_outside_of_brackets() -> None:
     assert split_words(["read, bash(git add:*, git log:*)", "grep", "bash(x"]) == (
         "read", "bash(git add:*, git log:*)", "grep", "bash(x",
     )  # fmt: skip
+
+
+def test_new_limits_for_a_live_run_stay_within_the_policy_that_it_was_launched_under() -> None:
+    allowed = Ceiling(origin=USER, max_tokens=1000, max_usd=2)
+    made = plan("tools: read", allowed, usage_budget="500").to_plan(run_id=run_id(), token="t", created_at=WHEN)
+    assert list(above_policy(Retune(tokens=1000, cost_usd=2), made)) == []
+    assert list(above_policy(Retune(tokens=1001, cost_usd=3), made)) == [
+        f"1,001 tokens is above 1,000 tokens, the most that {USER} allows",
+        f"$3 is above $2, the most that {USER} allows",
+    ]
+    free = plan("tools: read").to_plan(run_id=run_id(), token="t", created_at=WHEN)
+    assert list(above_policy(Retune(tokens=10**9), free)) == []

@@ -12,6 +12,7 @@ from support import WHEN, make_plan, make_recovery, make_result, make_step, run_
 from unit.runner.flows import Carried, plan_flow, write_script
 
 from subagents_nb import chain, parallel, step
+from subagents_nb.domain.agents.environment import RUN_MARK
 from subagents_nb.domain.plans.plan import GroupItem
 from subagents_nb.domain.policy.permissions import PermissionAnswer, as_asked
 from subagents_nb.domain.policy.policy import Ceiling, Policy
@@ -242,6 +243,22 @@ def test_arguments_that_find_no_room_are_said_to_be_there() -> None:
     assert len(asked.parts) == 12 and asked.parts[-1].name == "9 more arguments" and asked.parts[-1].cut == 9
     (*_, last) = asked.shortened().parts
     assert last.name == "7 more arguments" and last.cut > 0
+
+
+def test_a_process_of_a_run_gives_no_permission(home: StoreHome, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = ParsedLaunch(home)
+
+    async def ask() -> PermissionAnswer:
+        task = asyncio.ensure_future(run.questions.permit(ASKED))
+        await sees(lambda: asking.open_questions(home, run_id()))
+        monkeypatch.setenv(RUN_MARK, f"{run_id()}:token")
+        with pytest.raises(RequestError, match=f"belongs to run {run_id()}: a permission is the person's"):
+            run.reply("once")
+        monkeypatch.delenv(RUN_MARK)
+        run.reply("no")
+        return await task
+
+    assert asyncio.run(ask()).decision == "no"
 
 
 def test_nobody_who_answers_in_time_is_no_yes_and_the_question_is_closed(home: StoreHome) -> None:
