@@ -71,9 +71,9 @@ def resume(
         draft, agents = _whole(home, plan, appended, snapshot, revival)
     else:
         draft, agents = _one_step(home, plan, appended, snapshot, revival, step)
+    draft = under_today(draft, _settings_now(plan), asked_budget=revival.usage_budget is not None)
     if problems := price_problems(draft, draft.usage_budget):
         raise LaunchRefused(problems)
-    draft = under_today(draft, _settings_now(plan))
     record_seen_at(draft.cwd)
     return begin(draft, agents, home=home, limit=limit, inputs=given_again(home, plan), earlier=plan.run_id)
 
@@ -154,6 +154,8 @@ def launch_again(home: StoreHome, run_id: str, *, limit: int, origin: Origin | N
     kept["notes"] = lasting_notes(plan.notes)
     agents = by_name(_recorded_agents(home, plan))
     draft, inputs = under_today(Draft.model_validate(kept), _settings_now(plan)), given_again(home, plan)
+    if draft.usage_budget != plan.usage_budget and (problems := price_problems(draft, draft.usage_budget)):
+        raise LaunchRefused(problems)
     record_seen_at(draft.cwd)
     return begin(draft, agents, home=home, limit=limit, inputs=inputs, earlier=plan.run_id)
 

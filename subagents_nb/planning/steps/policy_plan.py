@@ -206,11 +206,13 @@ def _amount(name: str, amount: float) -> str:
     return f"${amount:g}" if name == "cost_usd" else f"{amount:,.0f} tokens"
 
 
-def under_today(draft: Draft, settings: Settings) -> Draft:
+def under_today(draft: Draft, settings: Settings, *, asked_budget: bool = False) -> Draft:
     """Return the plan of a run that goes on, or is made again, under what is allowed today as well.
 
+    `asked_budget`: what it may use was asked for just now, and is not what it was launched with.
+
     Raises:
-        LaunchRefused: its model, its level or one of its agents is not allowed any more.
+        LaunchRefused: its model, its level, its budget or one of its agents is not allowed any more.
     """
     if not settings.ceilings:
         return draft
@@ -222,13 +224,15 @@ def under_today(draft: Draft, settings: Settings) -> Draft:
         else one
         for one in draft.items
     )
+    budget = allowed_spend(draft.usage_budget, asked_budget, settings, reasons, single=draft.mode == "single")
+    children = min([draft.max_children, *(n for one in settings.ceilings if (n := one.max_children) is not None)])
     if reasons:
         raise LaunchRefused(list(dict.fromkeys(reasons)))
-    return draft.model_copy(update={"steps": steps, "items": items})
+    return draft.model_copy(update={"steps": steps, "items": items, "usage_budget": budget, "max_children": children})
 
 
-def _met_again(step: StepPlan, settings: Settings, reasons: Reasons) -> StepPlan:
-    """Return a step of an earlier plan under what is allowed today as well."""
+def _met_again(step: StepPlan, settings: Settings, reasons: Reasons, levels: int | None = None) -> StepPlan:
+    """Return a step of an earlier plan under what is allowed today as well; `levels`: so many may stand below it."""
     policy = Policy.of(*settings.ceilings).meet(step.policy)
     if not policy:
         return step
@@ -237,7 +241,15 @@ def _met_again(step: StepPlan, settings: Settings, reasons: Reasons) -> StepPlan
     tools = tuple(name for name in step.tools if policy.who_forbids_tool(name) is None)
     reviewer = _met_again(step.reviewer, settings, reasons) if step.reviewer is not None else None
     left = tuple(one for one in step.children if DELEGATE in tools and policy.who_forbids_agent(one.agent) is None)
-    children = tuple(_met_again(one, settings, reasons) for one in left)
+    depth = min(one for one in (step.depth, policy.max_depth, levels) if one is not None)
+    children = tuple(_met_again(one, settings, reasons, depth - 1) for one in left if depth)
     names = tuple(name for name in step.delegates if DELEGATE in tools and policy.who_forbids_agent(name) is None)
-    again = {"policy": policy, "tools": tools, "reviewer": reviewer, "children": children, "delegates": names}
+    again = {
+        "policy": policy,
+        "tools": tools,
+        "reviewer": reviewer,
+        "children": children,
+        "delegates": names,
+        "depth": depth,
+    }
     return step.model_copy(update=again)

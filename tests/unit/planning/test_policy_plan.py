@@ -10,6 +10,7 @@ from support import WHEN, make_step, run_id
 from subagents_nb.catalog.parse import parse_agent
 from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition
 from subagents_nb.domain.agents.settings import Settings
+from subagents_nb.domain.plans.budgets import Amount, UsageBudget
 from subagents_nb.domain.plans.flow import Chain, Step
 from subagents_nb.domain.plans.plan import Draft, LaunchRequest
 from subagents_nb.domain.policy.policy import Ceiling, Policy
@@ -169,6 +170,23 @@ def test_a_run_that_goes_on_is_under_what_is_allowed_today_too() -> None:
     assert caught.value.reasons == (
         "model scripted:echo is not among those that ~/.subagents/settings.toml allows (openai:*)",
     )
+
+
+def test_a_run_that_goes_on_is_under_the_budget_the_count_and_the_levels_of_today() -> None:
+    leaf = make_step(agent="scout")
+    mid = make_step(agent="mid", tools=("delegate",), delegates=("scout",), depth=1, children=(leaf,))
+    lead = make_step(agent="lead", tools=("delegate",), delegates=("mid",), depth=2, children=(mid,))
+    earlier = Draft(cwd="/w", steps=(lead,), usage_budget=UsageBudget(tokens=Amount(hard=5000)))
+    today = Settings(ceilings=(Ceiling(origin=USER, max_tokens=1000, max_children=3, max_depth=1),))
+    made = under_today(earlier, today)
+    assert made.usage_budget is not None and made.usage_budget.tokens == Amount(hard=1000) and made.max_children == 3
+    (below,) = made.steps[0].children
+    assert (made.steps[0].depth, below.depth, below.children) == (1, 0, ())
+    unlimited = under_today(earlier.model_copy(update={"usage_budget": None, "max_children": 2}), today)
+    assert unlimited.usage_budget is not None and unlimited.usage_budget.tokens == Amount(hard=1000)
+    assert unlimited.max_children == 2
+    with pytest.raises(LaunchRefused, match="5,000 tokens is above 1,000 tokens, the most that"):
+        under_today(earlier, today, asked_budget=True)
 
 
 def test_words_are_told_apart_by_commas_outside_of_brackets() -> None:
