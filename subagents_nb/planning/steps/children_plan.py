@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from subagents_nb.domain.agents.agent import ALL_AGENTS, AgentDefinition
+from subagents_nb.domain.agents.agent import ALL_AGENTS, AgentCatalog, AgentDefinition
 from subagents_nb.domain.agents.models import ModelChoice
 from subagents_nb.domain.plans.defaults import ASKED
 from subagents_nb.domain.plans.flow import Step
@@ -20,7 +20,17 @@ def delegates_of(agent: AgentDefinition, model: ModelChoice, context: PlanContex
     if model.kind == "local" or agent.max_depth == 0:  # the embedded model can't call tools
         return ()
     named = agent.agents or ()
-    return tuple(sorted(one.name for one in context.catalog.agents)) if ALL_AGENTS in named else named
+    if ALL_AGENTS in named:
+        return tuple(sorted(one.name for one in context.catalog.agents))
+    return tuple(dict.fromkeys(_own_name(name, context.catalog) for name in named))
+
+
+def _own_name(name: str, catalog: AgentCatalog) -> str:
+    """Return what an agent is called that another name may stand for: policies and plans know it by that."""
+    if any(one.name == name for one in catalog.agents):
+        return name
+    meant = [one.name for one in catalog.agents if name in one.aliases]
+    return meant[0] if len(meant) == 1 else name  # what it is instead is said where it is planned
 
 
 def depth_of(agent: AgentDefinition, context: PlanContext) -> int:

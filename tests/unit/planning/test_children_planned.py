@@ -65,6 +65,13 @@ def test_all_reasons_against_an_agent_that_is_named_are_told_with_the_launch() -
     assert any("ANTHROPIC_API_KEY is not set" in problem for problem in keyless.start_problems)
 
 
+def test_another_name_of_an_agent_means_it_and_plans_have_its_own() -> None:
+    oracle = agent("oracle", aliases=("advisor",))
+    step = planned(agent("lead", "advisor", "oracle", model="scripted:echo"), oracle).steps[0]
+    assert step.delegates == ("oracle",) and shape(step) == {"oracle": {}}
+    assert step.children[0].model.label == "scripted:echo", "as under its own name"
+
+
 def test_a_star_means_all_who_can_be_had_here() -> None:
     everybody = agent("lead", "*", model="scripted:echo"), agent("scout"), agent("far", model="anthropic:x")
     plan = planned(*everybody)
