@@ -18,6 +18,7 @@ from subagents_nb.domain.agents.environment import RUN_MARK
 from subagents_nb.domain.values.base import sha256_text, stable_json
 from subagents_nb.domain.values.faults import shown as quoted
 from subagents_nb.domain.values.faults import similar
+from subagents_nb.domain.values.words import visible
 from subagents_nb.errors import RequestError
 from subagents_nb.launching.front import agents, settings
 from subagents_nb.launching.gathering.trust_lookup import Brought, brought_here
@@ -199,7 +200,10 @@ def _patch(path: str, old: str | None, new: str | None, found: Brought, item: Ac
     if was is None or now is None:
         yield f"Binary files a/{path} and b/{path} differ\n"
         return
-    rows = difflib.unified_diff(was.splitlines(), now.splitlines(), f"a/{path}", f"b/{path}", lineterm="")
+    # Who allows it reads it here: nothing in it may be out of sight.
+    rows = difflib.unified_diff(
+        visible(was).splitlines(), visible(now).splitlines(), f"a/{path}", f"b/{path}", lineterm=""
+    )
     yield from (f"{row}\n" for row in rows)
 
 
