@@ -10,13 +10,13 @@ _UNSAFE = re.compile(
 )
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 
-# Besides these what takes no room, or only room, on a page, and half characters.
-_UNSEEN = re.compile(
+# Besides these what takes no room, or only room, on a page, and half characters. Texts: they are compiled for who asks.
+_UNSEEN = (
     f"{_UNSAFE.pattern[:-1]}\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u2028\u2029\u3164\uffa0"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff]"
 )
-_BLANKS = re.compile("[ \t\xa0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]{100,}")
-_EMPTY_LINES = re.compile(r"\n(?:[ \t]*\n){20,}")
+_BLANKS = "[ \t\xa0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]{100,}"
+_EMPTY_LINES = r"\n(?:[ \t]*\n){20,}"
 
 
 def plain(text: str) -> str:
@@ -30,9 +30,9 @@ def visible(text: str) -> str:
     `plain` would leave out what a terminal takes for a command of its own, and a shell does not. What pushes the rest
     out of sight is counted instead.
     """
-    seen = _UNSEEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text.replace("\r\n", "\n"))
-    seen = _BLANKS.sub(lambda found: f" ⟨{len(found[0])} blanks⟩ ", seen)
-    return _EMPTY_LINES.sub(lambda found: f"\n⟨{found[0].count(chr(10)) - 1} empty lines⟩\n", seen)
+    seen = re.sub(_UNSEEN, lambda found: f"⟨U+{ord(found[0]):04X}⟩", text.replace("\r\n", "\n"))
+    seen = re.sub(_BLANKS, lambda found: f" ⟨{len(found[0])} blanks⟩ ", seen)
+    return re.sub(_EMPTY_LINES, lambda found: f"\n⟨{found[0].count(chr(10)) - 1} empty lines⟩\n", seen)
 
 
 def one_line(text: str, limit: int = 160) -> str:
