@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         trust,
     )
     from subagents_nb.launching.event_hook import on_event
+    from subagents_nb.notebook.board.board_show import board
 
 _HOMES = {
     name: f"subagents_nb.{home}"
@@ -49,6 +50,7 @@ _HOMES = {
         "exporters": "export",
         "launching": "Preflight Run Runs agents attach chain expand launch parallel preflight runs settings step trust",
         "launching.event_hook": "on_event",
+        "notebook.board.board_show": "board",
     }.items()
     for name in names.split()
 }
@@ -59,6 +61,7 @@ __all__ = [
     "Runs",
     "agents",
     "attach",
+    "board",
     "chain",
     "compare",
     "create_agent",

@@ -47,6 +47,62 @@ export class Asked {
   }
 }
 
+/** What a view sends to the kernel, until something is heard of it. */
+export class Mailbox {
+  /** @type {Set<string>} The requests of which nothing was heard. */ open = new Set();
+  /** @type {Set<ReturnType<typeof setTimeout>>} */ waiting = new Set();
+  /** @param {{get(name: any): any, send(message: any): void, widget_manager?: any}} model @param {() => void} draw */
+  constructor(model, draw) {
+    this.model = model;
+    this.draw = draw;
+  }
+  /** @param {{kind: string, id?: string}} asked */
+  ask(asked) {
+    const request = { ...asked, id: Math.random().toString(36).slice(2) };
+    if (request.kind !== "open" && request.kind !== "close") this.open.add(request.id);
+    this.later(() => this.askAgain(request));
+    this.draw();
+    this.model.send(request); // last: it throws when the connection is closed
+  }
+  /** @param {{id?: unknown}} ack */
+  hear(ack) {
+    this.open.delete(String(ack.id));
+  }
+  /** @param {() => void} work */
+  later(work) {
+    const timer = setTimeout(() => (this.waiting.delete(timer), work(), this.draw()), ANSWER_MS);
+    this.waiting.add(timer);
+  }
+  /** The kernel as JupyterLab and Notebook 7 know it; other hosts show none. */
+  get kernel() {
+    return this.model.widget_manager?.kernel;
+  }
+  /** @returns {false | "idle"} */
+  get idle() {
+    return this.kernel?.status === "idle" && "idle";
+  }
+  /**
+   * Send a request that was not taken though the kernel is idle to the kernel itself, past the host's own comm and its
+   * subshell, which may be gone: ipython/ipykernel#1557. The kernel carries out a request once, however often it comes.
+   * @param {{kind: string, id: string}} request
+   */
+  askAgain(request) {
+    if (!this.open.delete(request.id) || !this.idle || !this.model.get("token")) return;
+    this.later(() => {});
+    const header = {
+      msg_id: request.id, msg_type: "comm_msg", session: this.kernel.clientId, username: "", version: "5.3",
+      date: "1970-01-01T00:00:00Z", subshell_id: null,
+    };
+    const content = { comm_id: this.model.get("token"), data: { method: "custom", content: request } };
+    try {
+      this.kernel.sendShellMessage({ channel: "shell", header, parent_header: {}, metadata: {}, content, buffers: [] }, false, true);
+    } catch { /* the view says what to type */ }
+  }
+  close() {
+    for (const timer of this.waiting) clearTimeout(timer);
+  }
+}
+
 /** A line to write in, with its label and its button. @param {string} label @param {string} action */
 export function makeField(label, action) {
   const input = mark(h("input"), { type: "text", maxlength: MAX_CHARS, autocomplete: "off", spellcheck: "true" });

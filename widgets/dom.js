@@ -106,11 +106,15 @@ export function put(node, text) {
 export function putIcon(box, name) {
   if (box.dataset.icon === name) return;
   box.dataset.icon = name;
+  box.replaceChildren(drawing(`sa-icon-${name}`, "0 0 12 12", ...ICONS[name]));
+}
+
+/** Lines in a box; run.css says how they are stroked. @param {string} className @param {string} viewBox @param {string[]} paths */
+export function drawing(className, viewBox, ...paths) {
   const space = "http://www.w3.org/2000/svg"; // a name, never fetched
-  const svg = document.createElementNS(space, "svg");
-  mark(svg, { viewBox: "0 0 12 12", "aria-hidden": "true", class: `sa-icon sa-icon-${name}` });
-  svg.append(...ICONS[name].map((d) => mark(document.createElementNS(space, "path"), { d })));
-  box.replaceChildren(svg);
+  const svg = mark(document.createElementNS(space, "svg"), { viewBox, "aria-hidden": "true", class: `sa-icon ${className}` });
+  svg.append(...paths.map((d) => mark(document.createElementNS(space, "path"), { d })));
+  return svg;
 }
 
 /**

@@ -19,7 +19,7 @@
  * @typedef {{get<K extends keyof Traits>(name: K): Traits[K], send(message: Request): void,
  *   on(event: string, ear: Ear): void, off(event: string, ear: Ear): void, widget_manager?: any}} Model
  */
-import { ANSWER_MS, Asked, PermissionBlock, QuestionBlock, SteerPanel } from "./asks.js";
+import { Asked, Mailbox, PermissionBlock, QuestionBlock, SteerPanel } from "./asks.js";
 import { drawNever, drawSoon } from "./beat.js";
 import { Tree } from "./tree.js";
 import { Tail, ago, clean, clock, cut, h, hide, line, makeMeter, makeToolRow, mark, number, put, putClass, putIcon, set, short, thousands } from "./dom.js";
@@ -92,12 +92,11 @@ export class View {
   urgent = false;
   orphan = false; // its kernel is gone
   closed = false;
-  /** @type {Set<string>} The requests of which nothing was heard. */ open = new Set();
-  /** @type {Set<ReturnType<typeof setTimeout>>} */ waiting = new Set();
   /** @type {ReturnType<typeof setInterval> | undefined} */ ticking;
   /** @param {Model} model */
   constructor(model) {
     this.model = model;
+    this.mail = new Mailbox(model, () => this.draw());
     this.page.stop.addEventListener("click", () => this.askToStop());
     this.ears.push(["msg:custom", (message) => this.receive(message)]);
     this.ears.push(["comm_live_update", () => this.leaveAlone()]);
@@ -136,7 +135,7 @@ export class View {
     clearInterval(this.ticking);
     this.ticking = undefined;
     this.closed = true;
-    for (const timer of this.waiting) clearTimeout(timer);
+    this.mail.close();
   }
   /** @param {keyof Traits} name */
   hear(name) {
@@ -161,7 +160,7 @@ export class View {
     this.orphan = false;
     if (message?.kind === "tail") this.stream(message);
     if (message?.kind === "ack") {
-      this.open.delete(message.id);
+      this.mail.hear(message);
       if (message.to === "steer") this.steer.hear(message);
       else if (message.to === "answer") this.blocks.get(String(message.question))?.hear(message);
       else this.stopped.hear(line(message.text), message.ok === false);
@@ -192,37 +191,7 @@ export class View {
   }
   /** @param {Request} asked */
   ask(asked) {
-    const request = { ...asked, id: Math.random().toString(36).slice(2) };
-    if (request.kind !== "open" && request.kind !== "close") this.open.add(request.id);
-    this.later(() => this.askAgain(request));
-    this.draw();
-    this.model.send(request); // last: it throws when the connection is closed
-  }
-  /** @param {() => void} work */
-  later(work) {
-    const timer = setTimeout(() => (this.waiting.delete(timer), work(), this.draw()), ANSWER_MS);
-    this.waiting.add(timer);
-  }
-  /** The kernel as JupyterLab and Notebook 7 know it; other hosts show none. */
-  get kernel() {
-    return this.model.widget_manager?.kernel;
-  }
-  /**
-   * Send a request that was not taken though the kernel is idle to the kernel itself, past the host's own comm and its
-   * subshell, which may be gone: ipython/ipykernel#1557. The kernel carries out a request once, however often it comes.
-   * @param {Request & {id: string}} request
-   */
-  askAgain(request) {
-    if (!this.open.delete(request.id) || this.kernel?.status !== "idle" || !this.model.get("token")) return;
-    this.later(() => {});
-    const header = {
-      msg_id: request.id, msg_type: "comm_msg", session: this.kernel.clientId, username: "", version: "5.3",
-      date: "1970-01-01T00:00:00Z", subshell_id: null,
-    };
-    const content = { comm_id: this.model.get("token"), data: { method: "custom", content: request } };
-    try {
-      this.kernel.sendShellMessage({ channel: "shell", header, parent_header: {}, metadata: {}, content, buffers: [] }, false, true);
-    } catch { /* the view says what to type */ }
+    this.mail.ask(asked);
   }
 
   draw() {
@@ -238,7 +207,7 @@ export class View {
     const word = stale ? "stale" : asking ? "asks you" : state === UNKNOWN ? line(name, 20) : name;
     this.drawHead(state, word, elapsed, waited);
     this.drawBody(state, stale, elapsed, (until - this.toolsAt) * counts);
-    this.drawFoot(state, stale || (this.kernel?.status === "idle" && "idle"), now);
+    this.drawFoot(state, stale || this.mail.idle, now);
     this.urgent = false;
     const moving = counts > 0 && !stale;
     set(this.page.section.dataset, { live: String(state.live), moving: String(moving) });

@@ -54,6 +54,7 @@ class RunPaths:
     lock = _Below("lock")
     launching = _Below(".launching")  # the launcher's lock: from before there is a plan until there is a status
     due = _Below(".due")  # its time says when the runner should have ended, by the monotonic clock; 0: there is none
+    seen = _Below(".seen")  # is there when the person has looked at how the run ended
     out = _Below("runner.out")
     err = _Below("runner.err")
 

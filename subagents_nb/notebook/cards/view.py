@@ -158,14 +158,15 @@ def widget_state(snapshot: Snapshot, reused: str = "") -> dict[str, Any]:
         "reason": f"It waits for {snapshot.waits_for}." if snapshot.waits_for_place else ending(snapshot),
         "attention": attention_line(snapshot),
         "waited_s": snapshot.waited_s,
-        "questions": [_question(snapshot, question) for question in snapshot.questions[:_QUESTIONS]],
+        "questions": [question_row(snapshot, question) for question in snapshot.questions[:_QUESTIONS]],
         "stopping": bool(snapshot.status is not None and snapshot.status.stopping and not snapshot.ended),
         "graph": drawn(snapshot),
         "tree": tree_rows(snapshot),
     }
 
 
-def _question(snapshot: Snapshot, question: OpenQuestion) -> dict[str, Any]:
+def question_row(snapshot: Snapshot, question: OpenQuestion) -> dict[str, Any]:
+    """Return a question as the page knows it, with the call that waits for a yes."""
     if question.permission is not None:
         return _permission(snapshot, question, question.permission)
     text, more = cut(asker(snapshot, question) + clean(question.text).strip(), _QUESTION_CHARS)

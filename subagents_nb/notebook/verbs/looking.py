@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from subagents_nb.terminal import say
@@ -23,6 +25,19 @@ def status(call: Call) -> Run | Runs:
 
 def list_runs(call: Call) -> Runs:
     """Return the runs that fit."""
+    return _lister(call)()
+
+
+def show_status(call: Call, found: Run | Runs) -> Run | Runs:
+    """Return the run, or the list as a live board."""
+    from subagents_nb import launching
+    from subagents_nb.notebook.board.board_show import Board
+
+    return found if isinstance(found, launching.Run) else Board(_lister(call), found)
+
+
+def _lister(call: Call) -> Callable[[], Runs]:
+    """Return what lists the runs that fit."""
     from subagents_nb import launching
     from subagents_nb.launching.gathering.lineage import notebook_here
 
@@ -32,7 +47,7 @@ def list_runs(call: Call) -> Runs:
         call.refuse("--here: this kernel does not know its notebook; name it by --notebook")
     state = "asking" if options.asking else options.state
     which = {"cell": options.cell, "phase": options.phase, "lane": options.lane, "workflow": options.workflow}
-    return launching.runs(state=state, limit=options.number, notebook=notebook, **which)
+    return partial(launching.runs, state=state, limit=options.number, notebook=notebook, **which)
 
 
 def print_status(call: Call, found: Any) -> int:

@@ -102,9 +102,10 @@ VERBS: tuple[Verb, ...] = (
         not_in_cell="%subagent_status without a run lists them",
     ),
     Verb(
-        name="status", runs="maybe", args=_LISTING, call=looking.status, in_terminal=looking.print_status,
+        name="status", runs="maybe", args=_LISTING, call=looking.status,
+        in_cell=looking.show_status, in_terminal=looking.print_status,
         help="show one run: how it stands and what it came to",
-        about="List runs, newest first, or show one in full.",
+        about="Show runs as a live board, grouped by what they need, or one run in full.",
     ),
     Verb(
         name="attach", runs="one", call=looking.attach,

@@ -83,7 +83,7 @@ class Telling:
     def restate(self, *_: Any, begins: bool = False) -> None:
         """Let plain outputs of live runs say how they stand: what executes a notebook listens while a cell runs."""
         try:
-            for name in ("views.show", "comparing.sweep_show"):
+            for name in ("views.show", "comparing.sweep_show", "board.board_show"):
                 if (shown := sys.modules.get(f"subagents_nb.notebook.{name}")) is not None:
                     shown.restate_all(begins=begins)
         except Exception:  # noqa: BLE001 - as in before_cell
@@ -95,7 +95,7 @@ class Telling:
         self.restate(begins=True)
         try:
             self._takes_input = _takes_input(self._shell)
-            for name in ("views.show", "comparing.sweep_show"):
+            for name in ("views.show", "comparing.sweep_show", "board.board_show"):
                 if (shown := sys.modules.get(f"subagents_nb.notebook.{name}")) is not None:
                     shown.repeat_ends(publish=not self._has_person())
             if self._broken or not getattr(info, "store_history", True):

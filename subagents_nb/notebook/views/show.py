@@ -28,6 +28,7 @@ from subagents_nb.notebook.views.notices import NOTICES
 from subagents_nb.notebook.views.page_requests import PageRequests
 from subagents_nb.plain_text import plain
 from subagents_nb.store import FileRuns
+from subagents_nb.store.runs.seen import mark_seen
 from subagents_nb.terminal import say
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def show_run(run: Run) -> bool:
     mode = _mode(shell)
     if snapshot.ended:
         NOTICES.asked_for(run.id)
+        mark_seen(run.home.run(run.id))
     if mode == "text":
         found = reused_line(run, snapshot)
         beside = CardContext(binding=_bound_to(run, shell), reused=found)

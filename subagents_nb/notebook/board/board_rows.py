@@ -1,0 +1,90 @@
+"""A run as a row of the board: plain data, all bounded, with what it needs of the person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from subagents_nb.domain.plans.plan import LaunchPlan
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.runs.states import RunState
+from subagents_nb.domain.values import words
+from subagents_nb.domain.values.ids import launched_ms
+from subagents_nb.notebook.cards.shown import UNREADABLE, shown_name, shown_state, typed_name, who
+from subagents_nb.notebook.cards.view import attention_line, now, question_row
+from subagents_nb.notebook.page.lines import line
+from subagents_nb.store.clock import age_s
+
+Need = Literal["asks", "failed", "working", "waiting", "done"]
+NEEDS: tuple[Need, ...] = ("asks", "failed", "working", "waiting", "done")
+_WENT_WRONG = {RunState.FAILED, RunState.LOST, RunState.REJECTED}
+_TAGS = 8
+
+
+def need_of(snapshot: Snapshot, *, seen: bool) -> Need:
+    """Return what a run needs of the person; what went wrong and was not looked at needs a look."""
+    if not snapshot.ended:
+        if snapshot.questions:
+            return "asks"
+        return "waiting" if snapshot.state is RunState.QUEUED else "working"
+    wrong = snapshot.state in _WENT_WRONG or shown_state(snapshot) == UNREADABLE
+    return "failed" if wrong and not seen else "done"
+
+
+def origin_of(plan: LaunchPlan | None, run_id: str) -> dict[str, Any]:
+    """Return what of a row never changes: where the run comes from, by which rows are grouped and found."""
+    at = datetime.fromtimestamp(launched_ms(run_id) / 1000, UTC).astimezone()
+    told = {"id": run_id, "day": at.strftime("%Y-%m-%d"), "at": at.strftime("%H:%M"), "began": launched_ms(run_id)}
+    if plan is None:
+        return told | {"notebook": "", "experiment": "", "tags": [], "task": ""}
+    tasks = [plan.task, *(step.task for step in plan.steps)]
+    return told | {
+        "notebook": line(plan.origin.notebook or "", 120),
+        "experiment": line(plan.experiment.name or "", 80),
+        "tags": [line(tag, 40) for tag in plan.tags[:_TAGS]],
+        "task": line(next(filter(None, tasks), ""), 200),
+    }
+
+
+def row_of(snapshot: Snapshot, origin: dict[str, Any], *, seen: bool) -> dict[str, Any]:
+    """Return the row as the page knows it."""
+    usage, need = snapshot.usage_of_all, need_of(snapshot, seen=seen)
+    agent, model = who(snapshot)
+    question = snapshot.questions[0] if snapshot.questions else None
+    row = origin | {
+        "need": need,
+        "name": shown_name(snapshot),
+        "word": shown_state(snapshot),
+        "agent": agent,
+        "model": model,
+        "now": now(snapshot, 200),
+        "elapsed_s": round(snapshot.elapsed_s, 1),
+        "tokens_in": usage.input_tokens,
+        "tokens_out": usage.output_tokens,
+        "cost": words.cost(usage.cost_usd),
+        "usd": usage.cost_usd or 0.0,
+        "typed": typed_name(snapshot),
+        "stopping": bool(snapshot.status is not None and snapshot.status.stopping and not snapshot.ended),
+        "attention": attention_line(snapshot),
+        "more": max(0, len(snapshot.questions) - 1),
+    }
+    if question is not None:
+        row |= {
+            "question": question_row(snapshot, question),
+            "asked": question.asked_at,
+            "asked_s": age_s(question.asked_at),
+        }
+    return row
+
+
+def order(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows as the board has them: by need, questions and the line oldest first, all else newest first."""
+
+    def key(row: dict[str, Any]) -> tuple[int, Any, int]:
+        need = row["need"]
+        if need == "asks":
+            return NEEDS.index(need), str(row.get("asked", "")), row["began"]
+        return NEEDS.index(need), "", row["began"] if need == "waiting" else -row["began"]
+
+    return sorted(rows, key=key)

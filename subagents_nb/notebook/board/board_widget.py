@@ -1,0 +1,49 @@
+"""The board's kernel half: traits that the page reads, and the way of what the page asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anywidget
+import traitlets
+
+from subagents_nb.notebook.page.assets import asset, joined
+from subagents_nb.notebook.views.widget import dispose, heed_the_sender
+
+Reply = Callable[[dict[str, Any]], None]
+
+
+class BoardWidget(anywidget.AnyWidget):
+    """Many runs on the page. The traits are the contract with widgets/board.js."""
+
+    _esm = joined(*map(asset, ("beat.js", "dom.js", "asks.js", "stand.js", "opened.js", "row.js", "board.js")))
+    _css = "\n".join(map(asset, ("run.css", "board.css")))
+
+    rows = traitlets.Dict().tag(sync=True)  # by run
+    head = traitlets.Dict().tag(sync=True)  # places, and what today has used
+    fresh = traitlets.Dict().tag(sync=True)  # the rows that changed, and the runs that are gone, since the last of them
+    beat = traitlets.Int(0).tag(sync=True)
+    token = traitlets.Unicode("").tag(sync=True)  # the class of the plain table before which it stands; the model's id
+    version = traitlets.Int(0).tag(sync=True)
+
+    def __init__(
+        self, whole: Callable[[], dict[str, Any]], *, on_request: Callable[[Any, Reply], None], token: str
+    ) -> None:
+        self._whole = whole
+        super().__init__(model_id=token, token=token)
+        heed_the_sender(self.comm)
+        self._on_request = on_request
+        self.on_msg(self._hear)
+
+    def get_state(self, key: Any = None, drop_defaults: bool = False) -> Any:
+        """Return the traits; as a whole with the rows, which otherwise go out piece by piece."""
+        state = super().get_state(key, drop_defaults)
+        return {**state, **self._whole()} if key is None else state
+
+    def _hear(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        self._on_request(content, self.send)
+
+    def dispose(self) -> None:
+        """Close the board; the plain table stays."""
+        dispose(self)

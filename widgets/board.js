@@ -1,0 +1,365 @@
+// @ts-check
+/**
+ * The board: all runs, grouped by what they need; an anywidget (AFM) module. What needs a person comes first and never
+ * moves the focus or the scroll.
+ *
+ * @typedef {import("./row.js").RowData} RowData
+ * @typedef {{get(name: string): any, send(message: any): void, on(event: string, ear: (message?: any) => void): void,
+ *   off(event: string, ear: (message?: any) => void): void, widget_manager?: any}} Model
+ */
+import { Mailbox } from "./asks.js";
+import { drawNever, drawSoon } from "./beat.js";
+import { ago, h, hide, line, mark, number, put, short } from "./dom.js";
+import { Opened } from "./opened.js";
+import { Row } from "./row.js";
+import { standing } from "./stand.js";
+
+/** @type {[string, string, string][]} What a run needs, its heading, and in which order its rows stand. */
+const NEEDS = [
+  ["asks", "asks you", "oldest first"], ["failed", "failed, not seen", ""], ["working", "working", ""], ["waiting", "waiting", ""], ["done", "done", ""],
+];
+const GROUPINGS = ["need", "agent", "experiment", "notebook", "day"];
+const STALE_MS = 15_000; // three missed beats
+const TITLE = /^\(\d+ ask\) /;
+
+/** Order rows: what needs a person first; questions and the line oldest first, all else newest first. @param {RowData} a @param {RowData} b */
+function inOrder(a, b) {
+  const [first, second] = [a, b].map((row) => NEEDS.findIndex(([need]) => need === row.need));
+  if (first !== second) return first - second;
+  if (a.need === "asks" && a.asked !== b.asked) return String(a.asked) < String(b.asked) ? -1 : 1;
+  if (a.need === "asks") return a.began - b.began;
+  return a.need === "waiting" ? a.began - b.began : b.began - a.began;
+}
+
+class Group {
+  label = h("strong");
+  count = h("b");
+  aside = h("span", "sa-aside");
+  button = mark(h("button", "sa-fold", this.label, " ", this.count, " ", this.aside), { type: "button", "aria-expanded": "true" });
+  list = h("ul", "sa-rows");
+  box = h("section", "sa-group", this.button, this.list);
+  folded = false;
+  /** @param {string} key */
+  constructor(key) {
+    this.fold(key === "done");
+    this.button.addEventListener("click", () => this.fold(!this.folded));
+  }
+  /** @param {boolean} folded */
+  fold(folded) {
+    this.folded = folded;
+    hide(this.list, folded);
+    mark(this.button, { "aria-expanded": String(!folded) });
+  }
+}
+
+export class Board {
+  /** @type {Map<string, Row>} */ rows = new Map();
+  /** @type {Map<string, Group>} */ groups = new Map();
+  /** @type {Set<string>} */ picked = new Set();
+  /** @type {Opened | null} */ opened = null;
+  at = ""; // the row that the keys mean
+  by = "need";
+  seq = 0;
+  heardAt = performance.now();
+  orphan = false; // its kernel is gone
+  spokenOf = 0;
+  closed = false;
+  about = h("span", "sa-agent");
+  sums = h("span", "sa-facts");
+  filter = mark(h("input"), { type: "search", placeholder: "Filter: a word, agent:scout, notebook:prices, failed", "aria-label": "Show the runs that hold these words" });
+  by_ = GROUPINGS.map((name) => mark(h("button", "", name), { type: "button", "aria-pressed": String(name === "need") }));
+  body = h("div", "sa-board-rows");
+  none = h("p", "sa-note sa-board-none");
+  strip = h("div", "sa-strip");
+  stripText = h("b");
+  stopAll = mark(h("button", "sa-danger", "Stop"), { type: "button" });
+  clear = mark(h("button", "", "Clear ", mark(h("kbd", "", "esc"), { "aria-hidden": "true" })), { type: "button" });
+  age = h("span", "sa-aside");
+  stale = h("p", "sa-say sa-stale");
+  spoken = mark(h("p", "sa-hide"), { role: "status", "aria-live": "polite" });
+  section = h("section", "sa sa-board",
+    h("header", "sa-head", h("span", "sa-title", "Runs"), this.about, this.sums),
+    h("div", "sa-board-bar", this.filter, mark(h("span", "sa-by", h("span", "sa-aside", "group by "), ...this.by_), { role: "group", "aria-label": "Group by" })),
+    this.stale, this.body, this.none, this.strip,
+    h("footer", "sa-foot", keys(["↑", "↓", "move"], ["1", "–", "4", "answer"], ["↵", "open"], ["x", "select"], ["s", "stop"], ["/", "filter"]), this.age), this.spoken);
+  /** @type {[string, (message?: any) => void][]} */
+  ears = [
+    ["change:fresh", () => this.hearFresh()], ["change:rows", () => this.hearAll()], ["change:head", () => this.hear()], ["change:beat", () => this.hear()],
+    ["msg:custom", (message) => this.receive(message)], ["comm_live_update", () => ((this.orphan = true), this.redraw())],
+  ];
+  /** @param {Model} model */
+  constructor(model) {
+    this.model = model;
+    this.mail = new Mailbox(model, () => this.redraw());
+    mark(this.section, { "aria-label": "Runs", "data-lm-suppress-shortcuts": "true" }); // or JupyterLab would take x for its own
+    this.filter.addEventListener("input", () => this.draw());
+    this.by_.forEach((button, i) => button.addEventListener("click", () => this.groupBy(GROUPINGS[i])));
+    this.strip.append(this.stripText, this.stopAll, this.clear);
+    this.stopAll.addEventListener("click", () => this.stopPicked());
+    this.clear.addEventListener("click", () => this.clearPicked());
+    this.section.addEventListener("keydown", (event) => this.press(event));
+  }
+  start() {
+    for (const [event, ear] of this.ears) this.model.on(event, ear);
+    this.hearAll();
+    this.hearFresh();
+    this.draw();
+    this.ticking = setInterval(() => this.redraw(), 1000);
+    return this;
+  }
+  close() {
+    for (const [event, ear] of this.ears.splice(0)) this.model.off(event, ear);
+    clearInterval(this.ticking);
+    drawNever(this);
+    this.mail.close();
+    this.closed = true;
+    if (TITLE.test(document.title ?? "")) document.title = document.title.replace(TITLE, "");
+  }
+  redraw() {
+    if (!this.closed) drawSoon(this);
+  }
+
+  hear() {
+    [this.heardAt, this.orphan] = [performance.now(), false];
+    this.redraw();
+  }
+  hearAll() {
+    const rows = this.model.get("rows") ?? {};
+    for (const [id, row] of Object.entries(rows)) this.take(id, row);
+    for (const id of [...this.rows.keys()]) if (!Object.hasOwn(rows, id)) this.drop(id);
+    this.hear();
+  }
+  hearFresh() {
+    const fresh = this.model.get("fresh") ?? {};
+    for (const [id, row] of Object.entries(fresh.rows ?? {})) this.take(id, row);
+    for (const id of Array.isArray(fresh.gone) ? fresh.gone : []) this.drop(String(id));
+    this.hear();
+  }
+  /** @param {string} id @param {any} data */
+  take(id, data) {
+    const row = this.rows.get(id);
+    if (row) row.take(data);
+    else this.rows.set(id, new Row({ ...data, id }, this));
+    if (this.opened?.run === id) this.opened.stale = true;
+  }
+  /** @param {string} id */
+  drop(id) {
+    if (this.opened?.run === id) this.shut();
+    this.rows.get(id)?.box.remove();
+    this.rows.delete(id);
+    this.picked.delete(id);
+  }
+  /** @param {any} message */
+  receive(message) {
+    [this.heardAt, this.orphan] = [performance.now(), false];
+    const id = String(message?.run);
+    if (message?.kind === "detail" && this.opened?.run === id) this.opened.hear(message);
+    if (message?.kind === "ack") {
+      this.mail.hear(message);
+      this.rows.get(id)?.hear(message);
+      if (this.opened?.run === id) this.opened.hearAck(message);
+    }
+    this.redraw();
+  }
+  /** @param {any} request */
+  ask(request) {
+    this.mail.ask(request);
+  }
+
+  /** @param {Row} row */
+  open(row) {
+    const same = this.opened?.run === row.data.id;
+    this.shut();
+    this.at = row.data.id;
+    if (!same) {
+      this.opened = new Opened(row.data.id, (request) => this.ask(request), () => this.shut());
+      row.place.append(this.opened.box);
+    }
+    this.draw();
+  }
+  shut() {
+    const opened = this.opened;
+    if (!opened) return;
+    const within = opened.focused;
+    this.opened = null;
+    opened.box.remove();
+    if (within) this.rows.get(opened.run)?.box.focus({ preventScroll: true });
+    this.redraw();
+  }
+  /** @param {Row} row */
+  pick(row) {
+    if (!this.picked.delete(row.data.id)) this.picked.add(row.data.id);
+    this.draw();
+  }
+  clearPicked() {
+    this.picked.clear();
+    this.draw();
+    this.current?.box.focus({ preventScroll: true });
+  }
+  stopPicked() {
+    for (const id of this.picked) this.rows.get(id)?.stop();
+    this.clearPicked();
+  }
+  /** @param {string} by */
+  groupBy(by) {
+    this.by = by;
+    this.by_.forEach((button, i) => mark(button, { "aria-pressed": String(GROUPINGS[i] === by) }));
+    this.draw();
+  }
+  get current() {
+    return this.rows.get(this.at);
+  }
+  /** The rows in sight, in their order. */
+  get shown() {
+    return [...this.groups.values()].filter((group) => !group.folded && group.box.parentNode)
+      .flatMap((group) => Array.from(group.list.children, (box) => [...this.rows.values()].find((row) => row.box === box))).filter((row) => row !== undefined);
+  }
+
+  /** The keys mean the row that holds this node, if one does. @param {HTMLElement} node */
+  mean(node) {
+    for (const row of this.rows.values()) if (row.box.contains(node)) this.at = row.data.id;
+  }
+  /** @param {KeyboardEvent} event */
+  press(event) {
+    const target = /** @type {HTMLElement} */ (event.target);
+    const tag = String(target?.tagName ?? "").toLowerCase();
+    this.mean(target);
+    const writing = (tag === "input" && target !== this.current?.box_) || tag === "textarea";
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (writing) {
+      if (event.key !== "Escape" && !(target === this.filter && event.key === "ArrowDown")) return;
+      if (target === this.filter && event.key === "Escape") this.filter.value = "";
+      this.draw();
+      (this.current ?? this.shown[0])?.box.focus({ preventScroll: true });
+    } else if (!this.act(event.key, tag === "button" || tag === "summary")) return;
+    event.preventDefault();
+    event.stopPropagation(); // the notebook would take it for its own
+  }
+  /** Carry out a key; whether it was one. @param {string} key @param {boolean} onButton */
+  act(key, onButton) {
+    const row = this.current;
+    if (key === "ArrowDown" || key === "ArrowUp") return this.move(key === "ArrowDown" ? 1 : -1);
+    if (key === "/") return (this.filter.focus(), true);
+    if (key === "g") return (this.groupBy(GROUPINGS[(GROUPINGS.indexOf(this.by) + 1) % GROUPINGS.length]), true);
+    if (key === "Escape") return this.opened ? (this.shut(), true) : this.picked.size ? (this.clearPicked(), true) : false;
+    if (key === "s" && this.picked.size) return (this.stopPicked(), true);
+    if (!row || (key === "Enter" && onButton)) return false;
+    if (key === "Enter") return (this.open(row), true);
+    if (key === "x") return (this.pick(row), true);
+    if (key === "s") return (row.stop(), this.draw(), true);
+    if (key === "t") return (row.write("steer"), true);
+    if (key === "w" && row.data.need === "asks") return (row.write("answer"), true);
+    if (key === "e") return (row.see(), true);
+    return /^[1-4]$/.test(key) && row.data.need === "asks" && !this.opened?.focused && row.choose(Number(key) - 1);
+  }
+  /** @param {number} by */
+  move(by) {
+    const shown = this.shown;
+    if (shown.length === 0) return false;
+    const at = shown.findIndex((row) => row.data.id === this.at);
+    const next = shown[Math.max(0, Math.min(shown.length - 1, this.current?.focused ? at + by : at))];
+    this.at = next.data.id;
+    next.box.focus({ preventScroll: true }); // first: what has the focus is what the keys mean
+    this.draw();
+    next.box.scrollIntoView?.({ block: "nearest" });
+    return true;
+  }
+
+  draw() {
+    const now = performance.now();
+    const stale = this.orphan || now - this.heardAt >= STALE_MS;
+    const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const root = /** @type {Document | ShadowRoot} */ (this.section.getRootNode());
+    const had = /** @type {HTMLElement | null} */ (root.activeElement);
+    const within = had && this.section.contains(had) ? had : null;
+    if (within) this.mean(within);
+    const shown = [...this.rows.values()].filter((row) => row.fits(words)).sort((a, b) => inOrder(a.data, b.data));
+    this.place(shown);
+    this.at = shown.some((row) => row.data.id === this.at) ? this.at : shown[0]?.data.id ?? "";
+    for (const row of shown) row.draw(now, stale || this.mail.idle, this.picked.has(row.data.id), row.data.id === this.at);
+    const open = this.opened && this.rows.get(this.opened.run);
+    if (open) this.opened?.draw(now, open.live, stale || this.mail.idle);
+    if (within && root.activeElement !== within && within.isConnected) within.focus({ preventScroll: true });
+    this.drawFrame(shown, stale, now, words.length > 0);
+  }
+  /** Put the rows under their headings; one that the reader is in stays where it is. @param {Row[]} shown */
+  place(shown) {
+    /** @type {Map<string, Row[]>} */ const under = new Map(this.by === "need" ? NEEDS.map(([need]) => [need, []]) : []);
+    for (const row of shown) {
+      const key = String(this.by === "need" ? row.data.need : /** @type {any} */ (row.data)[this.by] || "none");
+      const known = `${this.by}:${key}`;
+      const stays = row.focused && row.group.startsWith(`${this.by}:`) && this.groups.has(row.group) ? row.group : known;
+      row.group = stays;
+      const name = stays.slice(this.by.length + 1);
+      under.set(name, [...(under.get(name) ?? []), row]);
+    }
+    const order = [...under].filter(([, rows]) => rows.length);
+    const boxes = order.map(([name, rows]) => {
+      const key = `${this.by}:${name}`;
+      const group = this.groups.get(key) ?? new Group(this.by === "need" ? name : "");
+      this.groups.set(key, group);
+      const [, label, aside] = NEEDS.find(([need]) => this.by === "need" && need === name) ?? ["", name, ""];
+      put(group.label, line(label, 80));
+      put(group.count, String(rows.length));
+      put(group.aside, name === "done" ? tally(rows) : aside);
+      mark(group.box, { "data-need": this.by === "need" ? name : "" });
+      mark(group.list, { "aria-label": line(label, 80) });
+      const boxes = rows.map((row) => row.box);
+      const held = rows.find((row) => row.focused)?.box;
+      const at = held ? Array.from(group.list.children).indexOf(held) : -1;
+      if (held && at >= 0) boxes.splice(at, 0, ...boxes.splice(boxes.indexOf(held), 1));
+      settle(group.list, boxes);
+      return group.box;
+    });
+    settle(this.body, boxes);
+  }
+  /** @param {Row[]} shown @param {boolean} stale @param {number} now @param {boolean} filtered */
+  drawFrame(shown, stale, now, filtered) {
+    const head = this.model.get("head") ?? {};
+    const [taken, limit, hidden] = [number(head.taken), number(head.limit), number(head.hidden)];
+    put(this.about, [limit === null ? "" : `${taken ?? 0} of ${limit} places taken`, filtered ? `${shown.length} of ${this.rows.size} shown` : "",
+      hidden ? `${hidden.toLocaleString("en-US")} ended ones not listed` : ""].filter(Boolean).join(" · "));
+    const tokens = (number(head.sent) ?? 0) + (number(head.got) ?? 0);
+    const sums = [`today ${number(head.today) ?? 0} runs`, tokens ? `${short(number(head.sent) ?? 0)} / ${short(number(head.got) ?? 0)} tokens` : "", line(head.cost, 20)];
+    put(this.sums, sums.filter(Boolean).join(" · "));
+    put(this.none, this.rows.size === 0 ? "No run to show." : shown.length === 0 ? "No run holds these words." : "");
+    hide(this.none, !this.none.textContent);
+    const live = [...this.picked].filter((id) => this.rows.get(id)?.live).length;
+    hide(this.strip, this.picked.size === 0);
+    put(this.stripText, `${this.picked.size} selected`);
+    put(this.stopAll, `Stop ${live}`);
+    this.stopAll.disabled = live === 0;
+    put(this.stale, !stale ? "" : this.orphan ? "The kernel was restarted, so this board stands still. Live again: %subagent_status"
+      : "The notebook's kernel is not answering, so this board is old.");
+    hide(this.stale, !stale);
+    put(this.age, `updated ${ago((now - this.heardAt) / 1000)}`);
+    const asks = [...this.rows.values()].filter((row) => row.data.need === "asks").length;
+    const title = `${asks ? `(${asks} ask) ` : ""}${(document.title ?? "").replace(TITLE, "")}`;
+    if (document.title !== undefined && document.title !== title) document.title = title;
+    if (asks !== this.spokenOf) put(this.spoken, asks ? `${asks} ${asks === 1 ? "run asks" : "runs ask"} you` : "No run asks you any more");
+    this.spokenOf = asks;
+  }
+}
+
+/** Put nodes in order; those in their place are not touched, and what is no more there goes. @param {HTMLElement} box @param {HTMLElement[]} wanted */
+function settle(box, wanted) {
+  const keep = new Set(wanted);
+  for (const kid of Array.from(box.children)) if (!keep.has(/** @type {HTMLElement} */ (kid))) kid.remove();
+  wanted.forEach((node, i) => {
+    if (box.children[i] !== node) box.insertBefore(node, box.children[i] ?? null);
+  });
+}
+
+/** How those that are over ended. @param {Row[]} rows */
+function tally(rows) {
+  /** @type {Map<string, number>} */ const counts = new Map();
+  for (const row of rows) counts.set(row.data.word, (counts.get(row.data.word) ?? 0) + 1);
+  return [...counts].map(([word, count]) => `${count} ${line(word, 20)}`).join(", ");
+}
+
+/** The keys there are, for whoever looks. @param {string[][]} all */
+function keys(...all) {
+  return mark(h("span", "sa-keys", ...all.map((one) => h("span", "", ...one.slice(0, -1).map((key) => (key === "–" ? key : h("kbd", "", key))), ` ${one.at(-1)}`))), { "aria-hidden": "true" });
+}
+
+export default { initialize: standing(Board) };
