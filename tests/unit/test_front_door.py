@@ -30,6 +30,7 @@ FRONT_DOOR = {
     "Runs",
     "agents",
     "attach",
+    "board",
     "chain",
     "compare",
     "create_agent",
