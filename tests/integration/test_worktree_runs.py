@@ -160,7 +160,11 @@ def test_a_runner_that_is_killed_while_a_tool_works_loses_nothing(
 
 
 def test_a_step_that_runs_out_of_time_keeps_what_it_did(shared_home: StoreHome, repo: Path, told: str) -> None:
-    run = launch("worker", "RUN: echo half > half-done; sleep 600", model=told, worktree=True, timeout=8)
+    at_work = repo.parent / "half-done"
+    task = f"RUN: echo half > half-done; touch {at_work}; sleep 600"
+    run = launch("worker", task, model=told, worktree=True, timeout=600)
+    until(at_work.exists, 30, what="half of the work")
+    run.retune(timeout=run.status.elapsed_s + 4)
     run.wait(30)
     result = run.status.result
     assert result is not None and result.reason == "timeout"

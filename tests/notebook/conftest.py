@@ -37,12 +37,17 @@ def kernel(_shared: Kernel, tmp_path: Path) -> Iterator[Kernel]:
 
 
 @pytest.fixture
-def new_kernel(tmp_path: Path) -> Iterator[Callable[..., Kernel]]:
-    """Start kernels over one store; they are the test's own to interrupt, restart and kill."""
+def new_kernel(_shared: Kernel, tmp_path: Path) -> Iterator[Callable[..., Kernel]]:
+    """Start kernels over one store, which is empty; they are the test's own to interrupt, restart and kill.
+
+    It is the store of the kernel that others share: a supervisor takes longer to come up than a kernel.
+    """
     started: list[Kernel] = []
+    if _shared.home.root.exists():
+        take_away(_shared.home, tmp_path / "of the test before")
 
     def start(*, load: bool = True, **environ: str) -> Kernel:
-        kernel = Kernel(tmp_path, **environ)
+        kernel = Kernel(tmp_path, store=_shared.home.root, **environ)
         started.append(kernel)
         if load:
             kernel.ok("%load_ext subagents_nb")
@@ -51,6 +56,4 @@ def new_kernel(tmp_path: Path) -> Iterator[Callable[..., Kernel]]:
     yield start
     for kernel in started:
         kernel.close()
-    if started:
-        end_runs(started[0].home)
-        dismiss_supervisors(started[0].home)
+    end_runs(_shared.home)

@@ -85,10 +85,10 @@ class Cell:
 
 
 class Kernel:
-    """One kernel with a store, a home and a working directory of its own."""
+    """One kernel with a home, a working directory and, unless it is given one, a store of its own."""
 
-    def __init__(self, root: Path, **environ: str) -> None:
-        self.home = StoreHome(root / "store")
+    def __init__(self, root: Path, *, store: Path | None = None, **environ: str) -> None:
+        self.home = StoreHome(store or root / "store")
         self.user_home = root / "user"
         self.work = self.user_home / "work"
         self.work.mkdir(parents=True, exist_ok=True)
