@@ -35,7 +35,7 @@ def _shared(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Itera
 
 @pytest.fixture
 def lab(_shared: Lab) -> Iterator[Lab]:
-    """The JupyterLab without a kernel, its page as a new one is."""
+    """The JupyterLab without a kernel or a notebook; faults of its page are forgotten."""
     _shared.faults.clear()
     yield _shared
     _shared.leave()

@@ -31,6 +31,13 @@ SETTINGS = {
     "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none"},
     "@jupyterlab/docmanager-extension/plugin": {"autosave": False},
 }  # fmt: skip
+_CLOSE_ALL = """async () => {
+    for (const widget of [...window.jupyterapp.shell.widgets('main')]) {
+        if (widget.context) widget.context.model.dirty = false;
+        widget.dispose();
+    }
+    await window.jupyterapp.serviceManager.sessions.shutdownAll();
+}"""
 
 
 class Lab:
@@ -69,6 +76,7 @@ class Lab:
         }  # fmt: skip
         environ = kept | {name: str(self.root / folder) for name, folder in places.items()}
         environ["SUBAGENTS_NB_REUSE"] = "never"
+        environ["PATH"] = f"{self._without_yarn()}{os.pathsep}{environ['PATH']}"
         argv = [
             sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1",
             f"--ServerApp.port={self.address.rpartition(':')[2]}", "--ServerApp.port_retries=0",
@@ -88,6 +96,14 @@ class Lab:
         until(answers, 60, what="the server")
         return server
 
+    def _without_yarn(self) -> Path:
+        """Return a folder with a `node` that does nothing: with each page the server asks it for yarn's settings."""
+        folder = self.root / "bin"
+        folder.mkdir()
+        (folder / "node").write_text("#!/bin/sh\nexit 0\n")
+        (folder / "node").chmod(0o755)
+        return folder
+
     def open(self, name: str, cells: list[str]) -> Notebook:
         """Write a notebook, open it, and wait for its kernel."""
         notebook = nbformat.v4.new_notebook(
@@ -95,7 +111,15 @@ class Lab:
             metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
         )
         nbformat.write(notebook, self.work / f"{name}.ipynb")
-        self.visit(name)
+        if self.page.url.startswith(self.address):
+            # Loading JupyterLab takes four seconds of work, and is no part of what is tested.
+            self.page.evaluate(
+                "(path) => window.jupyterapp.commands.execute('docmanager:open', {path, factory: 'Notebook'})",
+                f"{name}.ipynb",
+            )
+            self._await_kernel()
+        else:
+            self.visit(name)
         return Notebook(self, name)
 
     def address_of(self, name: str, *, workspace: str = "") -> str:
@@ -106,15 +130,23 @@ class Lab:
     def visit(self, name: str) -> None:
         """Load the page anew with one notebook in it."""
         self.page.goto(self.address_of(name))
+        self._await_kernel()
+
+    def _await_kernel(self) -> None:
         self.page.wait_for_function(
             "() => window.jupyterapp?.shell.currentWidget?.context?.sessionContext?.session?.kernel?.status === 'idle'",
             timeout=60_000,
         )
 
     def leave(self) -> None:
-        """End all kernels and runs, with no page that could complain."""
+        """Close all notebooks, end all kernels and runs. A page that is at fault, or can't, is left for a new one."""
         self.page.emulate_media(reduced_motion="no-preference")
-        self.page.goto("about:blank")
+        try:
+            self.page.evaluate(_CLOSE_ALL)
+        except Error:
+            self.faults.append("it could not close its notebooks")
+        if self.faults:
+            self.page.goto("about:blank")
         for session in json.loads(self._ask("sessions")):
             self._ask(f"sessions/{session['id']}", "DELETE")
         end_runs(self.home)

@@ -213,7 +213,7 @@ def test_both_themes_can_be_read(lab: Lab) -> None:
     card = book.output(2).locator("section")
     question = book.output(4).locator(".sa-question")
     expect(view).to_be_visible()
-    expect(card).to_contain_text("failed")
+    expect(card).to_contain_text("failed", timeout=20_000)  # until its card came, its view stands there too
     expect(question).to_be_visible()
     try:
         for theme, scheme in (("JupyterLab Dark", "dark"), ("JupyterLab Light", "light")):

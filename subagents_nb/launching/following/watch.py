@@ -35,7 +35,7 @@ _LIVENESS_S, _LIVENESS_EACH_S, _LIVENESS_MOST_S = 0.5, 0.03, 5.0
 _TICK_MS = 250
 # How often the status of one run is read while it works; its end is read at once. Each reading costs the same, so the
 # more runs are watched, the less often: nobody follows a dozen of them by the quarter of a second.
-_READ_S, _READ_EACH_S, _READ_MOST_S = 0.25, 0.03, 1.0
+_READ_S, _READ_EACH_S, _READ_MOST_S = 0.25, 0.06, 1.0
 _UNREAD_TIMES = 3
 _UNHEARD_EVERY_S = 5.0
 _LAST_WORDS = ("result.json", "verdict.json")
