@@ -15,10 +15,10 @@ from support import alive, until
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "notebook"))
 
-from kernels import Kernel, dismiss_supervisors, end_runs
+from kernels import Kernel, end_runs
 
 from subagents_nb.domain.runs.states import RunState
-from subagents_nb.store import FileRuns
+from subagents_nb.store import FileRuns, StoreHome
 
 Case = Callable[..., None]
 MANY = times(8, 50)
@@ -42,8 +42,8 @@ took = time.perf_counter() - began
 
 
 @pytest.fixture
-def kernels(tmp_path: Path) -> Iterator[Callable[[], Kernel]]:
-    """Start kernels over one store in which sixty runs may be live."""
+def kernels(shared_home: StoreHome, tmp_path: Path) -> Iterator[Callable[[], Kernel]]:
+    """Start kernels over one store in which sixty runs may be live; its supervisor is that of other tests too."""
     begun: list[Kernel] = []
     folder = tmp_path / "user/.subagents"
     folder.mkdir(parents=True)
@@ -55,15 +55,14 @@ def kernels(tmp_path: Path) -> Iterator[Callable[[], Kernel]]:
         (scripts / f"n{n}.json").write_text(json.dumps(steps))
 
     def start() -> Kernel:
-        begun.append(Kernel(tmp_path, SUBAGENTS_NB_SPAWN="warm"))
+        begun.append(Kernel(tmp_path, store=shared_home.root, SUBAGENTS_NB_SPAWN="warm"))
         begun[-1].ok("%load_ext subagents_nb")
         return begun[-1]
 
     yield start
     for kernel in begun:
         kernel.close()
-    end_runs(begun[0].home)
-    dismiss_supervisors(begun[0].home)
+    end_runs(shared_home)
 
 
 def pid_of(kernel: Kernel) -> int:
