@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 from subagents_nb.catalog.tool_lists import AGENT_NAME, TOOL_SPELLINGS, allowed_agents, denied_of, text_list, tools_of
 from subagents_nb.domain.agents.agent import PromptCache, Thinking
 from subagents_nb.domain.agents.memory import MemoryChoice
+from subagents_nb.domain.mcp.definitions import servers_of_agent
 from subagents_nb.domain.plans.budgets import WrittenToolBudget
 from subagents_nb.domain.plans.options import Option, spellings
 from subagents_nb.domain.policy.policy_rules import BadRule, parse_rule
@@ -182,6 +183,7 @@ KEYS: dict[str, tuple[str, Any]] = {
     "skill_path": ("skill_paths", _Paths),
     "skill_paths": ("skill_paths", _Paths),
     "memory": ("memory", Annotated[MemoryChoice | None, BeforeValidator(_memory)]),
+    "mcp_servers": ("mcp", Annotated[Any, BeforeValidator(servers_of_agent)]),
     "output_schema": ("output_schema", _Schema),
     "effort": ("thinking", _TYPES["level"]),
     "disabled": ("disabled", Flag),

@@ -10,7 +10,7 @@ from pydantic import create_model
 
 from subagents_nb.catalog import fields
 from subagents_nb.catalog.strict_yaml import StrictYaml, YamlRefused
-from subagents_nb.catalog.tool_lists import AGENT_NAME, ToolList, narrowed
+from subagents_nb.catalog.tool_lists import AGENT_NAME, ToolList, narrowed, of_servers
 from subagents_nb.domain.agents.agent import (
     ALL_AGENTS,
     ASK_TOOLS,
@@ -19,6 +19,7 @@ from subagents_nb.domain.agents.agent import (
     AgentProblem,
     AgentSource,
 )
+from subagents_nb.domain.policy.tool_names import MCP, covers
 from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.domain.values.faults import snake
 from subagents_nb.domain.values.reading import Fault, Written, read
@@ -65,6 +66,8 @@ def parse_agent(text: str, *, where: str, source: AgentSource) -> AgentDefinitio
     values, reasons = values_of(data)
     if not reasons:
         values |= {"prompt": prompt, "source": source, "where": where, "content_sha256": sha256_text(text)}
+        if own := values.get("mcp_servers"):
+            values["mcp_servers"] = [one.model_copy(update={"where": where, "source": source}) for one in own]
         agent, faults = read(AgentDefinition, values)
         if agent is not None:
             return agent
@@ -139,17 +142,26 @@ def _tools(values: dict[str, Any], extra: dict[str, object], *, reads_only: bool
     if granted and granted.unknown:
         extra["unsupported_tools"] = list(granted.unknown)
     tools = granted.tools if granted else None
+    if (said := values.pop("mcp", None)) is not None:
+        named = [f"{MCP}{name}" for name in said.names]
+        tools = READ_TOOLS if tools is None else tools
+        tools += tuple(name for name in named if not any(covers(name, tool) for tool in tools))
     if denied.tools:
-        tools = tuple(tool for tool in (READ_TOOLS if tools is None else tools) if tool not in denied.tools)
+        tools = tuple(
+            tool
+            for tool in (READ_TOOLS if tools is None else tools)
+            if not any(covers(one, tool) for one in denied.tools)
+        )
     if reads_only:
         tools = tools and tuple(tool for tool in tools if tool in READ_TOOLS + ASK_TOOLS)
         agents = agents and ()
-    rules = {"allow": granted.rules if granted else ()}
+    rules = {"allow": granted.rules if granted else (), "deny": of_servers(denied.tools)}
     for key, more in (values.get("permissions") or {}).items():
         rules[key] = (*rules.get(key, ()), *more)
     return {
         "tools": tools,
         "agents": agents,
+        **({"mcp_servers": said.servers} if said is not None and said.servers else {}),
         **{key: tuple(dict.fromkeys(more)) for key, more in rules.items() if more},
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from subagents_nb.catalog.discover import as_registered
 from subagents_nb.catalog.tool_lists import AGENT_NAME
 from subagents_nb.domain.agents.agent import KNOWN_TOOLS, AgentDefinition
+from subagents_nb.domain.policy.tool_names import mcp_tool
 from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.domain.values.faults import shown
 from subagents_nb.errors import RequestError
@@ -52,7 +53,7 @@ def _faults(definition: AgentDefinition) -> list[str]:
         faults.append(f"its description is longer than {MAX_DESCRIPTION} characters")
     if len(definition.prompt.encode("utf-8", "replace")) > MAX_PROMPT_BYTES:
         faults.append(f"its prompt is larger than {MAX_PROMPT_BYTES // 1024} KiB")
-    unknown = [tool for tool in definition.tools or () if tool not in KNOWN_TOOLS]
+    unknown = [tool for tool in definition.tools or () if tool not in KNOWN_TOOLS and mcp_tool(tool) != tool]
     if unknown:
         faults.append(f"unknown tools {', '.join(map(shown, unknown))} (known: {', '.join(KNOWN_TOOLS)})")
     return faults

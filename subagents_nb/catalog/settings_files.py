@@ -19,13 +19,16 @@ from subagents_nb.catalog.scopes.policy_table import MANAGED, PolicyTable, ceili
 from subagents_nb.catalog.search_paths import SearchPath, not_counted, project_root, settings_files
 from subagents_nb.catalog.trust import MAX_SETTINGS_BYTES
 from subagents_nb.domain.agents.attention import AttentionSettings
+from subagents_nb.domain.agents.mcp_servers import McpServer
 from subagents_nb.domain.agents.override import AgentOverride
 from subagents_nb.domain.agents.settings import Endpoint, ReusePolicy, Settings
+from subagents_nb.domain.mcp.definitions import read_servers
 from subagents_nb.domain.plans.bounds import OutputBound
 from subagents_nb.domain.plans.budgets import WrittenUsageBudget
 from subagents_nb.domain.plans.options import OPTIONS, setting_keys
 from subagents_nb.domain.policy.policy import Ceiling
 from subagents_nb.domain.values.base import Value
+from subagents_nb.domain.values.faults import shown
 from subagents_nb.domain.values.given import Count, Seconds, Text
 from subagents_nb.domain.values.reading import mapping, matching, read
 from subagents_nb.domain.values.reasons import Reason
@@ -84,7 +87,12 @@ def load_settings(
     if merged.reasons:
         raise SettingsProblem(merged.reasons)
     origins = merged.origins | {f"agents.{one.name}": one.origin for one in merged.agents}
-    whole = {"agents": tuple(merged.agents), "ceilings": tuple(merged.ceilings), "origins": origins}
+    whole = {
+        "agents": tuple(merged.agents),
+        "mcp": tuple(merged.mcp.values()),
+        "ceilings": tuple(merged.ceilings),
+        "origins": origins,
+    }
     return Settings.model_validate({**merged.values, **whole})
 
 
@@ -96,6 +104,7 @@ class _Merge:
     reasons: list[Reason] = field(default_factory=list)
     agents: list[AgentOverride] = field(default_factory=list)
     ceilings: list[Ceiling] = field(default_factory=list)
+    mcp: dict[str, McpServer] = field(default_factory=dict)
 
     def add_ceiling(self, ceiling: Ceiling | None, reasons: Iterable[Reason], *, project: bool = False) -> None:
         """Take what one source allows at most."""
@@ -130,6 +139,13 @@ class _Merge:
             by_project = place.source != "user"
             said = read_overrides(tables, origin=place.where, by_project=by_project, reasons=self.reasons)
             self.agents += said
+        if isinstance(tables := table.pop("mcp", {}), dict):
+            servers, problems = read_servers(tables, where=place.where, source=place.source)
+            self.mcp = {**self.mcp, **{one.name: one for one in servers}}
+            for name, text in problems.items():
+                self._refuse(place.where, f"`mcp.{name}`: {text}")
+        else:
+            self._refuse(place.where, f"`mcp` must be tables: [mcp.files], not {shown(tables)}")
         policy = table.pop("policy", None)
         if isinstance(policy, dict):
             self.add_ceiling(*ceiling_of(policy, place.where), project=place.source != "user")
@@ -210,6 +226,7 @@ _KEYS: Mapping[str, tuple[str, Any]] = {
     "attention": ("patience", _Patience),
     "trusted_folders": ("trusted_folders", tuple[_Folder, ...]),
     "agents": ("agents", Any),  # read apart, since who says it decides what it may say
+    "mcp": ("mcp", Any),
     "response_aliases": ("response_aliases", _Aliases),
     "endpoints": ("endpoints", Annotated[_Endpoints, mapping("a table: [endpoints.lab]")]),
     "policy": ("ceilings", PolicyTable),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from subagents_nb.domain.agents.agent import ALL_AGENTS, READ_TOOLS
 from subagents_nb.domain.policy.policy_rules import BadRule, parse_rule
+from subagents_nb.domain.policy.tool_names import MCP, mcp_tool
 from subagents_nb.domain.policy.tool_names import TOOL_SPELLINGS as TOOL_SPELLINGS
 from subagents_nb.domain.values.faults import shown
 from subagents_nb.domain.values.reading import Unfit, must_be
@@ -57,7 +58,7 @@ def tools_of(value: object) -> ToolList:
     for item in () if [item.lower() for item in items] == ["none"] else items:
         if (named := _delegated(item)) is not None:
             agents += named
-        elif (tool := TOOL_SPELLINGS.get(item.lower())) is not None:
+        elif (tool := TOOL_SPELLINGS.get(item.lower()) or mcp_tool(item)) is not None:
             tools[tool] = rules[tool] = None
         elif parts := _in_part(item):
             tools[TOOL_SPELLINGS[item.lower().partition("(")[0].strip()]] = None
@@ -86,17 +87,22 @@ def _switched(value: Mapping[object, object]) -> ToolList:
         raise Unfit(f"must switch tools by true or false, which {shown(wrong[0])} does not")
     off = tools_of([str(name) for name, wanted in value.items() if not wanted])
     on = [*READ_TOOLS, *(str(name) for name, wanted in value.items() if wanted)]
-    found = tools_of([name for name in on if TOOL_SPELLINGS.get(name.lower()) not in off.tools])
+    found = tools_of([name for name in on if (TOOL_SPELLINGS.get(name.lower()) or mcp_tool(name)) not in off.tools])
     return replace(found, agents=found.agents if off.agents is None else ())
 
 
 def denied_of(value: object) -> ToolList:
     """Read the tools of ours that a deny-list takes away; a restricted entry takes away the whole tool."""
     items = text_list(value)
-    bare = (item.partition("(")[0].strip().lower() for item in items)
-    tools = dict.fromkeys(TOOL_SPELLINGS[item] for item in bare if item in TOOL_SPELLINGS)
+    bare = [item.partition("(")[0].strip() for item in items]
+    tools = dict.fromkeys(tool for item in bare if (tool := TOOL_SPELLINGS.get(item.lower()) or mcp_tool(item)))
     agents = [name for item in items for name in _delegated(item) or ()]
     return ToolList(tuple(tools), agents=_together(agents) or None)
+
+
+def of_servers(denied: Iterable[str]) -> tuple[str, ...]:
+    """Return which of them are tools of MCP servers: where a whole server is granted, rules deny single ones."""
+    return tuple(tool for tool in denied if tool.startswith(MCP))
 
 
 def allowed_agents(value: object) -> tuple[str, ...]:

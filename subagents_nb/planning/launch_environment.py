@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from subagents_nb.domain.agents.acting import Acting, Held
+from subagents_nb.domain.agents.mcp_servers import McpServers
 from subagents_nb.domain.agents.memory import MemoryScope
 from subagents_nb.domain.agents.skills import SkillLookup, SkillWanted
 from subagents_nb.domain.values.base import Value
@@ -80,6 +81,7 @@ class LaunchEnvironment(Value):
     attached_outputs: dict[str, dict[str, Any] | None] = Field(default_factory=dict)  # those of it that have names
     folders: dict[str, FolderLookup] = Field(default_factory=dict)  # by what was asked for
     memory: dict[MemoryScope, FolderLookup] = Field(default_factory=dict)  # where it lies
+    mcp: McpServers = McpServers()
     skills: dict[SkillWanted, SkillLookup] = Field(default_factory=dict)
     sessions: dict[str, SessionLookup] = Field(default_factory=dict)  # by what was asked for
     forks: dict[str, SessionLookup] = Field(default_factory=dict)  # likewise

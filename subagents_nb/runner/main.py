@@ -157,6 +157,9 @@ class Runner:
             signal.signal(number, lambda sent, _: control.note(signalled(sent)))
         control.start()
         load(everything(self._plan.steps, self._plan.items))
+        if any(step.mcp for step in self._plan.steps):
+            with contextlib.suppress(ImportError):
+                from subagents_nb.runner.mcp import http_server, step_servers  # noqa: F401
         await asyncio.wait({work})
         if self._delegating is not None:
             await self._delegating.settle()

@@ -7,11 +7,13 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from subagents_nb.catalog.tool_lists import of_servers
 from subagents_nb.domain.agents.acting import LOOK, Acting, Trust
 from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition, AgentProblem
 from subagents_nb.domain.agents.models import script_meant
 from subagents_nb.domain.agents.override import AgentOverride
 from subagents_nb.domain.plans.options import OPTIONS
+from subagents_nb.domain.policy.tool_names import covers
 from subagents_nb.domain.values.base import sha256_text, stable_json
 
 # What a project may say of an agent that it did not bring: which model, how hard it thinks, and less of the rest.
@@ -80,7 +82,9 @@ def _applied(agent: AgentDefinition, override: AgentOverride) -> AgentDefinition
     given = {name: value for name, value in override.fields.items() if name not in ("denied", "disabled")}
     if denied := override.fields.get("denied"):
         had = given.get("tools", agent.effective_tools)
-        given["tools"] = tuple(tool for tool in had if tool not in denied)
+        given["tools"] = tuple(tool for tool in had if not any(covers(one, tool) for one in denied))
+        if of_servers(denied):
+            given["deny"] = tuple(dict.fromkeys((*(given.get("deny", agent.deny) or ()), *of_servers(denied))))
     said = {**dict(agent.overridden), **dict.fromkeys(given, override.origin)}
     if not given:
         return agent
@@ -108,7 +112,8 @@ def _wider(agent: AgentDefinition, fields: Mapping[str, Any]) -> Iterator[str]:
                 if script_meant(value) is not None:
                     yield f"model is {value}, a script that makes tool calls"
             case "tools":
-                if more := [tool for tool in value if tool not in agent.effective_tools]:
+                had = agent.effective_tools
+                if more := [tool for tool in value if not any(covers(one, tool) for one in had)]:
                     yield f"tools adds {', '.join(more)}"
             case "agents":
                 known = agent.agents or ()

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from subagents_nb.catalog.guidance.skill_trust import acting_skills
 from subagents_nb.catalog.resolve import resolve
+from subagents_nb.catalog.scopes.mcp_files import mcp_servers
 from subagents_nb.catalog.trusting.agents_withheld import how_it_acts
 from subagents_nb.domain.agents.acting import Acting, Held, Trust
 from subagents_nb.domain.agents.agent import AgentCatalog
+from subagents_nb.domain.agents.mcp_servers import KIND
 from subagents_nb.domain.agents.models import script_meant
 from subagents_nb.domain.agents.scripts import script_paths
 from subagents_nb.domain.agents.settings import Settings
@@ -82,12 +85,36 @@ def _skills(project: ProjectContext) -> Iterable[Acting]:
     return acting_skills(project.root, project.catalog)
 
 
+def _servers(ground: Ground) -> Iterable[Acting]:
+    """MCP servers that its files define, with the files of it that their command lines name."""
+    found = mcp_servers(ground.cwd, ground.settings.mcp).servers.values()
+    own = [one for agent in ground.catalog.agents for one in agent.mcp_servers or ()]
+    for server in (*found, *own):
+        if server.source == "project" and not server.disabled:
+            words = [word for word in (server.command or "", *server.args) if _may_be_file(word)]
+            paths = [os.path.relpath(ground.cwd / word, ground.root) for word in words]
+            yield server.acting({path: sha for path in paths if (sha := _hash(ground.root / path, ground.root))})
+
+
+def _may_be_file(word: str) -> bool:
+    return bool(word) and not word.startswith(("-", "/", "~", "$")) and "\0" not in word
+
+
+def _text_of_server(root: Path, item: Acting, path: str) -> str | None:
+    return item.text if path == item.where else _text_of_file(root, item, path)
+
+
 def _of(does: tuple[str, ...]) -> dict[str, str]:
     return {PROJECT_SETTINGS: sha256_text(stable_json(does))}
 
 
 # By the `kind` of what it returns.
-ROWS: Mapping[str, Row] = {"agent": Row(_agents), "settings": Row(_settings), "skill": Row(_skills, by_name=True)}
+ROWS: Mapping[str, Row] = {
+    "agent": Row(_agents),
+    "settings": Row(_settings),
+    "skill": Row(_skills, by_name=True),
+    KIND: Row(_servers, text=_text_of_server),
+}
 
 
 def brought(project: ProjectContext, *, whole: bool = True) -> tuple[Acting, ...]:

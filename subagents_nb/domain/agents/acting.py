@@ -26,6 +26,7 @@ class Acting(Value):
     does: tuple[str, ...] = ()  # in words, for people: bash, 2 scripts
     # Path relative to the project -> SHA-256 of what is used of it; the first one is where it stands.
     files: dict[str, str]
+    text: str = ""  # what is hashed of that first one, if it is not all of it
 
     @property
     def where(self) -> str:

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from subagents_nb.domain.agents.acting import Acting, Held
+from subagents_nb.domain.agents.mcp_servers import McpServer, servers_named
 from subagents_nb.domain.agents.memory import MemoryChoice
 from subagents_nb.domain.policy.tool_names import ASK_TOOLS as ASK_TOOLS
 from subagents_nb.domain.policy.tool_names import DELEGATE as DELEGATE
@@ -57,6 +58,7 @@ class AgentDefinition(Value):
     skills: tuple[str, ...] = ()
     skill_paths: tuple[str, ...] = ()
     memory: MemoryChoice | None = None
+    mcp_servers: tuple[McpServer, ...] | None = None  # of its own; their tools stand among the others
     output_schema: dict[str, object] | None = None
     temperature: float | None = None
     timeout_s: float | None = Field(default=None, gt=0)
@@ -83,6 +85,7 @@ class AgentDefinition(Value):
     def acts_by(self) -> tuple[str, ...]:
         """Return what lets this agent act with the rights of the person, beside writing into the workspace."""
         tools = [tool for tool in self.effective_tools if tool in ("bash", "python")]
+        tools += [f"mcp:{name}" for name in servers_named(self.effective_tools)]
         if "verify" in str(self.acceptance).lower():
             tools.append("verify")
         return tuple(tools)

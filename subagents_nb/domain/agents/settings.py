@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 
 from subagents_nb.domain.agents.agent import PromptCache, Thinking
 from subagents_nb.domain.agents.attention import AttentionSettings
+from subagents_nb.domain.agents.mcp_servers import McpServer
 from subagents_nb.domain.agents.override import AgentOverride
 from subagents_nb.domain.policy.policy import Ceiling
 from subagents_nb.domain.values.base import Value
@@ -74,6 +75,7 @@ class Settings(Value):
     trusted_folders: tuple[str, ...] = ()
     # What files say of agents in place of their own files, nearer ones later.
     agents: tuple[AgentOverride, ...] = ()
+    mcp: tuple[McpServer, ...] = ()  # servers that files of settings define; the nearer one of a name
     # What the managed file, the user and the project allow at most, in this order; none says what it does not limit.
     ceilings: tuple[Ceiling, ...] = ()
     # Where each value came from, for `doctor`: {"default_model": "~/.subagents/settings.toml"}.

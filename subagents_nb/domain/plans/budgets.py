@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from subagents_nb.domain.agents.agent import KNOWN_TOOLS
+from subagents_nb.domain.policy.tool_names import covers, mcp_tool
 from subagents_nb.domain.values.base import Value
 from subagents_nb.domain.values.faults import shown
 from subagents_nb.domain.values.given import Real, Whole, parse_amount, parse_whole
@@ -38,10 +39,12 @@ class ToolBudget(Value):
 
     def blocks(self, tool: str) -> bool:
         """Say whether a tool is refused once the hard limit is passed."""
-        return "*" in self.block or tool in self.block
+        return any(covers(one, tool) for one in self.block)
 
 
 def _tool(name: str) -> str:
+    if (server_tool := mcp_tool(name)) is not None:
+        return server_tool
     if name != "*" and name not in KNOWN_TOOLS:
         raise Unfit(f"names no tool with {shown(name)}; the tools are {', '.join(KNOWN_TOOLS)}, or * for all")
     return name

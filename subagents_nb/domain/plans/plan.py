@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from subagents_nb.domain.agents.agent import PromptCache, Thinking
 from subagents_nb.domain.agents.attention import AttentionSettings
+from subagents_nb.domain.agents.mcp_servers import McpServer
 from subagents_nb.domain.agents.memory import MemoryPlan
 from subagents_nb.domain.agents.models import ModelChoice
 from subagents_nb.domain.agents.skills import SkillRecord
@@ -95,6 +96,7 @@ class StepPlan(Value):
     reads: tuple[str, ...] = ()
     progress: bool = False
     skills: tuple[SkillRecord, ...] = ()
+    mcp: tuple[McpServer, ...] = ()  # started when it begins, and gone with it
     memory: MemoryPlan | None = None
     acceptance: Acceptance | None = None
     reviewer: StepPlan | None = None  # who reviews it, resolved
@@ -136,6 +138,7 @@ class StepPlan(Value):
             **self.model_dump(mode="json", exclude={*_NOT_BOUND, *bound}),
             "output": self.output.model_dump(mode="json", exclude={"explicit"}) if self.output else None,
             "skills": [one.contract() for one in self.skills],
+            "mcp": [one.contract() for one in self.mcp],
             "memory": self.memory.contract() if self.memory else None,
             "reviewer": self.reviewer.contract() if self.reviewer else None,
             "children": [child.contract() for child in self.children],

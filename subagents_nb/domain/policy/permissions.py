@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from subagents_nb.domain.policy.tool_call import CallPath
+from subagents_nb.domain.policy.tool_names import shown_tool
 from subagents_nb.domain.values.base import Value
 from subagents_nb.domain.values.characters import sayable
 from subagents_nb.plain_text import visible
@@ -103,9 +104,17 @@ _KINDS: dict[tuple[str, str], Literal["command", "code", "path", "removed", "add
 
 
 def as_asked(
-    tool: str, args: Mapping[str, Any], reason: str, grants: tuple[str, ...], path: CallPath | None = None
+    tool: str,
+    args: Mapping[str, Any],
+    reason: str,
+    grants: tuple[str, ...],
+    path: CallPath | None = None,
+    hints: str = "",
 ) -> PermissionAsked:
-    """Return a call as it is shown; `path` is where it really goes, which is shown where it is not what was written."""
+    """Return a call as it is shown; `path` is where it really goes, which is shown where it is not what was written.
+
+    `hints` is what a server says of its tool.
+    """
     parts = []
     for name, value in args.items():
         if value is None:
@@ -115,9 +124,12 @@ def as_asked(
         parts.append(PartShown(name=name, text=text[:PART_CHARS], kind=kind, cut=max(0, len(text) - PART_CHARS)))
         if name == "path" and path is not None and not path.is_as_written:
             parts.append(PartShown(name="which really is", text=path.shown, kind="path"))
+    if hints:
+        parts.append(PartShown(name="its server says, unchecked", text=hints))
     where = path.shown if path is not None else None
-    words = tuple(dict.fromkeys(_words_of(one, where) for one in grants))
-    return PermissionAsked(tool=tool, reason=reason, parts=_at_most(tuple(parts), _PARTS), for_run=words)
+    words = tuple(dict.fromkeys(shown_tool(_words_of(one, where)) for one in grants))
+    shown = shown_tool(tool)
+    return PermissionAsked(tool=shown, reason=reason, parts=_at_most(tuple(parts), _PARTS), for_run=words)
 
 
 def _words_of(grant: str, where: str | None) -> str:

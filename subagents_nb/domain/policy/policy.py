@@ -14,7 +14,7 @@ from typing import Any, Self
 from pydantic import Field, field_validator
 
 from subagents_nb.domain.policy.policy_rules import parse_rule
-from subagents_nb.domain.policy.tool_names import covers
+from subagents_nb.domain.policy.tool_names import covers, is_server
 from subagents_nb.domain.values.base import Value, stable_json
 from subagents_nb.domain.values.thinking import THINKING_LEVELS, Thinking
 
@@ -50,7 +50,11 @@ class Ceiling(Value):
 
     def forbids_tool(self, tool: str) -> str:
         """Return how it takes a tool away as a whole, in words that follow its name; empty if it does not."""
-        if self.tools is not None and not any(covers(name, tool) for name in self.tools):
+        # Of a server as a whole, who allows one of its tools takes nothing away; each call is judged by its own name.
+        part = tool if is_server(tool) else ""
+        if self.tools is not None and not any(
+            covers(name, tool) or (part and covers(part, name)) for name in self.tools
+        ):
             return f"allows {', '.join(self.tools) or 'no tool'}"
         rule = next((one for one in map(parse_rule, self.deny) if one.whole and covers(one.tool, tool)), None)
         return f"denies {rule.text}" if rule is not None else ""

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from subagents_nb.plain_text import shortened
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_SHOWN, _LONGEST_NAME, _MOST_NAMES = 60, 80, 30
+_SHOWN, _LONGEST_NAME, _MOST_NAMES = 60, 80, 40
 
 
 def snake(name: str) -> str:

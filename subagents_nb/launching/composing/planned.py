@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from subagents_nb.catalog import load_settings
+from subagents_nb.catalog.scopes.mcp_files import mcp_servers
 from subagents_nb.domain.agents.agent import AgentCatalog
 from subagents_nb.domain.agents.models import PROVIDER_NAMES, ModelChoice
 from subagents_nb.domain.agents.settings import Settings
@@ -75,7 +76,8 @@ def plan_launch(asked: ParsedLaunch) -> Planned:
     settings, wrong = _with_defaults(settings, asked.defaults)
     catalog = usable_agents(base, settings)
     project = brought_here(base, catalog, settings)
-    environment = environment.model_copy(update={"brought": project.items, "held": project.held})
+    servers = mcp_servers(base, settings.mcp)
+    environment = environment.model_copy(update={"brought": project.items, "held": project.held, "mcp": servers})
     environment = with_repository(environment, worktrees_of(request, catalog, settings.default_agent))
     skills = SkillLookups(base)
     environment = environment.model_copy(update={"skills": skills.lookups})

@@ -17,7 +17,13 @@ from subagents_nb.planning import LaunchEnvironment
 from subagents_nb.planning.launch_environment import FolderLookup
 from subagents_nb.store.layout import default_home
 
-_EXTRA_MODULES = {"anthropic": "anthropic", "google": "google.genai", "groq": "groq", "mistral": "mistralai"}
+_EXTRA_MODULES = {
+    "anthropic": "anthropic",
+    "google": "google.genai",
+    "groq": "groq",
+    "mistral": "mistralai",
+    "mcp": "mcp",
+}
 
 
 def look_up_environment(

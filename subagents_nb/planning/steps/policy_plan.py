@@ -13,7 +13,7 @@ from subagents_nb.domain.plans.flow import StepOptions
 from subagents_nb.domain.plans.plan import Draft, FanOutItem, LaunchPlan, StepPlan, everything
 from subagents_nb.domain.policy.policy import Ceiling, Policy, tools_and_rules
 from subagents_nb.domain.policy.policy_rules import rule_faults
-from subagents_nb.domain.policy.tool_names import is_ours
+from subagents_nb.domain.policy.tool_names import MCP, covers, is_ours, is_server, shown_tool
 from subagents_nb.domain.runs.control import Retune
 from subagents_nb.domain.values.reasons import Reasons
 from subagents_nb.errors import LaunchRefused
@@ -136,15 +136,23 @@ def _check_asked(
             above = next(((top, how) for top in settings.ceilings if (how := top.forbids_tool(name))), None)
             if above is not None:
                 reasons.append(f"{name} is asked for; {above[0].origin} {above[1]}")
-            elif is_ours(name) and name not in has and asked.tools is not None and agent.name != _NOBODY:
-                own = ", ".join(has) or "no tools"
-                reasons.append(f"{name} is asked for; agent {agent.name} ({agent.where or agent.source}) has {own}")
+            elif not _has(name, has) and asked.tools is not None and agent.name != _NOBODY:
+                own = ", ".join(map(shown_tool, has)) or "no tools"
+                where = agent.where or agent.source
+                reasons.append(f"{shown_tool(name)} is asked for; agent {agent.name} ({where}) has {own}")
         for name in one.agents or ():
             for top in settings.ceilings:
                 if top.forbids_agent(name):
                     reasons.append(
                         f"agent {name} is asked for; {top.origin} allows {', '.join(top.agents or ()) or 'none'}"
                     )
+
+
+def _has(name: str, tools: Sequence[str]) -> bool:
+    """Say whether a tool that is named is among these, or none that a file can list."""
+    if name.startswith(MCP):
+        return any(covers(one, name) or (is_server(name) and covers(name, one)) for one in tools)
+    return not is_ours(name) or name in tools
 
 
 def beyond(policy: Policy, model: ModelChoice, thinking: str | None, agent: str) -> Iterator[str]:

@@ -29,6 +29,7 @@ from subagents_nb.planning.budget_parser import plan_tool_budget
 from subagents_nb.planning.launch_environment import FolderLookup, LaunchEnvironment, SessionLookup
 from subagents_nb.planning.steps.children_plan import delegates_of, depth_of, plan_children
 from subagents_nb.planning.steps.foreign_fields import field_notes, ignored_nothing, unkept_guards, worktree_of
+from subagents_nb.planning.steps.mcp_plan import plan_mcp
 from subagents_nb.planning.steps.memory_plan import plan_memory
 from subagents_nb.planning.steps.model_options import plan_model_options
 from subagents_nb.planning.steps.plan_context import PlanContext
@@ -78,6 +79,8 @@ def plan_step(
     # What is asked for is judged even where the agent or the model can't be had: all reasons are told at once.
     judged = _with_defaults(agent if agent is not None else _ANY_AGENT, asked, settings)
     may = plan_policy(said, judged, context, reasons)
+    servers, may_use = plan_mcp(asked, judged, may.tools, model, context, reasons)
+    may = replace(may, tools=may_use)
     judged = judged.model_copy(update={"tools": may.tools}) if may.tools != judged.effective_tools else judged
     tool_budget = plan_tool_budget(asked.tool_budget, judged, reasons)
     folder = _folder(asked.cwd, environment, reasons)
@@ -138,6 +141,7 @@ def plan_step(
         reads=reads,
         progress=progress,
         skills=skills,
+        mcp=servers,
         memory=memory,
         acceptance=acceptance,
         reviewer=reviewer,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from subagents_nb.domain.agents.acting import Acting
 from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition
+from subagents_nb.domain.agents.mcp_servers import servers_named
 from subagents_nb.domain.agents.models import ModelChoice
 from subagents_nb.domain.plans.acceptance import Acceptance
 from subagents_nb.domain.plans.flow import Step
@@ -29,6 +30,8 @@ def acting_in(
             given = asked.gate is not None or asked.acceptance not in (None, "auto")
             verifies = acceptance is not None and bool(acceptance.verify) and not given
             left_out = {name for name in ("bash", "python") if name not in tools} | (set() if verifies else {"verify"})
+            servers = servers_named(tools)
+            left_out |= {word for word in item.does if word.startswith("mcp:") and word[4:] not in servers}
             if not left_out.issuperset(item.does):
                 yield item
         by_settings = {

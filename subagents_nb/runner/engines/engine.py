@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from subagents_nb.domain.agents.memory import MemoryPlan
 from subagents_nb.domain.agents.skills import SkillRecord
@@ -159,6 +159,41 @@ class StepMemory(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ServedTool:
+    """A tool of an MCP server, as the model is told of it."""
+
+    name: str  # mcp__server__tool
+    server: str
+    own: str  # what its server calls it
+    description: str
+    schema: dict[str, Any]
+    hints: str = ""  # what its server says of it, for people: nobody checks it
+
+
+class ToolCallFailed(Exception):
+    """A call to a server's tool failed; the text is for the model."""
+
+
+class Served(Protocol):
+    """The MCP servers of a step, at work."""
+
+    @property
+    def tools(self) -> tuple[ServedTool, ...]: ...
+
+    async def call(self, name: str, args: dict[str, Any]) -> str:
+        """Call a tool; return what the model is told.
+
+        Raises:
+            ToolCallFailed: it failed.
+        """
+        ...
+
+    async def close(self) -> None:
+        """End the servers."""
+        ...
+
+
 class EmptyInbox:
     """An inbox that never has anything."""
 
@@ -204,6 +239,7 @@ class StepContext:
     inputs: InputFiles | None = None
     skills: StepSkills | None = None
     memory: StepMemory | None = None
+    mcp: Served | None = None  # its MCP servers
     files: Path | None = None  # the run's own folder: N/… is step N's to write, and the progress file
     python: Python | None = None  # None: the step has no such tool
     reads: ReadRecorder = field(default_factory=ReadRecorder)  # told of everything that is read of the workspace

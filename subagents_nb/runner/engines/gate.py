@@ -35,6 +35,7 @@ class Gate:
     judge: Judge
     permit: Permit | None = None  # None: nobody can be asked
     granted: set[str] = field(default_factory=set)  # what the person allowed for the whole run
+    hints: Mapping[str, str] = field(default_factory=dict)  # what servers say of their tools
 
     async def passed(self, name: str, args: dict[str, Any], *, call_id: str) -> dict[str, Any]:
         """Return the arguments that the call is made with.
@@ -50,7 +51,7 @@ class Gate:
             raise NotAllowed(f"{found.reason}.")
         if self.permit is None:
             raise NotAllowed(f"{found.reason}, and nobody can be asked here.")
-        asked = as_asked(name, args, found.reason, found.grants, call.path)
+        asked = as_asked(name, args, found.reason, found.grants, call.path, self.hints.get(name, ""))
         answer = await self.permit(asked, call_id=call_id)
         return self._answered(name, args, found, answer)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from subagents_nb.domain.agents.agent import ASK_TOOLS, DELEGATE
+from subagents_nb.domain.policy.tool_names import MCP
 from subagents_nb.domain.runs.events import StepFailed
 from subagents_nb.domain.values.words import duration
 from subagents_nb.runner.engines.engine import Limits
@@ -18,7 +19,8 @@ def limit_of(tool: str, given: float | None) -> float | None:
     A command's usual limit is its own affair, since it does not end the run; and a person may take any time to answer.
     """
     # A cell of python is interrupted at the limit, and the run goes on; a child has a deadline of its own.
-    if tool in ASK_TOOLS or tool in ("python", DELEGATE):
+    # So has a server's tool, which may ask the person meanwhile.
+    if tool in ASK_TOOLS or tool in ("python", DELEGATE) or tool.startswith(MCP):
         return None
     return given if given is not None or tool == "bash" else FILE_SECONDS
 

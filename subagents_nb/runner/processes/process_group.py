@@ -14,6 +14,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from subagents_nb.runner.processes.children import CHILDREN
 from subagents_nb.signals import KILL, has_ended, is_unreaped, signal_child, signal_group
@@ -47,7 +48,7 @@ class Group:
         self.silent = asyncio.Event()  # nobody holds the output open any more
         self.code: int | None = None  # once it is reaped; below zero, the signal
         self._process = process
-        self._pipe: asyncio.BaseTransport | None = None
+        self._pipes: list[asyncio.BaseTransport] = []
         self._handle: int | None = None
 
     @classmethod
@@ -58,9 +59,10 @@ class Group:
         cwd: Path,
         environ: Mapping[str, str],
         keep: Callable[[bytes], None],
+        errors: Callable[[bytes], None] | None = None,
         handles: tuple[int, ...] = (),
     ) -> Group:
-        """Start it, its input closed, both its outputs to `keep`.
+        """Start it, its input closed, both its outputs to `keep`; with `errors`, to be talked to, and these apart.
 
         Raises:
             OSError: it could not be started.
@@ -69,9 +71,9 @@ class Group:
             list(argv),
             cwd=cwd,
             env=dict(environ),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL if errors is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stderr=subprocess.STDOUT if errors is None else subprocess.PIPE,
             start_new_session=True,
             pass_fds=handles,
         )
@@ -79,12 +81,41 @@ class Group:
         group = cls(process)
         try:
             group._watch()
-            loop = asyncio.get_running_loop()
-            group._pipe, _ = await loop.connect_read_pipe(lambda: _Output(keep, group.silent), process.stdout)
+            await group._hear(process.stdout, keep, group.silent)
+            if errors is not None and process.stdin is not None:
+                os.set_blocking(process.stdin.fileno(), False)
+                await group._hear(process.stderr, errors, asyncio.Event())
         except BaseException:
             await group.end(grace_s=0.0)
             raise
         return group
+
+    async def _hear(self, pipe: Any, keep: Callable[[bytes], None], silent: asyncio.Event) -> None:
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.connect_read_pipe(lambda: _Output(keep, silent), pipe)
+        self._pipes.append(transport)
+
+    async def write(self, data: bytes) -> None:
+        """Write to its input, however long it takes to read that.
+
+        Raises:
+            OSError: its input is closed.
+        """
+        left = memoryview(data)
+        while left:
+            pipe = self._process.stdin
+            if pipe is None or pipe.closed:
+                raise BrokenPipeError("its input is closed")
+            try:
+                left = left[os.write(pipe.fileno(), left) :]
+            except BlockingIOError:
+                await _writable(pipe.fileno())
+
+    def close_input(self) -> None:
+        """Close its input, if it is open."""
+        if self._process.stdin is not None and not self._process.stdin.closed:
+            asyncio.get_running_loop().remove_writer(self._process.stdin.fileno())
+            self._process.stdin.close()
 
     def signal(self, number: int) -> None:
         """Signal the leader alone; nothing if it has ended."""
@@ -148,10 +179,20 @@ class Group:
             self.code = self._process.wait()
         else:
             self.code = self._process.poll()
-        if self._pipe is not None:
-            self._pipe.close()
-        elif self._process.stdout is not None:
+        self.close_input()
+        for pipe in self._pipes:
+            pipe.close()
+        if not self._pipes and self._process.stdout is not None:
             self._process.stdout.close()
+
+
+async def _writable(handle: int) -> None:
+    loop, free = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_writer(handle, free.set)
+    try:
+        await free.wait()
+    finally:
+        loop.remove_writer(handle)
 
 
 async def within(seconds: float, event: asyncio.Event) -> bool:

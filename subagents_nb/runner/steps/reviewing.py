@@ -79,6 +79,7 @@ async def review(reviewer: StepPlan, task: str, context: StepContext, limits: Li
         ask=None,
         skills=given_skills(reviewer, RunPaths(context.step_dir.parents[1]), context.cwd),
         memory=memory,
+        mcp=None,
         permit=None,
         open_tools={},
     )
@@ -88,6 +89,7 @@ async def review(reviewer: StepPlan, task: str, context: StepContext, limits: Li
             "output_schema": REVIEW_SCHEMA,
             "schema_name": "Review",
             "tools": tuple(tool for tool in reviewer.tools if tool in READ_TOOLS),
+            "mcp": (),
         }
     )
     context.report(ToolStarted(call_id, "review", reviewer.agent))

@@ -44,6 +44,7 @@ from subagents_nb.runner.steps.limits_in_force import LiveLimits, StepLimits, Ti
 from subagents_nb.runner.steps.open_questions import Questions
 from subagents_nb.runner.steps.remembering import Remembered
 from subagents_nb.runner.steps.reviewing import review
+from subagents_nb.runner.steps.serving import served
 from subagents_nb.runner.steps.step_result import ended_for, ended_well, ended_with
 from subagents_nb.runner.tracking import ReadRecorder
 from subagents_nb.runner.tracking.folder_accounts import FolderReads
@@ -243,13 +244,8 @@ class StepWork:
             accepting.instructions(),
         )
         whole = "\n\n".join(part for part in parts if part)
-        try:
-            outcome: StepOutcome = await engine_for(step).run(step.model_copy(update={"task": whole}), context)
-        finally:
-            if context.python is not None:
-                await context.python.close()
-            if context.memory is not None:
-                context.memory.close()
+        async with served(step, context, self._services.artifacts) as around:
+            outcome: StepOutcome = await engine_for(step).run(step.model_copy(update={"task": whole}), around)
         outcome = journal.clean.outcome(outcome)
         outcome = accepting.take_report(outcome)
         result = ended_well(journal.draft(step.index), outcome, self._keep_text, step.max_output)

@@ -61,6 +61,10 @@ class ArtifactKeeper:
         numbers = shape if isinstance(shape, list) and all(isinstance(n, int) for n in shape) else []
         return self._keep(step, "table", data, ".parquet", PARQUET, shape=tuple(numbers[:2]) or None)
 
+    def answer(self, step: int, data: bytes, name: str, media_type: str) -> Artifact | None:
+        """Keep what a tool of a server answered and no model is told whole."""
+        return self._keep(step, "file", data, f"-{_plain(name)}", media_type)
+
     def has(self, cwd: Path, path: str) -> bool:
         """Say whether a file of this directory is an artifact already."""
         return (str(cwd), path) in self._files

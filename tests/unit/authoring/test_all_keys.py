@@ -22,6 +22,7 @@ CARRIED_OUT = {
     "isolation": "worktree", "worktree": "true", "permissionMode": "plan", "readonly": "true", "readOnly": "true",
     "disabled": "false", "disable": "false",
 }  # fmt: skip
+CARRIED_OUT |= {"mcpServers": "{files: {command: x}}"}
 REFUSED = {
     "hooks": "{PreToolUse: []}", "isolation": "container",
 }  # fmt: skip
@@ -37,7 +38,7 @@ NOTED = {
 # Carried out by parts that stand apart; here it only matters that nothing of them vanishes.
 EITHER = {
     "skill": "pdf", "skills": "[pdf]", "skillPath": "skills/pdf", "skillPaths": "[skills/pdf]", "memory": "user",
-    "mcpServers": "{files: {command: x}}", "permission": "{bash: ask}", "permissions": "{deny: [bash]}",
+    "permission": "{bash: ask}", "permissions": "{deny: [bash]}",
     "defaultContext": "fork", "sandbox": "workspace", "fast": "true", "permissionMode": "dontAsk", "promptCache": "on",
 }  # fmt: skip
 TABLE = [

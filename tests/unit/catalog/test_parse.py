@@ -159,8 +159,8 @@ def test_omitted_tools_are_the_read_only_ones() -> None:
 
 def test_tools_we_do_not_have_are_kept_aside_for_planning() -> None:
     agent = good("tools: Read, mcp:github, WebSearch, contact_supervisor, mcp__x__y, ../ext.ts")
-    assert agent.tools == ("read",)
-    unsupported = ["mcp:github", "WebSearch", "contact_supervisor", "mcp__x__y", "../ext.ts"]
+    assert agent.tools == ("read", "mcp__github", "mcp__x__y")
+    unsupported = ["WebSearch", "contact_supervisor", "../ext.ts"]
     assert agent.extra == {"unsupported_tools": unsupported}
 
 
@@ -449,11 +449,12 @@ def test_an_agent_of_claude_code_is_read_as_it_is() -> None:
     )
     assert isinstance(agent, AgentDefinition), agent
     assert agent.description.startswith("Use PROACTIVELY for SQL: joins, windows. <example>user: 'why?'")
-    assert (agent.tools, agent.model, agent.max_requests) == (("bash", "read", "find"), "sonnet", 20)
+    query = "mcp__bigquery__query"
+    assert (agent.tools, agent.model, agent.max_requests) == (("bash", "read", "find", query), "sonnet", 20)
     assert agent.extra == {
         "color": "purple",
         "permissionMode": "acceptEdits",
-        "unsupported_tools": ["NotebookEdit", "mcp__bigquery__query"],
+        "unsupported_tools": ["NotebookEdit"],
     }
 
 

@@ -99,7 +99,7 @@ def test_what_can_be_kept_is(head: str, field: str, value: object) -> None:
 
 @pytest.mark.parametrize(
     "key",
-    ["mcpServers", "fallbackModels", "machine", "background", "color", "runner", "whatever"],
+    ["fallbackModels", "machine", "background", "color", "runner", "whatever"],
 )  # fmt: skip
 def test_all_else_is_noted(key: str) -> None:
     assert f"Agent guarded sets fields that are not carried out: {key}." in plan(f"{key}: some").notes

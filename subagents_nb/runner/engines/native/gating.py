@@ -85,4 +85,5 @@ def gating_of(
 
     judge = partial(judged_call, own=frozenset(names), places=Places.of(context))
     granted = context.permit.granted if context.permit is not None else set[str]()
-    return [Gating(Gate(step.policy, judge, context.permit, granted), notes)]
+    hints = {one.name: one.hints for one in context.mcp.tools} if context.mcp is not None else {}
+    return [Gating(Gate(step.policy, judge, context.permit, granted, hints), notes)]

@@ -23,7 +23,6 @@ from pydantic_ai.models import Model
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.settings import ModelSettings
 
-from subagents_nb.domain.agents.agent import ASK_TOOLS
 from subagents_nb.domain.agents.memory import KEEPING, LOOKING
 from subagents_nb.domain.agents.skills import LOAD_TOOL
 from subagents_nb.domain.plans.plan import StepPlan
@@ -44,7 +43,8 @@ from subagents_nb.runner.engines.native.request_retries import Patient, RetryPol
 from subagents_nb.runner.engines.native.steering import Steering
 from subagents_nb.runner.engines.opencalls import OpenCalls
 from subagents_nb.runner.engines.session_file import read_session, save_session
-from subagents_nb.runner.engines.tools.calls import ToolNotes, toolset_for
+from subagents_nb.runner.engines.tools.calls import ToolNotes, own_tools, toolset_for
+from subagents_nb.runner.engines.tools.served_tools import served_tools
 from subagents_nb.runner.engines.tools.tools import ToolContext
 from subagents_nb.runner.processes.threads import in_thread
 
@@ -91,7 +91,7 @@ class NativeEngine:
         names = _tool_names(step, context)
         more = _more(step, context, notes)
         observer = _observer(step, context, redact, notes, (*names, *_named_by(step, context)), last, model)
-        toolset = toolset_for(names, notes)
+        toolset = toolset_for(names, notes, served_tools(context))
         for notice in left_out(step, model, context.environ):
             context.report(notice)
         with capture_run_messages() as messages:
@@ -155,7 +155,7 @@ def _tool_names(step: StepPlan, context: StepContext) -> tuple[str, ...]:
     if step.model.kind == "local" and step.tools:
         context.report(Noticed("no-tools", "The embedded model can't call tools, so this step runs without any."))
         return ()
-    return tuple(name for name in step.tools if name not in ASK_TOOLS or context.ask is not None)
+    return own_tools(step, context)
 
 
 def _more(step: StepPlan, context: StepContext, notes: ToolNotes) -> Sequence[AbstractCapability[ToolContext]]:
@@ -176,7 +176,8 @@ def _named_by(step: StepPlan, context: StepContext) -> tuple[str, ...]:
     """Return the names of the tools of those."""
     memory = context.memory
     keeping = () if memory is None else LOOKING + KEEPING if memory.plan.writes else LOOKING
-    return (*keeping, *((LOAD_TOOL,) if step.skills else ()))
+    of_servers = [one.name for one in context.mcp.tools] if context.mcp is not None else []
+    return (*keeping, *((LOAD_TOOL,) if step.skills else ()), *of_servers)
 
 
 def _observer(

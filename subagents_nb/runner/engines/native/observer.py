@@ -26,6 +26,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import RunContext
 
+from subagents_nb.domain.policy.tool_names import shown_tool
 from subagents_nb.domain.runs.events import (
     EngineEvent,
     ModelAsked,
@@ -195,7 +196,7 @@ class Observer(AbstractCapability[ToolContext]):
         self.notes.open.announce(call.tool_call_id)
         self.notes.meter.announce(call.tool_call_id)
         texts = {name: self.redact(value) for name, value in _args_of(call).items() if isinstance(value, str)}
-        self.report(ToolStarted(call.tool_call_id, one_line(call.tool_name, 80), args_preview(texts)))
+        self.report(ToolStarted(call.tool_call_id, one_line(shown_tool(call.tool_name), 80), args_preview(texts)))
 
     def _tool_ended(self, result: ToolReturnPart) -> None:
         call_id, name = result.tool_call_id, result.tool_name

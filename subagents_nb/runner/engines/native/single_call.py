@@ -9,13 +9,13 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from subagents_nb.domain.agents.agent import ASK_TOOLS
 from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.native.gating import gating_of
 from subagents_nb.runner.engines.opencalls import OpenCalls
-from subagents_nb.runner.engines.tools.calls import ToolNotes, toolset_for
+from subagents_nb.runner.engines.tools.calls import ToolNotes, own_tools, toolset_for
+from subagents_nb.runner.engines.tools.served_tools import served_tools
 from subagents_nb.runner.engines.tools.tools import ToolContext
 
 
@@ -35,8 +35,9 @@ async def make_call(step: StepPlan, context: StepContext, name: str, args: dict[
         StepFailed: the call passed its limit.
     """
     notes = ToolNotes(OpenCalls({}), ToolMeter(None, context.report))
-    names = tuple(one for one in step.tools if one not in ASK_TOOLS or context.ask is not None)
-    toolset = toolset_for(names, notes)
+    names = own_tools(step, context)
+    served = served_tools(context)
+    toolset = toolset_for(names, notes, served)
 
     def say(messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
         called = len(messages) > 1
@@ -49,10 +50,11 @@ async def make_call(step: StepPlan, context: StepContext, name: str, args: dict[
         toolsets=[toolset] if toolset else None,
         capabilities=gating_of(step, context, names, notes),
     )
+    known = {*names, *(one.name for one in served)}
     for message in result.all_messages():
         for part in message.parts:
             if getattr(part, "tool_call_id", None) == call_id and not isinstance(part, ToolCallPart):
                 text = str(getattr(part, "content", ""))
                 ok = isinstance(part, ToolReturnPart) and part.outcome == "success"
-                return CallMade(text, ok, notes.refused.get(call_id) or (None if name in names else text))
+                return CallMade(text, ok, notes.refused.get(call_id) or (None if name in known else text))
     return CallMade("There was no answer.", ok=False)

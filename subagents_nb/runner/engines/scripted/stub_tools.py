@@ -10,6 +10,7 @@ from typing import Any
 from subagents_nb.domain.agents.memory import KEEPING, LOOKING
 from subagents_nb.domain.agents.skills import LOAD_TOOL
 from subagents_nb.domain.plans.plan import StepPlan
+from subagents_nb.domain.policy.tool_names import shown_tool
 from subagents_nb.domain.runs.events import FileChanged, StepFailed, ToolEnded, ToolStarted
 from subagents_nb.domain.runs.records import Usage
 from subagents_nb.domain.values.base import sha256_text
@@ -152,7 +153,7 @@ class PretendedCalls:
         call_id = f"call-{self._number}"
         preview = one_line("  ".join(str(v)[:160] for v in args.values() if isinstance(v, str)), 160)
         self._transcript.call(call_id, name, args)
-        self._context.report(ToolStarted(call_id, name, preview))
+        self._context.report(ToolStarted(call_id, shown_tool(name), preview))
         began, result, failure = time.monotonic(), None, None
         spent = self._meter.refusal(call_id, name)
         if spent is not None:

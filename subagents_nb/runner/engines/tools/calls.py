@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
-from pydantic_ai.tools import RunContext
+from pydantic_ai.tools import RunContext, Tool
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool, WrapperToolset
 
-from subagents_nb.domain.agents.agent import DELEGATE, KNOWN_TOOLS
+from subagents_nb.domain.agents.agent import ASK_TOOLS, DELEGATE, KNOWN_TOOLS
+from subagents_nb.domain.plans.plan import StepPlan
+from subagents_nb.domain.policy.tool_names import MCP
 from subagents_nb.domain.runs.events import ToolEnded
 from subagents_nb.domain.values.characters import sayable, sayable_data
+from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.opencalls import CANCELLED, CallCancelled, CallTimedOut, OpenCalls
 from subagents_nb.runner.engines.step_limits import limit_of, past_limit
@@ -77,9 +80,21 @@ class GuardedToolset(WrapperToolset[ToolContext]):
             self.notes.seconds[call_id] = time.monotonic() - started
 
 
-def toolset_for(names: Sequence[str], notes: ToolNotes) -> GuardedToolset | None:
-    """Return the tools with these names; None when there are none. They work with the `ToolContext` of the run."""
+def own_tools(step: StepPlan, context: StepContext) -> tuple[str, ...]:
+    """Return the names of the tools of ours that a step has; where nobody can be asked, it asks nobody."""
+    return tuple(
+        name for name in step.tools if not name.startswith(MCP) and (name not in ASK_TOOLS or context.ask is not None)
+    )
+
+
+def toolset_for(
+    names: Sequence[str], notes: ToolNotes, served: Sequence[Tool[ToolContext]] = ()
+) -> GuardedToolset | None:
+    """Return the tools of ours with these names, and those of servers; None when there are none.
+
+    They work with the `ToolContext` of the run.
+    """
     wanted = [name for name in (*KNOWN_TOOLS, DELEGATE) if name in names]
-    if not wanted:
+    if not wanted and not served:
         return None
-    return GuardedToolset(FunctionToolset([tool_named(name) for name in wanted], id="workspace"), notes)
+    return GuardedToolset(FunctionToolset([*map(tool_named, wanted), *served], id="workspace"), notes)

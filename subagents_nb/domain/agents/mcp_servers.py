@@ -1,0 +1,127 @@
+"""An MCP server as somebody defined it, and as a step has it: frozen in its plan, with no variable put in yet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from pydantic import Field
+
+from subagents_nb.domain.agents.acting import Acting
+from subagents_nb.domain.policy.tool_names import MCP, server_in
+from subagents_nb.domain.values.base import Value, sha256_text, stable_json
+
+PROJECT_FILE = ".mcp.json"
+INSTALL = 'pip install "subagents-nb[mcp]"'
+MISSING_EXTRA = f"MCP servers need an extra: {INSTALL}"
+KIND = "MCP server"  # among what a project brings
+# A name stands in the names of its tools, mcp__NAME__tool, and has to be found in them again.
+SERVER_NAME = re.compile(r"(?!.*__)[A-Za-z0-9][A-Za-z0-9_-]{0,31}(?<!_)\Z")
+ServerSource: TypeAlias = Literal["user", "project", "package", "registered", "builtin"]
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}")
+
+
+class McpServer(Value):
+    """One server: a command, or an address. Texts are as they were written, `${NAME}` and all."""
+
+    name: str
+    where: str = ""  # the file, as shown to people; it decides nothing
+    source: ServerSource = "user"
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = Field(default_factory=dict)
+    cwd: str | None = None  # None: where the step works
+    url: str | None = None
+    headers: dict[str, str] = Field(default_factory=dict)
+    disabled: bool = False
+    notes: tuple[str, ...] = ()  # keys that are not carried out, as written
+
+    @property
+    def wants(self) -> tuple[str, ...]:
+        """Return the variables of the person's that it can't be without: no value stands for them in the file."""
+        texts = (*self.env.values(), *self.headers.values())
+        found = (match[1] for text in texts for match in VARIABLE.finditer(text) if match[2] is None)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def says(self) -> str:
+        """Return what it does, for people: the command with its arguments, or the address."""
+        return self.url if self.url is not None else " ".join((self.command or "", *self.args))
+
+    def contract(self) -> dict[str, Any]:
+        """Return what the launch contract binds: command, arguments, and the names of variables."""
+        bound = self.model_dump(mode="json", include={"name", "command", "args", "cwd", "url"}, exclude_defaults=True)
+        named = {"env": sorted(self.env), "headers": sorted(self.headers), "wants": sorted(self.wants)}
+        return bound | {key: names for key, names in named.items() if names}
+
+    def text(self) -> str:
+        """Return the definition as a person compares it: what of it acts, a line each."""
+        shown = {"command": self.command, "args": list(self.args), "env": self.env, "cwd": self.cwd, "url": self.url}
+        lines = {key: value for key, value in {**shown, "headers": self.headers}.items() if value}
+        return "".join(f"{key} = {stable_json(value)}\n" for key, value in lines.items())
+
+    def acting(self, files: Mapping[str, str]) -> Acting:
+        """Return it as something that acts; `files` are hashes of those that its command line names."""
+        text = self.text()
+        own = {self.where: sha256_text(text)}
+        return Acting(kind=KIND, name=self.name, does=(self.says,), files={**own, **files}, text=text)
+
+
+class McpServers(Value):
+    """All servers that can be named from a working directory."""
+
+    servers: dict[str, McpServer] = Field(default_factory=dict)  # by name; the nearest definition
+    problems: dict[str, str] = Field(default_factory=dict)  # by name: why the nearest definition can't be used
+    broken: tuple[str, ...] = ()  # whole files that can't be read, so that what they define is not known
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyServer:
+    """A server with every variable put in: what is started, or asked."""
+
+    argv: tuple[str, ...] = ()
+    environ: Mapping[str, str] | None = None
+    cwd: str | None = None
+    url: str | None = None
+    headers: Mapping[str, str] | None = None
+
+
+class VariableMissing(ValueError):
+    """A variable that a definition names is not set; the text says which."""
+
+
+def ready(server: McpServer, variables: Mapping[str, str], tools: Mapping[str, str]) -> ReadyServer:
+    """Return a server with its variables put in: `variables` are the person's, `tools` those that tools may see.
+
+    The person's enter by `env` and `headers` alone; what stands elsewhere is filled from what `env` says.
+
+    Raises:
+        VariableMissing: one is not set.
+    """
+    env = {key: _filled(text, variables) for key, text in server.env.items()}
+    headers = {key: _filled(text, {**variables, **env}) for key, text in server.headers.items()}
+    plain = [_filled(text, env) for text in (server.command or "", *server.args)]
+    return ReadyServer(
+        argv=tuple(plain) if server.command is not None else (),
+        environ={**tools, **env},
+        cwd=_filled(server.cwd, env) if server.cwd is not None else None,
+        url=_filled(server.url, env) if server.url is not None else None,
+        headers=headers,
+    )
+
+
+def _filled(text: str, variables: Mapping[str, str]) -> str:
+    def put(match: re.Match[str]) -> str:
+        found = variables.get(match[1]) or (match[2] or "")[2:]
+        if not found and match[2] is None:
+            raise VariableMissing(f"the variable {match[1]} is not set")
+        return found
+
+    return VARIABLE.sub(put, text)
+
+
+def servers_named(tools: Iterable[str]) -> tuple[str, ...]:
+    """Return the servers whose tools these are, each once."""
+    return tuple(dict.fromkeys(server_in(tool) for tool in tools if tool.startswith(MCP)))

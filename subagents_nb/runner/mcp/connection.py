@@ -1,0 +1,195 @@
+"""One server of a step: connected within its limit, asked for its tools once, called until the step is over."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcp.client.client import Client
+from mcp.shared.exceptions import MCPError
+from mcp_types import CallToolResult, Implementation, Tool
+
+from subagents_nb.domain.agents.mcp_servers import McpServer, ReadyServer, VariableMissing, ready
+from subagents_nb.domain.runs.events import StepFailed
+from subagents_nb.domain.values.words import duration
+from subagents_nb.runner.engines.clean_text import one_line
+from subagents_nb.runner.engines.engine import StepContext
+from subagents_nb.runner.mcp.stdio_server import MOST_MESSAGE_BYTES, StdioServer
+from subagents_nb.version import __version__
+
+_PAGES = 20
+_CLOSE_S = 2.0
+_LINE_CHARS = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpLimits:
+    """How long a server may take."""
+
+    start_s: float = 30.0
+    call_s: float = 300.0
+
+
+class CallFailed(Exception):
+    """A call came to nothing; the text is for the model."""
+
+
+class Connection:
+    """One server. A task of its own holds it: what the SDK opens has to be closed by who opened it."""
+
+    def __init__(
+        self,
+        server: McpServer,
+        context: StepContext,
+        limits: McpLimits,
+        *,
+        redact: Callable[[str], str],
+        elicit: Any = None,
+    ) -> None:
+        self.server = server
+        self._context = context
+        self._limits = limits
+        self._redact = redact
+        self._elicit = elicit
+        self._over = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._process: StdioServer | None = None
+        self._client: Client | None = None
+
+    @property
+    def called(self) -> str:
+        """Return it as it is told."""
+        return f"MCP server {self.server.name!r}"
+
+    async def connect(self) -> tuple[Tool, ...]:
+        """Start or reach the server, and return its tools.
+
+        Raises:
+            StepFailed: it is not there within its limit.
+        """
+        there: asyncio.Future[tuple[Tool, ...]] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._hold(there), name=f"mcp-{self.server.name}")
+        try:
+            async with asyncio.timeout(self._limits.start_s):
+                waited: set[asyncio.Future[Any]] = {there, self._task}
+                await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+        except TimeoutError:
+            text = f"{self.called} did not start within {duration(self._limits.start_s)}"
+            raise self._failed(text) from None
+        if there.done():
+            return there.result()
+        error = self._task.exception() if not self._task.cancelled() else None
+        raise self._failed(f"{self.called} did not start: {self._why(error)}")
+
+    async def call(self, tool: str, args: dict[str, Any], waiting: asyncio.Event | None = None) -> CallToolResult:
+        """Call one of its tools.
+
+        Raises:
+            CallFailed: there is no result.
+        """
+        del waiting
+        client = self._client
+        if client is None or self._task is None or self._task.done():
+            raise CallFailed(f"{self.called} has ended; its tools can't be used any more.")
+        try:
+            async with asyncio.timeout(self._limits.call_s):
+                return await client.call_tool(tool, args)
+        except TimeoutError:
+            raise CallFailed(f"{self.called} did not answer within {duration(self._limits.call_s)}.") from None
+        except MCPError as error:
+            if self._process is not None and (self._process.ended or self._process.too_long):
+                raise CallFailed(f"{self.called} ended in this call: {self._why(None)}.") from error
+            raise CallFailed(f"{self.called} says: {self._text(error)}") from error
+        except (ValueError, RuntimeError, OSError) as error:  # an answer that is none
+            raise CallFailed(f"{self.called} gave no answer that can be read: {self._text(error)}") from error
+
+    async def close(self) -> None:
+        """End it; when this returns, nothing of its process is left."""
+        self._over.set()
+        task, self._task = self._task, None
+        if task is None:
+            return
+        done, _ = await asyncio.wait({task}, timeout=_CLOSE_S)
+        if not done:
+            task.cancel()
+            await asyncio.wait({task}, timeout=_CLOSE_S)
+
+    async def _hold(self, there: asyncio.Future[tuple[Tool, ...]]) -> None:
+        async with self._streams() as transport:
+            client = Client(
+                transport,
+                elicitation_callback=self._elicit,
+                client_info=Implementation(name="subagents-nb", version=__version__),
+                cache=None,
+            )
+            async with client:
+                tools = await self._listed(client)
+                self._client = client
+                there.set_result(tools)
+                await self._over.wait()
+
+    @contextlib.asynccontextmanager
+    async def _streams(self) -> AsyncIterator[Any]:
+        made = self._ready()
+        if made.url is not None:
+            from subagents_nb.runner.mcp.http_server import http_streams
+
+            async with http_streams(made) as transport:
+                yield transport
+            return
+
+        def told(process: StdioServer) -> None:
+            self._process = process
+
+        context = self._context
+        cwd = Path(os.path.join(context.cwd, os.path.expanduser(made.cwd or ".")))
+        log = context.step_dir / f"mcp-{self.server.name}.log"
+        yield StdioServer.started(made, cwd=cwd, log=log, told=told)
+
+    def _ready(self) -> ReadyServer:
+        try:
+            return ready(self.server, self._context.environ, self._context.tool_environ)
+        except VariableMissing as error:
+            raise StepFailed("setup", f"{self.called}: {error}.") from error
+
+    async def _listed(self, client: Client) -> tuple[Tool, ...]:
+        found: list[Tool] = []
+        cursor: str | None = None
+        for _ in range(_PAGES):
+            page = await client.list_tools(cursor=cursor)
+            found += page.tools
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        return tuple(found)
+
+    def _failed(self, text: str) -> StepFailed:
+        said = self._process.last_line if self._process is not None else ""
+        told = f"{text}; its last line: {self._line(said)}" if said else f"{text}; it said nothing"
+        return StepFailed("setup", told if self._process is not None else f"{text}.")
+
+    def _why(self, error: BaseException | None) -> str:
+        if isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+            return self._why(error)
+        if isinstance(error, StepFailed):
+            return error.message
+        if isinstance(error, OSError) and error.strerror and self._process is None:
+            return f"{self.server.command or 'it'}: {error.strerror}"
+        if self._process is not None and self._process.too_long:
+            return f"it sent a message of more than {MOST_MESSAGE_BYTES // 1_000_000} MB"
+        if self._process is not None and self._process.ended:
+            said = self._process.last_line
+            return f"its process has ended; its last line: {self._line(said)}" if said else "its process has ended"
+        return self._text(error) if error is not None else "it has gone"
+
+    def _text(self, error: BaseException) -> str:
+        return self._line(str(error) or type(error).__name__)
+
+    def _line(self, text: str) -> str:
+        return one_line(self._redact(text), _LINE_CHARS)

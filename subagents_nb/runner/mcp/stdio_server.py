@@ -1,0 +1,166 @@
+"""A server that is a process of ours: messages over its pipes, what it says beside them kept, nothing of it left.
+
+The SDK has a transport of its own. It starts processes that nobody else knows of; ours stand in the run's account, so
+that whoever clears up after a runner that was killed finds them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import os
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from subagents_nb.domain.agents.mcp_servers import ReadyServer
+from subagents_nb.runner.processes.process_group import Group, within
+from subagents_nb.store.files.disk import DISK
+
+MOST_MESSAGE_BYTES = 32_000_000
+_LOG_BYTES = 1_000_000
+_LINE_BYTES = 2_000
+_LEAVE_S, _GRACE_S = 0.5, 0.4  # after its input was closed, and after it was asked to end
+
+
+class SaidBeside:
+    """What a server writes to its standard error: the first of it in a file, the last line for people."""
+
+    def __init__(self, path: Path) -> None:
+        self._handle: int | None = DISK.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
+        self._room = _LOG_BYTES
+        self._last = b""
+
+    def add(self, data: bytes) -> None:
+        """Take the next piece; what is too much is read and forgotten, so that the server does not stand still."""
+        lines = (self._last + data)[-2 * _LINE_BYTES :].rstrip(b"\n").rpartition(b"\n")
+        self._last = lines[2] + (b"\n" if data.endswith(b"\n") else b"")
+        if self._handle is not None and self._room > 0:
+            with contextlib.suppress(OSError):
+                self._room -= os.write(self._handle, data[: self._room])
+
+    @property
+    def last_line(self) -> str:
+        """Return the last line of it."""
+        return self._last.strip()[-_LINE_BYTES:].decode("utf-8", "replace").strip()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+
+class _Lines:
+    """Bytes put together to lines; a line that never ends is given up."""
+
+    def __init__(self, take: Callable[[bytes], None], give_up: Callable[[], None]) -> None:
+        self._take = take
+        self._give_up = give_up
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def add(self, data: bytes) -> None:
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            self._take(b"".join((*self._parts, line)))
+            self._parts, self._size = [], 0
+        if rest:
+            self._parts.append(rest)
+            self._size += len(rest)
+        if self._size > MOST_MESSAGE_BYTES:
+            self._parts, self._size = [], 0
+            self._give_up()
+
+
+class StdioServer:
+    """One started server."""
+
+    def __init__(self, group: Group, beside: SaidBeside) -> None:
+        self._group = group
+        self._beside = beside
+        self.too_long = False  # it sent a message that can't be taken
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def started(
+        cls, ready: ReadyServer, *, cwd: Path, log: Path, told: Callable[[StdioServer], None]
+    ) -> AsyncIterator[Any]:
+        """Start a server, tell who it is, and return its streams; when this is left, its process group is gone.
+
+        Raises:
+            OSError: it could not be started.
+        """
+        into, read = anyio.create_memory_object_stream[Any](math.inf)
+        write, out = anyio.create_memory_object_stream[Any](0)
+        beside = SaidBeside(log)
+
+        def take(line: bytes) -> None:
+            if not line.strip():
+                return
+            message: SessionMessage | Exception
+            try:
+                message = SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+            except ValueError as error:
+                message = error  # the session passes over what is no message
+            with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                into.send_nowait(message)
+
+        def give_up() -> None:
+            server.too_long = True
+            into.close()
+
+        lines = _Lines(take, give_up)
+        try:
+            group = await Group.start(
+                ready.argv, cwd=cwd, environ=ready.environ or {}, keep=lines.add, errors=beside.add
+            )
+        except BaseException:
+            beside.close()
+            raise
+        server = cls(group, beside)
+        told(server)
+        moving = [asyncio.create_task(server._write(out)), asyncio.create_task(server._notice_end(into))]
+        try:
+            yield read, write
+        finally:
+            try:
+                await server._end()
+            finally:
+                for task in moving:
+                    task.cancel()
+                for stream in (into, read, write, out):
+                    stream.close()
+                beside.close()
+
+    @property
+    def last_line(self) -> str:
+        """Return the last line that it wrote beside its messages."""
+        return self._beside.last_line
+
+    @property
+    def ended(self) -> bool:
+        """Say whether its process has ended."""
+        return self._group.exited.is_set()
+
+    async def _write(self, messages: Any) -> None:
+        with contextlib.suppress(OSError, anyio.ClosedResourceError, anyio.BrokenResourceError):
+            async for one in messages:
+                text: str = one.message.model_dump_json(by_alias=True, exclude_unset=True)
+                await self._group.write(text.encode("utf-8", "replace") + b"\n")
+        messages.close()
+
+    async def _notice_end(self, into: Any) -> None:
+        await self._group.silent.wait()
+        into.close()
+
+    async def _end(self) -> None:
+        """End it as the specification has it: its input is closed, it is asked to end, it is ended."""
+        self._group.close_input()
+        await within(_LEAVE_S, self._group.exited)
+        await self._group.end(grace_s=_GRACE_S)

@@ -1,0 +1,132 @@
+"""The MCP servers of one step, and those of their tools that it has."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mcp_types import Tool
+
+from subagents_nb.domain.agents.mcp_servers import McpServer
+from subagents_nb.domain.plans.plan import StepPlan
+from subagents_nb.domain.policy.tool_names import MCP, is_server, server_in, tool_of_server
+from subagents_nb.domain.runs.events import Noticed, StepFailed
+from subagents_nb.runner.engines.clean_text import Redactor, one_line
+from subagents_nb.runner.engines.engine import ServedTool, StepContext, ToolCallFailed
+from subagents_nb.runner.mcp.connection import CallFailed, Connection, McpLimits
+from subagents_nb.runner.mcp.tool_answers import Answers, hints_of
+from subagents_nb.runner.workspace.artifact_files import ArtifactKeeper
+
+_MODEL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")  # what providers take for the name of a tool
+_TEXT_CHARS, _SCHEMA_CHARS, _MOST_TOOLS = 10_000, 50_000, 200
+_TOLD_TOOLS = 12
+
+
+class StepServers:
+    """Started together when the step begins; ended together with it."""
+
+    def __init__(
+        self,
+        step: StepPlan,
+        context: StepContext,
+        keeper: ArtifactKeeper | None,
+        *,
+        limits: McpLimits | None = None,
+    ) -> None:
+        self._step = step
+        self._context = context
+        self._answers = Answers(step.index, keeper, context.report)
+        self._redact = Redactor(context.environ, step.model.key_env)
+        self._limits = limits or McpLimits()
+        self._open = {one.name: self._connection(one) for one in step.mcp}
+        self._tools: dict[str, ServedTool] = {}
+
+    @property
+    def tools(self) -> tuple[ServedTool, ...]:
+        """Return the tools that the step has of them."""
+        return tuple(self._tools.values())
+
+    async def start(self) -> None:
+        """Start all of them, side by side.
+
+        Raises:
+            StepFailed: one is not there, or lacks a tool that the step was given.
+        """
+        self._context.reads.untracked("it used tools of MCP servers")
+        listed = await asyncio.gather(*(one.connect() for one in self._open.values()), return_exceptions=True)
+        failed = [found for found in listed if isinstance(found, BaseException)]
+        if failed:
+            raise failed[0]
+        for name, tools in zip(self._open, listed, strict=True):
+            if not isinstance(tools, BaseException):
+                self._take(name, tools)
+
+    async def call(self, name: str, args: dict[str, Any]) -> str:
+        """Call a tool by the name that the model knows; return what it is told.
+
+        Raises:
+            ToolCallFailed: the server says that it failed, or does not answer.
+        """
+        tool = self._tools[name]
+        try:
+            result = await self._open[tool.server].call(tool.own, args)
+        except CallFailed as error:
+            raise ToolCallFailed(str(error)) from error
+        text = self._answers.text_of(result, tool)
+        if result.is_error:
+            raise ToolCallFailed(text)
+        return text
+
+    async def close(self) -> None:
+        """End all of them."""
+        await asyncio.gather(*(one.close() for one in self._open.values()), return_exceptions=True)
+
+    def _connection(self, server: McpServer) -> Connection:
+        return Connection(server, self._context, self._limits, redact=self._redact)
+
+    def _take(self, server: str, listed: Sequence[Tool]) -> None:
+        """Keep of a server's tools those that the step was given and no policy takes away."""
+        there = {tool.name: tool for tool in listed[:_MOST_TOOLS]}
+        given = [tool for tool in self._step.tools if tool.startswith(MCP) and server_in(tool) == server]
+        for wanted in (tool_of_server(tool) for tool in given if not is_server(tool)):
+            if wanted not in there:
+                has = ", ".join(list(there)[:_TOLD_TOOLS]) or "none"
+                more = ", ..." if len(there) > _TOLD_TOOLS else ""
+                raise StepFailed(
+                    "setup", f"MCP server {server!r} has no tool {wanted} (it has {one_line(has, 600)}{more})"
+                )
+        whole = any(is_server(tool) for tool in given)
+        left_out: list[str] = []
+        for own, tool in there.items():
+            name = f"{MCP}{server}__{own}"
+            if not (whole or name in given) or self._is_forbidden(name):
+                continue
+            schema = tool.input_schema or {"type": "object"}
+            if not _MODEL_NAME.match(name) or len(json.dumps(schema)) > _SCHEMA_CHARS:
+                left_out.append(own)
+                continue
+            text = _text(tool)
+            self._tools[name] = ServedTool(name, server, own, text, schema, hints_of(tool.annotations))
+        for text in _left_out(server, left_out, len(listed) - len(there)):
+            self._context.report(Noticed("mcp-tools", text))
+
+    def _is_forbidden(self, name: str) -> bool:
+        policy = self._step.policy
+        return policy is not None and policy.who_forbids_tool(name) is not None
+
+
+def _text(tool: Tool) -> str:
+    """Return what a model is told that a tool is for."""
+    text = tool.description or tool.title or ""
+    return text if len(text) <= _TEXT_CHARS else f"{text[:_TEXT_CHARS]} [cut]"
+
+
+def _left_out(server: str, names: Sequence[str], beyond: int) -> Iterator[str]:
+    if names:
+        told = one_line(", ".join(names), 300)
+        yield f"MCP server {server} has tools that no model can be told of, by their names or their size: {told}."
+    if beyond > 0:
+        yield f"MCP server {server} has {beyond} more tools than the {_MOST_TOOLS} that a step takes."
