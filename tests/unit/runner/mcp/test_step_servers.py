@@ -1,0 +1,198 @@
+"""The servers of a step, hostile ones among them: each ends in a clear answer within its limit, and nothing is left."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import make_step
+
+from subagents_nb.domain.agents.mcp_servers import McpServer
+from subagents_nb.domain.plans.plan import StepPlan
+from subagents_nb.domain.policy.policy import Ceiling, Policy
+from subagents_nb.domain.runs.events import StepFailed
+from subagents_nb.runner.engines.engine import StepContext, ToolCallFailed
+from subagents_nb.runner.mcp.connection import McpLimits
+from subagents_nb.runner.mcp.step_servers import StepServers
+from subagents_nb.runner.workspace.artifact_files import ArtifactKeeper
+from subagents_nb.store.files.disk import DISK
+from subagents_nb.supervisor.processes.identity import is_zombie
+
+pytestmark = pytest.mark.timeout(60)
+SERVER = str(Path(__file__).parents[3] / "children" / "mcp_server.py")
+
+
+def one(name: str, *way: str, **more: Any) -> McpServer:
+    return McpServer(name=name, command=sys.executable, args=(SERVER, *way), **more)
+
+
+class Ground:
+    def __init__(self, folder: Path) -> None:
+        self.events: list[Any] = []
+        self.folder = folder
+        self.said: list[str] = []
+        self.environ: dict[str, str] = {}
+
+    def context(self, **more: Any) -> StepContext:
+        tools = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path)}
+        return StepContext(
+            report=self.events.append, cwd=self.folder, step_dir=self.folder, store_home=self.folder / "store",
+            environ={**tools, **self.environ}, tool_environ=tools, **more,
+        )  # fmt: skip
+
+    def use(
+        self,
+        work: Callable[[StepServers], Awaitable[Any]],
+        *servers: McpServer,
+        tools: tuple[str, ...] = (),
+        limits: McpLimits | None = None,
+        policy: Policy | None = None,
+        **more: Any,
+    ) -> Any:
+        named = tools or tuple(f"mcp__{server.name}" for server in servers)
+        step: StepPlan = make_step(tools=named, mcp=servers, policy=policy)
+
+        async def main() -> Any:
+            keeper = ArtifactKeeper(self.folder, DISK)
+            found = StepServers(step, self.context(**more), keeper, limits=limits)
+            try:
+                await found.start()
+                return await work(found)
+            finally:
+                await found.close()
+
+        return asyncio.run(main())
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    return Ground(tmp_path)
+
+
+async def nothing(_servers: StepServers) -> None:
+    return None
+
+
+def calls(name: str, **args: Any) -> Callable[[StepServers], Awaitable[str]]:
+    async def work(servers: StepServers) -> str:
+        try:
+            return await servers.call(name, args)
+        except ToolCallFailed as error:
+            return f"failed: {error}"
+
+    return work
+
+
+def living(way: str) -> list[int]:
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            line = Path(f"/proc/{name}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if SERVER.encode() in line and way.encode() in line and not is_zombie(int(name)):
+            found.append(int(name))
+    return found
+
+
+def test_tools_are_known_by_server_and_name_and_called_with_few_variables(ground: Ground) -> None:
+    ground.environ = {"OPENAI_API_KEY": "canary-1", "GIVEN": "given-1"}
+
+    async def work(servers: StepServers) -> tuple[list[str], str, str, str]:
+        names = [tool.name for tool in servers.tools]
+        sum_ = await servers.call("mcp__files__add", {"one": 2, "other": 3})
+        return (
+            names,
+            sum_,
+            await servers.call("mcp__files__environ", {}),
+            await calls("mcp__files__fail", why="x")(servers),
+        )
+
+    names, sum_, environ, failed = ground.use(work, one("files", env={"TOKEN": "${GIVEN}", "WAY": "${GONE:-other}"}))
+    assert {"mcp__files__add", "mcp__files__environ"} <= set(names) and sum_ == "5"
+    assert "canary-1" not in environ and "TOKEN=given-1" in environ and "WAY=other" in environ
+    assert failed.startswith("failed: ") and "x" in failed
+
+
+def test_a_step_has_the_tools_it_was_given_and_no_policy_takes_away(ground: Ground) -> None:
+    async def names(servers: StepServers) -> list[str]:
+        return [tool.own for tool in servers.tools]
+
+    server, policy = one("files"), Policy.of(Ceiling(deny=("mcp:files/add",)))
+    given = ("mcp__files__add", "mcp__files__fail")
+    assert ground.use(names, server, tools=given) == ["add", "fail"]
+    assert ground.use(names, server, tools=given, policy=policy) == ["fail"]
+    assert "add" not in ground.use(names, server, policy=policy)
+
+
+def test_a_tool_that_its_server_does_not_have_ends_the_step_before_its_first_request(ground: Ground) -> None:
+    with pytest.raises(StepFailed, match=r"MCP server 'files' has no tool read_txt \(it has add, environ, fail, "):
+        ground.use(nothing, one("files"), tools=("mcp__files__read_txt",))
+
+
+def test_a_server_that_is_slow_to_start_is_not_waited_for(ground: Ground) -> None:
+    with pytest.raises(StepFailed) as failed:
+        ground.use(nothing, one("slow", "slow"), limits=McpLimits(start_s=3))
+    assert str(failed.value) == "MCP server 'slow' did not start within 3 s; its last line: still warming up"
+    assert living("slow") == []
+
+
+def test_a_command_that_is_not_there_is_said(ground: Ground) -> None:
+    with pytest.raises(StepFailed, match=r"MCP server 'x' did not start: no-such-program: No such file"):
+        ground.use(nothing, McpServer(name="x", command="no-such-program"))
+
+
+def test_a_server_that_ends_at_once_is_said_with_its_last_line(ground: Ground) -> None:
+    with pytest.raises(StepFailed, match=r"MCP server 'x' did not start: its process has ended; its last line: .*nix"):
+        ground.use(nothing, McpServer(name="x", command=sys.executable, args=("-c", "raise SystemExit('nix')")))
+
+
+def test_a_server_that_dies_in_a_call_fails_it_and_those_after_it(ground: Ground) -> None:
+    async def work(servers: StepServers) -> list[str]:
+        return [await calls("mcp__files__die")(servers), await calls("mcp__files__add", one=1, other=1)(servers)]
+
+    first, second = ground.use(work, one("files"))
+    assert first == (
+        "failed: MCP server 'files' ended in this call: its process has ended; its last line: this is the end."
+    )
+    assert "failed: MCP server 'files'" in second
+
+
+def test_a_call_that_takes_too_long_is_given_up(ground: Ground) -> None:
+    began = time.monotonic()
+    said = ground.use(calls("mcp__files__sleep", seconds=30), one("files"), limits=McpLimits(call_s=0.3))
+    assert said == "failed: MCP server 'files' did not answer within 0.3 s." and time.monotonic() - began < 20
+
+
+def test_a_large_answer_becomes_an_artifact_and_so_does_a_picture(ground: Ground) -> None:
+    async def work(servers: StepServers) -> list[str]:
+        return [await servers.call("mcp__files__much", {"size": 10_000_000}), await servers.call("mcp__files__dot", {})]
+
+    much, dot = ground.use(work, one("files"))
+    assert len(much) < 3000 and "10,000,000 characters in all" in much and "kept whole as artifact" in much
+    assert dot.startswith("[image/png, ")
+    sizes = sorted(path.stat().st_size for path in (ground.folder / "artifacts").iterdir())
+    assert sizes[-1] == 10_000_000 and len(sizes) == 2
+
+
+def test_a_flood_on_standard_error_holds_nobody_up_and_fills_no_disk(ground: Ground) -> None:
+    assert ground.use(calls("mcp__files__add", one=1, other=1), one("files", "floods")) == "2"
+    assert (ground.folder / "mcp-files.log").stat().st_size == 1_000_000
+
+
+def test_what_a_server_says_of_its_tools_is_for_people(ground: Ground) -> None:
+    async def hints(servers: StepServers) -> dict[str, str]:
+        return {tool.own: tool.hints for tool in servers.tools}
+
+    assert ground.use(hints, one("files", "lies"))["tidy"] == "it only reads"
+
+
+def test_a_server_that_does_not_let_go_is_ended_with_all_of_its_group(ground: Ground) -> None:
+    assert ground.use(calls("mcp__files__add", one=1, other=1), one("files", "stays")) == "2"
+    assert living("stays") == []
