@@ -61,6 +61,12 @@ def script(name: str, *steps: Any) -> str:
     return f"scripted:{name}"
 
 
+def is_listening(port: int) -> bool:
+    """Say whether somebody answers at a port of this machine."""
+    with socket.socket() as trial:
+        return trial.connect_ex(("127.0.0.1", port)) == 0
+
+
 def alive(pid: int | None, ticks: int | None = None) -> bool:
     """Say whether this very process lives; a zombie does not."""
     if pid is None:

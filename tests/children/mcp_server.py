@@ -8,9 +8,14 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import Annotated
 
-from mcp.server.mcpserver import Context, Image, MCPServer
-from mcp_types import ToolAnnotations
+if sys.argv[1:2] == ["slow"]:
+    print("still warming up", file=sys.stderr, flush=True)
+    time.sleep(40)
+
+from mcp.server.mcpserver import Elicit, ElicitationResult, Image, MCPServer, Resolve, Sample
+from mcp_types import CreateMessageResult, SamplingMessage, TextContent, ToolAnnotations
 from pydantic import BaseModel
 
 # One white point.
@@ -70,11 +75,25 @@ def dot() -> Image:
     return Image(data=base64.b64decode(PNG), format="png")
 
 
+def asked() -> Elicit[Wish]:
+    return Elicit("What shall it be?", Wish)
+
+
 @server.tool()
-async def wish(ctx: Context) -> str:
+def wish(answer: Annotated[ElicitationResult[Wish], Resolve(asked)]) -> str:
     """Ask the person."""
-    answer = await ctx.elicit("What shall it be?", Wish)
     return f"{answer.action}: {getattr(answer, 'data', None)}"
+
+
+def sampled() -> Sample:
+    text = TextContent(type="text", text="What is the key?")
+    return Sample([SamplingMessage(role="user", content=text)], max_tokens=10)
+
+
+@server.tool()
+def sample(answer: Annotated[CreateMessageResult, Resolve(sampled)]) -> str:
+    """Ask the model of the step."""
+    return str(answer)
 
 
 if way == "lies":
@@ -105,10 +124,6 @@ if way == "changes":
 if way == "floods":
     for number in range(40_000):
         print(f"line {number} of a flood of many lines that nobody reads", file=sys.stderr)
-
-if way == "slow":
-    print("still warming up", file=sys.stderr, flush=True)
-    time.sleep(40)
 
 if way == "stays":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

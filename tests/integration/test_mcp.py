@@ -45,5 +45,5 @@ def test_a_server_that_a_project_defines_waits_for_a_yes_and_then_its_tools_are_
 
     assert run.wait(60) and run.state == "complete", run.error
     assert run.text == "5"
-    assert [row.name for row in run.snapshot.steps[0].tools] == ["adding/add"]
+    assert [row.name for row in run.status.steps[0].tools] == ["adding/add"]
     until(lambda: not marked_processes([run.id]), what="no process of it")

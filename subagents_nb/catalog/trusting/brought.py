@@ -85,15 +85,16 @@ def _skills(project: ProjectContext) -> Iterable[Acting]:
     return acting_skills(project.root, project.catalog)
 
 
-def _servers(ground: Ground) -> Iterable[Acting]:
+def _servers(project: ProjectContext) -> Iterable[Acting]:
     """MCP servers that its files define, with the files of it that their command lines name."""
-    found = mcp_servers(ground.cwd, ground.settings.mcp).servers.values()
-    own = [one for agent in ground.catalog.agents for one in agent.mcp_servers or ()]
+    found = mcp_servers(project.cwd, project.settings.mcp).servers.values()
+    own = [one for agent in project.catalog.agents for one in agent.mcp_servers or ()]
     for server in (*found, *own):
         if server.source == "project" and not server.disabled:
             words = [word for word in (server.command or "", *server.args) if _may_be_file(word)]
-            paths = [os.path.relpath(ground.cwd / word, ground.root) for word in words]
-            yield server.acting({path: sha for path in paths if (sha := _hash(ground.root / path, ground.root))})
+            here = os.path.realpath(project.cwd)
+            paths = [os.path.relpath(os.path.join(here, word), os.path.realpath(project.root)) for word in words]
+            yield server.acting({path: sha for path in paths if (sha := _hash(project.root / path, project.root))})
 
 
 def _may_be_file(word: str) -> bool:

@@ -41,8 +41,12 @@ class McpServer(Value):
     @property
     def wants(self) -> tuple[str, ...]:
         """Return the variables of the person's that it can't be without: no value stands for them in the file."""
+        return self._variables(also=False)
+
+    def _variables(self, *, also: bool) -> tuple[str, ...]:
+        """Return the variables of the person's that it is given; `also` those that it can be without."""
         texts = (*self.env.values(), *self.headers.values())
-        found = (match[1] for text in texts for match in VARIABLE.finditer(text) if match[2] is None)
+        found = (match[1] for text in texts for match in VARIABLE.finditer(text) if also or match[2] is None)
         return tuple(dict.fromkeys(found))
 
     @property
@@ -53,7 +57,11 @@ class McpServer(Value):
     def contract(self) -> dict[str, Any]:
         """Return what the launch contract binds: command, arguments, and the names of variables."""
         bound = self.model_dump(mode="json", include={"name", "command", "args", "cwd", "url"}, exclude_defaults=True)
-        named = {"env": sorted(self.env), "headers": sorted(self.headers), "wants": sorted(self.wants)}
+        named = {
+            "env": sorted(self.env),
+            "headers": sorted(self.headers),
+            "variables": sorted(self._variables(also=True)),
+        }
         return bound | {key: names for key, names in named.items() if names}
 
     def text(self) -> str:

@@ -138,4 +138,4 @@ def faults_of(server: McpServer) -> Iterator[str]:
 def _is_secret(kind: str, key: str, bare: str) -> bool:
     if kind == "headers" and bare.lower() in ("bearer", "basic", "token"):
         return False  # the rest of it is a variable
-    return is_secret(key.replace("-", "_"), bare)
+    return key.lower() in ("authorization", "cookie") or is_secret(key.replace("-", "_"), bare)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from subagents_nb.domain.mcp.offered import McpSeen
 from subagents_nb.domain.runs.records import RECENT_TOOLS, TAIL_CHARS, Artifact, EndReason, StepStatus, ToolRow, Usage
 from subagents_nb.plain_text import shortened
 
@@ -104,6 +105,13 @@ class ArtifactMade:
     artifact: Artifact
 
 
+@dataclass(frozen=True, slots=True)
+class ServersSeen:
+    """The MCP servers of the step are there, and this is what they offer."""
+
+    servers: tuple[McpSeen, ...]
+
+
 EngineEvent: TypeAlias = (
     ModelLoading
     | ModelAsked
@@ -117,6 +125,7 @@ EngineEvent: TypeAlias = (
     | FileChanged
     | ChangedMeanwhile
     | ArtifactMade
+    | ServersSeen
 )
 
 
@@ -165,6 +174,8 @@ def fold(step: StepStatus, event: EngineEvent) -> StepStatus:
             return step.model_copy(update={"usage": usage, **context})
         case ModelNamed(model):
             return step.model_copy(update={"model": model})
+        case ServersSeen(servers):
+            return step.model_copy(update={"mcp": servers})
         case Noticed() | FileChanged() | ChangedMeanwhile() | ArtifactMade():
             return step
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 from pydantic import Field
 
 from subagents_nb.domain.agents.attention import Attention
+from subagents_nb.domain.mcp.offered import McpSeen
 from subagents_nb.domain.plans.acceptance import Ledger
 from subagents_nb.domain.plans.budgets import UsageBudget
 from subagents_nb.domain.plans.plan import RunRemarks, StepPlan
@@ -77,6 +78,7 @@ class StepHead(Value):
     lane: str = ""
     output_name: str | None = None
     skills: tuple[str, ...] = ()  # the names of those that it may load
+    mcp: tuple[McpSeen, ...] = ()  # what its MCP servers offered
     carried_from: str | None = None  # the run that did it and paid for it, if this one only takes it over
 
     def to(self, event: StepEvent, **fields: Any) -> Self:
@@ -98,7 +100,7 @@ class StepStatus(StepHead):
     _ON_DISK = """
         index agent model state started_s ended_s usage tools refusals tail tail_end activity error label goal
         description phase output_name stopping tool_limit carried_from requested selected context_tokens context_window
-        lane skills
+        lane skills mcp
     """
     refusals: int = 0
     tail: str = ""
@@ -263,7 +265,7 @@ class StepResult(StepHead):
     _ON_DISK = """
         index agent model state text text_file has_value value usage refusals tools reason error label goal description
         phase output_name session saved acceptance worktree started_s ended_s recorded cut carried_from requested
-        selected context_tokens context_window lane skills
+        selected context_tokens context_window lane skills mcp
     """
     state: StepState
     text: str = ""

@@ -15,6 +15,7 @@ from subagents_nb.domain.runs.events import (
     ModelLoading,
     ModelNamed,
     Noticed,
+    ServersSeen,
     TextStreamed,
     ThoughtStreamed,
     ToolEnded,
@@ -77,6 +78,8 @@ def event_line(event: EngineEvent) -> tuple[str, dict[str, Any]]:
             return "changed-meanwhile", {"path": path}
         case ArtifactMade(artifact):
             return "artifact", artifact.model_dump(mode="json", exclude_none=True)
+        case ServersSeen(servers):
+            return "mcp-servers", {"servers": [one.model_dump(mode="json") for one in servers]}
         case Noticed(code, text):
             return "notice", {"code": code, "text": text}
         case _:

@@ -5,20 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
-from mcp_types import CallToolResult, Implementation, Tool
+from mcp_types import CallToolResult, Implementation, Tool, ToolListChangedNotification
 
 from subagents_nb.domain.agents.mcp_servers import McpServer, ReadyServer, VariableMissing, ready
 from subagents_nb.domain.runs.events import StepFailed
 from subagents_nb.domain.values.words import duration
 from subagents_nb.runner.engines.clean_text import one_line
 from subagents_nb.runner.engines.engine import StepContext
+from subagents_nb.runner.mcp.eliciting import Eliciting
 from subagents_nb.runner.mcp.stdio_server import MOST_MESSAGE_BYTES, StdioServer
 from subagents_nb.version import __version__
 
@@ -49,17 +50,18 @@ class Connection:
         limits: McpLimits,
         *,
         redact: Callable[[str], str],
-        elicit: Any = None,
     ) -> None:
         self.server = server
         self._context = context
         self._limits = limits
         self._redact = redact
-        self._elicit = elicit
         self._over = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._process: StdioServer | None = None
         self._client: Client | None = None
+        self._timers: set[asyncio.Timeout] = set()
+        self._asking = 0
+        self.changed = False  # it says that its tools are others now
 
     @property
     def called(self) -> str:
@@ -86,27 +88,60 @@ class Connection:
         error = self._task.exception() if not self._task.cancelled() else None
         raise self._failed(f"{self.called} did not start: {self._why(error)}")
 
-    async def call(self, tool: str, args: dict[str, Any], waiting: asyncio.Event | None = None) -> CallToolResult:
+    async def call(self, tool: str, args: dict[str, Any]) -> CallToolResult:
         """Call one of its tools.
 
         Raises:
             CallFailed: there is no result.
         """
-        del waiting
         client = self._client
         if client is None or self._task is None or self._task.done():
             raise CallFailed(f"{self.called} has ended; its tools can't be used any more.")
         try:
-            async with asyncio.timeout(self._limits.call_s):
-                return await client.call_tool(tool, args)
+            async with asyncio.timeout(None if self._asking else self._call_s) as timer:
+                with self._noted(timer):
+                    return await client.call_tool(tool, args)
         except TimeoutError:
-            raise CallFailed(f"{self.called} did not answer within {duration(self._limits.call_s)}.") from None
+            raise CallFailed(f"{self.called} did not answer within {duration(self._call_s)}.") from None
         except MCPError as error:
             if self._process is not None and (self._process.ended or self._process.too_long):
                 raise CallFailed(f"{self.called} ended in this call: {self._why(None)}.") from error
             raise CallFailed(f"{self.called} says: {self._text(error)}") from error
         except (ValueError, RuntimeError, OSError) as error:  # an answer that is none
             raise CallFailed(f"{self.called} gave no answer that can be read: {self._text(error)}") from error
+
+    @property
+    def _call_s(self) -> float:
+        given = self._context.limits.tool_timeout_s
+        return self._limits.call_s if given is None else given
+
+    @contextlib.contextmanager
+    def _noted(self, timer: asyncio.Timeout) -> Iterator[None]:
+        self._timers.add(timer)
+        try:
+            yield
+        finally:
+            self._timers.discard(timer)
+
+    @contextlib.contextmanager
+    def _waiting(self) -> Iterator[None]:
+        """Hold still the limits of open calls while the person is asked: which call asks, a server need not say."""
+        self._asking += 1
+        self._set(None)
+        try:
+            yield
+        finally:
+            self._asking -= 1
+            if not self._asking:
+                self._set(asyncio.get_running_loop().time() + self._call_s)
+
+    def _set(self, when: float | None) -> None:
+        for timer in self._timers:
+            if not timer.expired():
+                timer.reschedule(when)
+
+    async def _heard(self, message: Any) -> None:
+        self.changed = self.changed or isinstance(message, ToolListChangedNotification)
 
     async def close(self) -> None:
         """End it; when this returns, nothing of its process is left."""
@@ -123,7 +158,8 @@ class Connection:
         async with self._streams() as transport:
             client = Client(
                 transport,
-                elicitation_callback=self._elicit,
+                elicitation_callback=Eliciting(self.server.name, self._context, self._waiting),
+                message_handler=self._heard,
                 client_info=Implementation(name="subagents-nb", version=__version__),
                 cache=None,
             )

@@ -121,7 +121,8 @@ class StdioServer:
                 ready.argv, cwd=cwd, environ=ready.environ or {}, keep=lines.add, errors=beside.add
             )
         except BaseException:
-            beside.close()
+            for one in (beside, into, read, write, out):
+                one.close()
             raise
         server = cls(group, beside)
         told(server)
@@ -134,9 +135,8 @@ class StdioServer:
             finally:
                 for task in moving:
                     task.cancel()
-                for stream in (into, read, write, out):
-                    stream.close()
-                beside.close()
+                for one in (beside, into, read, write, out):
+                    one.close()
 
     @property
     def last_line(self) -> str:

@@ -11,18 +11,22 @@ from typing import Any
 from mcp_types import Tool
 
 from subagents_nb.domain.agents.mcp_servers import McpServer
+from subagents_nb.domain.mcp.offered import McpOffer, what_changed
 from subagents_nb.domain.plans.plan import StepPlan
+from subagents_nb.domain.policy.permissions import PartShown, PermissionAsked
 from subagents_nb.domain.policy.tool_names import MCP, is_server, server_in, tool_of_server
-from subagents_nb.domain.runs.events import Noticed, StepFailed
+from subagents_nb.domain.runs.events import Noticed, ServersSeen, StepFailed
 from subagents_nb.runner.engines.clean_text import Redactor, one_line
 from subagents_nb.runner.engines.engine import ServedTool, StepContext, ToolCallFailed
 from subagents_nb.runner.mcp.connection import CallFailed, Connection, McpLimits
 from subagents_nb.runner.mcp.tool_answers import Answers, hints_of
 from subagents_nb.runner.workspace.artifact_files import ArtifactKeeper
+from subagents_nb.store.clock import utc_now
+from subagents_nb.store.server_offers import ServerOffers
 
 _MODEL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")  # what providers take for the name of a tool
 _TEXT_CHARS, _SCHEMA_CHARS, _MOST_TOOLS = 10_000, 50_000, 200
-_TOLD_TOOLS = 12
+_TOLD_TOOLS, _SHOWN_CHARS = 12, 2_000
 
 
 class StepServers:
@@ -43,6 +47,7 @@ class StepServers:
         self._limits = limits or McpLimits()
         self._open = {one.name: self._connection(one) for one in step.mcp}
         self._tools: dict[str, ServedTool] = {}
+        self._told: set[str] = set()
 
     @property
     def tools(self) -> tuple[ServedTool, ...]:
@@ -60,9 +65,40 @@ class StepServers:
         failed = [found for found in listed if isinstance(found, BaseException)]
         if failed:
             raise failed[0]
-        for name, tools in zip(self._open, listed, strict=True):
-            if not isinstance(tools, BaseException):
-                self._take(name, tools)
+        found = {name: tools for name, tools in zip(self._open, listed, strict=True) if isinstance(tools, tuple)}
+        for name, tools in found.items():
+            self._take(name, tools)
+        offers = {name: _offer(name, tools) for name, tools in found.items()}
+        self._context.report(ServersSeen(tuple(one.seen for one in offers.values())))
+        for name, offer in offers.items():
+            await self._agreed(self._open[name].server, offer, found[name])
+
+    async def _agreed(self, server: McpServer, offer: McpOffer, tools: Sequence[Tool]) -> None:
+        """Go on if a server offers what it offered before, or the person says that it may offer something else.
+
+        What it says of its tools is told to the model, so this comes before the first request.
+        """
+        kept = ServerOffers(self._context.store_home)
+        before = kept.last(server)
+        changed = what_changed(before, offer) if before is not None else ""
+        if before is not None and changed:
+            await self._ask(server, changed, before, tools)
+        if changed or before is None:
+            kept.keep(server, offer)
+
+    async def _ask(self, server: McpServer, changed: str, before: McpOffer, tools: Sequence[Tool]) -> None:
+        why = f"its tools are others than on {before.seen_at[:10]} ({changed})"
+        lead = f"MCP server {server.name!r} was not used: {why}"
+        permit = self._context.permit
+        if permit is None:
+            raise StepFailed("setup", f"{lead}, and nobody can be asked here. Launch it where you are, and look.")
+        hashes = _offer(server.name, tools).tools
+        new = [tool for tool in tools if before.tools.get(tool.name) != hashes[tool.name]]
+        parts = tuple(PartShown(name=tool.name, text=_text(tool)[:_SHOWN_CHARS]) for tool in new[:_TOLD_TOOLS])
+        answer = await permit(PermissionAsked(tool=f"MCP server {server.name}", reason=why, parts=parts))
+        if answer.decision not in ("once", "run"):
+            said = "nobody answered" if answer.decision == "unattended" else f"the person said no {answer.text}".strip()
+            raise StepFailed("setup", f"{lead}, and {said}.")
 
     async def call(self, name: str, args: dict[str, Any]) -> str:
         """Call a tool by the name that the model knows; return what it is told.
@@ -71,10 +107,15 @@ class StepServers:
             ToolCallFailed: the server says that it failed, or does not answer.
         """
         tool = self._tools[name]
+        connection = self._open[tool.server]
         try:
-            result = await self._open[tool.server].call(tool.own, args)
+            result = await connection.call(tool.own, args)
         except CallFailed as error:
             raise ToolCallFailed(str(error)) from error
+        if connection.changed and tool.server not in self._told:
+            self._told.add(tool.server)
+            text = f"MCP server {tool.server} has other tools by now; the step goes on with those that it began with."
+            self._context.report(Noticed("mcp-tools", text))
         text = self._answers.text_of(result, tool)
         if result.is_error:
             raise ToolCallFailed(text)
@@ -116,6 +157,11 @@ class StepServers:
     def _is_forbidden(self, name: str) -> bool:
         policy = self._step.policy
         return policy is not None and policy.who_forbids_tool(name) is not None
+
+
+def _offer(server: str, tools: Sequence[Tool]) -> McpOffer:
+    said = {tool.name: (f"{tool.title or ''}\n{tool.description or ''}", tool.input_schema or {}) for tool in tools}
+    return McpOffer.of(server, said, utc_now())
 
 
 def _text(tool: Tool) -> str:
