@@ -16,7 +16,7 @@ from support import processes_of, until
 
 from subagents_nb import Run, launch
 from subagents_nb.domain.runs.states import RunState
-from subagents_nb.store import StoreHome
+from subagents_nb.store import FileRuns, StoreHome
 
 Case = Callable[..., None]
 ROUNDS = times(1, 20)
@@ -43,7 +43,7 @@ def stopped(run: Run) -> RunState:
 
 
 def killed(run: Run) -> RunState:
-    process = run.status.process
+    process = FileRuns(run.home).snapshot(run.id, whole=True).process
     assert process is not None and process.pid is not None
     os.kill(process.pid, signal.SIGKILL)
     return RunState.LOST
@@ -59,9 +59,9 @@ def past_its_deadline(run: Run) -> RunState:
 def test_no_server_outlives_its_run(shared_home: StoreHome, case: Case) -> None:
     for number in range(ROUNDS):
         for end in (stopped, killed, past_its_deadline):
-            limit = "4s" if end is past_its_deadline else "10m"
+            limit = "6s" if end is past_its_deadline else "10m"
             run = launch("holder", f"round {number} {end.__name__}", model="scripted:holds", timeout=limit)
-            until(lambda run=run: "at it" in run.status.tail or run.state.is_terminal, 30, what="the server at work")
+            until(lambda run=run: "at it" in run.status.tail or run.state.ended, 30, what="the server at work")
             wanted = end(run)
             assert run.wait(30) and run.state is wanted, (end, run.state, run.error)
             until(lambda: not processes_of(shared_home), 10, what="no process of the run")
