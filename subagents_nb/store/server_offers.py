@@ -10,8 +10,6 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from subagents_nb.domain.agents.mcp_servers import McpServer
 from subagents_nb.domain.mcp.offered import McpOffer
 from subagents_nb.domain.values.base import sha256_text, stable_json
@@ -29,7 +27,7 @@ class ServerOffers:
         """Return what a server offered last; None if nobody noted it."""
         try:
             return McpOffer.model_validate_json(DISK.read(self._place(server)))
-        except (Unreadable, ValidationError, OSError, ValueError):
+        except (Unreadable, OSError, ValueError):
             return None
 
     def keep(self, server: McpServer, offer: McpOffer) -> None:

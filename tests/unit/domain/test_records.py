@@ -27,14 +27,14 @@ STORE = Path(__file__).parents[2] / "fixtures" / "store-v1" / "runs"
 ORDERS = {
     StepStatus: "index agent model state started_s ended_s usage tools refusals tail tail_end activity error label "
     "goal description phase output_name stopping tool_limit carried_from "
-    "requested selected context_tokens context_window lane skills",
+    "requested selected context_tokens context_window lane skills mcp",
     RunStatus: "schema_version kind run_id seq state name mode goal description phase digest runner queue_keeper lacks "
     "started_at updated_at elapsed_s timeout_s usage steps stopping draining attention questions answers waited_s "
     "retunes steering notes stages pending_appends fan_out_used budget usage_budget reason error waits tree lane "
     "workflow workflow_key",
     StepResult: "index agent model state text text_file has_value value usage refusals tools reason error label goal "
     "description phase output_name session saved acceptance worktree started_s ended_s recorded cut carried_from "
-    "requested selected context_tokens context_window lane skills",
+    "requested selected context_tokens context_window lane skills mcp",
     RunResult: "schema_version kind run_id state name mode goal description phase digest reason actor error started_at "
     "ended_at elapsed_s timeout_s usage steps waited_s retunes resumed_from changed_files changed_meanwhile open_tools "
     "artifacts tail notes stages answer outputs budget usage_budget reads tree lane workflow workflow_key",
