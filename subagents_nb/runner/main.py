@@ -102,6 +102,7 @@ class Runner:
     ) -> None:
         self._plan = plan
         self._loop = loop
+        self._disk = disk
         self._writer = RunWriter(paths, disk=disk)
         self._due = Due(paths, disk)
         self._due.say(plan.timeout_s)  # before the status says that it runs: it may be frozen from then on
@@ -111,11 +112,15 @@ class Runner:
         left = LeftFiles(StoreHome(paths.root.parents[1]), cwd, plan.run_id)
         reads = FolderReads(ReadRecorder(cwd, skip=_kept_by_others(plan, paths), left=left), cwd)
         self._journal = Journal(self._writer, plan, first, clock, reads=reads.log)
-        tree = _tree_usage(plan, paths, disk)
-        self._spent = (lambda: None) if tree is None else (lambda: tree.say(self._journal.usage))
-        self._limits = LiveLimits(plan, lambda: self._journal.usage, in_tree=None if tree is None else tree.in_tree)
+        self._limits = LiveLimits(plan, lambda: self._journal.usage)
         self._before = Before(plan, paths, disk=disk)
-        self._delegating = _delegating(plan, paths, self._journal, reads, places, loop)
+        self._places, self._reads = places, reads
+        self._tree: TreeUsage | None = None
+        self._delegating: Delegating | None = None
+        if plan.origin.root is not None:
+            self._join_tree()
+        if any(step.delegates for step in everything(plan.steps, plan.items)):
+            self._delegates()
         self._services = RunServices(
             plan=plan,
             writer=self._writer,
@@ -128,7 +133,7 @@ class Runner:
             worktrees=Worktrees(paths, disk=disk, before=self._before.number),
             reads=reads,
             keep_reads=KeptReads(plan.run_id, reads.log, self._writer).keep,
-            delegating=self._delegating,
+            delegating=self._delegates,
             spent=self._spent,
         )
 
@@ -147,7 +152,7 @@ class Runner:
         registry = StepRegistry(self._services, history=self._before.history, limited=self._before.limited)
         flow = ChainRun(self._services, registry, self._before)
         callbacks = ControlCallbacks(
-            force_end=self._force, due=self._due.say, tell=self._tell, children=self._delegating
+            force_end=self._force, due=self._due.say, tell=self._tell, children=lambda: self._delegating
         )
         control = Control(self._writer, self._plan, self._journal, registry, flow, self._limits, callbacks)
         self._journal.begin()
@@ -166,6 +171,32 @@ class Runner:
         self._limits.used_now()
         control.close()
         self._finish(work, flow, control.cause)
+
+    def _delegates(self) -> Delegating:
+        """Return all delegation of this run, made by the first step that delegates; that may be an appended one."""
+        if self._delegating is None:
+            from subagents_nb.runner.tree.delegating import Delegating
+            from subagents_nb.runner.tree.place import Place
+
+            plan, paths = self._plan, self._writer.paths
+            self._join_tree()
+            place = Place(StoreHome(paths.root.parents[1]), self._places, plan.max_live)
+            self._delegating = Delegating(plan, paths, self._journal, self._reads, place, self._loop)
+        return self._delegating
+
+    def _join_tree(self) -> None:
+        """Hold this run to the budget of its tree from now on."""
+        if self._tree is None:
+            from subagents_nb.store.tree.tree_usage import TreeUsage
+
+            plan = self._plan
+            root = RunPaths(self._writer.paths.root.parent / (plan.origin.root or plan.run_id))
+            self._tree = TreeUsage(root, plan.run_id, disk=self._disk)
+            self._limits.share(self._tree.in_tree)
+
+    def _spent(self, now: bool) -> None:
+        if self._tree is not None:
+            self._tree.say(self._journal.usage, at_once=now)
 
     def _tell(self, text: str) -> None:
         plan = self._plan
@@ -227,35 +258,6 @@ class Runner:
         )
         if first:  # the result first: a command that can't be started must not keep it
             self._tell("ended without a result")
-
-
-def _tree_usage(plan: LaunchPlan, paths: RunPaths, disk: Disk) -> TreeUsage | None:
-    if plan.origin.root is None and not _delegates(plan):
-        return None
-    from subagents_nb.store.tree.tree_usage import TreeUsage
-
-    return TreeUsage(RunPaths(paths.root.parent / (plan.origin.root or plan.run_id)), plan.run_id, disk=disk)
-
-
-def _delegates(plan: LaunchPlan) -> bool:
-    return any(step.delegates for step in everything(plan.steps, plan.items))
-
-
-def _delegating(
-    plan: LaunchPlan,
-    paths: RunPaths,
-    journal: Journal,
-    reads: FolderReads,
-    places: tuple[int, ...],
-    loop: asyncio.AbstractEventLoop,
-) -> Delegating | None:
-    if not _delegates(plan):
-        return None
-    from subagents_nb.runner.tree.delegating import Delegating
-    from subagents_nb.runner.tree.place import Place
-
-    place = Place(StoreHome(paths.root.parents[1]), places, plan.max_live)
-    return Delegating(plan, paths, journal, reads, place, loop)
 
 
 def _kept_by_others(plan: LaunchPlan, paths: RunPaths) -> list[str]:

@@ -56,7 +56,7 @@ class ControlCallbacks:
     force_end: Callable[[Cause], None]
     due: Callable[[float | None], None]  # tells whoever watches from outside how much time is left
     tell: Callable[[str], None]
-    children: ChildRuns | None = None
+    children: Callable[[], ChildRuns | None] = lambda: None  # None: no step has delegated so far
 
 
 class Control:
@@ -118,8 +118,8 @@ class Control:
             self._since = time.monotonic()
         if cause.event is RunEvent.STOP:
             self._journal.status.milestone("stop-requested", {}, stopping=True)
-        if self._callbacks.children is not None:
-            self._callbacks.children.end(cause)
+        if (children := self._callbacks.children()) is not None:
+            children.end(cause)
         self._flow.end(cause)
         return True
 
@@ -147,8 +147,8 @@ class Control:
         self._keep_budget()
         self._keep_size()
         self._hear()
-        if self._callbacks.children is not None:
-            self._callbacks.children.take_in()
+        if (children := self._callbacks.children()) is not None:
+            children.take_in()
         self._journal.flush()
 
     def _keep_size(self) -> None:
@@ -207,8 +207,8 @@ class Control:
                 return self._steer(request)
             case "drain":
                 self._flow.drain()
-                if self._callbacks.children is not None:
-                    self._callbacks.children.drain()
+                if (children := self._callbacks.children()) is not None:
+                    children.drain()
                 self._journal.status.milestone("drain-requested", {}, draining=True)
                 return RequestEvent.ACCEPT, "what runs is finished, nothing new is started"
             case "retune":
@@ -269,8 +269,8 @@ class Control:
                 "no price is known of its model, so that no amount of money can be held; give tokens",
             )
         self._limits.retune(change)
-        if self._callbacks.children is not None:
-            self._callbacks.children.retune(change)
+        if (children := self._callbacks.children()) is not None:
+            children.retune(change)
         self._flow.retuned()
         if change.timeout_s is not None:
             self._registry.remind_anew()

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from crash.counting import times
 from support import alive, processes_of, until
+from trees import agent, to
 
 from subagents_nb import launch
 from subagents_nb.domain.runs.snapshot import Snapshot
@@ -26,20 +25,9 @@ SEED = 20261130
 
 
 def agents() -> None:
-    scripts, files = Path(".subagents/scripts"), Path.home() / ".subagents/agents"
-    for folder in (scripts, files):
-        folder.mkdir(parents=True, exist_ok=True)
-    below = {"lead": "mid", "mid": "leaf"}
-    scripts_of = {
-        "lead": [{"delegate": [{"agent": "mid", "task": "x"}], "say": True}],
-        "mid": [{"delegate": [{"agent": "leaf", "task": "a"}, {"agent": "leaf", "task": "b"}], "say": True}],
-        "leaf": [{"text": "at it"}, {"sleep": 600}],
-    }
-    for name, steps in scripts_of.items():
-        (scripts / f"{name}.json").write_text(json.dumps(steps))
-        delegates = f"agents: {below[name]}\n" if name in below else ""
-        head = f"---\nname: {name}\ndescription: d\nmodel: scripted:{name}\ntools: read\n{delegates}---\n"
-        (files / f"{name}.md").write_text(f"{head}Work.\n")
+    agent("lead", to("mid", "x"), agents="mid")
+    agent("mid", to("leaf", "a", "b"), agents="leaf")
+    agent("leaf", {"text": "at it"}, {"sleep": 600})
 
 
 def at_work(home: StoreHome, run_id: str) -> Snapshot:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from support import processes_of, until
+from support import until
+from trees import agent, rows, to
 
-from subagents_nb import Run, attach, launch
+from subagents_nb import Run, attach, chain, launch, step
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import RequestError
 from subagents_nb.launching.archive import export_runs, import_runs
@@ -18,27 +17,6 @@ from subagents_nb.launching.stored.cleaning import gc, restore
 from subagents_nb.store import FileRuns, StoreHome
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.skipif(sys.platform != "linux", reason="a supervisor's sockets")]
-
-
-def agent(name: str, *steps: dict[str, Any], agents: str = "", **more: str) -> None:
-    """Write an agent whose model plays these steps."""
-    scripts, files = Path(".subagents/scripts"), Path.home() / ".subagents/agents"
-    for folder in (scripts, files):
-        folder.mkdir(parents=True, exist_ok=True)
-    (scripts / f"{name}.json").write_text(json.dumps(steps))
-    said = {"name": name, "description": "d", "model": f"scripted:{name}", "tools": "read", "agents": agents, **more}
-    (files / f"{name}.md").write_text(
-        "---\n" + "".join(f"{key}: {value}\n" for key, value in said.items() if value) + "---\nWork.\n"
-    )
-
-
-def to(name: str, *tasks: str) -> dict[str, Any]:
-    return {"delegate": [{"agent": name, "task": task} for task in tasks], "say": True}
-
-
-def rows(run: Run) -> dict[str, RunState]:
-    head = run.status.head
-    return {} if head is None else {row.path: row.state for row in head.tree}
 
 
 def test_a_tree_of_seven_runs_ends_with_one_place_and_its_answers_come_up(shared_home: StoreHome) -> None:
@@ -71,24 +49,6 @@ def test_what_a_child_refuses_or_fails_at_is_told_to_its_parent(shared_home: Sto
     assert rows(run) == {"broken": RunState.FAILED}
     child = next(iter(FileRuns(shared_home).snapshot(run.id).head.tree))  # type: ignore[union-attr]
     assert child.error == "It broke."
-
-
-def test_a_stop_of_the_root_reaches_every_level_and_none_outlives_it(shared_home: StoreHome) -> None:
-    agent("lead", to("mid", "x", "y"), agents="mid")
-    agent("mid", to("leaf", "a"), agents="leaf")
-    agent("leaf", {"text": "at it"}, {"sleep": 600})
-    run = launch("lead", "go")
-    until(
-        lambda: [s for p, s in rows(run).items() if "/" in p] == [RunState.RUNNING] * 2, 60, what="two leaves at work"
-    )
-    head = run.status.head
-    assert head is not None
-    children = [Run(shared_home, row.run_id) for row in head.tree]
-    run.stop("enough")
-    assert run.wait(20) and run.state is RunState.STOPPED
-    assert [child.state for child in children] == [RunState.STOPPED] * 4, "they are over before their root is"
-    assert {getattr(child.status.last_word, "actor", None) for child in children} == {"parent"}
-    until(lambda: not processes_of(shared_home), 5, what="no process of the tree")
 
 
 def test_a_tree_has_one_budget_of_usage_and_one_of_runs(shared_home: StoreHome) -> None:
@@ -176,3 +136,18 @@ def test_a_tree_is_carried_deleted_and_brought_back_as_one(
     assert import_runs("tree.zip") == (tree, [])
     there = attach(run.id)
     assert [attach(row.run_id).output for row in there.status.tree] == ["found"] * 2
+
+
+@pytest.mark.usefixtures("shared_home")
+def test_a_step_that_is_appended_may_delegate_where_nobody_did_and_counts_for_the_budget() -> None:
+    agent("first", {"ask": "Go on?"}, {"usage": {"input_tokens": 100}})
+    agent("lead", to("leaf", "a"), to("leaf", "b"), agents="leaf")
+    agent("leaf", {"usage": {"input_tokens": 100}}, {"text": "leaf"})
+    run = launch(chain(step("first", "x")), usage_budget={"tokens": 190})
+    until(lambda: run.questions, 60, what="the chain at work")
+    run.append(step("lead", "go"))
+    run.answer("yes")
+    assert run.wait(60)
+    spent = "the usage budget of the whole tree is used up: "
+    assert rows(run) == {"leaf": RunState.COMPLETE}
+    assert run.steps[1].text.startswith(f"leaf{spent}"), run.steps[1].text

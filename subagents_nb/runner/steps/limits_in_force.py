@@ -22,15 +22,16 @@ class TimeLeft(NamedTuple):
 class LiveLimits:
     """The limits of a run, which may change while it works. What was retuned holds for all its steps."""
 
-    def __init__(
-        self, plan: LaunchPlan, usage: Callable[[], Usage], *, in_tree: Callable[[Usage, bool], Usage] | None = None
-    ) -> None:
-        """`in_tree` adds what the other runs of its tree used, as of now if that is said: they have one budget."""
+    def __init__(self, plan: LaunchPlan, usage: Callable[[], Usage]) -> None:
         self._plan = plan
         self._own = usage
-        self._in_tree = in_tree
+        self._in_tree: Callable[[Usage, bool], Usage] | None = None
         self._guard = threading.Lock()
         self._retuned = Retune()
+
+    def share(self, in_tree: Callable[[Usage, bool], Usage]) -> None:
+        """Have one budget with the other runs of a tree: `in_tree` adds what they used, as of now if that is said."""
+        self._in_tree = in_tree
 
     def time_left(self, worked_s: float) -> TimeLeft | None:
         """Return what is left of the run's deadline after so much work; None without one."""

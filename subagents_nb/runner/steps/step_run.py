@@ -79,8 +79,9 @@ class RunServices:
     reads: FolderReads = field(default_factory=lambda: FolderReads(ReadRecorder(), Path()))
     keep_reads: Callable[[], None] = lambda: None
     artifacts: ArtifactKeeper | None = None  # None: nothing is kept, and no step has a kernel
-    spent: Callable[[], None] = lambda: None  # called when it may have used more: of a run in a tree it is written down
-    delegating: Delegating | None = None  # None: no step delegates
+    # Called when it may have used more, with True when a response was paid for: of a run in a tree it is written down.
+    spent: Callable[[bool], None] = lambda _: None
+    delegating: Callable[[], Delegating] | None = None  # asked by a step that delegates
 
 
 class StepWork:
@@ -309,12 +310,12 @@ class StepWork:
             if isinstance(event, ToolEnded | ModelAsked | FileChanged | ChangedMeanwhile):
                 services.keep_reads()
             if isinstance(event, UsageChanged | ModelAsked | ToolEnded):
-                services.spent()
+                services.spent(isinstance(event, UsageChanged) and event.context_tokens > 0)
 
         delegate: Delegate | None = None
         if services.delegating is not None and step.delegates:
             times = lambda: (self._left, services.limits.time_left(services.journal.elapsed_s))  # noqa: E731
-            delegate = services.delegating.of_step(step, cwd=str(cwd), clock=clock, times=times)
+            delegate = services.delegating().of_step(step, cwd=str(cwd), clock=clock, times=times)
 
         inputs = given_inputs(services.plan, services.writer.paths, cwd)
         skills = given_skills(step, services.writer.paths, cwd)

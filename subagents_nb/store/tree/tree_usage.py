@@ -61,9 +61,11 @@ class TreeUsage:
             self._said = own
 
     def in_tree(self, own: Usage, now: bool) -> Usage:
-        """Return what the whole tree used, with so much by this run: as of `now`, or of a moment ago."""
-        if now:
-            self.say(own, at_once=True)
+        """Return what the whole tree used, with so much by this run: as of `now`, or of a moment ago.
+
+        It is asked ten times a second, so what `say` left out is soon written.
+        """
+        self.say(own, at_once=now)
         return self.with_others(own, within_s=0.0 if now else _MOMENT_S)
 
     def with_others(self, own: Usage, *, within_s: float = 0.0) -> Usage:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support import WHEN, run_id
+from support import WHEN, run_id, until
 
 from subagents_nb.domain.tree.asks import ChildAnswer, ChildAsk
 from subagents_nb.domain.values.usage import Usage
@@ -51,5 +51,10 @@ def test_what_was_used_is_written_ten_times_a_second_at_most_but_before_a_reques
     own.say(Usage(input_tokens=1))
     own.say(Usage(input_tokens=2))
     assert used_by(root).input_tokens == 1
-    own.in_tree(Usage(input_tokens=3), True)
-    assert used_by(root).input_tokens == 3
+    until(
+        lambda: own.in_tree(Usage(input_tokens=2), False) and used_by(root).input_tokens == 2, what="what was left out"
+    )
+    own.say(Usage(input_tokens=9), at_once=True)
+    assert used_by(root).input_tokens == 9, "a response was paid for: others must not ask for as much again"
+    own.in_tree(Usage(input_tokens=10), True)
+    assert used_by(root).input_tokens == 10
