@@ -151,3 +151,15 @@ def test_a_step_that_is_appended_may_delegate_where_nobody_did_and_counts_for_th
     spent = "the usage budget of the whole tree is used up: "
     assert rows(run) == {"leaf": RunState.COMPLETE}
     assert run.steps[1].text.startswith(f"leaf{spent}"), run.steps[1].text
+
+
+def test_what_a_child_did_whose_call_was_ended_counts_as_done_by_its_parent(shared_home: StoreHome) -> None:
+    agent("lead", to("leaf", "a"), {"text": "went on"}, agents="leaf")
+    agent("leaf", {"call": "write", "args": {"path": "made.txt", "content": "x"}}, {"sleep": 600}, tools="write")
+    run = launch("lead", "go")
+    until(Path("made.txt").exists, 60, what="the leaf's file")
+    (call,) = until(lambda: run.status.open_tools, 10, what="the call that waits for it")
+    run.cancel_tool(call.call_id)
+    assert run.wait(30) and run.text.endswith("went on")
+    result = FileRuns(shared_home).snapshot(run.id, whole=True).result
+    assert result is not None and result.reads is not None and result.reads.changed == ("made.txt",)

@@ -58,6 +58,7 @@ def _together(log: ReadLog, more: ReadLog, folder: str) -> ReadLog:
         )
 
     update: dict[str, object] = {"untracked": (*log.untracked, *more.untracked)}
+    update["memory"] = tuple(dict.fromkeys((*log.memory, *more.memory)))  # which lies in no folder of the run
     for name in ("files", "names", "own", "left", "changed", "meanwhile", "beside"):
         update[name] = tuple(dict.fromkeys((*getattr(log, name), *moved(getattr(more, name)))))
     # A file that one step wrote and another read is no input of the run.

@@ -34,6 +34,8 @@ class Child:
     looked: float = 0.0  # when, by the monotonic clock
     asked_to: list[str] = field(default_factory=list)  # what it was asked for in its parent's name
     over: asyncio.Event = field(default_factory=asyncio.Event)
+    folder: str | None = None  # where it works, from the run's directory; None: what it reads there is not looked at
+    accounted: bool = False  # what it read was taken in
 
     @property
     def turn(self) -> tuple[str, int, str]:

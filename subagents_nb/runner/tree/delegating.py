@@ -141,7 +141,8 @@ class Delegating:
             asked_at=utc_now(),
         )
         async with self._waiting(step, clock) as waits:
-            child = await self._begun(ask)
+            # In a worktree of the step it is as with what the step itself reads there.
+            child = await self._begun(ask, (step.cwd or "") if step.worktree is None else None)
             waits.open[waits.open.index(None)] = child
             try:
                 await child.over.wait()
@@ -151,8 +152,7 @@ class Delegating:
                 raise
             finally:
                 waits.open[waits.open.index(child)] = None
-            if step.worktree is None:  # else it is as with what the step itself reads there
-                self._take_reads(step.cwd or "", child)
+            self._take_reads(child)
             text, ok = await in_thread(lambda: told(child, self._home.run(child.run_id)))
         if not ok:
             raise ChildFailed(text)
@@ -177,12 +177,14 @@ class Delegating:
         if self._asking:
             await asyncio.wait(self._asking, timeout=_BEGINS_S)
         await self.children.settle()
+        for child in self.children.all:  # nobody waited for the end of some
+            self._take_reads(child)
 
-    async def _begun(self, ask: ChildAsk) -> Child:
+    async def _begun(self, ask: ChildAsk, folder: str | None) -> Child:
         """Return the child of an ask. If whoever waits is cancelled, the child that comes all the same is stopped."""
 
         async def begin() -> Child:
-            child = Child(await self._asked(ask), ask.ask_id, ask.path, ask.agent, ask.asked_at)
+            child = Child(await self._asked(ask), ask.ask_id, ask.path, ask.agent, ask.asked_at, folder=folder)
             self.children.add(child)
             return child
 
@@ -205,9 +207,10 @@ class Delegating:
     async def _child_outside(self, ask_id: str) -> None:
         """Have the child begin that a process of this run asks for, and take in what it read when it has ended."""
         with contextlib.suppress(Unreadable, NotDelegated):  # the answer says it
-            child = await self._begun(read_ask(self._paths, ask_id))
+            ask = read_ask(self._paths, ask_id)
+            child = await self._begun(ask, os.path.relpath(ask.cwd, self._plan.cwd))
             await child.over.wait()
-            self._take_reads(os.path.relpath(read_ask(self._paths, ask_id).cwd, self._plan.cwd), child)
+            self._take_reads(child)
             if not any(waits.open for waits in self._steps.values()):
                 await self._place.take()
 
@@ -249,10 +252,13 @@ class Delegating:
             for one in at_work
         )
 
-    def _take_reads(self, folder: str, child: Child) -> None:
-        """Take in what a child read: where that is as it was, this run would be told the same."""
+    def _take_reads(self, child: Child) -> None:
+        """Take in what a child read, once: where that is as it was, this run would be told the same."""
+        if child.folder is None or child.accounted:
+            return
+        child.accounted = True
         result = child.snapshot.result if child.snapshot is not None else None
-        self._reads.take(folder, None if result is None else result.reads, who=child.path)
+        self._reads.take(child.folder, None if result is None else result.reads, who=child.path)
 
     def _way(self, agent: str) -> str:
         """Return the way from the root to a new child."""

@@ -39,7 +39,7 @@ class Children:
         self._run_id = run_id
         self._changed = changed
         self._runs = FileRuns(home)
-        self._all: list[Child] = []
+        self.all: list[Child] = []
         self._news: FolderNews | None = None
         self._task: asyncio.Task[None] | None = None
         self._guard = threading.Lock()
@@ -88,7 +88,7 @@ class Children:
 
     def add(self, child: Child) -> None:
         """Watch a child from now on, until it has ended."""
-        self._all.append(child)
+        self.all.append(child)
         if self._news is None:
             self._news = FolderNews()
         self._news.watch(self._home.run(child.run_id).root)
@@ -109,7 +109,7 @@ class Children:
             self._news.close()
 
     def _living(self) -> list[Child]:
-        return [child for child in list(self._all) if not child.ended]
+        return [child for child in list(self.all) if not child.ended]
 
     async def _watch(self, news: FolderNews) -> None:
         looked_after = time.monotonic()
@@ -147,4 +147,4 @@ class Children:
                 bring_supervisor_up(self._home, now=True)
 
     def _show(self) -> None:
-        self._changed(tuple(row for child in sorted(self._all, key=lambda one: one.turn) for row in child.rows()))
+        self._changed(tuple(row for child in sorted(self.all, key=lambda one: one.turn) for row in child.rows()))

@@ -27,7 +27,7 @@ class Withdrawn:
 
     reason: EndReason
     message: str
-    actor: Actor = "person"
+    actor: Actor
 
 
 def hear(paths: RunPaths, heard: set[str]) -> tuple[Withdrawn | None, list[ControlAnswer]]:
@@ -65,15 +65,16 @@ def too_late(answer: ControlAnswer) -> ControlAnswer:
 def _withdrawn(paths: RunPaths, request: ControlRequest) -> Withdrawn | None:
     said = f": {request.reason}" if request.reason else ""
     again = f'Launch it with subagents_nb.attach("{paths.root.name}").launch_again().'
+    by: Actor = "parent" if request.asked_by == PARENT else "person"
     match request.verb:
         case "stop" if not _is_about_a_step(paths, request):
-            by: Actor = "parent" if request.asked_by == PARENT else "person"
             return Withdrawn("stopped", f"Stopped before it began{said}.", by)
         case "interrupt":
             # Paused means that there is a session to go on from, and there is none.
-            return Withdrawn("interrupted", f"Interrupted before it began{said}. It has no session to resume. {again}")
+            text = f"Interrupted before it began{said}. It has no session to resume. {again}"
+            return Withdrawn("interrupted", text, by)
         case "drain":
-            return Withdrawn("drained", f"It was asked to start nothing new before it began. {again}")
+            return Withdrawn("drained", f"It was asked to start nothing new before it began. {again}", by)
         case _:
             return None
 

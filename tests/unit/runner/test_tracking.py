@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from subagents_nb.domain.runs.reads import ReadLog
+from subagents_nb.domain.runs.reads import FileRead, MemoryRead, ReadLog
 from subagents_nb.runner.tracking import ReadRecorder
+from subagents_nb.runner.tracking.folder_accounts import FolderReads
 from subagents_nb.runner.tracking.inotify import CannotWatch, Watch
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
@@ -406,3 +407,14 @@ def test_more_events_than_the_system_keeps_make_what_was_read_unknown(work: Path
         return log_of(recorder)
 
     assert asyncio.run(carry_out()).untracked == ("too much happened in the workspace to be watched",)
+
+
+def test_what_a_child_read_counts_as_read_by_its_parent_its_memory_too(work: Path) -> None:
+    reads = FolderReads(ReadRecorder(work), work)
+    memory = MemoryRead(scope="user", path="leaf", sha256="0" * 64)
+    child = ReadLog(files=(FileRead(path="a.csv", sha256=sha("a")),), memory=(memory,), untracked=("a kernel",))
+    reads.take("data", child, who="leaf")
+    log = reads.log()
+    assert log is not None
+    assert log.files == (FileRead(path="data/a.csv", sha256=sha("a")),)
+    assert (log.memory, log.untracked) == ((memory,), ("leaf: a kernel",))

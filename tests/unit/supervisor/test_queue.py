@@ -15,7 +15,7 @@ import pytest
 from support import WHEN, make_identity, make_plan, make_recovery, make_status, make_step, make_verdict, run_id, until
 
 from subagents_nb.domain.plans.plan import StepItem
-from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest, Verb
+from subagents_nb.domain.runs.control import PARENT, ControlAnswer, ControlRequest, Verb
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import Unreadable
@@ -144,16 +144,20 @@ def test_the_end_of_a_run_that_can_not_be_written_now_is_written_later(queue: Qu
         ("drain", "drained", "It was asked to start nothing new before it began. Launch it with subagents_nb.attach("),
     ],
 )
-def test_what_ends_a_run_ends_one_that_waits(queue: Queue, home: StoreHome, verb: Verb, reason: str, said: str) -> None:
+@pytest.mark.parametrize(("asked_by", "actor"), [("python", "person"), (PARENT, "parent")])
+def test_what_ends_a_run_ends_one_that_waits(
+    queue: Queue, home: StoreHome, verb: Verb, reason: str, said: str, asked_by: str, actor: str
+) -> None:
     writer = wait_in(queue, home)
     ask(writer, "retune", "c", retune={"timeout_s": 5.0})
     queue.step()
     assert (answered(writer, "c") or "")[0] == "queued"
-    ask(writer, verb, reason="lunch")
+    ask(writer, verb, reason="lunch", asked_by=asked_by)
     ask(writer, "steer", "b", text="hurry", mode="steer")
     queue.step()
     found = seen(home)
     assert (found.state, found.reason, found.ended_in_queue) == (RunState.STOPPED, reason, True)
+    assert found.last_word is not None and found.last_word.actor == actor
     assert found.error is not None and found.error.startswith(said)
     assert (answered(writer) or "")[0] == "accepted"
     late = ("too-late", "the run was ended before it began")
