@@ -180,7 +180,7 @@ class Runner:
 
             plan, paths = self._plan, self._writer.paths
             self._join_tree()
-            place = Place(StoreHome(paths.root.parents[1]), self._places, plan.max_live)
+            place = Place(StoreHome(paths.root.parents[1]), plan.run_id, self._places, plan.max_live)
             self._delegating = Delegating(plan, paths, self._journal, self._reads, place, self._loop)
         return self._delegating
 

@@ -22,7 +22,7 @@ from subagents_nb.errors import LaunchRefused, StoreError, Unreadable
 from subagents_nb.store import FileRuns, StoreHome, open_home
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.runs.reader import read_document
-from subagents_nb.store.tree.launches import OUTSIDE, put_ask, read_answer
+from subagents_nb.store.tree.launches import OUTSIDE, appended_steps, put_ask, read_answer
 from subagents_nb.supervisor.processes.orphans import mark_of
 
 _ANSWER_S = 60.0
@@ -70,7 +70,8 @@ def launch_within(outer: LaunchPlan, given: Mapping[str, Any], *, default_agent:
         raise LaunchRefused([*reasons, f"from within run {outer.name} one agent is launched at a time, and no chain"])
     ask = _ask(outer, agent, task)
     try:
-        template_of(outer, ask, delegators(outer), root=_root_name(home, outer))
+        steps = delegators(outer, appended_steps(home.run(outer.run_id)))
+        template_of(outer, ask, steps, root=_root_name(home, outer))
     except NoChild as error:
         raise LaunchRefused([*reasons, str(error)]) from error
     if reasons:

@@ -7,7 +7,7 @@ import contextlib
 import os
 
 from subagents_nb.store.layout import StoreHome
-from subagents_nb.store.waiting.capacity import give_back, take_place
+from subagents_nb.store.waiting.capacity import coming_back, give_back, take_place
 
 _LOOK_S = 0.05
 
@@ -15,8 +15,9 @@ _LOOK_S = 0.05
 class Place:
     """The descriptors that hold it, as whoever started the runner handed them over; none where nothing is counted."""
 
-    def __init__(self, home: StoreHome, handles: tuple[int, ...], limit: int | None) -> None:
+    def __init__(self, home: StoreHome, run_id: str, handles: tuple[int, ...], limit: int | None) -> None:
         self._home = home
+        self._run_id = run_id
         self._handles = list(handles)
         self._limit = limit
         self._away = False
@@ -41,11 +42,17 @@ class Place:
     async def take(self) -> None:
         """Take one again before the work goes on, ahead of runs that have not begun. May wait for long."""
         async with self._taking:
-            while self._away:
-                with contextlib.suppress(OSError):
-                    handle = take_place(self._home, self._limit or 1, waited=True)
-                    if handle is not None:
-                        self._handles.append(handle)
-                        self._away = False
-                        return
-                await asyncio.sleep(_LOOK_S)
+            if self._is_back():
+                return
+            with coming_back(self._home, self._run_id):
+                while not self._is_back():
+                    await asyncio.sleep(_LOOK_S)
+
+    def _is_back(self) -> bool:
+        """Say whether it is held, after an attempt to take it."""
+        with contextlib.suppress(OSError):
+            handle = take_place(self._home, self._limit or 1, back=True) if self._away else None
+            if handle is not None:
+                self._handles.append(handle)
+                self._away = False
+        return not self._away

@@ -6,6 +6,8 @@ import contextlib
 import os
 import re
 
+from subagents_nb.domain.plans.plan import StepPlan
+from subagents_nb.domain.runs.control import AppendedItems
 from subagents_nb.domain.tree.asks import ASK_ID, ChildAnswer, ChildAsk
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.files.codec import encode
@@ -67,6 +69,15 @@ def asked_outside(paths: RunPaths) -> list[str]:
         return []
     found = (name.removesuffix(".json") for name in names if name[:1] == OUTSIDE and not name.endswith(_ANSWER))
     return sorted(name for name in found if is_ask_id(name))
+
+
+def appended_steps(paths: RunPaths) -> tuple[StepPlan, ...]:
+    """Return the steps that were added to a run while it worked; they may delegate as its first ones do."""
+    try:
+        record = read_document(paths.appended, AppendedItems, paths.root.name)
+    except Unreadable:
+        return ()
+    return record.taken.steps if record.taken is not None else ()
 
 
 def children_of(paths: RunPaths) -> list[str]:

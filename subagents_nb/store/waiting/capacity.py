@@ -2,6 +2,7 @@
 
     capacity/place-000 ...   one live run each, by the lock; the number says nothing
              turn-RUN.LIMIT  a run that waits for one; see `line`
+             back-RUN        a run at work that gave its place back and wants one again, by the lock
              lock            held by whoever counts, for well under a millisecond
 
 The launcher takes a place and hands the open descriptor to the runner, so a place is bound to exactly one process, and
@@ -29,14 +30,16 @@ except ImportError:  # Windows: places are not counted there
     fcntl = None  # type: ignore[assignment]
 
 _PLACE = re.compile(r"place-(\d{3,9})\Z")
+_BACK = "back-"
 _FLAGS = os.O_CREAT | os.O_RDWR | NO_LINK
 _PATIENCE_S = 1.0
 
 
-def take_place(home: StoreHome, limit: int, *, waited: bool = False) -> int | None:
+def take_place(home: StoreHome, limit: int, *, waited: bool = False, back: bool = False) -> int | None:
     """Return a descriptor that holds a place if fewer than `limit` runs are live. Whoever closes it last frees it.
 
     None if there is no place, or if a run that waits could have it; who keeps the queue says `waited` and passes that.
+    A run at work that wants its place `back` comes before all others.
 
     Raises:
         OSError: the files can't be made.
@@ -46,7 +49,7 @@ def take_place(home: StoreHome, limit: int, *, waited: bool = False) -> int | No
         return _open(_place(home, 0))
     try:
         with _counting(home):
-            return _take(home, limit, waited=waited)
+            return _take(home, limit, waited=waited or back, back=back)
     except BlockingIOError:
         return None  # somebody who counts was halted in the middle of it
     except _NoLocks:
@@ -58,6 +61,21 @@ def give_back(handle: int) -> None:
     if fcntl is not None:
         with contextlib.suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+@contextlib.contextmanager
+def coming_back(home: StoreHome, run_id: str) -> Iterator[None]:
+    """Have nobody else take the next place: a run at work wants one again. Where there are no locks, nobody knows."""
+    path, handle = home.capacity / f"{_BACK}{run_id}", None
+    if fcntl is not None:
+        with contextlib.suppress(OSError), _counting(home):
+            handle = _lock(path)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            _remove(path)
+            os.close(handle)
 
 
 def places_taken(home: StoreHome) -> int:
@@ -74,7 +92,7 @@ class _NoLocks(OSError):
     """The file system has no locks, so nothing can be counted."""
 
 
-def _take(home: StoreHome, limit: int, *, waited: bool) -> int | None:
+def _take(home: StoreHome, limit: int, *, waited: bool, back: bool) -> int | None:
     """Take the free place with the lowest number. Those beyond the limit that nobody holds are done away with."""
     names = names_in(home.capacity)
     folder = f"{home.capacity}{os.sep}"
@@ -91,6 +109,8 @@ def _take(home: StoreHome, limit: int, *, waited: bool) -> int | None:
                 if number >= limit:
                     _remove(_place(home, number))
                 os.close(handle)
+        if not back:
+            taken += _coming_back(home, names)
         if taken >= limit or (not waited and line.wanted(names) > taken):
             return None
         kept, free = free, None
@@ -98,6 +118,19 @@ def _take(home: StoreHome, limit: int, *, waited: bool) -> int | None:
     finally:
         if free is not None:
             os.close(free)
+
+
+def _coming_back(home: StoreHome, names: list[str]) -> int:
+    """Return how many want a place again; what one left that died is done away with."""
+    count = 0
+    for path in (home.capacity / name for name in names if name.startswith(_BACK)):
+        handle = _lock(path)
+        if handle is None:
+            count += 1
+        else:
+            _remove(path)
+            os.close(handle)
+    return count
 
 
 @contextlib.contextmanager

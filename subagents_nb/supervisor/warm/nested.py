@@ -14,8 +14,7 @@ from typing import Any
 
 from subagents_nb.domain.agents.environment import RUN_MARK, runner_environ
 from subagents_nb.domain.plans.budgets import UsageBudget
-from subagents_nb.domain.plans.plan import LaunchPlan, StepPlan, choices_of, everything
-from subagents_nb.domain.runs.control import AppendedItems
+from subagents_nb.domain.plans.plan import LaunchPlan, choices_of, everything
 from subagents_nb.domain.runs.records import RecoveryRecord, RunStatus
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.tree.asks import ChildAnswer, ChildAsk
@@ -30,7 +29,7 @@ from subagents_nb.store.runs.first_status import first_status
 from subagents_nb.store.runs.reader import FileRuns, read_document
 from subagents_nb.store.runs.skill_files import kept_skills
 from subagents_nb.store.runs.writer import create_run
-from subagents_nb.store.tree.launches import is_ask_id, put_answer, read_answer, read_ask
+from subagents_nb.store.tree.launches import appended_steps, is_ask_id, put_answer, read_answer, read_ask
 from subagents_nb.store.tree.tree_usage import used_by
 from subagents_nb.store.waiting import line
 from subagents_nb.store.waiting.admissions import admit, open_budget
@@ -91,7 +90,7 @@ def _admitted(home: StoreHome, paths: RunPaths, plan: LaunchPlan, ask: ChildAsk,
     root_id = plan.origin.root or plan.run_id
     root = home.run(root_id)
     root_plan = plan if root_id == plan.run_id else read_document(root.plan, LaunchPlan, root_id)
-    template = template_of(plan, ask, delegators(plan, _appended(paths)), root=root_plan.name)
+    template = template_of(plan, ask, delegators(plan, appended_steps(paths)), root=root_plan.name)
     budget = _budget(root, root_plan)
     if budget is not None and budget.judge(used := used_by(root)) == "hard-reached":
         raise NoChild(f"the usage budget of the whole tree is used up: {budget.words(used)}")
@@ -135,14 +134,6 @@ def _bring(home: StoreHome, queue: Queue, child: str, environ: Mapping[str, str]
     variables = {**runner_environ(environ), RUN_MARK: mark_of(child, plan.token)}
     birth = SpawnRequest(child, plan.token, plan.cwd, variables)
     queue.add(QueuedRun(birth, plan.max_live or _DEFAULT_LIVE))
-
-
-def _appended(paths: RunPaths) -> tuple[StepPlan, ...]:
-    try:
-        record = read_document(paths.appended, AppendedItems, paths.root.name)
-    except Unreadable:
-        return ()
-    return record.taken.steps if record.taken is not None else ()
 
 
 def _recovery(parent: RunPaths, child: LaunchPlan) -> RecoveryRecord:

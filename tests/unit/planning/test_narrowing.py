@@ -19,8 +19,8 @@ from subagents_nb.domain.policy.tool_call import ToolCall
 from subagents_nb.domain.tree.asks import ChildAsk
 from subagents_nb.domain.tree.child_plan import child_draft, delegators, template_of
 from subagents_nb.errors import LaunchRefused
-from subagents_nb.planning import Facts, draft
-from subagents_nb.planning.facts import SessionFact
+from subagents_nb.planning import LaunchEnvironment, draft
+from subagents_nb.planning.launch_environment import SessionLookup
 from subagents_nb.planning.steps.policy_plan import under_today
 
 BELOW = {"lead": ("mid",), "mid": ("leaf",), "leaf": None}
@@ -46,16 +46,14 @@ def teams(draw: st.DrawFn) -> AgentCatalog:
 
 def made(team: AgentCatalog, limits: tuple[Ceiling, ...], **asked: Any) -> Draft | None:
     request = {"agent": "lead", "task": "t", "model": "scripted:echo", **asked}
-    session = SessionFact(run_id=run_id(9), step=0, sha256="0" * 64)
-    facts = Facts(cwd="/w", scripts=frozenset({"echo"}), forks={"older": session})
+    session = SessionLookup(run_id=run_id(9), step=0, sha256="0" * 64)
+    environment = LaunchEnvironment(cwd="/w", scripts=frozenset({"echo"}), forks={"older": session})
     try:
-        plan = draft(
-            LaunchRequest.model_validate(request), catalog=team, settings=Settings(ceilings=limits), facts=facts
-        )
+        launch = LaunchRequest.model_validate(request)
+        return draft(launch, catalog=team, settings=Settings(ceilings=limits), environment=environment)
     except LaunchRefused:
         event("refused")
         return None
-    return plan
 
 
 def grown(one: Draft) -> LaunchPlan:
@@ -67,8 +65,8 @@ def line_below(one: Draft) -> Iterator[Draft]:
     yield one
     plan = grown(one)
     for child in plan.steps[0].children:
-        fields = {"run_id": plan.run_id, "ask_id": "d1", "agent": child.agent, "task": "t", "path": child.agent}
-        ask = ChildAsk.model_validate({**fields, "cwd": "/w", "asked_at": WHEN})
+        fields = {"run_id": plan.run_id, "ask_id": "d1", "step": 0, "agent": child.agent, "task": "t"}
+        ask = ChildAsk.model_validate({**fields, "path": child.agent, "cwd": "/w", "asked_at": WHEN})
         yield from line_below(child_draft(plan, ask, template_of(plan, ask, delegators(plan), root="lead")))
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import run_id
 
 from subagents_nb.runner.tree.place import Place
 from subagents_nb.store.layout import StoreHome
@@ -21,7 +22,7 @@ def test_a_place_is_given_back_whoever_else_has_it_open_and_taken_again(tmp_path
     mine = take_place(home, 1)
     assert mine is not None and take_place(home, 1) is None
     also = os.dup(mine)  # as of whoever started the run
-    place = Place(home, (mine,), 1)
+    place = Place(home, run_id(), (mine,), 1)
     place.leave()
     assert (place.is_held, places_taken(home)) == (False, 0)
     other = take_place(home, 1)
@@ -32,6 +33,7 @@ def test_a_place_is_given_back_whoever_else_has_it_open_and_taken_again(tmp_path
         await asyncio.sleep(0)
         assert not taking.done(), "another has the place"
         os.close(other)
+        assert take_place(home, 1, waited=True) is None, "it comes before those that have not begun"
         await asyncio.wait_for(taking, 10)
 
     asyncio.run(go_on())
@@ -41,6 +43,6 @@ def test_a_place_is_given_back_whoever_else_has_it_open_and_taken_again(tmp_path
 
 
 def test_a_run_that_does_not_know_its_place_keeps_it(tmp_path: Path) -> None:
-    place = Place(StoreHome(tmp_path), (), 1)
+    place = Place(StoreHome(tmp_path), run_id(), (), 1)
     place.leave()
     assert place.is_held

@@ -13,7 +13,7 @@ from support import run_id, until
 
 from subagents_nb.store import StoreHome, open_home
 from subagents_nb.store.waiting import line
-from subagents_nb.store.waiting.capacity import places_taken, take_place
+from subagents_nb.store.waiting.capacity import coming_back, places_taken, take_place
 
 
 @pytest.fixture
@@ -64,6 +64,21 @@ def test_nobody_goes_past_a_run_that_waits_and_could_begin(home: StoreHome) -> N
     fourth = take(home, 16)
     for handle in (first, second, third, fourth):
         os.close(handle)
+
+
+def test_a_run_at_work_that_wants_its_place_back_comes_before_those_that_wait(home: StoreHome) -> None:
+    first = take(home, 1)
+    line.enter(home, run_id(2), 1)
+    (home.capacity / f"back-{run_id(3)}").touch()  # of one that died
+    with coming_back(home, run_id(1)):
+        os.close(first)
+        assert take_place(home, 1, waited=True) is None and take_place(home, 1) is None
+        second = take(home, 2, waited=True)
+        mine = take_place(home, 2, back=True)
+        assert mine is not None
+    assert [path.name for path in home.capacity.glob("back-*")] == []
+    os.close(mine)
+    os.close(second)
 
 
 def test_the_line_stands_in_the_order_of_launches_and_outlives_who_made_it(home: StoreHome) -> None:
