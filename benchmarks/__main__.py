@@ -6,7 +6,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from benchmarks import agents, experiments, measures
+from benchmarks import agents, commands, experiments, measures
 from benchmarks.cells import in_kernel
 from benchmarks.crowd import crowd
 from benchmarks.figures import Figure, measured, table
@@ -48,6 +48,7 @@ def _measure(model: Model, quick: bool) -> list[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         figures += measured(lambda: measures.listing(Path(folder) / "a", 1_000, 60.0))
         figures += measured(lambda: measures.listing(Path(folder) / "b", 10_000, 600.0))
+        figures += measured(lambda: commands.sandboxed(Path(folder) / "d", times))
         figures += measured(lambda: experiments.frame_of(Path(folder) / "c", 10_000, 2.0))
     figures += measured(lambda: experiments.sweep_of(200, 10.0))
     figures += measured(lambda: agents.preflight_among(200, 200, times))

@@ -139,6 +139,9 @@ _TYPES: dict[str, Any] = {
     "level": Annotated[Thinking, BeforeValidator(lambda value: "off" if value is False else value)],
     "prompt_cache": Annotated[PromptCache, BeforeValidator(_on_or_off)],
     "output": Annotated[PlainText | None, AfterValidator(lambda path: path or None), BeforeValidator(_unless_false)],
+    "sandbox": Annotated[
+        Literal["workspace", "none"], BeforeValidator(lambda value: "none" if value is False else value)
+    ],
     "output_mode": Literal["inline", "file-only"],
     "tool_budget": Budget,
     "acceptance": Annotated[Any, BeforeValidator(_acceptance)],

@@ -15,7 +15,14 @@ from pydantic import AfterValidator, BeforeValidator, Field, create_model
 
 from subagents_nb.catalog import fields
 from subagents_nb.catalog.scopes.override_tables import read_overrides
-from subagents_nb.catalog.scopes.policy_table import MANAGED, PolicyTable, ceiling_of, managed_ceiling, widened
+from subagents_nb.catalog.scopes.policy_table import (
+    MANAGED,
+    PolicyTable,
+    ceiling_of,
+    managed_ceiling,
+    narrowed_to,
+    widened,
+)
 from subagents_nb.catalog.search_paths import SearchPath, not_counted, project_root, settings_files
 from subagents_nb.catalog.trust import MAX_SETTINGS_BYTES
 from subagents_nb.domain.agents.attention import AttentionSettings
@@ -151,7 +158,23 @@ class _Merge:
             self.add_ceiling(*ceiling_of(policy, place.where), project=place.source != "user")
         elif policy is not None:
             table["policy"] = policy  # told as what it is
-        return self._add(table, place.where)
+        self._add(table, place.where)
+        return self._narrow(table, place)
+
+    def _narrow(self, table: Mapping[str, Any], place: SearchPath) -> None:
+        """Take what a file says of sandboxes for all agents: what it forbids stands, whatever others say after it."""
+        sandbox, network = table.get("sandbox"), table.get("network")
+        if place.source != "user":
+            above = next((one for one in self.ceilings if one.sandbox is not None), None)
+            if sandbox in ("none", False) and above is not None:
+                text = f"project settings can't widen: sandbox is none, and workspace in {above.origin}"
+                self.reasons.append(Reason(text, place=place.where))
+            if network is True:
+                text = "project settings can't widen: network is true"
+                self.reasons.append(Reason(text, place=place.where))
+        limits = narrowed_to(sandbox if isinstance(sandbox, str) else None, network if network is False else None)
+        if limits:
+            self.ceilings.append(Ceiling(origin=place.where, **limits))
 
     def add_environment(self, environ: Mapping[str, str], variables: Mapping[str, str]) -> None:
         for variable, key in variables.items():

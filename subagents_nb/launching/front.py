@@ -93,6 +93,8 @@ def launch(
     tools: Sequence[str] | None = None,
     deny: Sequence[str] | None = None,
     agents: Sequence[str] | None = None,
+    sandbox: str | bool | None = None,
+    network: bool | None = None,
     ignore: Sequence[str] | None = None,
     acceptance: Any = None,
     gate: str | None = None,
@@ -152,6 +154,8 @@ def launch(
         tools: what it may have at most, as `read` or `bash(git log:*)`; one that is not allowed is an error.
         deny: tools and rules that are denied, as `python` or `read(secrets/**)`.
         agents: whom it may delegate to at most.
+        sandbox: `workspace`: its processes see the system to read, write into the workspace alone, and have no network.
+        network: let the sandbox use the network; False: whoever says otherwise.
         ignore: fields of the agent's file that guard it elsewhere, are not carried out here, and may be left out.
         reads: files the agent is told to read first, relative to `cwd`.
         output: a file of the workspace in which the answer is kept; False: none, even if the agent names one.

@@ -119,6 +119,12 @@ def _wider(agent: AgentDefinition, fields: Mapping[str, Any]) -> Iterator[str]:
                 known = agent.agents or ()
                 if more := [one for one in value if one not in known and "*" not in known]:
                     yield f"agents adds {', '.join(more)}"
+            case "sandbox":
+                if value == "none" and agent.sandbox == "workspace":
+                    yield "sandbox is none"
+            case "network":
+                if value and not agent.network:
+                    yield "network is true"
             case "disabled" if not value:
                 yield "disabled is false"
             case _ if name in (*_LIMITS, "max_depth"):

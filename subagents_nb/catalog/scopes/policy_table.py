@@ -6,7 +6,7 @@ import stat
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from subagents_nb.catalog import fields
 from subagents_nb.catalog.trust import MAX_SETTINGS_BYTES
@@ -38,6 +38,8 @@ class _Table(Value):
     max_children: Count | None = None
     spend: Annotated[Any, fields.well_formed(WrittenUsageBudget)] = None
     ask_timeout: Seconds | None = None
+    sandbox: Literal["workspace"] | None = None
+    network: Literal[False] | None = None
 
 
 PolicyTable = Annotated[Any, mapping('a table: [policy] with tools = ["read"], deny = ["bash(git push:*)"]')]
@@ -78,7 +80,14 @@ def ceiling_of(
         max_children=found.max_children,
         **_spend(found.spend),
         ask_timeout_s=found.ask_timeout,
+        **narrowed_to(found.sandbox, found.network),
     ), ()
+
+
+def narrowed_to(sandbox: str | None, network: bool | None) -> dict[str, Any]:
+    """Return what these two words limit, as a ceiling has it: `none` and `true` limit nothing."""
+    limits: dict[str, Any] = {"sandbox": "workspace"} if sandbox == "workspace" else {}
+    return limits | {"network": False} if network is False else limits
 
 
 def _spend(given: Any) -> dict[str, float]:

@@ -53,6 +53,9 @@ class AgentDefinition(Value):
     deny: tuple[str, ...] | None = None
     ask: tuple[str, ...] | None = None
     allow: tuple[str, ...] | None = None
+    # Its processes work in a sandbox, which may let them use the network.
+    sandbox: Literal["workspace", "none"] | None = None
+    network: bool | None = None
     prompt_mode: Literal["replace", "append"] = "replace"
     inherit_project_context: bool = False
     skills: tuple[str, ...] = ()

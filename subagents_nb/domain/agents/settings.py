@@ -78,5 +78,8 @@ class Settings(Value):
     mcp: tuple[McpServer, ...] = ()  # servers that files of settings define; the nearer one of a name
     # What the managed file, the user and the project allow at most, in this order; none says what it does not limit.
     ceilings: tuple[Ceiling, ...] = ()
+    # As files say them; what they forbid stands among the ceilings.
+    sandbox: Literal["workspace", "none"] | None = None
+    network: bool | None = None
     # Where each value came from, for `doctor`: {"default_model": "~/.subagents/settings.toml"}.
     origins: dict[str, str] = Field(default_factory=dict)

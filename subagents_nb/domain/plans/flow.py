@@ -59,6 +59,8 @@ class StepOptions(_Composed):
     tools: tuple[str, ...] | None = None
     deny: tuple[str, ...] | None = None
     agents: tuple[str, ...] | None = None
+    sandbox: str | bool | None = None
+    network: bool | None = None
     ignore: tuple[str, ...] | None = None
     acceptance: Any = None
     gate: str | None = None

@@ -25,6 +25,7 @@ from subagents_nb.domain.plans.request import Origin as Origin
 from subagents_nb.domain.plans.resumed import GoingOn, SessionPlan
 from subagents_nb.domain.plans.worktree import WorktreePlan
 from subagents_nb.domain.policy.policy import Policy
+from subagents_nb.domain.policy.sandbox_plan import SandboxPlan
 from subagents_nb.domain.values.base import Document, Ordered, Value, sha256_text, stable_json
 from subagents_nb.domain.values.ids import short_id
 from subagents_nb.plain_text import shortened
@@ -110,6 +111,7 @@ class StepPlan(Value):
     cwd: str | None = None  # relative to the run's directory or its worktree's, never out of it
     session: SessionPlan | None = None
     policy: Policy | None = None  # what it may do; None: nobody limits it
+    sandbox: SandboxPlan | None = None  # of its processes; None: they have the person's rights, or there are none
 
     def as_run(self, task: str) -> Self:
         """Return it as the one step of a run of its own, whose deadline is the run's."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator
 
 from subagents_nb.domain.policy.policy_rules import parse_rule
+from subagents_nb.domain.policy.sandbox_plan import Sandbox
 from subagents_nb.domain.policy.tool_names import covers, is_server
 from subagents_nb.domain.values.base import Value, stable_json
 from subagents_nb.domain.values.thinking import THINKING_LEVELS, Thinking
@@ -35,6 +36,8 @@ class Ceiling(Value):
     max_tokens: float | None = Field(default=None, gt=0)  # of a run, input and output together
     max_usd: float | None = Field(default=None, gt=0)
     ask_timeout_s: float | None = Field(default=None, gt=0)  # how long a permission is waited for
+    sandbox: Sandbox | None = None  # in which its processes work
+    network: Literal[False] | None = None  # not even where that lets processes out
 
     @field_validator("deny", "ask", "allow")
     @classmethod
@@ -136,6 +139,16 @@ class Policy(Value):
     def max_depth(self) -> int | None:
         """Return how many levels of runs may be below, if somebody limits that."""
         return min((one.max_depth for one in self.ceilings if one.max_depth is not None), default=None)
+
+    @property
+    def wants_sandbox(self) -> Ceiling | None:
+        """Return who has processes work in a sandbox; None if nobody does."""
+        return next((one for one in self.ceilings if one.sandbox is not None), None)
+
+    @property
+    def denies_network(self) -> Ceiling | None:
+        """Return who denies the network to processes; None if nobody does."""
+        return next((one for one in self.ceilings if one.network is False), None)
 
     @property
     def ask_timeout_s(self) -> float | None:

@@ -22,6 +22,7 @@ from subagents_nb.launching.gathering.lookups import look_up_environment
 from subagents_nb.launching.gathering.named_outputs import names_of
 from subagents_nb.launching.gathering.prices import price_problems
 from subagents_nb.launching.gathering.repository_lookup import with_repository, worktrees_of
+from subagents_nb.launching.gathering.sandboxes import sandbox_problems
 from subagents_nb.launching.gathering.sessions import sessions_for
 from subagents_nb.launching.gathering.skill_folders import SkillLookups, skills_for
 from subagents_nb.launching.gathering.trust_lookup import brought_here
@@ -130,7 +131,8 @@ def plan_appendix(
     planned, ground, reasons = skills.planned(attempt)
     if flow.task is not None and flow.task != plan.task:
         reasons.append("the task of the chain was given at its launch; an appended item can't change it")
-    reasons.extend([*ground.problems, *price_problems(planned, snapshot.usage_budget)])
+    here = (*price_problems(planned, snapshot.usage_budget), *sandbox_problems(planned, plan.cwd))
+    reasons.extend([*ground.problems, *here])
     if reasons:
         raise AppendRefused(list(dict.fromkeys(reasons)))
     used = {name: resolve(name, catalog) for name in agents_of(planned.steps, planned.items)}

@@ -25,6 +25,7 @@ from subagents_nb.launching.composing.run_references import resolve_references
 from subagents_nb.launching.gathering.lookups import look_up_environment
 from subagents_nb.launching.gathering.prices import price_problems
 from subagents_nb.launching.gathering.repository_lookup import with_repository, worktrees_of
+from subagents_nb.launching.gathering.sandboxes import sandbox_problems
 from subagents_nb.launching.gathering.skill_folders import SkillLookups
 from subagents_nb.launching.gathering.trust_lookup import Brought, brought_here
 from subagents_nb.launching.gathering.usable_agents import usable_agents
@@ -84,7 +85,8 @@ def plan_launch(asked: ParsedLaunch) -> Planned:
     draft: Draft | None = None
     try:
         draft = skills.planned(lambda: plan_draft(request, catalog=catalog, settings=settings, environment=environment))
-        reasons = (*draft.start_problems, *price_problems(draft, draft.usage_budget))
+        here = (*price_problems(draft, draft.usage_budget), *sandbox_problems(draft, draft.cwd))
+        reasons = (*draft.start_problems, *here)
     except LaunchRefused as refused:
         reasons = refused.reasons
     if asked.reasons or environment.attached_problem is not None or wrong:

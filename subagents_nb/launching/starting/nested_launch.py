@@ -15,6 +15,7 @@ from typing import Any
 
 from subagents_nb.domain.agents.environment import RUN_MARK
 from subagents_nb.domain.plans.plan import LaunchPlan
+from subagents_nb.domain.policy.sandbox_plan import SANDBOX_MARK
 from subagents_nb.domain.tree.asks import ChildAsk
 from subagents_nb.domain.tree.child_plan import NoChild, delegators, template_of
 from subagents_nb.domain.values.ids import is_run_id
@@ -26,13 +27,23 @@ from subagents_nb.store.tree.launches import OUTSIDE, appended_steps, put_ask, r
 from subagents_nb.supervisor.processes.orphans import mark_of
 
 _ANSWER_S = 60.0
+_SANDBOXED = (
+    "this process is in the sandbox of a run, from which none can be launched; have the agent delegate: name agents in "
+    "its file"
+)
 _POLL_S = 0.02
 # Of a launch from within; the child's template says all else.
 _MAY_SAY = frozenset({"agent", "task", "wait", "origin", "defaults", "queue", "fresh", "reuse"})
 
 
 def outer_run(environ: Mapping[str, str] = os.environ) -> LaunchPlan | None:
-    """Return the plan of the run that this process belongs to, by its mark; None if it is of no run of this store."""
+    """Return the plan of the run that this process belongs to, by its mark; None if it is of no run of this store.
+
+    Raises:
+        LaunchRefused: it is in a sandbox, where no store is to be seen.
+    """
+    if environ.get(SANDBOX_MARK):
+        raise LaunchRefused([_SANDBOXED])
     mark = environ.get(RUN_MARK, "")
     run_id = mark.partition(":")[0]
     if not is_run_id(run_id):

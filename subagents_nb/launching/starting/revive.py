@@ -27,6 +27,7 @@ from subagents_nb.errors import LaunchRefused, RequestError, StoreError, Unreada
 from subagents_nb.launching.gathering.lineage import origin_here
 from subagents_nb.launching.gathering.lookups import look_up_environment
 from subagents_nb.launching.gathering.prices import price_problems
+from subagents_nb.launching.gathering.sandboxes import sandbox_problems
 from subagents_nb.launching.gathering.trust_lookup import record_seen_at
 from subagents_nb.launching.inputs.input_values import given_again
 from subagents_nb.launching.starting.start_run import begin
@@ -74,6 +75,7 @@ def resume(
     draft = under_today(draft, _settings_now(plan), asked_budget=revival.usage_budget is not None)
     if problems := price_problems(draft, draft.usage_budget):
         raise LaunchRefused(problems)
+    _refuse_unboxed(draft)
     record_seen_at(draft.cwd)
     return begin(draft, agents, home=home, limit=limit, inputs=given_again(home, plan), earlier=plan.run_id)
 
@@ -156,8 +158,14 @@ def launch_again(home: StoreHome, run_id: str, *, limit: int, origin: Origin | N
     draft, inputs = under_today(Draft.model_validate(kept), _settings_now(plan)), given_again(home, plan)
     if draft.usage_budget != plan.usage_budget and (problems := price_problems(draft, draft.usage_budget)):
         raise LaunchRefused(problems)
+    _refuse_unboxed(draft)
     record_seen_at(draft.cwd)
     return begin(draft, agents, home=home, limit=limit, inputs=inputs, earlier=plan.run_id)
+
+
+def _refuse_unboxed(draft: Draft) -> None:
+    if problems := sandbox_problems(draft, draft.cwd):
+        raise LaunchRefused(list(problems))
 
 
 def _settings_now(plan: LaunchPlan) -> Settings:

@@ -106,6 +106,10 @@ def _step_facts(step: StepPlan) -> Iterator[tuple[str, str]]:
         yield "memory", f"{step.memory.path} of the {step.memory.scope}{'' if step.memory.writes else ', to read only'}"
     for one in step.policy.ceilings if step.policy is not None else ():
         yield f"policy of {line(one.origin, 80)}", _ceiling(one)
+    if step.sandbox is not None:
+        wants = step.policy.wants_sandbox if step.policy is not None else None
+        by = f" · {line(wants.origin, 80)}" if wants is not None and wants.origin else ""
+        yield "sandbox", f"{step.sandbox.kind}, {'with the' if step.sandbox.network else 'no'} network{by}"
     yield "prompt", f"{step.prompt_mode}s the default prompt"
     yield "limits", f"{plural(step.max_requests, 'request')}, {_tries(step.output_retries)} to fit a schema"
     if said := " · ".join(filter(None, [step.phase, step.lane, step.description, step.goal])):

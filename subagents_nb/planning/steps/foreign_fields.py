@@ -13,7 +13,6 @@ from subagents_nb.domain.values.faults import snake
 GUARDS = {
     "hooks": "its tools",
     "permission_mode": "its tools",
-    "sandbox": "its commands",
     "isolation": "your files",
 }
 
@@ -32,6 +31,9 @@ def unkept_guards(asked: Step, agent: AgentDefinition) -> Iterator[str]:
 def ignored_nothing(asked: Step, agent: AgentDefinition) -> Iterator[str]:
     """Yield what is to be ignored and is no guard of this agent's."""
     there = {snake(key) for key in guards_of(agent)} | ({"isolation"} if agent.worktree else set())
+    there |= ({"sandbox"} if agent.sandbox == "workspace" else set()) | (
+        {"network"} if agent.network is False else set()
+    )
     for key in asked.ignore or ():
         if snake(key) not in there:
             yield f"agent {agent.name!r} ({agent.where}) sets no {key} that could be ignored"
@@ -51,6 +53,8 @@ def field_notes(asked: Step, agent: AgentDefinition) -> Iterator[str]:
         yield f"Agent {agent.name} is launched without what guards it elsewhere: {', '.join(left_out)}."
     if agent.worktree and not worktree_of(asked, agent):
         yield f"Agent {agent.name} works in your files, as this launch says; by its file it has a worktree of its own."
+    if "sandbox" in map(snake, asked.ignore or ()) and agent.sandbox == "workspace":
+        yield f"Agent {agent.name} works without the sandbox of its file, as this launch says."
     if agent.context == "fork" and asked.fork is None and asked.session is None:
         yield f"Agent {agent.name} begins with a conversation by its file; name one with fork, or it begins afresh."
     by: dict[str, list[str]] = {}

@@ -35,6 +35,7 @@ class PlanContext:
     place: str = ""
     where: str = ""
     above: Policy | None = None  # of the step that may delegate to what is planned just now
+    network: bool = False  # whether the sandbox of that one has it
     depth: int | None = None  # how many levels may stand below what is planned just now; None: it is a root
 
     @property

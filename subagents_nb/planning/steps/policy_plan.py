@@ -13,11 +13,13 @@ from subagents_nb.domain.plans.flow import StepOptions
 from subagents_nb.domain.plans.plan import Draft, FanOutItem, LaunchPlan, StepPlan, everything
 from subagents_nb.domain.policy.policy import Ceiling, Policy, tools_and_rules
 from subagents_nb.domain.policy.policy_rules import rule_faults
+from subagents_nb.domain.policy.sandbox_plan import SandboxPlan
 from subagents_nb.domain.policy.tool_names import MCP, covers, is_ours, is_server, shown_tool
 from subagents_nb.domain.runs.control import Retune
 from subagents_nb.domain.values.reasons import Reasons
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.planning.steps.plan_context import PlanContext
+from subagents_nb.planning.steps.sandboxed import inherited, own_limits, plan_sandbox, said_limits, sandbox_again
 
 _LAUNCH, _STEP = "this launch", "this step"
 _NOBODY = "?"  # stands in for an agent that is not there
@@ -30,6 +32,12 @@ class StepPolicy:
     policy: Policy
     tools: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    sandbox: SandboxPlan | None = None  # of whatever it starts
+
+    @property
+    def below(self) -> Policy:
+        """Return what is allowed to those that work for it."""
+        return inherited(self.policy, self.sandbox)
 
     def delegates(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Return those of them that may be delegated to."""
@@ -53,7 +61,7 @@ def plan_policy(asked: StepOptions, agent: AgentDefinition, context: PlanContext
         if origin is _STEP and _same_words(asked, request):
             continue
         called += filter(None, [_ceiling_of(said, origin, reasons)])
-    own = _of_agent(agent, reasons)
+    own = _of_agent(agent, asked, reasons)
     _check_asked(asked, called, agent, settings, reasons)
     if agent.name != _NOBODY:
         reasons.extend(_not_launched(agent.name, settings))
@@ -72,7 +80,14 @@ def plan_policy(asked: StepOptions, agent: AgentDefinition, context: PlanContext
     if free and policy.hides_files:
         also = " and ".join(free)
         notes.append(f"Rules on files bind the file tools; agent {agent.name} also has {also}, which they don't bind.")
-    return StepPolicy(policy, tuple(tools), tuple(notes))
+    sandbox = plan_sandbox(_under(asked, request), agent, own, policy, context, reasons)
+    return StepPolicy(policy, tuple(tools), tuple(notes), sandbox)
+
+
+def _under(asked: StepOptions, request: StepOptions) -> StepOptions:
+    """Return what a step asks for of a sandbox, else its launch."""
+    names = ("sandbox", "network")
+    return asked.model_copy(update={name: getattr(request, name) for name in names if getattr(asked, name) is None})
 
 
 def _not_launched(agent: str, settings: Settings) -> Iterator[str]:
@@ -90,7 +105,7 @@ def _undelegated(agent: AgentDefinition, policy: Policy, called: Sequence[Ceilin
 
 
 def _same_words(one: StepOptions, other: StepOptions) -> bool:
-    return all(getattr(one, name) == getattr(other, name) for name in ("tools", "deny", "agents"))
+    return all(getattr(one, name) == getattr(other, name) for name in ("tools", "deny", "agents", "sandbox", "network"))
 
 
 def _ceiling_of(said: StepOptions, origin: str, reasons: Reasons) -> Ceiling | None:
@@ -102,7 +117,8 @@ def _ceiling_of(said: StepOptions, origin: str, reasons: Reasons) -> Ceiling | N
     if faults:
         return None
     names, allow = tools_and_rules(tools) if tools is not None else (None, ())
-    return Ceiling(origin=origin, tools=names, deny=deny or (), allow=allow, agents=agents)
+    limits = said_limits(said, reasons)
+    return Ceiling(origin=origin, tools=names, deny=deny or (), allow=allow, agents=agents, **limits)
 
 
 def split_words(given: Sequence[str]) -> tuple[str, ...]:
@@ -118,12 +134,12 @@ def split_words(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, [*found, word.strip(" ,")])))
 
 
-def _of_agent(agent: AgentDefinition, reasons: Reasons) -> Ceiling:
+def _of_agent(agent: AgentDefinition, asked: StepOptions, reasons: Reasons) -> Ceiling:
     where = agent.where or f"agent {agent.name}"
     rules = {kind: getattr(agent, kind) or () for kind in ("deny", "ask", "allow")}
     faults = list(rule_faults(where, **rules))
     reasons.extend(faults)
-    return Ceiling(origin=where, **({} if faults else rules))
+    return Ceiling(origin=where, **({} if faults else rules), **own_limits(agent, asked))
 
 
 def _check_asked(
@@ -259,5 +275,6 @@ def _met_again(step: StepPlan, settings: Settings, reasons: Reasons, levels: int
         "children": children,
         "delegates": names,
         "depth": depth,
+        "sandbox": sandbox_again(step.model_copy(update={"tools": tools}), policy, settings),
     }
     return step.model_copy(update=again)

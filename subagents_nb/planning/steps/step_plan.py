@@ -35,6 +35,7 @@ from subagents_nb.planning.steps.model_options import plan_model_options
 from subagents_nb.planning.steps.plan_context import PlanContext
 from subagents_nb.planning.steps.policy_plan import beyond, plan_policy
 from subagents_nb.planning.steps.prompt import system_prompt
+from subagents_nb.planning.steps.sandboxed import needed
 from subagents_nb.planning.steps.schema import schema_problem
 from subagents_nb.planning.steps.skill_plan import plan_skills
 from subagents_nb.planning.steps.step_outputs import plan_output, plan_progress, plan_reads
@@ -87,7 +88,9 @@ def plan_step(
     output = plan_output(asked, judged, environment.inside(folder), reasons, namespace=namespace)
     terms = terms_of(asked.agent_contract, asked.gate_on, reasons).under(context.terms)
     acceptance = plan_acceptance(asked, judged, reasons, terms)
+    below = replace(context, above=may.below, network=may.sandbox is not None and may.sandbox.network)
     reviewer = _reviewer(acceptance.review.agent, context, reasons) if acceptance and acceptance.review else None
+    sandbox = needed(may.tools, may.sandbox, acceptance, may.policy, reasons)
     worktree = plan_worktree(worktree_of(asked, judged), environment, reasons)
     reads = plan_reads(asked, judged, environment.inside(folder), reasons)
     progress = plan_progress(asked, judged, reasons)
@@ -103,13 +106,12 @@ def plan_step(
     tools = _tools(may.tools, model, context)
     delegates = may.delegates(delegates_of(agent, model, context))
     depth = may.depth(depth_of(agent, context)) if delegates else 0
-    below = replace(context, above=may.policy)
     children = plan_children(agent, delegates, model, below, reasons, depth=depth, plan=plan_step)
     if len(reasons) > before:
         return None
     for text in (*agent_notes(agent), *field_notes(asked, agent), *withheld_notes(agent, context.catalog), *may.notes):
         context.note(text)
-    if environment.store is not None and {"bash", "python"}.intersection(may.tools):
+    if environment.store is not None and sandbox is None and {"bash", "python"}.intersection(may.tools):
         context.note(
             "The run store lies in the working directory: file tools keep out of it, a shell or kernel need not."
         )
@@ -150,6 +152,7 @@ def plan_step(
         cwd=folder,
         session=session,
         policy=may.policy or None,
+        sandbox=sandbox,
     )
 
 

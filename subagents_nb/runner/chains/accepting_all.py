@@ -14,13 +14,16 @@ from subagents_nb.domain.acceptance.reports import Report
 from subagents_nb.domain.acceptance.verdict import Evaluation, Observed, evaluate
 from subagents_nb.domain.agents.environment import tool_environ
 from subagents_nb.domain.plans.acceptance import Acceptance, Ledger, VerifyRun
+from subagents_nb.domain.policy.sandbox_plan import SandboxPlan
 from subagents_nb.domain.runs.events import EngineEvent, Noticed
 from subagents_nb.domain.runs.records import StepResult
 from subagents_nb.domain.runs.states import StepState
-from subagents_nb.runner.engines.engine import StepContext
+from subagents_nb.runner.engines.engine import Sandboxed, StepContext
 from subagents_nb.runner.steps.input_paths import given_environ, given_inputs
+from subagents_nb.runner.steps.sandboxing import in_sandbox
 from subagents_nb.runner.steps.step_run import RunServices, StepWork
 from subagents_nb.runner.steps.verifying import Verifier
+from subagents_nb.runner.tracking import ReadRecorder
 from subagents_nb.runner.workspace.gitstate import GitState
 from subagents_nb.runner.workspace.own_folder import from_folder, from_root
 
@@ -54,7 +57,7 @@ class AcceptingAll:
         staged = await self._git.newly_staged(self._staged) if "no-staged-files" in asked.evidence else None
         seen = seen.model_copy(update={"observed": Observed(changed_files=self._changed(works), staged=staged)})
         if asked.verify and not evaluate(asked, seen).rejected:
-            task = asyncio.ensure_future(self._verified())
+            task = asyncio.ensure_future(self._verified(works))
             end = asyncio.ensure_future(ending.wait())
             try:
                 await asyncio.wait({task, end}, return_when=asyncio.FIRST_COMPLETED)
@@ -67,10 +70,18 @@ class AcceptingAll:
                 await asyncio.wait({task, end})
         return evaluate(asked, seen)
 
-    async def _verified(self) -> tuple[VerifyRun, ...]:
-        services, run_dir = self._services, self._services.writer.paths.root
+    async def _verified(self, works: Sequence[StepWork]) -> tuple[VerifyRun, ...]:
+        services = self._services
         given = given_environ(given_inputs(services.plan, services.writer.paths, self._cwd))
         reads = services.reads.of(None)
+        index = min((work.step.index for work in works), default=0)
+        async with in_sandbox(_strictest(works), self._cwd, services.writer.paths, index) as sandbox:
+            return await self._run_all(given, reads, sandbox)
+
+    async def _run_all(
+        self, given: dict[str, str], reads: ReadRecorder, sandbox: Sandboxed | None
+    ) -> tuple[VerifyRun, ...]:
+        services, run_dir = self._services, self._services.writer.paths.root
         context = StepContext(
             report=self._told,
             cwd=self._cwd,
@@ -78,6 +89,7 @@ class AcceptingAll:
             store_home=run_dir.parents[1],
             environ=os.environ,
             tool_environ=tool_environ(os.environ, allowed=services.plan.tool_env) | given,
+            sandbox=sandbox,
             reads=reads,
         )
         async with reads.watch.during(True):
@@ -120,3 +132,9 @@ def _told(result: StepResult, folder: str | None) -> Told:
         files = tuple(from_root(from_folder(path, folder), folder) for path in report.changed_files)
         report = report.model_copy(update={"changed_files": files})
     return Told(who, report)
+
+
+def _strictest(works: Sequence[StepWork]) -> SandboxPlan | None:
+    """Return the sandbox for commands that meet what all of these have made; None if none of them had one."""
+    plans = [work.step.sandbox for work in works if work.step.sandbox is not None]
+    return SandboxPlan(network=all(one.network for one in plans)) if plans else None

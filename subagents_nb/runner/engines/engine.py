@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,6 +92,18 @@ class Permit(Protocol):
 
     async def __call__(self, asked: PermissionAsked, *, call_id: str = "") -> PermissionAnswer:
         """Return the answer. The wait eats no deadline."""
+        ...
+
+
+class Sandboxed(Protocol):
+    """Starts processes in the sandbox of the step."""
+
+    def argv(self, argv: Sequence[str], *, cwd: Path, also: Iterable[tuple[str, str]] = ()) -> list[str]:
+        """Return the command line that starts `argv` in it; `also` are folders to write, and their names there."""
+        ...
+
+    def environ(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables of a process in it."""
         ...
 
 
@@ -242,6 +254,7 @@ class StepContext:
     mcp: Served | None = None  # its MCP servers
     files: Path | None = None  # the run's own folder: N/… is step N's to write, and the progress file
     python: Python | None = None  # None: the step has no such tool
+    sandbox: Sandboxed | None = None  # in which every process of its tools is started; None: there is none
     reads: ReadRecorder = field(default_factory=ReadRecorder)  # told of everything that is read of the workspace
     waiting: Waiting = nullcontext
     # Filled by the engine with a way to end one open tool call: cancel_tool["call-id"]().

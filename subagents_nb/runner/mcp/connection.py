@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +185,9 @@ class Connection:
         context = self._context
         cwd = Path(os.path.join(context.cwd, os.path.expanduser(made.cwd or ".")))
         log = context.step_dir / f"mcp-{self.server.name}.log"
+        if (sandbox := context.sandbox) is not None:
+            argv = tuple(sandbox.argv(made.argv, cwd=cwd))
+            made = replace(made, argv=argv, environ=sandbox.environ(made.environ or {}))
         yield StdioServer.started(made, cwd=cwd, log=log, told=told)
 
     def _ready(self) -> ReadyServer:

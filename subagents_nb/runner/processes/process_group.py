@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from subagents_nb.runner.processes.children import CHILDREN
-from subagents_nb.signals import KILL, has_ended, is_unreaped, signal_child, signal_group
+from subagents_nb.signals import KILL, has_ended, is_unreaped, signal_child, signal_group, signal_process
 from subagents_nb.store.processes.process_list import everyone
 
 _GRACE_S = 2.0  # between asking the group to end and ending it
 _END_S = 2.0  # what was ended by force is gone within
 _DRAIN_S = 0.5
 _LOOK_S = 0.02
+_SANDBOX_LEVELS = 2  # bwrap, and in its namespace the first process, which reaps
 
 
 class _Output(asyncio.Protocol):
@@ -120,6 +121,16 @@ class Group:
     def signal(self, number: int) -> None:
         """Signal the leader alone; nothing if it has ended."""
         signal_child(self.pid, number)
+
+    def signal_innermost(self, number: int) -> None:
+        """Signal whom the leader started to start another: in a sandbox the program itself, which bwrap(1) hands to."""
+        below = self.pid
+        for _ in range(_SANDBOX_LEVELS):
+            own = [one for one in everyone().values() if one.parent == below and one.group == self.pid]
+            if len(own) != 1:
+                return
+            below = own[0].pid
+        signal_process(below, own[0].ticks, number)
 
     async def end(self, *, grace_s: float = _GRACE_S) -> None:
         """Ask the group to end, after a while end it, and reap its leader; a second cancellation ends it at once."""

@@ -31,7 +31,7 @@ from subagents_nb.domain.runs.states import RunEvent, StepEvent, StepState
 from subagents_nb.domain.values.usage import Usage
 from subagents_nb.domain.values.words import duration
 from subagents_nb.runner.engines.choose import engine_for
-from subagents_nb.runner.engines.engine import CancelTool, Delegate, StepContext
+from subagents_nb.runner.engines.engine import CancelTool, Delegate, Sandboxed, StepContext
 from subagents_nb.runner.engines.kernel.tool import PythonTool, Surroundings
 from subagents_nb.runner.engines.session_file import begin_session
 from subagents_nb.runner.journal.journal import Journal
@@ -44,6 +44,7 @@ from subagents_nb.runner.steps.limits_in_force import LiveLimits, StepLimits, Ti
 from subagents_nb.runner.steps.open_questions import Questions
 from subagents_nb.runner.steps.remembering import Remembered
 from subagents_nb.runner.steps.reviewing import review
+from subagents_nb.runner.steps.sandboxing import sandbox_of_step
 from subagents_nb.runner.steps.serving import served
 from subagents_nb.runner.steps.step_result import ended_for, ended_well, ended_with
 from subagents_nb.runner.tracking import ReadRecorder
@@ -225,11 +226,11 @@ class StepWork:
         filled = task(str(root))
         told = told_of(self.step.session, filled) if said is None else said
         self._task = lambda: told
-        return await self._converse(filled, said, root, cwd, clock)
+        async with sandbox_of_step(step, cwd, services.writer.paths) as sandbox:
+            return await self._converse(filled, said, self._context(root, cwd, clock, sandbox))
 
-    async def _converse(self, task: str, said: str | None, root: Path, cwd: Path, clock: WorkClock) -> StepResult:
-        step, journal = self.step, self._services.journal
-        context = self._context(root, cwd, clock)
+    async def _converse(self, task: str, said: str | None, context: StepContext) -> StepResult:
+        step, journal, cwd = self.step, self._services.journal, context.cwd
         earlier = None if self._history is None else self._history.parent
         self._output = output = OutputFile(
             step, cwd, own=context.files, report=context.report, step_dir=context.step_dir, earlier=earlier
@@ -238,12 +239,8 @@ class StepWork:
         asked = task if said is None else f"{task}\n\n{said}"
         accepting = Accepting(step.model_copy(update={"task": asked}), context)
         await accepting.begin()
-        parts = (
-            told_of(self.step.session, task) if said is None else said,
-            told_of_inputs(context),
-            output.instructions(),
-            accepting.instructions(),
-        )
+        told = told_of(self.step.session, task) if said is None else said
+        parts = (told, told_of_inputs(context), output.instructions(), accepting.instructions())
         whole = "\n\n".join(part for part in parts if part)
         async with served(step, context, self._services.artifacts) as around:
             outcome: StepOutcome = await engine_for(step).run(step.model_copy(update={"task": whole}), around)
@@ -287,7 +284,7 @@ class StepWork:
         said = await review(reviewer, task, context, StepLimits(self._services.limits, reviewer), so_far=so_far)
         return said.model_copy(update={"reasons": tuple(map(self._services.journal.clean.preview, said.reasons))})
 
-    def _context(self, root: Path, cwd: Path, clock: WorkClock) -> StepContext:
+    def _context(self, root: Path, cwd: Path, clock: WorkClock, sandbox: Sandboxed | None) -> StepContext:
         step, services = self.step, self._services
 
         async def ask(text: str, choices: Sequence[str] = (), *, call_id: str = "") -> str:
@@ -330,6 +327,7 @@ class StepWork:
                 inputs=inputs,
                 memory_mb=services.plan.python_memory_mb,
                 disk=services.disk,
+                sandbox=sandbox,
                 alone=step.worktree is not None,
             )
             python = PythonTool(around, services.artifacts, report, reads)
@@ -341,6 +339,7 @@ class StepWork:
             memory=Remembered.of(step, services.reads.of(None)),
             files=services.writer.paths.root / FILES,
             python=python,
+            sandbox=sandbox,
             cwd=cwd,
             workspace=root,
             step_dir=services.writer.paths.step(step.index),

@@ -70,7 +70,12 @@ class Verifier:
             return made.model_copy(update={"output": "not run: its directory lies outside the workspace"})
         try:
             end = await run_command(
-                asked.command, cwd=folder, environ=environ, seconds=asked.timeout_s, limit=_KEPT_BYTES
+                asked.command,
+                cwd=folder,
+                environ=environ,
+                seconds=asked.timeout_s,
+                limit=_KEPT_BYTES,
+                sandbox=self._context.sandbox,
             )
         except OSError as error:
             why = error.strerror or type(error).__name__

@@ -39,7 +39,8 @@ NOTED = {
 EITHER = {
     "skill": "pdf", "skills": "[pdf]", "skillPath": "skills/pdf", "skillPaths": "[skills/pdf]", "memory": "user",
     "permission": "{bash: ask}", "permissions": "{deny: [bash]}",
-    "defaultContext": "fork", "sandbox": "workspace", "fast": "true", "permissionMode": "dontAsk", "promptCache": "on",
+    "defaultContext": "fork", "sandbox": "workspace", "network": "true", "fast": "true", "permissionMode": "dontAsk",
+    "promptCache": "on",
 }  # fmt: skip
 TABLE = [
     *((key, value, ("carried out",)) for key, value in CARRIED_OUT.items()),

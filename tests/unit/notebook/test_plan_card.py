@@ -12,6 +12,8 @@ from support import make_step
 from subagents_nb.domain.agents.models import EMBEDDED, parse_model
 from subagents_nb.domain.agents.settings import Endpoint
 from subagents_nb.domain.plans.plan import Draft
+from subagents_nb.domain.policy.policy import Ceiling, Policy
+from subagents_nb.domain.policy.sandbox_plan import SandboxPlan
 from subagents_nb.launching import chain, expand, parallel, preflight, step
 from subagents_nb.notebook.plans.plan_card import MAX_PROMPT_CHARS
 
@@ -137,3 +139,11 @@ def test_the_stages_of_a_chain_and_what_their_placeholders_refer_to_are_shown(tm
             "Step 0 · map files (scout)", "Each of stage 2 · reviewer", "Look at {item.a}", "may start 64 steps",
         ):  # fmt: skip
             assert part in flat, part
+
+
+def test_a_sandbox_is_shown_with_who_asks_for_it() -> None:
+    ceiling = Ceiling(origin="~/.subagents/settings.toml", sandbox="workspace", network=False)
+    step = draft().steps[0].model_copy(update={"policy": Policy.of(ceiling), "sandbox": SandboxPlan()})
+    for text in both(draft().model_copy(update={"steps": (step,)})):
+        assert "workspace, no network · ~/.subagents/settings.toml" in text
+        assert "sandbox workspace · network False" in text

@@ -32,7 +32,6 @@ GUARDS = {
     "permissionMode": "permissionMode: dontAsk",
     "permission_mode": "permission_mode: dontAsk",
     "permission-mode": "permission-mode: dontAsk",
-    "sandbox": "sandbox: workspace",
     "isolation": "isolation: container",
 }
 

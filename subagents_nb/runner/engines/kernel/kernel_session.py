@@ -12,6 +12,7 @@ import zmq
 import zmq.asyncio
 from jupyter_client.asynchronous.client import AsyncKernelClient
 
+from subagents_nb.runner.engines.engine import Sandboxed
 from subagents_nb.runner.engines.kernel.process import KernelFolder, KernelProcess
 
 START_S = 60.0
@@ -46,18 +47,28 @@ class Session:
         self._open: str | None = None  # a cell whose end nobody waited for
 
     @classmethod
-    async def start(cls, folder: Path, *, cwd: Path, environ: Mapping[str, str], memory_mb: int) -> Session:
+    async def start(
+        cls,
+        folder: Path,
+        *,
+        cwd: Path,
+        environ: Mapping[str, str],
+        memory_mb: int,
+        sandbox: Sandboxed | None = None,
+    ) -> Session:
         """Start a kernel whose private directory is `folder`, and wait until it answers.
 
         Raises:
             KernelProblem: it did not come up.
         """
         try:
-            place = KernelFolder(folder)
+            place = KernelFolder(folder, sandboxed=sandbox is not None)
         except OSError as error:
             raise KernelProblem(f"its directory can't be used ({error.strerror})") from error
         try:
-            process = await KernelProcess.start(place, folder=folder, cwd=cwd, environ=environ, memory_mb=memory_mb)
+            process = await KernelProcess.start(
+                place, folder=folder, cwd=cwd, environ=environ, memory_mb=memory_mb, sandbox=sandbox
+            )
         except OSError as error:
             place.close()
             raise KernelProblem(f"its process could not be started ({error.strerror})") from error

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from subagents_nb.runner.engines.engine import Sandboxed
 from subagents_nb.runner.engines.tools.shell import Keeper
 from subagents_nb.runner.processes.process_group import Group
 from subagents_nb.store.files.disk import DISK
@@ -23,12 +24,13 @@ from subagents_nb.store.files.opener import FOLDER
 
 _MODULE = "subagents_nb.runner.engines.kernel.kernel_child"
 _SAID_BYTES = 4000
+_SANDBOXED = "/run/kernel"  # what the folder is called in a sandbox
 
 
 class KernelFolder:
     """Where kernel and runner meet: sockets in a private directory, named by a path that is never too long: unix(7)."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, sandboxed: bool = False) -> None:
         self._handle: int | None = None
         self._elsewhere: str | None = None
         self.info: dict[str, Any] = {
@@ -47,9 +49,11 @@ class KernelFolder:
             self.info |= write_connection_file(str(folder / "ports.json"), key=self.info["key"].encode())[1]
             self.info["key"] = self.info["key"].decode()
         self.file = folder / "connection.json"
+        # No descriptor of a folder comes into a sandbox, which it would lead out of: there the folder has a short name.
+        known = {**self.info, "ip": f"{_SANDBOXED}/k"} if sandboxed else self.info
         handle = DISK.open(self.file, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
         with open(handle, "w", encoding="utf-8") as file:
-            json.dump(self.info, file)
+            json.dump(known, file)
 
     @property
     def handles(self) -> tuple[int, ...]:
@@ -73,14 +77,22 @@ class KernelFolder:
 class KernelProcess:
     """A started kernel. Its own output, which only a fault at its start makes interesting, is kept in part."""
 
-    def __init__(self, group: Group, keeper: Keeper) -> None:
+    def __init__(self, group: Group, keeper: Keeper, *, sandboxed: bool = False) -> None:
         self._group = group
+        self._sandboxed = sandboxed
         self._keeper = keeper
         self.pid = group.pid
 
     @classmethod
     async def start(
-        cls, place: KernelFolder, *, folder: Path, cwd: Path, environ: Mapping[str, str], memory_mb: int
+        cls,
+        place: KernelFolder,
+        *,
+        folder: Path,
+        cwd: Path,
+        environ: Mapping[str, str],
+        memory_mb: int,
+        sandbox: Sandboxed | None = None,
     ) -> KernelProcess:
         """Start the process.
 
@@ -91,7 +103,15 @@ class KernelProcess:
         # -P: a file of the workspace must not stand in for one of the kernel's modules.
         argv = [sys.executable, "-P", "-m", _MODULE, str(place.file), str(memory_mb * 1_000_000)]
         variables = _environ(environ, folder)
-        return cls(await Group.start(argv, cwd=cwd, environ=variables, keep=keeper.add, handles=place.handles), keeper)
+        handles = place.handles
+        if sandbox is not None:
+            # Where this process reads what it made is a mount of its own: no link to elsewhere takes its place.
+            real, tables = os.path.realpath(folder), os.path.realpath(folder / "tables")
+            argv = sandbox.argv(argv, cwd=cwd, also=((real, real), (tables, tables), (real, _SANDBOXED)))
+            variables, handles = sandbox.environ(variables), ()
+            del variables["JPY_PARENT_PID"]  # of another namespace; it ends with the sandbox
+        group = await Group.start(argv, cwd=cwd, environ=variables, keep=keeper.add, handles=handles)
+        return cls(group, keeper, sandboxed=sandbox is not None)
 
     @property
     def gone(self) -> asyncio.Event:
@@ -105,7 +125,10 @@ class KernelProcess:
 
     def interrupt(self) -> None:
         """Interrupt what it is doing; nothing if it has ended."""
-        self._group.signal(signal.SIGINT)
+        if self._sandboxed:
+            self._group.signal_innermost(signal.SIGINT)
+        else:
+            self._group.signal(signal.SIGINT)
 
     async def end(self) -> None:
         """End its whole group at once: a kernel has nothing to put away."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from subagents_nb.domain.plans.inputs import InputRecord
 from subagents_nb.domain.runs.events import ArtifactMade, EngineEvent
 from subagents_nb.domain.runs.records import Artifact
-from subagents_nb.runner.engines.engine import InputFiles, PythonEnd
+from subagents_nb.runner.engines.engine import InputFiles, PythonEnd, Sandboxed
 from subagents_nb.runner.engines.kernel.cell_files import MadeFiles
 from subagents_nb.runner.engines.kernel.cell_output import Cell
 from subagents_nb.runner.engines.kernel.written import LOG, Written
@@ -45,6 +45,7 @@ class Surroundings:
     inputs: InputFiles | None
     memory_mb: int
     disk: Disk
+    sandbox: Sandboxed | None = None
     alone: bool = False  # nobody else works in `cwd`: it is a worktree of the step's own
 
 
@@ -127,7 +128,9 @@ class PythonTool:
         tables = folder / "tables"
         for directory in (folder, tables):
             directory.mkdir(mode=0o700, exist_ok=True)
-        session = await Session.start(folder, cwd=around.cwd, environ=around.environ, memory_mb=around.memory_mb)
+        session = await Session.start(
+            folder, cwd=around.cwd, environ=around.environ, memory_mb=around.memory_mb, sandbox=around.sandbox
+        )
         inputs = around.inputs
         records = [one.model_dump(include={"name", "kind", "type", "file", "sha256"}) for one in _records(inputs)]
         given = str(inputs.root) if inputs is not None else ""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from subagents_nb.domain.agents.environment import absolute_places
+from subagents_nb.runner.engines.engine import Sandboxed
 from subagents_nb.runner.processes.process_group import Group, within
 
 _DRAIN_S = 0.5  # how long a background child may hold the output open after the shell ended
@@ -51,7 +52,15 @@ class Keeper:
         return f"{head}\n[... {self._dropped} bytes left out ...]\n{tail}" if self._dropped else head + tail
 
 
-async def run_command(command: str, *, cwd: Path, environ: Mapping[str, str], seconds: float, limit: int) -> CommandEnd:
+async def run_command(
+    command: str,
+    *,
+    cwd: Path,
+    environ: Mapping[str, str],
+    seconds: float,
+    limit: int,
+    sandbox: Sandboxed | None = None,
+) -> CommandEnd:
     """Run a command in a session of its own; when this returns or is cancelled, its process group is gone.
 
     Raises:
@@ -59,7 +68,10 @@ async def run_command(command: str, *, cwd: Path, environ: Mapping[str, str], se
     """
     # The commands in it are found as the person's path says; the shell itself is none that lies in the workspace.
     shell = shutil.which("bash", path=absolute_places(environ.get("PATH", os.defpath))) or "/bin/sh"
-    return await run_program([shell, "-c", command], cwd=cwd, environ=environ, seconds=seconds, limit=limit)
+    argv = [shell, "-c", command]
+    if sandbox is not None:
+        argv, environ = sandbox.argv(argv, cwd=cwd), sandbox.environ(environ)
+    return await run_program(argv, cwd=cwd, environ=environ, seconds=seconds, limit=limit)
 
 
 async def run_program(

@@ -253,7 +253,12 @@ async def _bash(ctx: RunContext[ToolContext], command: str, timeout_seconds: flo
     seconds = min(max(0.1, timeout_seconds), _LONGEST_COMMAND_S)
     async with context.reads.watch.during() as changed:
         end = await run_command(
-            command, cwd=context.cwd, environ=context.tool_environ, seconds=seconds, limit=OUTPUT_CHARS
+            command,
+            cwd=context.cwd,
+            environ=context.tool_environ,
+            seconds=seconds,
+            limit=OUTPUT_CHARS,
+            sandbox=context.sandbox,
         )
     for path in changed:
         context.report(ChangedMeanwhile(path))  # the shell's doing or another's: nobody says

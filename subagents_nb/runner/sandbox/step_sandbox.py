@@ -1,0 +1,78 @@
+"""The sandbox of one step, made by bubblewrap around each process that its tools start."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from subagents_nb.domain.policy.sandbox_plan import SANDBOX_MARK, SandboxPlan
+from subagents_nb.domain.runs.events import StepFailed
+from subagents_nb.runner.sandbox.mounts import TMP, Mounts, Place
+from subagents_nb.runner.sandbox.repository import author_of
+from subagents_nb.store.processes.bubblewrap import Bubblewrap, NoSandbox, bubblewrap, workspace_problem
+
+# What leads to programs of the person's session.
+_OF_THE_SESSION = ("XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "SESSION_MANAGER")
+
+
+class StepSandbox:
+    """Wraps what is started. All its processes end with the one that was started, and see only one another."""
+
+    def __init__(self, plan: SandboxPlan, program: Bubblewrap, place: Place) -> None:
+        self._plan = plan
+        self._program = program
+        self._tmp = place.tmp
+        self.close()  # what a runner that was killed left there may be links by now
+        self._tmp.mkdir(mode=0o700)
+        self._mounts = Mounts(place)
+        self._author = author_of(self._mounts.workspace) if place.commits else {}
+
+    def argv(self, argv: Sequence[str], *, cwd: Path, also: Iterable[tuple[str, str]] = ()) -> list[str]:
+        """Return the command line that starts `argv` in the sandbox, in a folder of the workspace.
+
+        Start it as any other: with the variables that `environ` returns, in a session of its own, and **without a
+        descriptor of a folder**, by which a process would be outside again. Its process group and the run's mark are
+        what they would be without; a signal to the leader ends all, so what is to be interrupted has to be found below
+        it. `also` are folders to write, and what they are called there.
+        """
+        flags = list(self._program.flags) + ([] if self._plan.network else ["--unshare-net"])
+        return [
+            self._program.program,
+            *flags,
+            *self._mounts.arguments(also),
+            "--chdir",
+            os.path.realpath(cwd),
+            "--",
+            *argv,
+        ]
+
+    def environ(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables of a process in the sandbox, from those that it would have without."""
+        kept = {
+            name: value
+            for name, value in environ.items()
+            if name not in _OF_THE_SESSION and not name.startswith(("DBUS_", "SSH_"))
+        }
+        return {**self._author, **kept, "TMPDIR": TMP, SANDBOX_MARK: self._plan.kind}
+
+    def close(self) -> None:
+        """Remove its /tmp; nobody of it is left."""
+        shutil.rmtree(self._tmp, ignore_errors=True)
+
+
+def sandbox_of(plan: SandboxPlan, place: Place, environ: Mapping[str, str]) -> StepSandbox:
+    """Return the sandbox that a plan asks for, once it is seen again that it can be made here.
+
+    Raises:
+        StepFailed: it can't; nothing is started without it.
+    """
+    if problem := workspace_problem(place.workspace, place.home):
+        raise StepFailed("setup", f"The sandbox can't be made: {problem}.")
+    try:
+        return StepSandbox(plan, bubblewrap(place.store, environ, cwd=place.workspace, kind=plan.kind), place)
+    except NoSandbox as error:
+        raise StepFailed("setup", f"The sandbox can't be made: {error}.") from error
+    except OSError as error:
+        raise StepFailed("setup", f"The sandbox can't be made: {error.strerror}.") from error

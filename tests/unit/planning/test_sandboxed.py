@@ -1,0 +1,124 @@
+"""Who may say in which sandbox a step works: the strictest is in force, and what was asked for is never less."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from subagents_nb.catalog.parse import parse_agent
+from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition
+from subagents_nb.domain.agents.settings import Settings
+from subagents_nb.domain.plans.flow import Chain, Step
+from subagents_nb.domain.plans.plan import Draft, LaunchRequest
+from subagents_nb.domain.policy.policy import Ceiling, Policy
+from subagents_nb.domain.policy.sandbox_plan import SandboxPlan
+from subagents_nb.errors import LaunchRefused
+from subagents_nb.planning import LaunchEnvironment, draft
+from subagents_nb.planning.steps.policy_plan import under_today
+
+USER = "~/.subagents/settings.toml"
+BOX = Ceiling(origin=USER, sandbox="workspace")
+SHUT, OPEN = SandboxPlan(), SandboxPlan(network=True)
+
+
+def agent(head: str, name: str = "worker") -> AgentDefinition:
+    found = parse_agent(f"---\nname: {name}\ndescription: d\n{head}\n---\nx", where=f"{name}.md", source="user")
+    assert isinstance(found, AgentDefinition), found
+    return found
+
+
+def plan(head: str = "", *ceilings: Ceiling, tools: str = "bash", others: tuple[Any, ...] = (), **asked: Any) -> Draft:
+    settings = Settings(ceilings=ceilings, network=asked.pop("by_settings", None))
+    request = {"agent": None if "flow" in asked else "worker", "task": "t", "model": "scripted:echo", **asked}
+    return draft(
+        LaunchRequest.model_validate(request),
+        catalog=AgentCatalog(agents=(agent(f"tools: {tools}\n{head}"), *others)),
+        settings=settings,
+        environment=LaunchEnvironment(cwd="/home/me/w", scripts=frozenset({"echo"})),
+    )
+
+
+def box(*args: Any, **asked: Any) -> SandboxPlan | None:
+    return plan(*args, **asked).steps[0].sandbox
+
+
+def reasons(*args: Any, **asked: Any) -> list[str]:
+    with pytest.raises(LaunchRefused) as caught:
+        plan(*args, **asked)
+    return list(caught.value.reasons)
+
+
+def test_whoever_says_so_puts_a_step_into_the_sandbox() -> None:
+    assert box() is None
+    for said in (True, "workspace"):
+        assert box(sandbox=said) == SHUT
+    assert box("sandbox: workspace") == SHUT
+    assert box("", BOX) == SHUT
+    assert box("sandbox: none", BOX) == SHUT, "an agent's file takes nothing back"
+    flow = Chain(items=(Step(agent="worker", task="t", sandbox="workspace"), Step(agent="worker")))
+    assert [step.sandbox for step in plan(flow=flow).steps] == [SHUT, None]
+
+
+def test_a_launch_takes_no_sandbox_back() -> None:
+    assert reasons("", BOX, sandbox="none") == [f"sandbox none is asked for; {USER} says workspace"]
+    assert reasons("sandbox: workspace", sandbox=False) == ["sandbox none is asked for; worker.md says workspace"]
+    flow = Chain(items=(Step(agent="worker", task="t", sandbox="none"),))
+    (reason,) = reasons(flow=flow, sandbox="workspace")
+    assert reason.endswith("sandbox none is asked for; this launch says workspace")
+    assert reasons(sandbox="jail") == ["there is no sandbox 'jail'; there are workspace and none"]
+    without = plan("sandbox: workspace", ignore=("sandbox",))
+    assert without.steps[0].sandbox is None
+    assert without.notes == ("Agent worker works without the sandbox of its file, as this launch says.",)
+    assert box("sandbox: workspace", BOX, ignore=("sandbox",)) == SHUT, "that of the settings stays"
+
+
+def test_the_network_is_let_in_by_who_stands_behind_the_sandbox_and_shut_out_by_anybody() -> None:
+    assert box("", BOX, network=True) == OPEN and box("", BOX, by_settings=True) == OPEN
+    assert box("sandbox: workspace\nnetwork: true") == OPEN
+    taken = plan("network: true", BOX)
+    assert taken.steps[0].sandbox == SHUT
+    assert taken.notes == (
+        f"Agent worker goes without the network: the sandbox is that of {USER}; network=True at the launch lets it "
+        "out.",
+    )
+    shut = Ceiling(origin=USER, sandbox="workspace", network=False)
+    assert reasons("", shut, network=True) == [f"the network is asked for; {USER} says network false"]
+    assert box("sandbox: workspace\nnetwork: true", shut) == SHUT
+    assert box("sandbox: workspace\nnetwork: true", network=False) == SHUT
+
+
+def test_what_nobody_would_keep_is_refused_and_what_starts_no_process_needs_no_sandbox() -> None:
+    (reason,) = reasons(network=False)
+    assert reason.startswith("this launch says network false, which only the sandbox keeps from processes")
+    assert box(tools="read, grep", network=False) is None
+    assert box(tools="read, grep, write", sandbox=True) is None
+    assert box(tools="read, python", sandbox=True) == SHUT
+    assert box(tools="read", sandbox=True, gate="make test") == SHUT, "what it wrote is executed by the gate"
+
+
+def test_a_child_has_the_sandbox_of_its_parent_and_can_not_let_itself_out() -> None:
+    child = agent("tools: bash\nsandbox: none\nnetwork: true", "scout")
+    for network, expected in ((None, SHUT), (True, OPEN)):
+        (step,) = plan("agents: scout", others=(child,), sandbox="workspace", network=network).steps
+        assert step.children[0].sandbox == expected
+    (step,) = plan("agents: scout\nsandbox: workspace", others=(child,)).steps
+    assert step.children[0].sandbox == SHUT
+    (step,) = plan("agents: scout", others=(agent("tools: bash\nsandbox: workspace", "scout"),)).steps
+    assert (step.sandbox, step.children[0].sandbox) == (None, SHUT)
+
+
+def test_the_contract_binds_a_sandbox_and_nothing_where_there_is_none() -> None:
+    assert "sandbox" not in plan().steps[0].contract()
+    assert plan(sandbox=True).digest not in {plan().digest, plan(sandbox=True, network=True).digest}
+    assert plan(network=True).digest == plan().digest, "without a sandbox it says nothing"
+
+
+def test_a_run_that_goes_on_is_in_the_sandbox_of_then_and_in_that_of_now() -> None:
+    earlier = plan()
+    assert under_today(earlier, Settings(ceilings=(BOX,))).steps[0].sandbox == SHUT
+    boxed = plan(sandbox=True, network=True)
+    assert under_today(boxed, Settings()).steps[0].sandbox == OPEN
+    shut = Ceiling(origin=USER, network=False)
+    assert under_today(boxed, Settings(ceilings=(shut,))).steps[0].sandbox == SHUT
+    assert Policy.of(BOX).meet(boxed.steps[0].policy).wants_sandbox is not None
