@@ -127,7 +127,8 @@ class Controls:
         change, faults = read(Retune, asked)
         if change is None:
             raise RequestError(f"{'; '.join(fault.at() for fault in faults)}.")
-        if (plan := self._current().plan) is not None and (wrong := list(above_policy(change, plan))):
+        plan = FileRuns(self._home).snapshot(self.id, whole=True).plan  # a status alone has none
+        if plan is not None and (wrong := list(above_policy(change, plan))):
             raise RequestError(f"{'; '.join(wrong)}.")
         return self._ask("retune", asked_by=asked_by, retune=change)
 
