@@ -85,16 +85,33 @@ def _keep_question_marks(shell: Any) -> Callable[[], None]:
 _HELP = re.compile(r"\s*%(%subagent(?:_[a-z]+)?\s+(?:.*\s)?(?:-h|--help)\s*)\Z")
 
 
+_LAUNCH = re.compile(r"%%subagent(?:_chain|_append)?(?![^\s])")  # what has no form without a body
+
+
 def help_alone(lines: list[str]) -> list[str]:
     """Take the second % from a cell that only asks for help: no magic runs over an empty body, ipython/ipython#3180."""
     match = _HELP.match("".join(lines).strip())
     return [match[1].strip() + "\n"] if match is not None and "\n" not in match[1].strip() else lines
 
 
+def blank_body(lines: list[str]) -> list[str]:
+    """Give a cell that would launch and says nothing more a blank body, so that it is we who say what is missing."""
+    whole = "".join(lines).strip()
+    return [f"{whole}\n", "\n"] if _LAUNCH.match(whole) and "\n" not in whole else lines
+
+
+blank_body.has_side_effects = True  # type: ignore[attr-defined]  # or a prompt would take it for all that is typed
+
+
 def _help_alone(shell: Any) -> Callable[[], None]:
     transformers = shell.input_transformers_cleanup
-    transformers.append(help_alone)
-    return lambda: transformers.remove(help_alone)
+    transformers.extend((help_alone, blank_body))
+
+    def undo() -> None:
+        for one in (help_alone, blank_body):
+            transformers.remove(one)
+
+    return undo
 
 
 # By name, so that nothing heavy is imported before the first object of its kind exists.

@@ -38,7 +38,10 @@ def state_badge(word: str) -> Child:
 
 def runs_table(snapshots: Sequence[Snapshot], *, hidden: int = 0) -> Child:
     """Show runs, one a row. `hidden` counts the runs that the caller left out."""
-    rows = [(state_badge(shown_state(s)), *_run_cells(s)) for s in snapshots[:MAX_RUNS]]
+    roots: dict[str, str] = {}
+    for one in sorted(snapshots, key=lambda one: len(one.tree)):  # the root of a tree has more rows than what is below
+        roots |= dict.fromkeys((row.run_id for row in one.tree), shown_name(one))
+    rows = [(state_badge(shown_state(s)), *_run_cells(s, roots.get(s.run_id, ""))) for s in snapshots[:MAX_RUNS]]
     body = Table(_RUNS, rows, unseen="Runs") if rows else note("No run to show.")
     more = _left_out(len(snapshots) - MAX_RUNS, "run")
     return frame("Runs", _head("Runs", _tally(snapshots, hidden)), [body, more])
@@ -128,15 +131,17 @@ def pruned(value: Any, depth: int, left: list[int]) -> Any:
     return value if whole or finite else scalar(value)
 
 
-def _run_cells(snapshot: Snapshot) -> tuple[str, ...]:
+def _run_cells(snapshot: Snapshot, root: str) -> tuple[str, ...]:
+    """Return a row; a run below the one named `root`, which nobody launched by hand, says so."""
     agent, model = who(snapshot)
     document = snapshot.head
-    agent = " · ".join(filter(None, [agent, document.phase or document.description if document is not None else ""]))
+    about = document.phase or document.description if document is not None else ""
+    agent = " · ".join(filter(None, [agent, about, f"below {root}" if root else ""]))
     usage = snapshot.usage
     used = usage.input_tokens + usage.output_tokens
     elapsed = words.elapsed(snapshot.elapsed_s) if snapshot.elapsed_s > 0 else ""
     tokens, cost = words.tokens(usage) if used else "", words.cost(usage.cost_usd)
-    return line(shown_name(snapshot), 60), line(agent, 60), line(model, 60), now(snapshot, 120), elapsed, tokens, cost
+    return line(shown_name(snapshot), 60), line(agent, 100), line(model, 60), now(snapshot, 120), elapsed, tokens, cost
 
 
 def _tally(snapshots: Sequence[Snapshot], hidden: int) -> str:

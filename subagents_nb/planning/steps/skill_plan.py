@@ -10,6 +10,8 @@ from subagents_nb.domain.values.reasons import Reasons
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.planning.steps.plan_context import PlanContext
 
+_LOOKED = "skills lie in .subagents/skills, .claude/skills or .agents/skills of the project or of your home folder"
+
 
 def plan_skills(
     asked: Step, agent: AgentDefinition, model: ModelChoice | None, context: PlanContext, reasons: Reasons
@@ -32,7 +34,7 @@ def plan_skills(
         elif fact.problem is not None:
             reasons.append(fact.problem)
         elif fact.record is None:
-            context.note(f"Agent {agent.name} has no skill {one_line(name, 64)!r}: it is not there.")
+            context.note(f"No skill {one_line(name, 64)!r} was found for agent {agent.name}: {_LOOKED}.")
         else:
             found[fact.record.name] = fact.record
             context.uses([fact.acting] if fact.acting is not None else [])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from card_page import Page, agents_table_html, agents_table_text, runs_table_html, runs_table_text
 from card_samples import FINDINGS, answered, asking, ended, gave, lost, queued, refused, running, unreadable
+from support import run_id
 
 from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition, AgentProblem, SearchedPlace
 from subagents_nb.domain.agents.attention import Attention
 from subagents_nb.domain.runs.records import Usage
 from subagents_nb.domain.runs.states import RunState
+from subagents_nb.domain.runs.tree_rows import TreeRow
 
 RUNS = [
     running(),
@@ -53,6 +55,18 @@ def test_runs_that_ask_are_counted_first_and_their_question_is_what_they_do_now(
     text = Page(runs_table_html(runs)).text
     assert "‖ asks you find-outliers scout anthropic:claude-sonnet “Keep the old name as an alias?” 0:42 18.9k" in text
     assert "◷ queued find-outliers scout anthropic:claude-sonnet waits for a free place" in text
+
+
+def test_a_run_that_another_one_started_says_of_which_tree_it_is() -> None:
+    def row(number: int, path: str) -> TreeRow:
+        return TreeRow(path=path, run_id=run_id(number), agent="scout")
+
+    leaf = running(name="leaf-1").model_copy(update={"run_id": run_id(9)})
+    mid = running(name="mid-1", tree=(row(9, "leaf"),)).model_copy(update={"run_id": run_id(8)})
+    root = running(name="lead-1", tree=(row(8, "mid"), row(9, "mid/leaf"))).model_copy(update={"run_id": run_id(7)})
+    told = runs_table_text([leaf, mid, root]).splitlines()[2:]
+    assert ["below lead-1" in text for text in told] == [True, True, False]
+    assert "below" not in runs_table_text([leaf])
 
 
 def test_a_live_run_that_may_need_a_look_says_why() -> None:

@@ -75,7 +75,8 @@ def test_what_nobody_has_looked_up_is_asked_for_at_once_with_where_the_agent_kee
 def test_a_missing_one_is_a_note_and_a_broken_one_a_reason() -> None:
     missing = planned({"gone": SkillLookup()}, skills=["gone", "own"])
     assert names(missing) == [["own"]]
-    assert missing.notes == ("Agent mine has no skill 'gone': it is not there.",)
+    (said,) = missing.notes
+    assert said.startswith("No skill 'gone' was found for agent mine: skills lie in .subagents/skills, ")
     why = "skill 'pdf' (.claude/skills/pdf/SKILL.md): the name must match its folder"
     with pytest.raises(LaunchRefused) as caught:
         planned({"pdf": SkillLookup(problem=why)}, skills=["pdf"], task=" ")
