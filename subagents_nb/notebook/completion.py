@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -100,7 +101,7 @@ def _agents(_: dict[str, Any]) -> Iterator[Offer]:
 
 def _models(_: dict[str, Any]) -> Iterator[Offer]:
     from subagents_nb.domain.agents.models import EMBEDDED, PROVIDERS
-    from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS
+    from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS, SCRIPT_FOLDER
     from subagents_nb.launching import settings
 
     yield EMBEDDED, "the embedded model"
@@ -110,6 +111,27 @@ def _models(_: dict[str, Any]) -> Iterator[Offer]:
         if any(os.environ.get(key) for key in provider.key_env):
             yield f"{provider.name}:{provider.default_model or ''}", "its key is set"
     yield from ((f"scripted:{name}", "deterministic script") for name in sorted(BUILTIN_SCRIPTS))
+    own = sorted(path.stem for path in Path(SCRIPT_FOLDER).glob("*.json"))
+    yield from ((f"scripted:{name}", "script of this project") for name in own if _is_word(name))
+
+
+def _tools(_: dict[str, Any]) -> Iterator[Offer]:
+    from subagents_nb.domain.agents.agent import KNOWN_TOOLS
+
+    yield from ((name, "tool") for name in KNOWN_TOOLS)
+
+
+def _skills(_: dict[str, Any]) -> Iterator[Offer]:
+    from subagents_nb.catalog.guidance.skill_places import FOLDERS
+
+    for base, whose in ((Path(), "of this project"), (Path.home(), "of yours")):
+        found = sorted(path.parent.name for folder in FOLDERS for path in (base / folder).glob("*/SKILL.md"))
+        yield from ((name, f"skill {whose}") for name in found if _is_word(name))
+
+
+def _is_word(name: str) -> bool:
+    """Whether a name of a file can stand on a line as it is; a project may call its files anything."""
+    return name.isprintable() and not set(name) & set(" '\"\\")
 
 
 def _schemas(variables: dict[str, Any]) -> Iterator[Offer]:
@@ -178,6 +200,10 @@ _VALUES: dict[str, Callable[[dict[str, Any]], Iterator[Offer]]] = {
     "--inputs": _inputs,
     "--thinking": lambda _: ((level, "thinking level") for level in BY_NAME["thinking"].choices),
     "--fork": _runs,
+    "--tools": _tools,
+    "--deny": _tools,
+    "--agents": _agents,
+    "--skills": _skills,
     "--cwd": _directories,
     "--acceptance": lambda _: iter(_ACCEPTANCE),
     "--output-mode": lambda _: iter(_OUTPUT_MODES),

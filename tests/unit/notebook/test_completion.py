@@ -159,3 +159,22 @@ def test_elsewhere_in_a_body_nothing_is_offered(line: str) -> None:
 def test_a_conversation_to_refer_to_is_offered_by_the_runs_that_are_there(tmp_path: Path) -> None:
     create_run(open_home(), make_plan(1, name="findings"), make_recovery(1))
     assert words("%%subagent worker --fork ") == ["findings"]
+
+
+def test_what_the_project_has_is_offered_by_name() -> None:
+    Path(".subagents/scripts").mkdir(parents=True)
+    for name in ("mine.json", "not mine.json"):
+        Path(".subagents/scripts", name).write_text("[]")
+    for folder in (".claude/skills/totals", "../.agents/skills/charts"):
+        Path(folder).mkdir(parents=True)
+        Path(folder, "SKILL.md").write_text("")
+    for text, offered in {
+        "%%subagent scout --model scripted:m": ["scripted:mine"],
+        "%%subagent scout --model scripted:n": [],
+        "%%subagent scout --skills ": ["totals", "charts"],
+        "%%subagent scout --tools re": ["read"],
+        "%%subagent scout --deny b": ["bash"],
+        "%%subagent scout --agents rev": ["reviewer"],
+    }.items():
+        found = candidates(text, VARIABLES)
+        assert found is not None and [word for word, _ in found[1]] == offered, text
