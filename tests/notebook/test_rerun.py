@@ -145,9 +145,13 @@ def test_a_launch_that_finds_its_run_at_work_says_so_on_the_live_view(new_kernel
     again = kernel.ok(cell)
     assert kernel.value("run.reused") is True
     assert said in again.shown[-1]["text/html"]
+    name = kernel.value("run.name")
+    beside = kernel.ok(cell.replace("-o run", "-o other --name elsewhere")).html
+    assert f"; its name is {name}, not elsewhere" in beside
+    assert "other = subagents_nb.attach(" in beside
     opened = [m["content"]["data"]["state"] for m in kernel.log if m["msg_type"] == "comm_open"]
     views = [state["reused"] for state in opened if "reused" in state]
-    assert [bool(view) for view in views] == [False, True]
+    assert [bool(view) for view in views] == [False, True, True]
     assert views[1].startswith(said)
     card = kernel.ok(cell, cell_id=None).shown[0]
     assert all(said in text for text in card.values()), card

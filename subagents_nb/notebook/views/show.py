@@ -269,9 +269,10 @@ def _changed_files(run: Run) -> tuple[str, ...]:
 
 
 def _bound_to(run: Run, shell: Any) -> str | None:
-    """Return the variable that holds this run, if the user has one."""
+    """Return the variable that holds this run, if the user has one: that of this very handle before another's."""
     variables = dict(getattr(shell, "user_ns", {}))
-    names = (name for name, value in variables.items() if isinstance(value, Run) and value.id == run.id)
+    names = [name for name, value in variables.items() if isinstance(value, Run) and value.id == run.id]
+    names.sort(key=lambda name: variables[name] is not run)
     return next((name for name in names if not name.startswith("_")), None)
 
 
