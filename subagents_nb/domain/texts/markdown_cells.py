@@ -15,6 +15,9 @@ _RUNS = re.compile(r"`{3,}|~{3,}")
 _TICKS = re.compile(r"`+")
 # Only these are links; one reader undoes character references twice, so no list of bad schemes would do.
 _OTHER_TARGETS = re.compile(r"\](?:\((?!https?://|mailto:)|:)", re.IGNORECASE)
+# For nbconvert these begin mathematics that goes on through all blocks to its end, which may stand in a code block:
+# what follows there, and was written as code, is prose then.
+_LONG_MATH = re.compile(r"\${2,}|\\(?=\[|begin\{)")
 
 
 def fenced(text: str, language: str = "") -> str:
@@ -38,9 +41,9 @@ def escaped(text: str) -> str:
             at += 1
             continue
         end = _end_of_fence(lines, at + 1, opens[1])
-        parts += [_prose(prose), fenced("\n".join(lines[at + 1 : end]), opens[2])]
+        parts += [_prose(prose, beside_code=True), fenced("\n".join(lines[at + 1 : end]), opens[2])]
         prose, at = [], end + 1
-    return "\n\n".join(part for part in (*parts, _prose(prose)) if part)
+    return "\n\n".join(part for part in (*parts, _prose(prose, beside_code=bool(parts))) if part)
 
 
 def inline(text: str) -> str:
@@ -49,10 +52,15 @@ def inline(text: str) -> str:
     return re.sub(r"[\\`*_\[\]#|!~$&<>]", lambda found: f"&#{ord(found[0])};", flat)
 
 
-def _prose(lines: list[str]) -> str:
+def _prose(lines: list[str], *, beside_code: bool) -> str:
     text = "\n".join(lines).strip("\n").replace("&", "&amp;").replace("<", "&lt;").replace("![", "!&#91;")
     text = _OTHER_TARGETS.sub(lambda found: f"]&#{ord(found[0][1])};", text)
-    return _RUNS.sub(lambda run: f"&#{ord(run[0][0])};" * len(run[0]), text)
+    text = _RUNS.sub(_as_references, text)
+    return _LONG_MATH.sub(_as_references, text) if beside_code else text
+
+
+def _as_references(run: re.Match[str]) -> str:
+    return f"&#{ord(run[0][0])};" * len(run[0])
 
 
 def _end_of_fence(lines: list[str], start: int, fence: str) -> int:

@@ -26,6 +26,10 @@ HOSTILE = [
     "```\n" + "`" * 30 + "\n<b>",
     "$$\n```\n<b>\n```\n$$",
     "````x\n```\n<img src=x>\n````` \n<img src=y>",
+    "$$ a\n~~~\n$$ <img src=x>\n~~~",
+    "a $$\n\n$$ b\n~~~\n$$ <img src=x>\n~~~",
+    "a\n\n\\\\[ b\n~~~\n\\\\] <img src=x>\n~~~",
+    "a\n\n\\begin{a} b\n~~~\n\\end{a} <img src=x>\n~~~",
 ]
 
 
@@ -48,7 +52,7 @@ def test_no_markup_of_the_text_comes_alive_in_either_reader(text: str) -> None:
     harmless(f"- {inline(text)}")
 
 
-FENCES = ["```", "~~~", "````", "`", "$$", "\\"]
+FENCES = ["```", "~~~", "````", "`", "$$", "\\", "\\[", "\\]", "\\begin{a}", "\\end{a}"]
 PLACES = ["\n", "\n\n", "    ", "  ", "> ", "- ", "a", "x\n"]
 MARKUP = ["<b>", "<img src=x>", "![", "](", "]:", ")", "javascript:x", "&#106;", "&amp;"]
 PIECES = st.sampled_from(FENCES + PLACES + MARKUP)
@@ -63,6 +67,10 @@ def test_code_blocks_keep_their_content_letter_by_letter() -> None:
     assert escaped("Look:\n```python\nif a < b & c:\n    pass\n```\ndone") == (
         "Look:\n\n```python\nif a < b & c:\n    pass\n```\n\ndone"
     )
+
+
+def test_formulas_stay_where_no_code_stands_beside_them() -> None:
+    assert escaped("It is\n\n$$\nx^2\n$$") == "It is\n\n$$\nx^2\n$$"
 
 
 def test_prose_keeps_its_markdown() -> None:
