@@ -18,7 +18,14 @@ from subagents_nb.above import register
 from subagents_nb.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from subagents_nb.authoring import create_agent, disable_agent, eject_agent, enable_agent, validate_agents
+    from subagents_nb.authoring import (
+        create_agent,
+        disable_agent,
+        eject_agent,
+        enable_agent,
+        refinement,
+        validate_agents,
+    )
     from subagents_nb.catalog import register_agent
     from subagents_nb.experiments import compare, diff, frame, retry, score, sweep
     from subagents_nb.exporters import export
@@ -44,7 +51,7 @@ if TYPE_CHECKING:
 _HOMES = {
     name: f"subagents_nb.{home}"
     for home, names in {
-        "authoring": "create_agent disable_agent eject_agent enable_agent validate_agents",
+        "authoring": "create_agent disable_agent eject_agent enable_agent refinement validate_agents",
         "catalog": "register_agent",
         "experiments": "compare diff frame retry score sweep",
         "exporters": "export",
@@ -77,6 +84,7 @@ __all__ = [
     "on_event",
     "parallel",
     "preflight",
+    "refinement",
     "register_agent",
     "retry",
     "runs",

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Literal
 
+from subagents_nb.catalog.guidance.refinement_files import refinement_places
 from subagents_nb.catalog.search_paths import SearchPath, agent_places, project_root, settings_files
 from subagents_nb.errors import RequestError
 
@@ -28,6 +29,15 @@ def settings_of(scope: str, cwd: Path) -> SearchPath:
         RequestError: there is no such scope, or a link leads out of the project.
     """
     return _within([one for one in settings_files(project_root(cwd), cwd=cwd) if one.source == _known(scope)], cwd)
+
+
+def refinements_of(scope: str, cwd: Path) -> SearchPath:
+    """Return the folder of what is added to the instructions of agents.
+
+    Raises:
+        RequestError: there is no such scope, or a link leads out of the project.
+    """
+    return _within([one for one in refinement_places(project_root(cwd), cwd=cwd) if one.source == _known(scope)], cwd)
 
 
 def _known(scope: str) -> str:

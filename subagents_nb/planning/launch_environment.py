@@ -11,6 +11,7 @@ from pydantic import Field
 from subagents_nb.domain.agents.acting import Acting, Held
 from subagents_nb.domain.agents.mcp_servers import McpServers
 from subagents_nb.domain.agents.memory import MemoryScope
+from subagents_nb.domain.agents.refinements import Refinement
 from subagents_nb.domain.agents.skills import SkillLookup, SkillWanted
 from subagents_nb.domain.values.base import Value
 
@@ -82,6 +83,7 @@ class LaunchEnvironment(Value):
     folders: dict[str, FolderLookup] = Field(default_factory=dict)  # by what was asked for
     memory: dict[MemoryScope, FolderLookup] = Field(default_factory=dict)  # where it lies
     mcp: McpServers = McpServers()
+    refinements: tuple[Refinement, ...] = ()  # of all agents, the person's before the project's
     skills: dict[SkillWanted, SkillLookup] = Field(default_factory=dict)
     sessions: dict[str, SessionLookup] = Field(default_factory=dict)  # by what was asked for
     forks: dict[str, SessionLookup] = Field(default_factory=dict)  # likewise

@@ -46,6 +46,7 @@ FRONT_DOOR = {
     "on_event",
     "parallel",
     "preflight",
+    "refinement",
     "register_agent",
     "retry",
     "runs",

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from subagents_nb.catalog.guidance.refinement_files import read_refinements
 from subagents_nb.catalog.guidance.skill_trust import acting_skills
 from subagents_nb.catalog.resolve import resolve
 from subagents_nb.catalog.scopes.mcp_files import mcp_servers
@@ -105,6 +106,11 @@ def _text_of_server(root: Path, item: Acting, path: str) -> str | None:
     return item.text if path == item.where else _text_of_file(root, item, path)
 
 
+def _refinements(project: ProjectContext) -> Iterable[Acting]:
+    """What a project adds to the instructions of agents, which may be the person's own."""
+    return (one.acting for one in read_refinements(project.root, cwd=project.cwd) if one.acting is not None)
+
+
 def _of(does: tuple[str, ...]) -> dict[str, str]:
     return {PROJECT_SETTINGS: sha256_text(stable_json(does))}
 
@@ -115,6 +121,7 @@ ROWS: Mapping[str, Row] = {
     "settings": Row(_settings),
     "skill": Row(_skills, by_name=True),
     KIND: Row(_servers, text=_text_of_server),
+    "refinement": Row(_refinements, by_name=True),
 }
 
 

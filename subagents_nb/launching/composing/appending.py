@@ -25,7 +25,7 @@ from subagents_nb.launching.gathering.repository_lookup import with_repository, 
 from subagents_nb.launching.gathering.sandboxes import sandbox_problems
 from subagents_nb.launching.gathering.sessions import sessions_for
 from subagents_nb.launching.gathering.skill_folders import SkillLookups, skills_for
-from subagents_nb.launching.gathering.trust_lookup import brought_here
+from subagents_nb.launching.gathering.trust_lookup import brought_here, environment_of
 from subagents_nb.launching.gathering.usable_agents import usable_agents
 from subagents_nb.launching.starting.claiming import claiming
 from subagents_nb.planning.chain_plan import PlannedFlow, plan_flow
@@ -116,7 +116,7 @@ def plan_appendix(
         settings = plan.defaults.settings_of(settings)
     catalog = usable_agents(cwd, settings)
     project = brought_here(cwd, catalog, settings)
-    environment = environment.model_copy(update={"brought": project.items, "held": project.held})
+    environment = environment.model_copy(update=environment_of(project, cwd))
     environment = with_repository(environment, worktrees_of(request, catalog, settings.default_agent))
     known = flow.model_copy(update={"task": plan.task or None})
     left = max(0, plan.max_children - _started(snapshot) - waiting)

@@ -27,7 +27,7 @@ from subagents_nb.launching.gathering.prices import price_problems
 from subagents_nb.launching.gathering.repository_lookup import with_repository, worktrees_of
 from subagents_nb.launching.gathering.sandboxes import sandbox_problems
 from subagents_nb.launching.gathering.skill_folders import SkillLookups
-from subagents_nb.launching.gathering.trust_lookup import Brought, brought_here
+from subagents_nb.launching.gathering.trust_lookup import Brought, brought_here, environment_of
 from subagents_nb.launching.gathering.usable_agents import usable_agents
 from subagents_nb.planning import LaunchEnvironment
 from subagents_nb.planning import draft as plan_draft
@@ -77,8 +77,8 @@ def plan_launch(asked: ParsedLaunch) -> Planned:
     settings, wrong = _with_defaults(settings, asked.defaults)
     catalog = usable_agents(base, settings)
     project = brought_here(base, catalog, settings)
-    servers = mcp_servers(base, settings.mcp)
-    environment = environment.model_copy(update={"brought": project.items, "held": project.held, "mcp": servers})
+    of_project = {**environment_of(project, base), "mcp": mcp_servers(base, settings.mcp)}
+    environment = environment.model_copy(update=of_project)
     environment = with_repository(environment, worktrees_of(request, catalog, settings.default_agent))
     skills = SkillLookups(base)
     environment = environment.model_copy(update={"skills": skills.lookups})

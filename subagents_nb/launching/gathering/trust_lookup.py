@@ -10,11 +10,13 @@ from functools import partial
 from pathlib import Path
 
 from subagents_nb.catalog import load_settings, project_root
+from subagents_nb.catalog.guidance.refinement_files import read_refinements
 from subagents_nb.catalog.trust import home_folder
 from subagents_nb.catalog.trusting.answers import trust_of
 from subagents_nb.catalog.trusting.brought import ProjectContext, brought, held_of, texts_of
 from subagents_nb.domain.agents.acting import Acting, Answer, Held, Trust
 from subagents_nb.domain.agents.agent import AgentCatalog
+from subagents_nb.domain.agents.refinements import Refinement
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.errors import RequestError, StoreError
 from subagents_nb.launching.gathering.last_work import work_in
@@ -45,6 +47,19 @@ def brought_here(cwd: Path, catalog: AgentCatalog, settings: Settings, *, whole:
     known = {item.key for item in catalog.acting}  # these were judged already
     held = held_of((item for item in items if item.key not in known), trust)
     return Brought(root, items, catalog.held + held, trust)
+
+
+def environment_of(found: Brought, cwd: Path) -> dict[str, object]:
+    """Return what planning needs to know of it, and of what was added to the instructions of agents, by field."""
+    refinements = refinements_here(found.root, cwd, found.trust)
+    return {"brought": found.items, "held": found.held, "refinements": refinements}
+
+
+def refinements_here(root: Path, cwd: Path, trust: Trust) -> tuple[Refinement, ...]:
+    """Return what was added to the instructions of agents, with what of it the person has not allowed."""
+    read = tuple(read_refinements(root, cwd=cwd))
+    held = {one.where: trust.held(one.acting) for one in read if one.acting is not None}
+    return tuple(one.model_copy(update={"held": held.get(one.where)}) for one in read)
 
 
 def record_seen_at(cwd: str) -> None:

@@ -340,6 +340,25 @@ VERBS: tuple[Verb, ...] = (
         help="take that line back; says what else still disables it",
     ),
     Verb(
+        name="refine", agent=True, call=defining.refine, in_terminal=defining.print_refined,
+        usage="NAME [RUN ...] [FLAGS]",
+        help="show what was added to an agent's instructions; propose, apply or take back additions",
+        about="Show what was added to the instructions of an agent beside its file. With runs: have a reviewer look\n"
+        "at results of the agent in them, 8 at most, and propose additions. Nothing is added until you apply it.",
+        epilog="They lie in ~/.subagents/refinements/NAME.md, which you may edit.",
+        args=(
+            _AGENT,
+            arg("run", nargs="*", help="runs of the agent from which a reviewer learns"),
+            arg("--model", help="the model of the reviewer"),
+            arg("--apply", metavar="RUN", help="add what this reviewer's run proposes"),
+            arg("--rollback", action="store_true", help="go back to the text before the last change"),
+            arg("--to", metavar="NUMBER", read=count(0), help="to this revision instead; 0: to none"),
+            _SCOPE,
+            *BINDING,
+            *WAITING,
+        ),
+    ),
+    Verb(
         name="validate", call=defining.validate, fails=lambda validation: not validation.ok,
         help="read all agent files: what of each is carried out, refused, noted or broken",
         about="Read every agent file that counts from here, and say of each with its lines what is carried out,\n"

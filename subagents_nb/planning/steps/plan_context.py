@@ -66,7 +66,8 @@ class PlanContext:
     @property
     def _held(self) -> dict[str, Held]:
         of_skills = [fact.held for fact in self.environment.skills.values() if fact.held is not None]
-        return {one.item.key: one for one in (*self.environment.held, *of_skills)}
+        of_refinements = [one.held for one in self.environment.refinements if one.held is not None]
+        return {one.item.key: one for one in (*self.environment.held, *of_skills, *of_refinements)}
 
     def uses(self, items: Iterable[Acting]) -> None:
         """Note what of the project would act: what of it is not allowed is one reason against the run."""

@@ -35,6 +35,7 @@ from subagents_nb.planning.steps.model_options import plan_model_options
 from subagents_nb.planning.steps.plan_context import PlanContext
 from subagents_nb.planning.steps.policy_plan import beyond, plan_policy
 from subagents_nb.planning.steps.prompt import system_prompt
+from subagents_nb.planning.steps.refinement_plan import plan_refinements
 from subagents_nb.planning.steps.sandboxed import needed
 from subagents_nb.planning.steps.schema import schema_problem
 from subagents_nb.planning.steps.skill_plan import plan_skills
@@ -97,6 +98,7 @@ def plan_step(
     session = _session(asked, context, reasons)
     skills = plan_skills(asked, judged, model, context, reasons)
     memory = plan_memory(judged, model, context, reasons)
+    refinements = plan_refinements(agent, context, reasons) if agent is not None else ()
     if agent is not None:
         reasons.extend((*unkept_guards(asked, agent), *ignored_nothing(asked, agent)))
     if agent is None or model is None:
@@ -125,7 +127,7 @@ def plan_step(
         title=asked.label or "",
         **words_for_people(asked),
         task=asked.task or "",
-        system_prompt=system_prompt(agent, project_context=environment.project_context),
+        system_prompt=system_prompt(agent, project_context=environment.project_context, refinements=refinements),
         prompt_mode=agent.prompt_mode,
         model=model,
         thinking=model.thinking,
