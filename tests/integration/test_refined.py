@@ -13,7 +13,10 @@ from subagents_nb.store import StoreHome
 pytestmark = pytest.mark.timeout(90)
 
 
-def test_what_a_reviewer_proposes_is_added_by_the_person_and_makes_another_launch(shared_home: StoreHome) -> None:
+def test_what_a_reviewer_proposes_is_added_by_the_person_and_makes_another_launch(
+    shared_home: StoreHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SUBAGENTS_NB_REUSE")
     edit = {"title": "Units", "guidance": "Name the unit.", "rationale": "s1 has none.", "evidence": ["s1"]}
     folder = Path(".subagents/scripts")
     folder.mkdir(parents=True)
