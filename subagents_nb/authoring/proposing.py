@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from subagents_nb.domain.agents.agent import AgentDefinition
 from subagents_nb.domain.agents.refinements import MOST_EDITS, text_problem
@@ -99,7 +99,7 @@ def proposal_of(run: Run | str, name: str) -> Proposal:
         raise RequestError(f"Run {found.name} is {found.state}, and proposes nothing.")
     try:
         proposal = Proposal.model_validate({"edits": found.output["edits"], "run": found.name})
-    except (ValidationError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise RequestError(f"What run {found.name} came to is no proposal.") from error
     for edit in proposal.edits:
         for said in (edit.title, edit.guidance):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from subagents_nb.authoring.new_files import AgentChange
 from subagents_nb.authoring.proposing import Proposal, launch_proposal, proposal_of
@@ -113,7 +113,7 @@ class AgentRefinement:
             return ()
         except OSError as error:
             raise RequestError(f"{shown} can't be read: {error.strerror or error}.") from error
-        except ValidationError as error:
+        except ValueError as error:
             raise RequestError(f"{shown} is not as this version writes it; mend it or take it away.") from error
 
     def propose(self, *runs: Run | str, model: str | None = None, origin: Origin | None = None) -> Run:
