@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
 from subagents_nb.catalog.tool_lists import AGENT_NAME, TOOL_SPELLINGS, allowed_agents, denied_of, text_list, tools_of
-from subagents_nb.domain.agents.agent import PromptCache, Thinking
+from subagents_nb.domain.agents.agent import PARENT_ANSWERS_S, PromptCache, Thinking
 from subagents_nb.domain.agents.memory import MemoryChoice
 from subagents_nb.domain.mcp.definitions import servers_of_agent
 from subagents_nb.domain.plans.budgets import WrittenToolBudget
@@ -17,6 +17,7 @@ from subagents_nb.domain.policy.policy_rules import BadRule, parse_rule
 from subagents_nb.domain.values.faults import shown
 from subagents_nb.domain.values.given import Count, Milliseconds, Seconds, parse_flag, parse_whole
 from subagents_nb.domain.values.reading import Unfit, mapping, matching, must_be, read
+from subagents_nb.domain.values.words import parse_duration
 
 # What the origin calls its agents says which of the two they are.
 _ROLES = {
@@ -84,6 +85,20 @@ def well_formed(kind: type[BaseModel]) -> AfterValidator:
         return value
 
     return AfterValidator(checked)
+
+
+def _asks(value: object) -> object:
+    """Accept whom an agent asks first: `person`, `parent`, or `{parent: 2m}`, how long its parent has for an answer."""
+    if value in (None, "person"):
+        return None
+    if value == "parent":
+        return PARENT_ANSWERS_S
+    if isinstance(value, dict) and list(value) == ["parent"]:
+        try:
+            return parse_duration(value["parent"])
+        except ValueError as error:
+            raise Unfit(f"has a fault: parent: {error}") from None
+    raise Unfit(f"must be person, parent or {{parent: TIME}}, not {shown(value)}")
 
 
 def _relative_path(path: str) -> str:
@@ -177,6 +192,7 @@ KEYS: dict[str, tuple[str, Any]] = {
     "allowed_agents": ("agents", Annotated[Any, BeforeValidator(allowed_agents)]),
     "allow_nested_subagents": ("nests", Flag),
     "max_subagent_depth": ("max_depth", Annotated[int, BeforeValidator(_depth)]),
+    "asks": ("asks_parent_s", Annotated[float | None, BeforeValidator(_asks)]),
     "default_context": ("context", Literal["fresh", "fork"]),
     "isolation": ("isolation", Annotated[PlainText, BeforeValidator(lambda value: "" if value is False else value)]),
     "worktree": ("worktree", Flag),

@@ -163,3 +163,52 @@ def test_what_a_child_did_whose_call_was_ended_counts_as_done_by_its_parent(shar
     assert run.wait(30) and run.text.endswith("went on")
     result = FileRuns(shared_home).snapshot(run.id, whole=True).result
     assert result is not None and result.reads is not None and result.reads.changed == ("made.txt",)
+
+
+def answers(child: str, **said: Any) -> dict[str, Any]:
+    return {"call": "reply", "args": {"child": child, **said}, "say": True}
+
+
+def test_a_child_asks_its_parent_first_which_answers_or_passes_it_on(shared_home: StoreHome) -> None:
+    agent("lead", to("leaf", "a"), answers("leaf", text="blue"), answers("leaf", to_person=True), agents="leaf")
+    agent("leaf", {"ask": "Which colour?"}, {"ask": "Which size?"}, asks="parent", tools="ask")
+    run = launch("lead", "go", max_live=1)
+    until(lambda: [one.question_id for one in run.questions] == ["leaf/q3"], 60, what="what was passed on")
+    (row,) = run.status.tree
+    child = Run(shared_home, row.run_id).status.status
+    assert child is not None and [one.by for one in child.answers] == ["its parent"] * 2
+    run.answer("large")
+    said = run.result(60)
+    assert said.startswith("leaf asks you, and waits for your answer:\nWhich colour?")
+    assert "leaf asks you, and waits for your answer:\nWhich size?" in said and said.endswith("bluelarge")
+    assert [(one.name, one.state) for one in run.status.steps[0].tools] == [
+        ("delegate", "complete"),
+        *[("reply", "complete")] * 2,
+    ]
+
+
+def test_a_question_that_its_parent_leaves_open_is_the_persons(shared_home: StoreHome) -> None:
+    agent("lead", to("leaf", "a"), to("leaf", "b"), answers("leaf"), {"await_steer": True}, answers("leaf", text="no"),
+          agents="leaf")  # fmt: skip
+    agent("leaf", {"ask": "Which?"}, asks="{parent: 3s}", tools="ask")
+    run = launch("lead", "go")
+    until(lambda: [one.question_id for one in run.questions] == ["leaf/q2"], 60, what="the question to the person")
+    run.answer("that one")
+    until(lambda: run.status.tree[0].state.ended, 30, what="the end of the child")
+    run.steer("now")
+    said = run.result(30)
+    assert "first reply to leaf, which waits for your answer" in said and "the answer is empty" in said
+    assert said.endswith("nowthat one")
+
+
+def test_a_child_whose_parent_ends_without_an_answer_is_stopped(shared_home: StoreHome) -> None:
+    agent("lead", to("leaf", "a"), agents="leaf")
+    agent("leaf", {"ask": "Which?"}, asks="parent", tools="ask")
+    run = launch("lead", "go")
+    assert run.result(60).endswith("If you end without either, it is stopped.")
+    assert rows(run) == {"leaf": RunState.STOPPED}
+    agent("asker", {"ask": "Which?"}, asks="parent", tools="ask")
+    alone = launch("asker", "go")
+    until(lambda: [one.question_id for one in alone.questions] == ["q1"], 30, what="a root has no parent to ask")
+    alone.answer("this")
+    assert alone.result(30) == "this"

@@ -13,6 +13,7 @@ from subagents_nb.domain.policy.tool_names import ASK_TOOLS as ASK_TOOLS
 from subagents_nb.domain.policy.tool_names import DELEGATE as DELEGATE
 from subagents_nb.domain.policy.tool_names import KNOWN_TOOLS as KNOWN_TOOLS
 from subagents_nb.domain.policy.tool_names import READ_TOOLS as READ_TOOLS
+from subagents_nb.domain.policy.tool_names import REPLY as REPLY
 from subagents_nb.domain.policy.tool_names import WRITE_TOOLS as WRITE_TOOLS
 from subagents_nb.domain.values.base import Value, sha256_text, stable_json
 from subagents_nb.domain.values.faults import snake
@@ -22,6 +23,7 @@ from subagents_nb.domain.values.thinking import Thinking as Thinking
 AgentSource = Literal["builtin", "package", "user", "project", "registered"]
 PromptCache = Literal["on", "off", "5m", "30m", "1h", "12h"]
 _REVIEWER = "reviewer"  # who reviews where nobody is named
+PARENT_ANSWERS_S = 600.0  # how long a parent has for an answer before the person is asked
 ALL_AGENTS = "*"  # in `agents`: everybody who is there at the launch
 
 
@@ -47,6 +49,9 @@ class AgentDefinition(Value):
     # Whom it may delegate to; `*`: all that are there at the launch; None or empty: nobody.
     agents: tuple[str, ...] | None = None
     max_depth: int | None = Field(default=None, ge=0)  # how many levels of runs may stand below its own
+    asks_parent_s: float | None = Field(
+        default=None, gt=0
+    )  # so long its questions wait for its parent; then the person
     context: Literal["fresh", "fork"] | None = None  # fork: it begins with a copy of a conversation
     worktree: bool | None = None  # it works in a git worktree of its own
     # Rules on what of its tools it may do.

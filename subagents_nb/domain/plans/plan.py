@@ -106,6 +106,7 @@ class StepPlan(Value):
     delegates: tuple[str, ...] = ()
     depth: int = 0
     children: tuple[StepPlan, ...] = ()
+    asks_parent_s: float | None = None  # so long its questions wait for who delegated it, then for the person
     tool_budget: ToolBudget | None = None
     worktree: WorktreePlan | None = None
     cwd: str | None = None  # relative to the run's directory or its worktree's, never out of it

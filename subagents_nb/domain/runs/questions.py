@@ -1,4 +1,4 @@
-"""Questions of a run to the person. Each is a file, so it outlives kernel and page; it is answered once."""
+"""Questions of a run to the person, or to its parent first. Each is a file that outlives the kernel, answered once."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pydantic import Field
 from subagents_nb.domain.policy.permissions import PermissionAsked, in_short
 from subagents_nb.domain.runs.states import QUESTION, QuestionEvent, QuestionState
 from subagents_nb.domain.values.base import Document, Value
+
+Asked = Literal["person", "parent"]
 
 
 class Question(Document):
@@ -22,6 +24,7 @@ class Question(Document):
     choices: tuple[str, ...] = ()
     asked_at: str
     permission: PermissionAsked | None = None  # it is about this call: whether it may be made
+    to: Asked = "person"  # parent: the agent that delegated this run; who passes it on has it put to the person
 
 
 class Reply(Document):
@@ -33,6 +36,7 @@ class Reply(Document):
     answered_at: str
     answered_by: str  # the widget, Python, a terminal: a surface, never a user or host name
     closed: bool = False  # no answer: whoever asked was ended
+    passed: bool = False  # no answer: the parent has it put to the person
 
     @classmethod
     def after(cls, event: QuestionEvent, **said: Any) -> Self:
@@ -50,6 +54,7 @@ class OpenQuestion(Value):
     choices: tuple[str, ...] = ()
     asked_at: str
     permission: PermissionAsked | None = None  # as much of the call as a status holds; its file has the whole
+    to: Asked = "person"
 
 
 def brief(question: Question | OpenQuestion) -> str:
@@ -62,5 +67,5 @@ class Answered(Value):
 
     question_id: str
     step: int = 0
-    by: str = ""  # the surface; empty: nobody, and whoever asked was ended
+    by: str = ""  # the surface, or "its parent"; empty: nobody, and whoever asked was ended
     at: str

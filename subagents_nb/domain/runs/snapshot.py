@@ -25,7 +25,7 @@ from subagents_nb.domain.runs.records import (
 )
 from subagents_nb.domain.runs.stages import Stage
 from subagents_nb.domain.runs.states import RunState
-from subagents_nb.domain.runs.tree_rows import TreeRow, questions_below, used_by_all
+from subagents_nb.domain.runs.tree_rows import TreeRow, questions_below, to_person, used_by_all
 from subagents_nb.domain.values.base import Value
 
 
@@ -165,7 +165,7 @@ class Snapshot(Value):
         """Return the questions that wait for the person: of a live run, oldest first, and of all below it."""
         if self.status is None or self.ended:
             return ()
-        return (*self.status.questions, *questions_below(self.status.tree))
+        return (*to_person(self.status.questions), *questions_below(self.status.tree))
 
     @property
     def tree(self) -> tuple[TreeRow, ...]:

@@ -54,10 +54,17 @@ def used_by_all(own: Usage, rows: Iterable[TreeRow]) -> Usage:
 
 
 def questions_below(rows: Iterable[TreeRow]) -> tuple[OpenQuestion, ...]:
-    """Return the open questions of a tree under the ids by which its root answers them: `PATH/ID`."""
+    """Return the open questions of a tree to the person, under the ids by which its root answers them: `PATH/ID`."""
     return tuple(
-        one.model_copy(update={"question_id": f"{row.path}/{one.question_id}"}) for row in rows for one in row.questions
+        one.model_copy(update={"question_id": f"{row.path}/{one.question_id}"})
+        for row in rows
+        for one in to_person(row.questions)
     )
+
+
+def to_person(questions: Iterable[OpenQuestion]) -> tuple[OpenQuestion, ...]:
+    """Return those that wait for the person, not for the parent of who asks."""
+    return tuple(one for one in questions if one.to == "person")
 
 
 def asker_of(question_id: str) -> str:

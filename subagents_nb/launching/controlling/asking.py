@@ -115,12 +115,13 @@ def answer_to(
 
 
 def open_questions(home: StoreHome, run_id: str) -> list[Question]:
-    """Return the questions of a live run that nobody has answered yet, oldest first, then those of all below it.
+    """Return the questions to the person that nobody has answered yet, of a live run and then of all below it.
 
     Those have the way to who asks in front of their ids.
     """
     snapshot = FileRuns(home).snapshot(run_id)
-    return [] if snapshot.ended else [*_waiting(home, run_id), *_below(home, snapshot)]
+    every = [] if snapshot.ended else [*_waiting(home, run_id), *_below(home, snapshot)]
+    return [one for one in every if one.to == "person"]
 
 
 def _below(home: StoreHome, snapshot: Snapshot) -> list[Question]:
@@ -160,7 +161,8 @@ def reply(home: StoreHome, run_id: str, text: str, *, question: str | None, answ
     if path:
         return _reply_below(home, snapshot, path, text, question=own_id, answered_by=answered_by)
     questions = [*_waiting(home, run_id), *_below(home, snapshot)]
-    chosen = [q for q in questions if question is None or q.question_id == question]
+    # What waits for a parent can be answered too, by who names it.
+    chosen = [q for q in questions if (q.to == "person" if question is None else q.question_id == question)]
     if not chosen:
         what = f"no open question {question}" if question else "no open question"
         raise RequestError(f"Run {snapshot.name} has {what}. {_became(home, run_id, question)}".rstrip())

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from subagents_nb.domain.agents.acting import NEVER, Work
-from subagents_nb.domain.agents.agent import ASK_TOOLS, DELEGATE, READ_TOOLS
+from subagents_nb.domain.agents.agent import ASK_TOOLS, DELEGATE, READ_TOOLS, REPLY
 from subagents_nb.errors import StoreError
 from subagents_nb.store import FileRuns, RunPaths, StoreHome, open_home
 from subagents_nb.store.runs.raw_reader import read_raw
 
-_HARMLESS = frozenset({*READ_TOOLS, *ASK_TOOLS, DELEGATE})  # those it delegates to are runs of their own
+_HARMLESS = frozenset({*READ_TOOLS, *ASK_TOOLS, DELEGATE, REPLY})  # those it delegates to are runs of their own
 
 
 def work_in(root: Path, since: float) -> Work | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from subagents_nb.blocks import Child, Either
-from subagents_nb.domain.agents.agent import DELEGATE
+from subagents_nb.domain.agents.agent import DELEGATE, REPLY
 from subagents_nb.domain.runs.questions import brief
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.tree_rows import TreeRow, below
@@ -109,10 +109,11 @@ def _about(row: TreeRow, all_rows: Sequence[TreeRow]) -> str:
 def _now(row: TreeRow, all_rows: Sequence[TreeRow]) -> str:
     """Say what a run does now, or what became of it: its question, why it failed, whom it waits for, its task."""
     if row.questions:
-        return f"“{line(brief(row.questions[0]), 200)}”"
+        first = row.questions[0]
+        return f"{'asks its parent: ' if first.to == 'parent' else ''}“{line(brief(first), 200)}”"
     if row.error:
         return line(row.error, 200)
-    if row.activity == DELEGATE:
+    if row.activity in (DELEGATE, REPLY):
         waited_for = [one for one in below(all_rows, row.path) if one.level == row.level + 1 and not one.state.ended]
         if waited_for:  # else they have ended, and it has not said yet what it does now
             return line(f"waits for {', '.join(map(_called, waited_for))}", 160)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from subagents_nb.domain.agents.agent import ALL_AGENTS, AgentCatalog, AgentDefinition
+from subagents_nb.domain.agents.agent import ALL_AGENTS, DELEGATE, REPLY, AgentCatalog, AgentDefinition
 from subagents_nb.domain.agents.models import ModelChoice
 from subagents_nb.domain.plans.defaults import ASKED
 from subagents_nb.domain.plans.flow import Step
@@ -70,3 +70,9 @@ def plan_children(
         elif child is not None:
             found.append(child)
     return tuple(found)
+
+
+def tools_of_parents(delegates: tuple[str, ...], children: tuple[StepPlan, ...]) -> tuple[str, ...]:
+    """Return the tools of who may delegate: `reply` too, where one of these may ask it something."""
+    asked = any(child.asks_parent_s is not None for child in children)
+    return (*((DELEGATE,) if delegates else ()), *((REPLY,) if delegates and asked else ()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from subagents_nb.domain.agents.agent import ALL_AGENTS, DELEGATE, AgentDefinition
+from subagents_nb.domain.agents.agent import ALL_AGENTS, DELEGATE, REPLY, AgentDefinition
 from subagents_nb.domain.agents.models import ModelChoice
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.plans.budgets import Amount, UsageBudget
@@ -262,7 +262,8 @@ def _met_again(step: StepPlan, settings: Settings, reasons: Reasons, levels: int
         return step
     reasons.extend(beyond(policy, step.model, step.thinking, step.agent))
     reasons.extend(_not_launched(step.agent, settings))
-    tools = tuple(name for name in step.tools if policy.who_forbids_tool(name) is None)
+    judged = {name: DELEGATE if name == REPLY else name for name in step.tools}
+    tools = tuple(name for name in step.tools if policy.who_forbids_tool(judged[name]) is None)
     reviewer = _met_again(step.reviewer, settings, reasons) if step.reviewer is not None else None
     left = tuple(one for one in step.children if DELEGATE in tools and policy.who_forbids_agent(one.agent) is None)
     depth = min(one for one in (step.depth, policy.max_depth, levels) if one is not None)

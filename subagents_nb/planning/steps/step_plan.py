@@ -9,6 +9,7 @@ from subagents_nb.catalog import AmbiguousAgent, BrokenAgent, UnknownAgent, reso
 from subagents_nb.domain.agents.agent import (
     DELEGATE,
     KNOWN_TOOLS,
+    REPLY,
     THINKING_LEVELS,
     AgentCatalog,
     AgentDefinition,
@@ -27,7 +28,7 @@ from subagents_nb.planning.acceptance.acceptance_parser import plan_acceptance
 from subagents_nb.planning.acceptance.terms import plan_max_output, terms_of, words_for_people
 from subagents_nb.planning.budget_parser import plan_tool_budget
 from subagents_nb.planning.launch_environment import FolderLookup, LaunchEnvironment, SessionLookup
-from subagents_nb.planning.steps.children_plan import delegates_of, depth_of, plan_children
+from subagents_nb.planning.steps.children_plan import delegates_of, depth_of, plan_children, tools_of_parents
 from subagents_nb.planning.steps.foreign_fields import field_notes, ignored_nothing, unkept_guards, worktree_of
 from subagents_nb.planning.steps.mcp_plan import plan_mcp
 from subagents_nb.planning.steps.memory_plan import plan_memory
@@ -132,10 +133,11 @@ def plan_step(
         model=model,
         thinking=model.thinking,
         **of_model,
-        tools=(*tools, DELEGATE) if delegates else tools,
+        tools=(*tools, *tools_of_parents(delegates, children)),
         delegates=delegates,
         depth=depth,
         children=children,
+        asks_parent_s=agent.asks_parent_s if "ask" in tools else None,
         output_schema=dict(schema) if schema is not None else None,
         schema_name=asked.schema_name,
         **amounts,
@@ -246,7 +248,7 @@ def _reviewer(agent: str, context: PlanContext, reasons: Reasons) -> StepPlan | 
         "delegates": (),
         "depth": 0,
         "children": (),
-        "tools": tuple(one for one in reviewer.tools if one != DELEGATE),
+        "tools": tuple(one for one in reviewer.tools if one not in (DELEGATE, REPLY)),
     }
     return reviewer.model_copy(update=alone)
 
@@ -355,4 +357,6 @@ def agent_notes(agent: AgentDefinition) -> list[str]:
     unsupported = agent.extra.get("unsupported_tools")
     if isinstance(unsupported, list) and unsupported:
         notes.append(f"Agent {agent.name} asks for tools that are not there: {', '.join(map(str, unsupported))}.")
+    if agent.asks_parent_s is not None and "ask" not in agent.effective_tools:
+        notes.append(f"Agent {agent.name} asks its parent by the tool ask, which its file does not list.")
     return notes

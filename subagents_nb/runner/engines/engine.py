@@ -70,15 +70,28 @@ class ChildFailed(Exception):
 
 
 class Delegate(Protocol):
-    """Have a run of another agent do something, and wait for it."""
+    """Have runs of other agents do something, and wait for them."""
 
     async def __call__(self, agent: str, task: str) -> str:
-        """Return its answer.
+        """Return the answer of one, or what it asks first.
 
         Raises:
             NotDelegated: it was not started.
             ChildFailed: it ended without an answer.
         """
+        ...
+
+    async def reply(self, child: str, text: str, *, to_person: bool = False) -> str:
+        """Answer what a child asks, or have the person answer it; return its answer, or what it asks next.
+
+        Raises:
+            NotDelegated: no such child waits for an answer.
+            ChildFailed: it ended without an answer.
+        """
+        ...
+
+    async def close(self) -> None:
+        """End the children that nobody will answer any more."""
         ...
 
 

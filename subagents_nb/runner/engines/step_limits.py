@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from subagents_nb.domain.agents.agent import ASK_TOOLS, DELEGATE
+from subagents_nb.domain.agents.agent import ASK_TOOLS, DELEGATE, REPLY
 from subagents_nb.domain.policy.tool_names import MCP
 from subagents_nb.domain.runs.events import StepFailed
 from subagents_nb.domain.values.words import duration
@@ -20,7 +20,7 @@ def limit_of(tool: str, given: float | None) -> float | None:
     """
     # A cell of python is interrupted at the limit, and the run goes on; a child has a deadline of its own.
     # So has a server's tool, which may ask the person meanwhile.
-    if tool in ASK_TOOLS or tool in ("python", DELEGATE) or tool.startswith(MCP):
+    if tool in ASK_TOOLS or tool in ("python", DELEGATE, REPLY) or tool.startswith(MCP):
         return None
     return given if given is not None or tool == "bash" else FILE_SECONDS
 

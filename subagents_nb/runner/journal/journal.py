@@ -22,6 +22,7 @@ from subagents_nb.domain.runs.records import (
     first_step,
 )
 from subagents_nb.domain.runs.states import RunEvent, RunState, StepEvent, StepState
+from subagents_nb.domain.runs.tree_rows import to_person
 from subagents_nb.domain.values.usage import Usage, total
 from subagents_nb.runner.journal.account import StepAccount, concerns
 from subagents_nb.runner.journal.event_redaction import EventRedactor
@@ -200,7 +201,7 @@ class Journal:
             now = self.elapsed_s
             found = attention_of_run(
                 concerns(accounts, patience, waiting, now_s=now, alone=not self._plan.is_flow),
-                open_questions=len(self.status.current.questions),
+                open_questions=len(to_person(self.status.current.questions)),
                 disk_full=self.disk_full,
                 since_s=max(a.last_event_s for a in accounts),
             )

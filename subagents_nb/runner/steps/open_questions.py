@@ -7,15 +7,16 @@ import contextlib
 import errno
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from subagents_nb.domain.plans.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.policy.permissions import CHOICES, PermissionAnswer, PermissionAsked, question_of, read_answer
 from subagents_nb.domain.runs.control import ControlRequest
-from subagents_nb.domain.runs.questions import Answered, OpenQuestion, Question, Reply
+from subagents_nb.domain.runs.questions import Answered, Asked, OpenQuestion, Question, Reply
 from subagents_nb.domain.runs.states import QuestionEvent
 from subagents_nb.domain.values.words import one_line, plain
 from subagents_nb.errors import Unreadable
-from subagents_nb.runner.engines.engine import Permit
+from subagents_nb.runner.engines.engine import Ask, Permit
 from subagents_nb.runner.journal.journal import Journal
 from subagents_nb.runner.journal.work_clock import WorkClock
 from subagents_nb.store.clock import utc_now
@@ -43,11 +44,36 @@ class Questions:
         self._asked = 0
         self.granted: set[str] = set()  # what the person allowed for the whole run
 
-    async def ask(self, text: str, choices: Sequence[str] = (), *, step: int = 0, call_id: str = "") -> str:
+    def ask_for(self, step: StepPlan, clock: WorkClock) -> Ask:
+        """Return what puts the questions of a step; the wait is no work."""
+
+        async def ask(text: str, choices: Sequence[str] = (), *, call_id: str = "") -> str:
+            how: dict[str, Any] = {"step": step.index, "call_id": call_id, "parent_s": step.asks_parent_s}
+            with clock.waiting():
+                return await self.ask(text, choices, **how)
+
+        return ask
+
+    async def ask(
+        self,
+        text: str,
+        choices: Sequence[str] = (),
+        *,
+        step: int = 0,
+        call_id: str = "",
+        parent_s: float | None = None,
+    ) -> str:
         """Put a question of a step and return the answer.
 
-        A question whose asker goes away is closed, so that nobody answers into the void.
+        A question whose asker goes away is closed, so that nobody answers into the void. One to the agent that
+        delegated this run is put to the person when that agent passes it on, or says nothing for so many seconds.
         """
+        if parent_s is not None and self._plan.origin.parent is not None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(parent_s):
+                    reply = await self._put(text, choices, step=step, call_id=call_id, to="parent")
+                if not reply.passed:
+                    return reply.text
         reply = await self._put(text, choices, step=step, call_id=call_id)
         return reply.text
 
@@ -87,6 +113,7 @@ class Questions:
         step: int,
         call_id: str,
         permission: PermissionAsked | None = None,
+        to: Asked = "person",
     ) -> Reply:
         clean = self._journal.clean
         self._asked += 1
@@ -99,6 +126,7 @@ class Questions:
             choices=tuple(one_line(clean(choice), 200) for choice in choices[:_CHOICES]),
             asked_at=utc_now(),
             permission=permission,
+            to=to,
         )
         await self._store(question)
         shown = dict(question.model_copy(update={"permission": permission.shortened() if permission else None}))
@@ -106,7 +134,8 @@ class Questions:
             {name: shown[name] for name in OpenQuestion.model_fields}
         )
         self._show("question-asked", question)
-        self._tell(f"{f'step {step} ' if self._plan.is_flow else ''}asks: {one_line(question.text)}")
+        if to == "person":
+            self._tell(f"{f'step {step} ' if self._plan.is_flow else ''}asks: {one_line(question.text)}")
         reply: Reply | None = None
         try:
             reply = await self._reply(question.question_id)

@@ -29,6 +29,6 @@ async def served(step: StepPlan, context: StepContext, keeper: ArtifactKeeper | 
             await servers.start()
         yield whole
     finally:
-        await asyncio.gather(*(one.close() for one in (whole.python, whole.mcp) if one is not None))
+        await asyncio.gather(*(one.close() for one in (whole.python, whole.mcp, whole.delegate) if one is not None))
         if whole.memory is not None:
             whole.memory.close()

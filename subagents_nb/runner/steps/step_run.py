@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -287,10 +287,6 @@ class StepWork:
     def _context(self, root: Path, cwd: Path, clock: WorkClock, sandbox: Sandboxed | None) -> StepContext:
         step, services = self.step, self._services
 
-        async def ask(text: str, choices: Sequence[str] = (), *, call_id: str = "") -> str:
-            with clock.waiting():
-                return await services.questions.ask(text, choices, step=step.index, call_id=call_id)
-
         # In a worktree of its own a step sees and changes nothing of the workspace but what its contract binds.
         reads = services.reads.of(step.cwd) if step.worktree is None else ReadRecorder()
 
@@ -349,7 +345,7 @@ class StepWork:
             history=self._history,
             inbox=self.inbox,
             limits=self._limits,
-            ask=ask,
+            ask=services.questions.ask_for(step, clock),
             delegate=delegate,
             permit=services.questions.permit_for(step, clock),
             waiting=clock.waiting,

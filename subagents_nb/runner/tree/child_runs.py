@@ -7,6 +7,9 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from subagents_nb.domain.agents.agent import REPLY
+from subagents_nb.domain.runs.questions import OpenQuestion
+from subagents_nb.domain.runs.records import RunStatus
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.runs.tree_rows import TreeRow
@@ -33,6 +36,8 @@ class Child:
     snapshot: Snapshot | None = None
     looked: float = 0.0  # when, by the monotonic clock
     asked_to: list[str] = field(default_factory=list)  # what it was asked for in its parent's name
+    told: str = ""  # the last of its questions that its parent was told
+    news: asyncio.Event = field(default_factory=asyncio.Event)  # it is over, or asks its parent
     over: asyncio.Event = field(default_factory=asyncio.Event)
     folder: str | None = None  # where it works, from the run's directory; None: what it reads there is not looked at
     accounted: bool = False  # what it read was taken in
@@ -49,13 +54,41 @@ class Child:
 
     @property
     def waits(self) -> bool:
-        """Whether it waits for the person or for a rate limit, it and all below."""
-        status = self.snapshot.status if self.snapshot is not None and not self.snapshot.ended else None
-        return status is not None and status.waits
+        """Whether it waits for the person or for a rate limit, it and all below; not if it waits for its parent."""
+        status = self._status
+        return status is not None and status.waits and all(one.to == "person" for one in status.questions)
+
+    @property
+    def asks(self) -> OpenQuestion | None:
+        """Return what it asks its parent, if that was not told yet."""
+        questions = self._status.questions if self._status is not None else ()
+        return next((one for one in questions if one.to == "parent" and one.question_id != self.told), None)
+
+    @property
+    def _status(self) -> RunStatus | None:
+        return self.snapshot.status if self.snapshot is not None and not self.snapshot.ended else None
+
+    async def speaks(self) -> OpenQuestion | None:
+        """Wait until it is over or asks its parent something; return that."""
+        while not self.ended and self.asks is None:
+            self.news.clear()
+            await self.news.wait()
+        return None if self.ended else self.asks
 
     def rows(self) -> Iterator[TreeRow]:
         """Yield how it stands, and all below it."""
         return rows_of(self.snapshot, self.run_id, self.path, self.agent)
+
+
+def asking(child: Child, question: OpenQuestion) -> str:
+    """Return what the model is told of a question to it."""
+    own = child.path.rpartition("/")[2]
+    likely = f"\nLikely answers: {' | '.join(question.choices)}" if question.choices else ""
+    return (
+        f"{own} asks you, and waits for your answer:\n{question.text}{likely}\n\n"
+        f"Answer with {REPLY}(child={own!r}, text=...), which then returns what it comes to. What you can't decide, "
+        f"pass on to the person: {REPLY}(child={own!r}, to_person=True). If you end without either, it is stopped."
+    )
 
 
 def told(child: Child, paths: RunPaths) -> tuple[str, bool]:

@@ -8,11 +8,13 @@ import itertools
 import os
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
 
-from subagents_nb.domain.agents.agent import DELEGATE
+from subagents_nb.domain.agents.agent import DELEGATE, REPLY
 from subagents_nb.domain.plans.plan import LaunchPlan, StepPlan
-from subagents_nb.domain.runs.control import Retune
-from subagents_nb.domain.runs.states import StepState
+from subagents_nb.domain.runs.control import PARENT, Retune
+from subagents_nb.domain.runs.questions import Reply
+from subagents_nb.domain.runs.states import QuestionEvent, StepState
 from subagents_nb.domain.runs.tree_rows import TreeRow
 from subagents_nb.domain.tree.asks import ChildAsk
 from subagents_nb.domain.values.words import one_line
@@ -24,18 +26,20 @@ from subagents_nb.runner.processes.threads import in_thread
 from subagents_nb.runner.steps.causes import Cause
 from subagents_nb.runner.steps.limits_in_force import TimeLeft
 from subagents_nb.runner.tracking.folder_accounts import FolderReads
-from subagents_nb.runner.tree.child_runs import Child, told
+from subagents_nb.runner.tree.child_runs import Child, asking, told
 from subagents_nb.runner.tree.live_children import Children
 from subagents_nb.runner.tree.place import Place
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.processes.detached import bring_supervisor_up
+from subagents_nb.store.runs.requests import Mailbox
 from subagents_nb.store.tree.doorbell import NobodyThere, ring
 from subagents_nb.store.tree.launches import OUTSIDE, asked_outside, put_ask, read_answer, read_ask
 
 _AGAIN_S = 0.2
 _BEGINS_S = 1.0
 _ENDED = "the call that waited for it was ended"
+_UNANSWERED = "its parent ended without an answer to it"
 
 
 class _Waits:
@@ -43,6 +47,7 @@ class _Waits:
 
     def __init__(self, clock: WorkClock) -> None:
         self.open: list[Child | None] = []  # None: not answered yet
+        self.asking: dict[str, Child] = {}  # whose question the agent was told, and has not answered
         self._clock = clock
         self._still = ExitStack()
         self._stands = False
@@ -111,11 +116,7 @@ class Delegating:
     ) -> Delegate:
         """Return the tool of a step that works in `cwd`; `times` gives what is left of its deadlines."""
 
-        async def delegate(agent: str, task: str) -> str:
-            left = min((one.left_s for one in times() if one is not None), default=None)
-            return await self.delegate(step, agent, task, cwd=cwd, left_s=left, clock=clock)
-
-        return delegate
+        return StepDelegation(self, step, cwd, clock, times)
 
     async def delegate(
         self, step: StepPlan, agent: str, task: str, *, cwd: str, left_s: float | None, clock: WorkClock
@@ -128,6 +129,8 @@ class Delegating:
         """
         if self.children.draining or self.children.cause is not None:
             raise NotDelegated("this run is ending, so it starts nothing new")
+        if asking := self._asking_of(step):
+            raise NotDelegated(f"first {REPLY} to {', '.join(asking)}, which waits for your answer")
         number = next(self._numbers)
         ask = ChildAsk(
             run_id=self._plan.run_id,
@@ -144,19 +147,69 @@ class Delegating:
             # In a worktree of the step it is as with what the step itself reads there.
             child = await self._begun(ask, (step.cwd or "") if step.worktree is None else None)
             waits.open[waits.open.index(None)] = child
-            try:
-                await child.over.wait()
-            except asyncio.CancelledError:
-                if self.children.cause is None:
-                    self.children.ask("stop", _ENDED, [child])
-                raise
-            finally:
-                waits.open[waits.open.index(child)] = None
-            self._take_reads(child)
-            text, ok = await in_thread(lambda: told(child, self._home.run(child.run_id)))
+            return await self._heard(step, child, waits)
+
+    async def reply(self, step: StepPlan, child: str, text: str, *, to_person: bool, clock: WorkClock) -> str:
+        """Answer the question of a child, or pass it on to the person, and wait for it as `delegate` does.
+
+        Raises:
+            NotDelegated: no such child waits for an answer.
+            ChildFailed: it ended without an answer.
+        """
+        asking = self._asking_of(step)
+        asker = asking.get(child.rpartition("/")[2])
+        if asker is None:
+            waiting = f"; these do: {', '.join(asking)}" if asking else ""
+            raise NotDelegated(f"no {one_line(child, 80) or 'child'} waits for an answer of yours{waiting}")
+        if not to_person and not text.strip():
+            raise NotDelegated("the answer is empty")
+        async with self._waiting(step, clock) as waits:
+            del waits.asking[asker.path]
+            waits.open[waits.open.index(None)] = asker
+            await in_thread(lambda: self._answer(asker, text, passed=to_person))
+            return await self._heard(step, asker, waits)
+
+    async def close(self, step: StepPlan) -> None:
+        """Stop those of a step's children whose questions its agent has left open."""
+        waits = self._steps.get(step.index)
+        if waits is None or not waits.asking:
+            return
+        self.children.ask("stop", _UNANSWERED, list(waits.asking.values()))
+        waits.asking.clear()
+        if self._plan.is_flow and self.children.cause is None:
+            await self._place.take()
+
+    def _asking_of(self, step: StepPlan) -> dict[str, Child]:
+        """Return whose questions the agent of a step was told and has not answered, by their names."""
+        waits = self._steps.get(step.index)
+        return {path.rpartition("/")[2]: child for path, child in waits.asking.items()} if waits is not None else {}
+
+    async def _heard(self, step: StepPlan, child: Child, waits: _Waits) -> str:
+        """Wait for a child; return its answer, or what it asks."""
+        try:
+            question = await child.speaks()
+        except asyncio.CancelledError:
+            if self.children.cause is None:
+                self.children.ask("stop", _ENDED, [child])
+            raise
+        finally:
+            waits.open[waits.open.index(child)] = None
+        if question is not None:
+            child.told = question.question_id
+            waits.asking[child.path] = child
+            return asking(child, question)
+        self._take_reads(child)
+        text, ok = await in_thread(lambda: told(child, self._home.run(child.run_id)))
         if not ok:
             raise ChildFailed(text)
         return text
+
+    def _answer(self, child: Child, text: str, *, passed: bool) -> None:
+        """Answer the question that was told last; where somebody was first, theirs counts."""
+        said = {"run_id": child.run_id, "question_id": child.told, "text": text, "passed": passed}
+        reply = Reply.after(QuestionEvent.ANSWER, **said, answered_at=utc_now(), answered_by=PARENT)
+        with contextlib.suppress(OSError):  # it is gone, and so has ended
+            Mailbox(self._home.run(child.run_id)).reply(reply)
 
     @asynccontextmanager
     async def _waiting(self, step: StepPlan, clock: WorkClock) -> AsyncIterator[_Waits]:
@@ -168,7 +221,8 @@ class Delegating:
         finally:
             waits.open.remove(None)
             waits.look()
-        if not waits.open:
+        # While a child waits for its parent, the parent works in its place.
+        if not waits.open and not waits.asking:
             with clock.waiting():
                 await self._place.take()
 
@@ -209,7 +263,9 @@ class Delegating:
         with contextlib.suppress(Unreadable, NotDelegated):  # the answer says it
             ask = read_ask(self._paths, ask_id)
             child = await self._begun(ask, os.path.relpath(ask.cwd, self._plan.cwd))
-            await child.over.wait()
+            while (question := await child.speaks()) is not None:  # no agent waits for it, so none can answer
+                child.told = question.question_id
+                await in_thread(lambda: self._answer(child, "", passed=True))
             self._take_reads(child)
             if not any(waits.open for waits in self._steps.values()):
                 await self._place.take()
@@ -248,7 +304,7 @@ class Delegating:
             (waits := self._steps.get(one.status.index)) is not None
             and waits.open
             and None not in waits.open
-            and all(name == DELEGATE for name, _ in one.open_tools)
+            and all(name in (DELEGATE, REPLY) for name, _ in one.open_tools)
             for one in at_work
         )
 
@@ -266,3 +322,27 @@ class Delegating:
         own = agent if count == 1 else f"{agent}-{count}"
         above = self._plan.origin.path
         return f"{above}/{own}" if above else own
+
+
+@dataclass(frozen=True, slots=True)
+class StepDelegation:
+    """The delegation of one step, which works in `cwd`; `times` gives what is left of its deadlines."""
+
+    delegating: Delegating
+    step: StepPlan
+    cwd: str
+    clock: WorkClock
+    times: Callable[[], Iterable[TimeLeft | None]]
+
+    async def __call__(self, agent: str, task: str) -> str:
+        """Have another agent do something, and return its answer, or what it asks first."""
+        left = min((one.left_s for one in self.times() if one is not None), default=None)
+        return await self.delegating.delegate(self.step, agent, task, cwd=self.cwd, left_s=left, clock=self.clock)
+
+    async def reply(self, child: str, text: str, *, to_person: bool = False) -> str:
+        """Answer a child, or have the person do so."""
+        return await self.delegating.reply(self.step, child, text, to_person=to_person, clock=self.clock)
+
+    async def close(self) -> None:
+        """End the children that nobody will answer any more."""
+        await self.delegating.close(self.step)

@@ -119,6 +119,8 @@ class Children:
             for child in living:
                 if child.ended:
                     child.over.set()
+                if child.ended or child.asks is not None:
+                    child.news.set()
             if time.monotonic() - looked_after > _LOOK_S:
                 looked_after = time.monotonic()
                 await in_thread(lambda: self._look_after(living))

@@ -20,7 +20,7 @@ CARRIED_OUT = {
     "outputSchema": "{type: object}", "defaultReads": "a.md", "reads": "a.md", "defaultProgress": "true",
     "progress": "true", "toolBudget": "10", "maxTurns": "5", "maxRequests": "5", "maxSteps": "5",
     "isolation": "worktree", "worktree": "true", "permissionMode": "plan", "readonly": "true", "readOnly": "true",
-    "disabled": "false", "disable": "false",
+    "disabled": "false", "disable": "false", "asks": "parent",
 }  # fmt: skip
 CARRIED_OUT |= {"mcpServers": "{files: {command: x}}"}
 REFUSED = {

@@ -577,3 +577,15 @@ def test_what_yaml_wrote_is_read_back(
     assert isinstance(agent, AgentDefinition), agent
     assert (agent.name, agent.description, agent.prompt) == (name, description.strip(), prompt)
     assert (agent.tools, agent.thinking, agent.timeout_s) == (tuple(tools), thinking, timeout / 1000)
+
+
+@pytest.mark.parametrize(
+    ("asks", "seconds"), [("parent", 600.0), ("person", None), ("{parent: 2m}", 120.0), ("{parent: 5}", 5.0)]
+)
+def test_a_file_says_whom_it_asks_first(asks: str, seconds: float | None) -> None:
+    assert good(f"asks: {asks}").asks_parent_s == seconds
+
+
+@pytest.mark.parametrize("asks", ["nobody", "{parent: soon}", "{parent: 1, x: 2}", "{parent: 0}", "[parent]"])
+def test_whom_else_it_can_not_ask(asks: str) -> None:
+    assert "`asks`" in bad(f"asks: {asks}")

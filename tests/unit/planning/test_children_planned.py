@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from subagents_nb.domain.agents.agent import DELEGATE, AgentCatalog, AgentDefinition
+from subagents_nb.domain.agents.agent import DELEGATE, REPLY, AgentCatalog, AgentDefinition
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.plans.plan import Draft, LaunchRequest, StepPlan, agents_of
 from subagents_nb.errors import LaunchRefused
@@ -88,3 +88,18 @@ def test_the_contract_binds_whom_it_may_delegate_to_and_is_as_before_where_it_ma
     assert {"delegates", "depth", "children"}.isdisjoint(
         planned(scout, agent("lead", model="scripted:echo")).steps[0].contract()
     )
+
+
+def test_who_may_be_asked_by_a_child_has_the_tool_to_reply_and_its_contract_binds_that() -> None:
+    lead = agent("lead", "leaf", model="scripted:echo", tools=("read",))
+    asks = agent("leaf", tools=("ask",), asks_parent_s=60.0)
+    step = planned(lead, asks).steps[0]
+    assert step.tools == ("read", DELEGATE, REPLY) and step.children[0].asks_parent_s == 60.0
+    plain = asks.model_copy(update={"asks_parent_s": None})
+    assert planned(lead, plain).steps[0].tools == ("read", DELEGATE)
+    assert planned(lead, plain).digest != planned(lead, asks).digest
+    assert planned(lead, asks, deny=("delegate",)).steps[0].tools == ("read",)
+    alone = agent("lead", model="scripted:echo", tools=("read",), asks_parent_s=60.0)
+    made = planned(alone)
+    assert made.steps[0].asks_parent_s is None
+    assert "Agent lead asks its parent by the tool ask, which its file does not list." in made.notes

@@ -11,7 +11,7 @@ from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.tools import RunContext, Tool
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool, WrapperToolset
 
-from subagents_nb.domain.agents.agent import ASK_TOOLS, DELEGATE, KNOWN_TOOLS
+from subagents_nb.domain.agents.agent import ASK_TOOLS, DELEGATE, KNOWN_TOOLS, REPLY
 from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.policy.tool_names import MCP
 from subagents_nb.domain.runs.events import ToolEnded
@@ -94,7 +94,7 @@ def toolset_for(
 
     They work with the `ToolContext` of the run.
     """
-    wanted = [name for name in (*KNOWN_TOOLS, DELEGATE) if name in names]
+    wanted = [name for name in (*KNOWN_TOOLS, DELEGATE, REPLY) if name in names]
     if not wanted and not served:
         return None
     return GuardedToolset(FunctionToolset([*map(tool_named, wanted), *served], id="workspace"), notes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +12,11 @@ from typing import Any
 from subagents_nb.domain.agents.skills import SKILLS_VARIABLE
 from subagents_nb.domain.policy.policy_rules import PATH_TOOLS
 from subagents_nb.domain.policy.tool_call import CallPath, ToolCall
-from subagents_nb.domain.policy.tool_names import DELEGATE, SKILL, tool_called
+from subagents_nb.domain.policy.tool_names import DELEGATE, REPLY, SKILL, tool_called
 from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.engines.tools.shell_parser import parse_line
 
+_NUMBER = re.compile(r"-\d+\Z")
 _LOOKS_BELOW = ("find", "grep")
 _NAMES = {DELEGATE: ("agent", "name"), SKILL: ("id", "name", "skill")}
 
@@ -65,6 +67,8 @@ def _below(path: str, folder: str) -> str | None:
 
 def judged_call(name: str, args: Mapping[str, Any], own: Collection[str], places: Places) -> ToolCall:
     """Return what is judged of a call; `own` are the names of our tools that the step has."""
+    if name == REPLY and name in own:  # to a run that was delegated: `leaf`, `leaf-2`
+        return ToolCall(DELEGATE, name=_NUMBER.sub("", str(args.get("child", "")).rpartition("/")[2]))
     tool = tool_called(name, own)
     if tool in PATH_TOOLS:
         path = args.get("path", ".")

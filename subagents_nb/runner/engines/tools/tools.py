@@ -288,12 +288,12 @@ async def _python(ctx: RunContext[ToolContext], code: str, timeout_seconds: floa
 
 
 async def _ask(ctx: RunContext[ToolContext], question: str, choices: Sequence[str] = ()) -> str:
-    """Ask the person who started this work and wait for the answer. Ask only what the work cannot go on without.
+    """Ask who started this work and wait for the answer. Ask only what the work cannot go on without.
 
     Args:
         ctx: The run.
         question: The question, understandable by itself.
-        choices: Likely answers; the person may also give another one.
+        choices: Likely answers; another one may be given too.
     """
     if ctx.deps.context.ask is None:
         raise ModelRetry("Nobody can be asked.")
@@ -321,6 +321,26 @@ async def _delegate(ctx: RunContext[ToolContext], agent: str, task: str) -> str:
         raise ModelRetry(str(error)) from error
 
 
+async def _reply(ctx: RunContext[ToolContext], child: str, text: str = "", to_person: bool = False) -> str:
+    """Answer what an agent that you delegated to asks you, and wait for it; return its answer.
+
+    Args:
+        ctx: The run.
+        child: Who asked, as it was named.
+        text: Your answer, understandable by itself.
+        to_person: Instead of an answer: have the person decide it.
+    """
+    delegate = ctx.deps.context.delegate
+    if delegate is None:
+        raise ModelRetry("There is nobody who asks.")
+    try:
+        return await delegate.reply(child, text, to_person=to_person)
+    except NotDelegated as error:
+        raise ModelRetry(str(error)) from PermissionError(str(error))
+    except ChildFailed as error:
+        raise ModelRetry(str(error)) from error
+
+
 _FUNCTIONS: dict[str, Callable[..., Awaitable[str]]] = {
     "read": _read,
     "list": _list,
@@ -332,6 +352,7 @@ _FUNCTIONS: dict[str, Callable[..., Awaitable[str]]] = {
     "python": _python,
     "ask": _ask,
     "delegate": _delegate,
+    "reply": _reply,
 }
 
 
