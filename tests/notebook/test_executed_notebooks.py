@@ -20,7 +20,7 @@ GROWTH = 5_000
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", ["02_chains", "03_data_analysis", "04_experiments"])
+@pytest.mark.parametrize("name", ["02_chains", "03_data_analysis", "04_experiments", "05_agents"])
 def test_a_saved_notebook_is_valid_small_and_keeps_no_secret(
     shared_home: StoreHome, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

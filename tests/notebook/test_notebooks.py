@@ -16,7 +16,7 @@ from subagents_nb.store import StoreHome
 MODELS = models_directory()  # the user's own: the weights are fetched once for all tests
 ROOT = Path(__file__).parents[2]
 # What a frame looks like is pandas' matter: --nbval-lax. The quickstart is carried out whole by the demo, which see.
-NOTEBOOKS = {"02_chains": "", "03_data_analysis": "lax", "04_experiments": ""}
+NOTEBOOKS = {"02_chains": "", "03_data_analysis": "lax", "04_experiments": "", "05_agents": ""}
 
 
 @pytest.mark.timeout(300)
