@@ -343,8 +343,9 @@ VERBS: tuple[Verb, ...] = (
         name="refine", agent=True, call=defining.refine, in_terminal=defining.print_refined,
         usage="NAME [RUN ...] [FLAGS]",
         help="show what was added to an agent's instructions; propose, apply or take back additions",
-        about="Show what was added to the instructions of an agent beside its file. With runs: have a reviewer look\n"
-        "at results of the agent in them, 8 at most, and propose additions. Nothing is added until you apply it.",
+        about="Show what was added to the instructions of an agent beside its file. With runs: have a reviewer\n"
+        "look at results of the agent in them, 8 at most, and propose additions. Nothing is added until you\n"
+        "apply it.",
         epilog="They lie in ~/.subagents/refinements/NAME.md, which you may edit.",
         args=(
             _AGENT,
