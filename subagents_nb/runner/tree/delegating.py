@@ -147,7 +147,7 @@ class Delegating:
             # In a worktree of the step it is as with what the step itself reads there.
             child = await self._begun(ask, (step.cwd or "") if step.worktree is None else None)
             waits.open[waits.open.index(None)] = child
-            return await self._heard(step, child, waits)
+            return await self._heard(child, waits)
 
     async def reply(self, step: StepPlan, child: str, text: str, *, to_person: bool, clock: WorkClock) -> str:
         """Answer the question of a child, or pass it on to the person, and wait for it as `delegate` does.
@@ -167,7 +167,7 @@ class Delegating:
             del waits.asking[asker.path]
             waits.open[waits.open.index(None)] = asker
             await in_thread(lambda: self._answer(asker, text, passed=to_person))
-            return await self._heard(step, asker, waits)
+            return await self._heard(asker, waits)
 
     async def close(self, step: StepPlan) -> None:
         """Stop those of a step's children whose questions its agent has left open."""
@@ -184,7 +184,7 @@ class Delegating:
         waits = self._steps.get(step.index)
         return {path.rpartition("/")[2]: child for path, child in waits.asking.items()} if waits is not None else {}
 
-    async def _heard(self, step: StepPlan, child: Child, waits: _Waits) -> str:
+    async def _heard(self, child: Child, waits: _Waits) -> str:
         """Wait for a child; return its answer, or what it asks."""
         try:
             question = await child.speaks()
