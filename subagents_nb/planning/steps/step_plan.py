@@ -35,8 +35,7 @@ from subagents_nb.planning.steps.memory_plan import plan_memory
 from subagents_nb.planning.steps.model_options import plan_model_options
 from subagents_nb.planning.steps.plan_context import PlanContext
 from subagents_nb.planning.steps.policy_plan import beyond, plan_policy
-from subagents_nb.planning.steps.prompt import system_prompt
-from subagents_nb.planning.steps.refinement_plan import plan_refinements
+from subagents_nb.planning.steps.prompt import plan_refinements, system_prompt
 from subagents_nb.planning.steps.sandboxed import needed
 from subagents_nb.planning.steps.schema import schema_problem
 from subagents_nb.planning.steps.skill_plan import plan_skills
