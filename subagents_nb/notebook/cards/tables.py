@@ -8,6 +8,7 @@ from typing import Any
 
 from subagents_nb.blocks import Child, Column, Table, page_only
 from subagents_nb.domain.agents.agent import ALL_AGENTS, AgentCatalog, AgentDefinition
+from subagents_nb.domain.policy.tool_names import shown_tool
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.values import words
 from subagents_nb.notebook.cards.shown import ASKS, LOOKS, Look, shown_name, shown_state, who
@@ -161,7 +162,7 @@ def _left_out(number: int, noun: str) -> Child:
 
 def _agent_cells(agent: AgentDefinition) -> tuple[str, ...]:
     also = f" (also {', '.join(agent.aliases)})" if agent.aliases else ""
-    tools = ", ".join(agent.effective_tools) or "none"
+    tools = ", ".join(map(shown_tool, agent.effective_tools)) or "none"
     if agent.agents:
         tools += f"; delegates to {'all' if ALL_AGENTS in agent.agents else ', '.join(agent.agents)}"
     if "verify" in agent.acts_by:

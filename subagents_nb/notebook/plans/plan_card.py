@@ -12,6 +12,7 @@ from subagents_nb.catalog.search_paths import shown_folder
 from subagents_nb.domain.plans.budgets import UsageBudget
 from subagents_nb.domain.plans.plan import Draft, StepPlan
 from subagents_nb.domain.policy.policy import Ceiling
+from subagents_nb.domain.policy.tool_names import shown_tool
 from subagents_nb.domain.values import words
 from subagents_nb.notebook.cards.shown import place
 from subagents_nb.notebook.page.html import bar, code, element, frame, note, pre, safe, soft, styled
@@ -97,7 +98,9 @@ def _step_facts(step: StepPlan) -> Iterator[tuple[str, str]]:
         yield "tier", "the provider's faster one"
     if step.response_aliases:
         yield "may answer as", ", ".join(step.response_aliases)
-    yield "tools", ", ".join(step.tools) or "none"
+    yield "tools", ", ".join(map(shown_tool, step.tools)) or "none"
+    if step.mcp:
+        yield "MCP servers", "; ".join(f"{one.name} ({line(one.says, 120)})" for one in step.mcp)
     if step.children:
         yield "delegates to", "; ".join(map(_child, step.children))
     if step.skills:

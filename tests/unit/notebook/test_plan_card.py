@@ -9,6 +9,7 @@ from card_page import Page, plan_html, plan_text
 from card_samples import draft
 from support import make_step
 
+from subagents_nb.domain.agents.mcp_servers import McpServer
 from subagents_nb.domain.agents.models import EMBEDDED, parse_model
 from subagents_nb.domain.agents.settings import Endpoint
 from subagents_nb.domain.plans.plan import Draft
@@ -147,3 +148,11 @@ def test_a_sandbox_is_shown_with_who_asks_for_it() -> None:
     for text in both(draft().model_copy(update={"steps": (step,)})):
         assert "workspace, no network · ~/.subagents/settings.toml" in text
         assert "sandbox workspace · network False" in text
+
+
+def test_the_servers_of_a_step_are_shown_with_what_is_started() -> None:
+    server = McpServer(name="files", command="mcp-server-filesystem", args=("docs",))
+    plan = draft()
+    step = plan.steps[0].model_copy(update={"tools": ("read", "mcp__files", "mcp__far__look"), "mcp": (server,)})
+    for text in both(plan.model_copy(update={"steps": (step,)})):
+        assert "read, files, far/look" in text and "files (mcp-server-filesystem docs)" in text
