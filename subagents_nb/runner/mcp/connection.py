@@ -12,7 +12,7 @@ from typing import Any
 
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
-from mcp_types import CallToolResult, Implementation, Tool, ToolListChangedNotification
+from mcp_types import CONNECTION_CLOSED, CallToolResult, Implementation, Tool, ToolListChangedNotification
 
 from subagents_nb.domain.agents.mcp_servers import McpServer, ReadyServer, VariableMissing, ready
 from subagents_nb.domain.runs.events import StepFailed
@@ -104,7 +104,8 @@ class Connection:
         except TimeoutError:
             raise CallFailed(f"{self.called} did not answer within {duration(self._call_s)}.") from None
         except MCPError as error:
-            if self._process is not None and (self._process.ended or self._process.too_long):
+            if self._process is not None and error.code == CONNECTION_CLOSED:
+                await self._process.gone()
                 raise CallFailed(f"{self.called} ended in this call: {self._why(None)}.") from error
             raise CallFailed(f"{self.called} says: {self._text(error)}") from error
         except (ValueError, RuntimeError, OSError) as error:  # an answer that is none

@@ -148,6 +148,11 @@ class StdioServer:
         """Say whether its process has ended."""
         return self._group.exited.is_set()
 
+    async def gone(self) -> None:
+        """Wait a moment for its end, and for its last words: its output may be closed before either is noticed."""
+        for event in (self._group.exited, self._group.errors_silent):
+            await within(_LEAVE_S, event)
+
     async def _write(self, messages: Any) -> None:
         with contextlib.suppress(OSError, anyio.ClosedResourceError, anyio.BrokenResourceError):
             async for one in messages:

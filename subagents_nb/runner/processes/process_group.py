@@ -47,6 +47,7 @@ class Group:
         self.pid = process.pid
         self.exited = asyncio.Event()
         self.silent = asyncio.Event()  # nobody holds the output open any more
+        self.errors_silent = asyncio.Event()  # likewise, where errors are heard apart
         self.code: int | None = None  # once it is reaped; below zero, the signal
         self._process = process
         self._pipes: list[asyncio.BaseTransport] = []
@@ -85,7 +86,7 @@ class Group:
             await group._hear(process.stdout, keep, group.silent)
             if errors is not None and process.stdin is not None:
                 os.set_blocking(process.stdin.fileno(), False)
-                await group._hear(process.stderr, errors, asyncio.Event())
+                await group._hear(process.stderr, errors, group.errors_silent)
         except BaseException:
             await group.end(grace_s=0.0)
             raise
