@@ -45,8 +45,8 @@ def test_a_saved_notebook_is_valid_small_and_keeps_no_secret(
 
 
 def of_ours(book: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
-    """Return the outputs that show runs; neither a person's own tables nor plans, which are shown when asked for."""
+    """Return the outputs that show runs; neither a person's own tables nor plans and trust, shown when asked for."""
     outputs = [output for cell in book.cells if cell.cell_type == "code" for output in cell.outputs]
     shown = [output for output in outputs if "text/html" in output.get("data", {})]
-    others = ('class="dataframe"', 'aria-label="Plan')
+    others = ('class="dataframe"', 'aria-label="Plan', 'aria-label="Trust')
     return [output for output in shown if not any(word in output.data["text/html"] for word in others)]
