@@ -20,7 +20,7 @@ LAUNCH = (
     ("launching/front.py", "launch", "the call that cells, commands and sweeps come down to"),
     ("launching/composing/planned.py", "plan_launch", "gathers agents, settings and the launch environment"),
     ("planning/draft.py", "draft", "decides: a plan, or every reason against it"),
-    ("launching/starting/start_run.py", "begin", "writes the run directory and has it started"),
+    ("launching/starting/start_run.py", "start_run", "writes the run directory and has it started"),
     ("supervisor/start.py", "start_runner", "asks the warm supervisor, or starts a runner itself"),
     ("supervisor/warm/process_table.py", "ProcessTable.start", "forks the runner, and will see it end"),
     ("runner/main.py", "run", "waits at its barrier until the launcher lets it begin"),

@@ -24,11 +24,11 @@ def hand_over(text: str) -> None:
 
 
 def _write(stream: TextIO, text: str, *, flush: bool) -> None:
-    said = plain(text)
+    clean_text = plain(text)
     try:
-        stream.write(said)
+        stream.write(clean_text)
     except UnicodeEncodeError:  # a terminal of few letters, or half a character in a name
         encoding = stream.encoding or "ascii"
-        stream.write(said.encode(encoding, "backslashreplace").decode(encoding))
+        stream.write(clean_text.encode(encoding, "backslashreplace").decode(encoding))
     if flush:
         stream.flush()

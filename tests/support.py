@@ -14,7 +14,7 @@ from subagents_nb.domain.agents.environment import RUN_MARK
 from subagents_nb.domain.agents.models import parse_model
 from subagents_nb.domain.plans.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest
-from subagents_nb.domain.runs.exit_report import Candidate, ChildEnd
+from subagents_nb.domain.runs.exit_report import ChildEnd, ExitReport
 from subagents_nb.domain.runs.records import (
     Identity,
     ProcessRecord,
@@ -221,9 +221,9 @@ def make_process(number: int = 1) -> ProcessRecord:
     return ProcessRecord(run_id=run_id(number), state="observed", spawn="cold", token="f" * 32, pid=4, exit_code=0)
 
 
-def make_candidate(number: int = 1) -> Candidate:
+def make_candidate(number: int = 1) -> ExitReport:
     child = ChildEnd(pid=7, start_ticks=9, group=7, how="killed", code=-9, seen_by="runner", group_empty=True)
-    return Candidate(run_id=run_id(number), token="f" * 32, pid=4, group=4, group_empty=True, children=(child,))
+    return ExitReport(run_id=run_id(number), token="f" * 32, pid=4, group=4, group_empty=True, children=(child,))
 
 
 def make_request(number: int = 1) -> ControlRequest:

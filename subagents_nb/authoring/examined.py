@@ -12,9 +12,9 @@ from subagents_nb.catalog import SettingsProblem, load_settings
 from subagents_nb.catalog.agent_files import builtin_files
 from subagents_nb.catalog.fields import KEYS
 from subagents_nb.catalog.parse import DISABLED, MAX_FILE_BYTES, parse_agent, values_of
-from subagents_nb.catalog.scan import scan_place
-from subagents_nb.catalog.scopes.packages import package_places
-from subagents_nb.catalog.search_paths import SearchPath, agent_places, project_root
+from subagents_nb.catalog.scan import scan_path
+from subagents_nb.catalog.scopes.packages import package_paths
+from subagents_nb.catalog.search_paths import SearchPath, agent_search_paths, project_root
 from subagents_nb.catalog.strict_yaml import Lines, StrictYaml, YamlRefused, lines_of
 from subagents_nb.domain.agents.agent import AgentDefinition, AgentSource
 from subagents_nb.domain.agents.models import PROVIDER_NAMES
@@ -80,13 +80,13 @@ def validate_agents(cwd: str | os.PathLike[str] | None = None) -> Validation:
     """
     here = Path(cwd) if cwd is not None else Path.cwd()
     reports = [examine(data, where=where, source="builtin") for where, data in builtin_files().items()]
-    for place in (*package_places(), *agent_places(project_root(here), cwd=here)):
-        reports += _place(place)
+    for place in (*package_paths(), *agent_search_paths(project_root(here), cwd=here)):
+        reports += _examine_path(place)
     return Validation((*reports, *_whole(here, {report.where for report in reports})))
 
 
-def _place(place: SearchPath) -> Iterator[FileReport]:
-    scan = scan_place(place)
+def _examine_path(place: SearchPath) -> Iterator[FileReport]:
+    scan = scan_path(place)
     for problem in scan.problems:
         yield FileReport(problem.where, problem.source, findings=(Finding("error", problem.error),))
     for path, where in scan.files:
@@ -121,17 +121,17 @@ def examine(data: bytes, *, where: str, source: AgentSource) -> FileReport:
     except UnicodeDecodeError as error:
         why = f"the file is not UTF-8 (byte {error.start + 1})"
         return FileReport(where, source, findings=(Finding("error", why),))
-    found = parse_agent(text, where=where, source=source)
+    parsed = parse_agent(text, where=where, source=source)
     try:
         sections = _YAML.sections(text.lstrip())
         above = text.count("\n", 0, len(text) - len(text.lstrip())) + (sections[2] if sections else 0)
         written = _YAML.load_plain(sections[0], lines_above=above) if sections else {}
     except YamlRefused as error:
         return FileReport(where, source, findings=(Finding("error", error.problem, error.line),))
-    if isinstance(found, AgentDefinition):
+    if isinstance(parsed, AgentDefinition):
         lines = lines_of(sections[0] if sections else "", lines_above=above)
-        return _agent(found, written, lines, where=where, source=source)
-    if found is None:
+        return _agent(parsed, written, lines, where=where, source=source)
+    if parsed is None:
         missing = " and ".join(key for key in ("name", "description") if not str(written.get(key) or "").strip())
         why = f"it is no agent: it has no {missing}" if sections else "it is no agent: it has no frontmatter"
         return FileReport(where, source, findings=(Finding("noted", why),))
@@ -145,7 +145,7 @@ def examine(data: bytes, *, where: str, source: AgentSource) -> FileReport:
         )
         for reason in reasons
     )
-    return FileReport(where, source, found.name, findings=findings or (Finding("error", found.error),))
+    return FileReport(where, source, parsed.name, findings=findings or (Finding("error", parsed.error),))
 
 
 def _agent(

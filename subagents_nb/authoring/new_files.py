@@ -12,8 +12,8 @@ from subagents_nb.authoring.scope import folder_of
 from subagents_nb.catalog import discover, parse_agent, registered_agents, resolve
 from subagents_nb.catalog.agent_files import builtin_files
 from subagents_nb.catalog.parse import MAX_FILE_BYTES
-from subagents_nb.catalog.scan import scan_place
-from subagents_nb.catalog.scopes.packages import package_places
+from subagents_nb.catalog.scan import scan_path
+from subagents_nb.catalog.scopes.packages import package_paths
 from subagents_nb.catalog.search_paths import SearchPath
 from subagents_nb.domain.agents.agent import AgentDefinition, AgentProblem
 from subagents_nb.errors import RequestError
@@ -64,8 +64,8 @@ def create_agent(
     here = _folder(cwd)
     place = folder_of(scope, here)
     listed = tools if isinstance(tools, str) or tools is None else ", ".join(tools)
-    said = {"description": description, "tools": listed, "model": model, "thinking": thinking}
-    lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in said.items() if value is not None]
+    fields = {"description": description, "tools": listed, "model": model, "thinking": thinking}
+    lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items() if value is not None]
     text = "\n".join(["---", f"name: {json.dumps(name, ensure_ascii=False)}", *lines, "---", prompt.strip(), ""])
     agent = parse_agent(text, where=f"{place.where}/{name}.md", source=place.source)
     if agent is None:
@@ -126,8 +126,8 @@ def _where(name: str, here: Path) -> str:
 def _source_of(agent: AgentDefinition) -> bytes:
     if agent.source == "builtin":
         return builtin_files()[agent.where]
-    found = (path for place in package_places() for path, where in scan_place(place).files if where == agent.where)
-    path = next(found, None)
+    paths = (path for place in package_paths() for path, where in scan_path(place).files if where == agent.where)
+    path = next(paths, None)
     if path is None:
         raise RequestError(f"The file of agent {agent.name!r} is gone: {agent.where}")
     return read_plain(path, MAX_FILE_BYTES)

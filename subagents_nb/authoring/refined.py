@@ -35,7 +35,7 @@ from subagents_nb.errors import RequestError, StoreError
 from subagents_nb.launching.gathering.trust_lookup import refinements_here
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.files.disk import DISK, PRIVATE_DIR
-from subagents_nb.store.files.lock import alone
+from subagents_nb.store.files.lock import exclusive
 from subagents_nb.store.files.opener import read_plain
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ class AgentRefinement:
         except OSError as error:
             raise RequestError(f"~/{FOLDER} can't be made: {error.strerror or error}.") from error
         busy = StoreError(f"Another process has been writing refinements for {_PATIENCE_S:g} s; try again.")
-        with alone(folder / ".lock", what=f"~/{FOLDER}", busy=busy, patience_s=_PATIENCE_S):
+        with exclusive(folder / ".lock", what=f"~/{FOLDER}", busy=busy, patience_s=_PATIENCE_S):
             yield
 
     def __repr__(self) -> str:

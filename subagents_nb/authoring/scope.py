@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from subagents_nb.catalog.guidance.refinement_files import refinement_places
-from subagents_nb.catalog.search_paths import SearchPath, agent_places, project_root, settings_files
+from subagents_nb.catalog.search_paths import SearchPath, agent_search_paths, project_root, settings_files
 from subagents_nb.errors import RequestError
 
 Scope = Literal["user", "project"]
@@ -19,7 +19,7 @@ def folder_of(scope: str, cwd: Path) -> SearchPath:
     Raises:
         RequestError: there is no such scope, or a link leads out of the project.
     """
-    return _within([one for one in agent_places(project_root(cwd), cwd=cwd) if one.source == _known(scope)], cwd)
+    return _within([one for one in agent_search_paths(project_root(cwd), cwd=cwd) if one.source == _known(scope)], cwd)
 
 
 def settings_of(scope: str, cwd: Path) -> SearchPath:

@@ -113,8 +113,8 @@ def _wanted(table: dict[str, Any], name: str, *, disabled: bool) -> dict[str, An
 def _without_empty(table: dict[str, Any]) -> dict[str, Any]:
     """Return the same without tables of agents that say nothing, such as one that holds a comment alone."""
     agents = table.get("agents")
-    said = {name: one for name, one in agents.items() if one} if isinstance(agents, dict) else agents
-    return {**{key: value for key, value in table.items() if key != "agents"}, **({"agents": said} if said else {})}
+    tables = {name: one for name, one in agents.items() if one} if isinstance(agents, dict) else agents
+    return {**{key: value for key, value in table.items() if key != "agents"}, **({"agents": tables} if tables else {})}
 
 
 def _with_line(text: str, name: str, *, disabled: bool) -> str:

@@ -19,13 +19,13 @@ _MAX_CACHED = 4000
 # Of all files of the person's, or of a project's: frontmatter is read at about 200 KiB a second, 200 usual ones are 60.
 MAX_HEADS_BYTES = 256 * 1024
 MAX_TOTAL_BYTES = 8 * 1024 * 1024
-_NO_ROOM = f"not read: the frontmatter of all agent files together is larger than {MAX_HEADS_BYTES // 1024} KiB"
+_OVER_QUOTA = f"not read: the frontmatter of all agent files together is larger than {MAX_HEADS_BYTES // 1024} KiB"
 _HEAD_ENDS = re.compile(rb"[\r\n]-{3,}[ \t\f\v]*(?:[\r\n]|\Z)")
 _parsed: dict[_Key, tuple[Parsed, int]] = {}  # with how much frontmatter it has
 
 
 @dataclass(slots=True)
-class Room:
+class ReadQuota:
     """How much may still be read of the files of one source."""
 
     heads: int = MAX_HEADS_BYTES
@@ -38,24 +38,24 @@ class Room:
         return self.heads >= 0 and self.total >= 0
 
 
-def read_agent(path: Path, *, where: str, source: AgentSource, root: Path | None = None, room: Room) -> Parsed:
-    """Read and parse one file; what can't be read, or is beyond the room, is a problem. Links stay within `root`."""
+def read_agent(path: Path, *, where: str, source: AgentSource, root: Path | None = None, quota: ReadQuota) -> Parsed:
+    """Read and parse one file; what can't be read, or is beyond the quota, is a problem. Links stay within `root`."""
     try:
-        found = path.stat()
-        key: _Key = (str(path), found.st_ino, found.st_size, found.st_mtime_ns, where, source)
-        if (kept := _parsed.get(key)) is not None:
-            parsed, head = kept
-            return parsed if room.take(found.st_size, head) else _no_room(parsed, where=where, source=source)
-        if room.total < 0:
+        stat = path.stat()
+        key: _Key = (str(path), stat.st_ino, stat.st_size, stat.st_mtime_ns, where, source)
+        if (cached := _parsed.get(key)) is not None:
+            parsed, head = cached
+            return parsed if quota.take(stat.st_size, head) else _over_quota(parsed, where=where, source=source)
+        if quota.total < 0:
             raise OSError(f"all files together are larger than {MAX_TOTAL_BYTES // 1024**2} MiB")
         data = read_plain(path, MAX_FILE_BYTES, within=root)
     except OSError as error:
         reason = f"the file can't be read: {error.strerror or error}"
         return AgentProblem(where=where, source=source, error=reason)
     head = _head_bytes(data)
-    if not room.take(len(data), head):
+    if not quota.take(len(data), head):
         text = data.decode("utf-8", "replace").removeprefix("\ufeff")
-        return problem_of(text, _NO_ROOM, where=where, source=source)
+        return problem_of(text, _OVER_QUOTA, where=where, source=source)
     parsed = parse_bytes(data, where=where, source=source)
     if len(_parsed) >= _MAX_CACHED:
         _parsed.clear()
@@ -63,8 +63,8 @@ def read_agent(path: Path, *, where: str, source: AgentSource, root: Path | None
     return parsed
 
 
-def _no_room(parsed: Parsed, *, where: str, source: AgentSource) -> Parsed:
-    return None if parsed is None else AgentProblem(where=where, source=source, error=_NO_ROOM, name=parsed.name)
+def _over_quota(parsed: Parsed, *, where: str, source: AgentSource) -> Parsed:
+    return None if parsed is None else AgentProblem(where=where, source=source, error=_OVER_QUOTA, name=parsed.name)
 
 
 def _head_bytes(data: bytes) -> int:

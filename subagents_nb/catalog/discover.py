@@ -7,12 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from subagents_nb.catalog.agent_files import Room, builtin_agents, read_agent
-from subagents_nb.catalog.scan import scan_place
-from subagents_nb.catalog.scopes.packages import package_places
+from subagents_nb.catalog.agent_files import ReadQuota, builtin_agents, read_agent
+from subagents_nb.catalog.scan import scan_path
+from subagents_nb.catalog.scopes.packages import package_paths
 from subagents_nb.catalog.search_paths import (
     Project,
-    agent_places,
+    agent_search_paths,
     find_project,
     not_counted,
     settings_files,
@@ -47,14 +47,16 @@ def discover(
     shipped = builtin_agents()
     places = [SearchedPlace(where="builtin", source="builtin", state="read", candidates=len(shipped))]
     ranked: list[_Ranked] = [(0, agent) for agent in shipped]
-    rooms: defaultdict[str, Room] = defaultdict(Room)  # one a package: a large one takes nothing from the others
-    for rank, place in enumerate((*package_places(), *agent_places(root, home=home, cwd=cwd)), start=1):
-        room = rooms[place.where if place.source == "package" else place.source]
-        scan = scan_place(place)
+    quotas: defaultdict[str, ReadQuota] = defaultdict(
+        ReadQuota
+    )  # one a package: a large one takes nothing from the others
+    for rank, place in enumerate((*package_paths(), *agent_search_paths(root, home=home, cwd=cwd)), start=1):
+        quota = quotas[place.where if place.source == "package" else place.source]
+        scan = scan_path(place)
         places.append(scan.place)
         ranked.extend((rank, problem) for problem in scan.problems)
         for path, where in scan.files:
-            entry = read_agent(path, where=where, source=place.source, root=place.root, room=room)
+            entry = read_agent(path, where=where, source=place.source, root=place.root, quota=quota)
             if entry is not None:
                 ranked.append((rank, entry))
     ranked.extend((len(places), as_registered(agent)) for agent in registered)

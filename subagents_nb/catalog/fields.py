@@ -35,11 +35,11 @@ def _permissions(value: object) -> dict[str, tuple[str, ...]]:
     if not isinstance(value, dict):
         raise must_be("a mapping: allow, ask and deny with rules, or a tool with one of these words", value)
     found: dict[str, list[str]] = {"allow": [], "ask": [], "deny": []}
-    for key, given in value.items():
+    for key, tools in value.items():
         if key in found:
-            kind, rules = key, text_list(given)
-        elif isinstance(given, str) and given in found:
-            kind, rules = given, (str(key),)
+            kind, rules = key, text_list(tools)
+        elif isinstance(tools, str) and tools in found:
+            kind, rules = tools, (str(key),)
         else:
             raise Unfit(f"has neither rules for allow, ask or deny, nor one of these words, at {shown(key)}")
         for rule in rules:

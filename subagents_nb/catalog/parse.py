@@ -71,7 +71,7 @@ def parse_agent(text: str, *, where: str, source: AgentSource) -> AgentDefinitio
         agent, faults = read(AgentDefinition, values)
         if agent is not None:
             return agent
-        reasons = _told(faults)
+        reasons = _messages(faults)
     off = any(reason.code == DISABLED for reason in reasons)
     name = _usable_name(data["name"])
     return AgentProblem(where=where, source=source, error="; ".join(reasons), name=name, disabled=off)
@@ -92,8 +92,8 @@ def values_of(data: Mapping[str, object]) -> tuple[dict[str, Any], list[Reason]]
     """Turn the frontmatter into the arguments of a definition, or say what is wrong with it, each with its key."""
     extra = {key: value for key, value in data.items() if snake(key) not in fields.KEYS}
     own = {key: [] if value is None and key == "tools" else value for key, value in data.items() if key not in extra}
-    found, faults = read(_AgentFile, own)
-    reasons = _told(faults)
+    written, faults = read(_AgentFile, own)
+    reasons = _messages(faults)
     values: dict[str, Any] = {}
     spelled: dict[str, str] = {}
     for key in own:
@@ -101,8 +101,8 @@ def values_of(data: Mapping[str, object]) -> tuple[dict[str, Any], list[Reason]]
         if field in spelled:
             reasons.append(Reason(f"fields `{spelled[field]}` and `{key}` mean the same: keep one", path=(key,)))
         spelled[field] = key
-        if found is not None and name in found.model_fields_set:
-            values[field] = getattr(found, name)
+        if written is not None and name in written.model_fields_set:
+            values[field] = getattr(written, name)
     if reasons:
         return {}, reasons
     values["aliases"] = _without(values.get("aliases", ()), {values["name"]})
@@ -128,7 +128,7 @@ def values_of(data: Mapping[str, object]) -> tuple[dict[str, Any], list[Reason]]
     return {**values, "extra": extra}, []
 
 
-def _told(faults: Iterable[Fault]) -> list[Reason]:
+def _messages(faults: Iterable[Fault]) -> list[Reason]:
     return [fault.about(f"field `{fault.key}`") if fault.path else fault.at() for fault in faults]
 
 

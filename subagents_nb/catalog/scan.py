@@ -32,7 +32,7 @@ class _Full(Exception):
     """A bound was reached."""
 
 
-def scan_place(place: SearchPath) -> Scan:
+def scan_path(place: SearchPath) -> Scan:
     """List every `.md` file of a place but `.chain.md`; each real folder is entered once.
 
     Links are followed, those of a project as far as it goes. What does not count is reported.
@@ -46,7 +46,7 @@ def scan_place(place: SearchPath) -> Scan:
         return Scan(_searched(place, _state_of(error)))
     walk = _Walk(place)
     walk.run(top)
-    walk.files.sort(key=lambda found: found[1])
+    walk.files.sort(key=lambda entry: entry[1])
     searched = SearchedPlace(
         where=place.where,
         source=place.source,
@@ -71,7 +71,7 @@ class _Walk:
         try:
             folders = list(self._take(top, self._place.where))
             for _ in range(MAX_DEPTH):
-                folders = [found for path, where in folders for found in self._take(self._list(path, where), where)]
+                folders = [file for path, where in folders for file in self._take(self._list(path, where), where)]
             if folders:
                 raise _Full(f"folders deeper than {MAX_DEPTH} levels were not searched")
         except _Full as full:
@@ -117,10 +117,10 @@ class _Walk:
     def _enter(self, folder: Path) -> bool:
         """Say whether this real folder is new to the walk."""
         try:
-            found = folder.stat()
+            stat = folder.stat()
         except OSError:
             return False
-        identity = (found.st_dev, found.st_ino)
+        identity = (stat.st_dev, stat.st_ino)
         if identity in self._entered:
             return False
         self._entered.add(identity)
@@ -139,8 +139,8 @@ def _refused(path: Path, place: SearchPath) -> str | None:
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    with os.scandir(folder) as found:
-        entries = [entry for _, entry in zip(range(MAX_ENTRIES + 1), found, strict=False)]
+    with os.scandir(folder) as iterator:
+        entries = [entry for _, entry in zip(range(MAX_ENTRIES + 1), iterator, strict=False)]
     return sorted(entries, key=lambda entry: entry.name)
 
 

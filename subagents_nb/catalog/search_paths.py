@@ -59,14 +59,14 @@ def find_project(cwd: Path, *, home: Path | None = None) -> Project:
     return Project(root=cwd, left_out=tuple(left_out))
 
 
-def agent_places(root: Path, *, home: Path | None = None, cwd: Path | None = None) -> tuple[SearchPath, ...]:
+def agent_search_paths(root: Path, *, home: Path | None = None, cwd: Path | None = None) -> tuple[SearchPath, ...]:
     """Return the user's places, then the project's, lowest priority first."""
     top = home_folder(home)
     user = [SearchPath(path=top / name, where=f"~/{name}", source="user") for name in _AGENT_FOLDERS]
-    return (*user, *project_places(_AGENT_FOLDERS, root, home=home, cwd=cwd))
+    return (*user, *project_search_paths(_AGENT_FOLDERS, root, home=home, cwd=cwd))
 
 
-def project_places(
+def project_search_paths(
     names: Iterable[str], root: Path, *, home: Path | None = None, cwd: Path | None = None
 ) -> tuple[SearchPath, ...]:
     """Return folders of a project; none where the home folder stands for it, whose own are the person's."""

@@ -186,7 +186,7 @@ class _Merge:
 
     def _add(self, table: Mapping[str, Any], origin: str, called: str = "") -> None:
         """Take what one file or variable says over what those before it said."""
-        found, faults = read(_SettingsFile, table)
+        written, faults = read(_SettingsFile, table)
         for fault in faults:
             self.reasons.append(Reason(fault.about(f"{origin}: {called or f'`{fault.where}`'}"), place=origin))
         spelled: dict[str, str] = {}
@@ -195,19 +195,19 @@ class _Merge:
             if target in spelled:
                 self._refuse(origin, f"`{spelled[target]}` and `{key}` mean the same: keep one")
             spelled[target] = key
-            if found is None:
+            if written is None:
                 continue
-            made = getattr(found, key)
+            setting = getattr(written, key)
             if key == "endpoints":
-                for name in sorted(self.reserved & made.keys()):
+                for name in sorted(self.reserved & setting.keys()):
                     self._refuse(origin, f"`endpoints.{name}`: this is the name of a known provider; choose another")
-                self.origins |= {f"endpoints.{name}": origin for name in made}
+                self.origins |= {f"endpoints.{name}": origin for name in setting}
             else:
                 self.origins[target] = origin
             before = self.values.get(target)
             if isinstance(before, AttentionSettings):  # a nearer file need not say all of it
-                made = before.model_copy(update=made.model_dump(exclude_none=True))
-            self.values[target] = made
+                setting = before.model_copy(update=setting.model_dump(exclude_none=True))
+            self.values[target] = setting
 
 
 class _Attention(Value):

@@ -126,17 +126,17 @@ def load_texts(text: str) -> dict[str, object]:
         if not isinstance(root, yaml.MappingNode):
             raise YamlRefused("the frontmatter is not a list of `key: value` lines")
         _check(root, 0)
-        found = _texts(root)
-        stable_json(found).encode()
+        texts = _texts(root)
+        stable_json(texts).encode()
     except UnicodeEncodeError:
         raise YamlRefused("bad YAML: half of a surrogate pair is not text", syntax=True) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        said = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise YamlRefused(f"bad YAML: {said}", _line(mark, 0), syntax=True) from None
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise YamlRefused(f"bad YAML: {problem}", _line(mark, 0), syntax=True) from None
     finally:
         loader.dispose()
-    return found if isinstance(found, dict) else {}
+    return texts if isinstance(texts, dict) else {}
 
 
 def _texts(node: yaml.Node) -> object:

@@ -120,17 +120,17 @@ def narrowed(
     listed: tuple[str, ...] | None, by_tools: tuple[str, ...] | None, denied: tuple[str, ...] | None
 ) -> tuple[str, ...] | None:
     """Return whom an agent may delegate to, of what its file says in several places: the narrowest of it."""
-    said = [names for names in (listed, by_tools) if names is not None]
-    if not said:
+    lists = [names for names in (listed, by_tools) if names is not None]
+    if not lists:
         return None if denied is None else ()
-    found = said[0]
-    for names in said[1:]:
-        found = names if ALL_AGENTS in found else found if ALL_AGENTS in names else _both(found, names)
+    tools = lists[0]
+    for names in lists[1:]:
+        tools = names if ALL_AGENTS in tools else tools if ALL_AGENTS in names else _both(tools, names)
     if denied is None:
-        return found
-    if ALL_AGENTS in found or ALL_AGENTS in denied:  # all but some is no list that could be shown or frozen
+        return tools
+    if ALL_AGENTS in tools or ALL_AGENTS in denied:  # all but some is no list that could be shown or frozen
         return ()
-    return tuple(name for name in found if name not in denied)
+    return tuple(name for name in tools if name not in denied)
 
 
 def _both(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
@@ -138,8 +138,8 @@ def _both(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _together(names: Iterable[str]) -> tuple[str, ...]:
-    found = tuple(dict.fromkeys(names))
-    return (ALL_AGENTS,) if ALL_AGENTS in found else found
+    tools = tuple(dict.fromkeys(names))
+    return (ALL_AGENTS,) if ALL_AGENTS in tools else tools
 
 
 def _delegated(item: str) -> tuple[str, ...] | None:

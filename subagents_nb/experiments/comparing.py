@@ -113,12 +113,12 @@ class Comparison(Sequence[Group]):
 
     def verdict(self, one: Group, metric: str) -> str:
         """Say how the difference to the baseline stands: better, worse, or unclear where it may be none."""
-        found = self.difference(one, metric)
-        if found is None or found.mean is None:
+        difference = self.difference(one, metric)
+        if difference is None or difference.mean is None:
             return ""
-        if not found.excludes_zero:
+        if not difference.excludes_zero:
             return "unclear"
-        return "better" if (found.mean < 0) == (metric in self.lower) else "worse"
+        return "better" if (difference.mean < 0) == (metric in self.lower) else "worse"
 
     def best(self, metric: str) -> list[Group]:
         """Return the groups with the best mean; none where all are equal or only one was judged.
@@ -166,11 +166,11 @@ class Comparison(Sequence[Group]):
         yield "runs", len(one.rows)
         yield "failed", len(one.rows) - one.count(DONE) - one.count(LIVE)
         for metric in self.metrics:
-            found, apart = self.estimate(one, metric), self.difference(one, metric)
+            estimate, apart = self.estimate(one, metric), self.difference(one, metric)
             head = f"metrics.{metric}"
-            yield head, found.mean
+            yield head, estimate.mean
             for name in ("sd", "n", "low", "high", "method", "nonfinite"):
-                yield f"{head}.{name}", getattr(found, name)
+                yield f"{head}.{name}", getattr(estimate, name)
             yield f"{head}.missing", self.missing(one, metric)
             yield f"{head}.best", one in self.best(metric)
             if self.baseline is not None:

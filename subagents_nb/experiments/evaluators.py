@@ -23,9 +23,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FAILED = 2  # the code of a span that failed
 
 
-def is_evaluator(given: Any) -> bool:
+def is_evaluator(scorer: Any) -> bool:
     """Say whether this is an evaluator, or a class of them."""
-    return hasattr(given, "evaluate_sync") and hasattr(given, "get_default_evaluation_name")
+    return hasattr(scorer, "evaluate_sync") and hasattr(scorer, "get_default_evaluation_name")
 
 
 class Evaluated:
@@ -46,28 +46,28 @@ class Evaluated:
         Raises:
             Exception: whatever the evaluator raises.
         """
-        given = self._evaluator.evaluate(_context(run))
-        if inspect.isawaitable(given):
-            given = _finished(given)
-        if isinstance(given, Mapping):
-            plain = {str(name): _value(one) for name, one in given.items()}
+        result = self._evaluator.evaluate(_context(run))
+        if inspect.isawaitable(result):
+            result = _finished(result)
+        if isinstance(result, Mapping):
+            plain = {str(name): _value(one) for name, one in result.items()}
             return {name: judged for name, judged in plain.items() if judged is not None}
-        return _value(given)
+        return _value(result)
 
 
-def _value(given: Any) -> Judged | None:
+def _value(result: Any) -> Judged | None:
     """Return what is judged, with the reason for it; None for a label."""
     kind = importlib.import_module("pydantic_evals.evaluators").EvaluationReason
-    value, reason = (given.value, given.reason) if isinstance(given, kind) else (given, None)
+    value, reason = (result.value, result.reason) if isinstance(result, kind) else (result, None)
     return None if isinstance(value, str) else Judged(value, reason or "")
 
 
-def _finished(given: Awaitable[Any]) -> Any:
+def _finished(awaitable: Awaitable[Any]) -> Any:
     """Wait for what an async evaluator gives, on a thread of its own: a kernel's loop is at work while a cell runs."""
     outcome: Future[Any] = Future()
 
     async def wait() -> Any:
-        return await given
+        return await awaitable
 
     def work() -> None:
         try:
@@ -96,10 +96,10 @@ def _context(run: Run) -> Any:
         "metrics": used if usage.cost_usd is None else {**used, "cost": usage.cost_usd},
     }
     fields = [field for field in dataclasses.fields(base) if field.init]
-    given = {field.name: known.get(field.name) for field in fields if field.name in known or _is_required(field)}
+    arguments = {field.name: known.get(field.name) for field in fields if field.name in known or _is_required(field)}
     # A property, because most evaluators ask for no spans, and an empty tree would say that nothing was done.
     spans = {"span_tree": property(lambda _: _span_tree(run))}
-    return types.new_class("RunContext", (base,), exec_body=lambda body: body.update(spans))(**given)
+    return types.new_class("RunContext", (base,), exec_body=lambda body: body.update(spans))(**arguments)
 
 
 def _is_required(field: Any) -> bool:

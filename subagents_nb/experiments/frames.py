@@ -20,7 +20,7 @@ from subagents_nb.experiments.rows import RunRow, read_rows
 from subagents_nb.launching import Run
 from subagents_nb.launching.stored.selecting import ids_of
 from subagents_nb.store.clock import moment
-from subagents_nb.store.runs.raw_reader import skim_messages
+from subagents_nb.store.runs.raw_reader import read_raw_messages
 
 LEVELS = ("runs", "steps", "messages", "events")
 _FIRST = ("run_id", "experiment", "name", "status", "reason", "start_time", "end_time")
@@ -183,7 +183,7 @@ def _step_records(row: RunRow) -> Iterator[dict[str, Any]]:
 
 def _message_records(run: Run) -> Iterator[dict[str, Any]]:
     for step in run.steps:
-        for number, message in enumerate(skim_messages(run.home, run.id, step.index)):
+        for number, message in enumerate(read_raw_messages(run.home, run.id, step.index)):
             parts = message.get("parts")
             for part in parts if isinstance(parts, list) else ():
                 if not isinstance(part, dict):

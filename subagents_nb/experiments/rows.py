@@ -75,26 +75,26 @@ def read_rows(home: StoreHome, run_ids: Iterable[str]) -> list[RunRow]:
 
 def read_row(home: StoreHome, run_id: str) -> RunRow:
     """Return one run as a row."""
-    found = read_raw(home, run_id, _DOCUMENTS)
+    documents = read_raw(home, run_id, _DOCUMENTS)
     row = RunRow(run_id)
-    result, plan = found["result.json"], found["plan.json"]
+    result, plan = documents["result.json"], documents["plan.json"]
     if plan is not None:
         _from_plan(row, plan)
     if result is None:
-        found |= read_raw(home, run_id, _LATER)
-        _from_status(row, found["status.json"], found["verdict.json"])
+        documents |= read_raw(home, run_id, _LATER)
+        _from_status(row, documents["status.json"], documents["verdict.json"])
     else:
         _from_result(row, result)
         if row.state == RunState.PAUSED:  # it may have been stopped since
             _from_verdict(row, read_raw(home, run_id, ("verdict.json",))["verdict.json"])
-    row.scores = {key: score.number for key, score in latest(scores_in(found["scores"], run_id)).items()}
+    row.scores = {key: score.number for key, score in latest(scores_in(documents["scores"], run_id)).items()}
     return row
 
 
 def _from_plan(row: RunRow, plan: dict[str, Any]) -> None:
     row.name, row.state, row.start = _text(plan.get("name")), "queued", _maybe(plan.get("created_at"))
     row.tags = tuple(tag for tag in _list(plan.get("tags")) if isinstance(tag, str))
-    row.part_of = {name: said for name in _PART_OF if (said := _text(plan.get(name)))}
+    row.part_of = {name: text for name in _PART_OF if (text := _text(plan.get(name)))}
     part = _dict(plan.get("experiment"))
     row.experiment, row.notes = _maybe(part.get("name")), _text(part.get("notes"))
     row.params = {name: value for name, value in _dict(part.get("params")).items() if _scalar(value)}
@@ -154,8 +154,8 @@ def _figures(row: RunRow, document: dict[str, Any]) -> None:
 
 def _each(steps: list[dict[str, Any]], name: str, unless: str = "") -> str | None:
     """Return what steps have under a name, each once; not where it says no more than another field."""
-    said = (_text(step.get(name)) for step in steps if not unless or step.get(name) != step.get(unless))
-    return ", ".join(dict.fromkeys(filter(None, said))) or None
+    texts = (_text(step.get(name)) for step in steps if not unless or step.get(name) != step.get(unless))
+    return ", ".join(dict.fromkeys(filter(None, texts))) or None
 
 
 def _text(value: Any) -> str:

@@ -61,8 +61,8 @@ class Server:
             raise ExportError(f"{self.address} refused the credentials ({response.status_code}); check them")
         if response.is_redirect:
             raise ExportError(f"{self.address} sends on to another address; name that one")
-        said = one_line(response.text[:2000], 300)
-        raise ExportError(f"{self.address} answered {response.status_code}: {said}")
+        detail = one_line(response.text[:2000], 300)
+        raise ExportError(f"{self.address} answered {response.status_code}: {detail}")
 
 
 def without_credentials(url: str) -> str:

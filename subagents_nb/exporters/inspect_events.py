@@ -57,12 +57,12 @@ def events_of(
     events, work = _Events(record, step), _Work(step, said, texts)
     error = sample["error"]["message"] if "error" in sample else None
     task = texts.short(sample["input"])
-    init = events.begin("init", step.start)
+    init = events.open_span("init", step.start)
     state = {"messages": [{"role": "user", "content": task, "source": "input"}]}
     events.add("sample_init", step.start, init, sample={"input": task, "target": "", "id": sample["id"]}, state=state)
     events.end(init, step.start)
-    solvers = events.begin("solvers", step.start)
-    agent = events.begin("agent", step.start, parent=solvers, name=step.result.agent)
+    solvers = events.open_span("solvers", step.start)
+    agent = events.open_span("agent", step.start, parent=solvers, name=step.result.agent)
     pieces = (*work.requests(error), *work.tools(), *work.notes(record))
     for _, kind, at, fields in sorted(pieces, key=lambda piece: piece[0]):
         events.add(kind, at, agent, **fields)
@@ -93,7 +93,7 @@ class _Events:
         working = (min(when, self._end) - self._start).total_seconds()
         self.found.append(event | {"timestamp": when.isoformat(), "working_start": working} | fields)
 
-    def begin(self, kind: str, at: str, *, parent: str | None = None, name: str = "") -> str:
+    def open_span(self, kind: str, at: str, *, parent: str | None = None, name: str = "") -> str:
         span = self._id(f"span {kind} {name}")
         within = {} if parent is None else {"parent_id": parent}
         self.add("span_begin", at, span, id=span, type=kind, name=name or kind, **within)
@@ -103,16 +103,16 @@ class _Events:
         self.add("span_end", at, span, id=span)
 
     def judged(self, scores: Mapping[str, Mapping[str, Any]]) -> None:
-        given = {name: max(s.at for s in self._record.scores if s.name == name) for name in scores}
-        ordered = sorted(given, key=lambda name: (given[name], name))
+        times = {name: max(s.at for s in self._record.scores if s.name == name) for name in scores}
+        ordered = sorted(times, key=lambda name: (times[name], name))
         if not ordered:
             return
-        around = self.begin("scorers", given[ordered[0]])
+        around = self.open_span("scorers", times[ordered[0]])
         for name in ordered:
-            one = self.begin("scorer", given[name], parent=around, name=name)
-            self.add("score", given[name], one, score=scores[name], scorer=name, intermediate=False)
-            self.end(one, given[name])
-        self.end(around, given[ordered[-1]])
+            one = self.open_span("scorer", times[name], parent=around, name=name)
+            self.add("score", times[name], one, score=scores[name], scorer=name, intermediate=False)
+            self.end(one, times[name])
+        self.end(around, times[ordered[-1]])
 
     def _id(self, what: str) -> str:
         return own_id(self._record.run_id, f"{self._index} {what}")
@@ -194,19 +194,19 @@ class _Work:
         return len(self._said) if last else bisect_right(self._turns, self._before + 1)
 
     def _output(self, request: Span, turn: Turn | None) -> dict[str, Any]:
-        found: dict[str, Any] = {"model": "", "choices": [], "completion": "", "time": _took(request)}
+        output: dict[str, Any] = {"model": "", "choices": [], "completion": "", "time": _took(request)}
         if turn is None:
-            return found
-        found["model"] = turn.model or self._step.result.model
+            return output
+        output["model"] = turn.model or self._step.result.model
         if turn.usage.input_tokens or turn.usage.output_tokens:
-            found["usage"] = usage_form(turn.usage)
+            output["usage"] = usage_form(turn.usage)
         place = bisect_left(self._turns, turn.number)
         if self._turns[place : place + 1] == [turn.number]:
             form = self._said[place][1]
             why = "tool_calls" if form.get("tool_calls") else _STOPPED.get(turn.finish_reason or "", "stop")
-            found["choices"] = [{"message": with_texts(form, self._texts.short), "stop_reason": why}]
-            found["completion"] = "\n".join(part["text"] for part in form["content"] if part["type"] == "text")
-        return found
+            output["choices"] = [{"message": with_texts(form, self._texts.short), "stop_reason": why}]
+            output["completion"] = "\n".join(part["text"] for part in form["content"] if part["type"] == "text")
+        return output
 
 
 def _calls_of(step: StepRecord, said: Sequence[Said]) -> dict[str, deque[_Call]]:

@@ -45,11 +45,11 @@ class Texts:
         return f"{_REFERENCES[0]}{name}"
 
 
-def said_in(session: Session, model: str, *, run_id: str, step: int) -> list[Said]:
+def inspect_messages(session: Session, model: str, *, run_id: str, step: int) -> list[Said]:
     """Return what was said in Inspect's form: what a model said at once is one message of its own."""
     models = {turn.number: turn.model for turn in session.turns}
-    found = enumerate(_messages(session, models, model))
-    return [(turn, {"id": own_id(run_id, f"message {step} {number}"), **form}) for number, (turn, form) in found]
+    numbered = enumerate(_messages(session, models, model))
+    return [(turn, {"id": own_id(run_id, f"message {step} {number}"), **form}) for number, (turn, form) in numbered]
 
 
 def with_texts(message: dict[str, Any], text: Callable[[str], str]) -> dict[str, Any]:
@@ -122,12 +122,12 @@ def _messages(session: Session, models: dict[int, str], model: str) -> Iterator[
 def _heard(message: Message) -> dict[str, Any]:
     if message.role != "result":
         return {"role": "system" if message.role == "system" else "user", "content": message.text}
-    said: dict[str, Any] = {"role": "tool", "content": message.text, "function": message.tool}
+    tool_message: dict[str, Any] = {"role": "tool", "content": message.text, "function": message.tool}
     if message.call_id:
-        said["tool_call_id"] = message.call_id
+        tool_message["tool_call_id"] = message.call_id
     if not message.ok:
-        said["error"] = {"type": "unknown", "message": message.text}
-    return said
+        tool_message["error"] = {"type": "unknown", "message": message.text}
+    return tool_message
 
 
 def _assistant(said: list[Message], model: str) -> dict[str, Any]:
@@ -142,5 +142,5 @@ def _assistant(said: list[Message], model: str) -> dict[str, Any]:
             args = plain(message.args) if isinstance(message.args, dict) else {"arguments": message.text}
             call_id = message.call_id or f"call-{message.turn}-{number}"
             calls.append({"id": call_id, "function": message.tool, "arguments": args, "type": "function"})
-    found: dict[str, Any] = {"role": "assistant", "content": content, "source": "generate", "model": model}
-    return {**found, "tool_calls": calls} if calls else found
+    assistant_message: dict[str, Any] = {"role": "assistant", "content": content, "source": "generate", "model": model}
+    return {**assistant_message, "tool_calls": calls} if calls else assistant_message

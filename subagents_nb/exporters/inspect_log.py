@@ -18,7 +18,15 @@ from typing import Any, ClassVar
 from subagents_nb.domain.runs.messages import Message, Session, Turn
 from subagents_nb.domain.runs.states import RunState, StepState
 from subagents_nb.exporters.inspect_events import events_of
-from subagents_nb.exporters.inspect_forms import Texts, error_form, own_id, plain, said_in, usage_form, with_texts
+from subagents_nb.exporters.inspect_forms import (
+    Texts,
+    error_form,
+    inspect_messages,
+    own_id,
+    plain,
+    usage_form,
+    with_texts,
+)
 from subagents_nb.exporters.protocol import FolderExporter, Link
 from subagents_nb.exporters.run_record import RunRecord, StepRecord
 from subagents_nb.launching.judging.scoring import Scores
@@ -91,14 +99,14 @@ class InspectExporter(FolderExporter):
 def _sample(record: RunRecord, step: StepRecord, scores: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     result, texts = step.result, Texts(record.run_id, step.result.index)
     step = step if step.session.messages else _bare(step)
-    said = said_in(step.session, result.model, run_id=record.run_id, step=result.index)
-    last = next((form for _, form in reversed(said) if form["role"] == "assistant"), None)
+    messages = inspect_messages(step.session, result.model, run_id=record.run_id, step=result.index)
+    last = next((form for _, form in reversed(messages) if form["role"] == "assistant"), None)
     sample: dict[str, Any] = {
         "id": f"{result.index}: {result.label}" if result.label else str(result.index),
         "epoch": 1,
         "input": step.plan.task if step.plan is not None else _first(step.session),
         "target": "",
-        "messages": [with_texts(form, texts.literal) for _, form in said],
+        "messages": [with_texts(form, texts.literal) for _, form in messages],
         "output": {
             "model": result.model,
             "choices": [{"message": last, "stop_reason": "stop"}] if last is not None else [],
@@ -116,14 +124,14 @@ def _sample(record: RunRecord, step: StepRecord, scores: Mapping[str, dict[str, 
         sample["scores"] = dict(scores)
     if result.state not in (StepState.COMPLETE, StepState.PARTIAL, StepState.SKIPPED):
         sample["error"] = error_form(result.error or f"the step is {result.state}")
-    return sample | events_of(record, step, said, sample, scores, texts) | {"attachments": texts.kept}
+    return sample | events_of(record, step, messages, sample, scores, texts) | {"attachments": texts.kept}
 
 
 def _bare(step: StepRecord) -> StepRecord:
     """Return a step of which only task and answer are known, with a session of these."""
     asked = (Message(role="user", text=step.plan.task),) if step.plan is not None else ()
-    said = (Message(role="answer", text=step.text, turn=1),) if step.text else ()
-    session = Session(messages=(*asked, *said), turns=(Turn(number=1),) if said else ())
+    messages = (Message(role="answer", text=step.text, turn=1),) if step.text else ()
+    session = Session(messages=(*asked, *messages), turns=(Turn(number=1),) if messages else ())
     return step.model_copy(update={"session": session})
 
 
@@ -148,11 +156,11 @@ def _scores(record: RunRecord) -> dict[str, dict[str, Any]]:
 
 def _results(samples: list[Any], scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     done = [sample for sample in samples if "error" not in sample]
-    found = [
+    results = [
         {"name": name, "scorer": name, "params": {}, "metrics": {"mean": {"name": "mean", "value": score["value"]}}}
         for name, score in scores.items()
     ]
-    return {"total_samples": len(samples), "completed_samples": len(done), "scores": found}
+    return {"total_samples": len(samples), "completed_samples": len(done), "scores": results}
 
 
 def _seconds(at: str) -> str:

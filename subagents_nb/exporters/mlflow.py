@@ -65,7 +65,7 @@ class MlflowExporter:
             "start": milliseconds(record.start),
             "end": milliseconds(record.end),
             "params": [
-                {"key": _key(k), "value": shortened(_said(v), _PARAM_CHARS)} for k, v in record.params().items()
+                {"key": _key(k), "value": shortened(_param_text(v), _PARAM_CHARS)} for k, v in record.params().items()
             ],
             "metrics": _metrics(record),
             "tags": [{"key": _key(k), "value": shortened(v, _TAG_CHARS)} for k, v in _tags(record).items()],
@@ -76,8 +76,8 @@ class MlflowExporter:
         """Say whether the server has the run and nobody deleted it there."""
         server = self._server()
         try:
-            found = server.ask("GET", f"{_API}/runs/get", params={"run_id": link.remote_id}, allow=(404,))
-            return found.is_success and found.json()["run"]["info"].get("lifecycle_stage") == "active"
+            response = server.ask("GET", f"{_API}/runs/get", params={"run_id": link.remote_id}, allow=(404,))
+            return response.is_success and response.json()["run"]["info"].get("lifecycle_stage") == "active"
         except (KeyError, TypeError, ValueError, AttributeError):
             return False
         finally:
@@ -119,58 +119,58 @@ def milliseconds(at: str) -> int:
 
 def _metrics(record: RunRecord) -> list[dict[str, Any]]:
     ended = milliseconds(record.end)
-    found = [_metric(name, value, ended) for name, value in record.metrics().items()]
+    metrics = [_metric(name, value, ended) for name, value in record.metrics().items()]
     for score in record.scores:
         name = score.name if score.case is None else f"{score.name}/{score.case}"
-        found.append(_metric(name, score.number, milliseconds(score.at), score.step or 0))
+        metrics.append(_metric(name, score.number, milliseconds(score.at), score.step or 0))
     if len(record.steps) > 1:
         for step in record.steps:
             index, usage = step.result.index, step.result.usage
             at = milliseconds(step.end)
             figures = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
-            found += [_metric(f"step/{name}", value, at, index) for name, value in figures.items()]
-    return found
+            metrics += [_metric(f"step/{name}", value, at, index) for name, value in figures.items()]
+    return metrics
 
 
 def _metric(name: str, value: float, at: int, step: int = 0) -> dict[str, Any]:
-    said: float | str = value
+    number: float | str = value
     if value != value or abs(value) == float("inf"):
-        said = "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
-    return {"key": _key(name), "value": said, "timestamp": at, "step": step}
+        number = "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    return {"key": _key(name), "value": number, "timestamp": at, "step": step}
 
 
 def _tags(record: RunRecord) -> dict[str, str]:
-    found = {f"subagents_nb.{name}": value for name, value in record.labels().items()}
-    found |= {f"tag.{tag}": "true" for tag in record.tags}
+    tags = {f"subagents_nb.{name}": value for name, value in record.labels().items()}
+    tags |= {f"tag.{tag}": "true" for tag in record.tags}
     lineage = record.experiment.lineage
     if record.experiment.notes:
-        found["mlflow.note.content"] = record.experiment.notes
+        tags["mlflow.note.content"] = record.experiment.notes
     if lineage is not None:
         if lineage.notebook:
-            found |= {"mlflow.source.name": lineage.notebook, "mlflow.source.type": "NOTEBOOK"}
+            tags |= {"mlflow.source.name": lineage.notebook, "mlflow.source.type": "NOTEBOOK"}
         if lineage.git_commit:
-            found["mlflow.source.git.commit"] = lineage.git_commit
+            tags["mlflow.source.git.commit"] = lineage.git_commit
         if lineage.git_dirty is not None:
-            found["subagents_nb.git_dirty"] = str(lineage.git_dirty).lower()
-        found |= {f"package.{name}": version for name, version in lineage.packages.items()}
-    return found
+            tags["subagents_nb.git_dirty"] = str(lineage.git_dirty).lower()
+        tags |= {f"package.{name}": version for name, version in lineage.packages.items()}
+    return tags
 
 
 def _experiment(server: Server, name: str) -> str:
     """Return the id of the experiment; it is made if it is not there. Somebody else may make it at the same time."""
     for _ in range(2):
         path = f"{_API}/experiments/get-by-name"
-        found = server.ask("GET", path, params={"experiment_name": name}, allow=(404,))
-        if found.is_success:
-            kept = found.json()["experiment"]
+        response = server.ask("GET", path, params={"experiment_name": name}, allow=(404,))
+        if response.is_success:
+            kept = response.json()["experiment"]
             if kept.get("lifecycle_stage") == "deleted":
                 raise ExportError(f"the experiment {name!r} was deleted on the server; restore it or name another")
             return str(kept["experiment_id"])
-        made = server.ask("POST", f"{_API}/experiments/create", json={"name": name}, allow=(400, 409))
-        if made.is_success:
-            return str(made.json()["experiment_id"])
-        if made.json().get("error_code") != "RESOURCE_ALREADY_EXISTS":
-            raise ExportError(f"the experiment {name!r} could not be made: {made.json().get('message')}")
+        created = server.ask("POST", f"{_API}/experiments/create", json={"name": name}, allow=(400, 409))
+        if created.is_success:
+            return str(created.json()["experiment_id"])
+        if created.json().get("error_code") != "RESOURCE_ALREADY_EXISTS":
+            raise ExportError(f"the experiment {name!r} could not be made: {created.json().get('message')}")
     raise ExportError(f"the experiment {name!r} could neither be found nor made")
 
 
@@ -232,7 +232,7 @@ def _values(pairs: Any) -> dict[str, str]:
     return {str(one["key"]): str(one["value"]) for one in pairs}
 
 
-def _said(value: Any) -> str:
+def _param_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

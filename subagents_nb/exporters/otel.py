@@ -138,12 +138,12 @@ def _step(record: RunRecord, step: StepRecord, parent: str, *, prompts: bool) ->
     if result.state not in (StepState.COMPLETE, StepState.PARTIAL):
         failed = (result.reason or str(result.state), result.error)
     if prompts:
-        facts |= _said(step.session.messages)
+        facts |= _messages_until(step.session.messages)
     yield _span(record, me, parent, f"invoke_agent {result.agent}", step.start, step.end, facts, failed=failed)
     for number, (request, turn) in enumerate(step.exchanges()):
         facts = asked | {"gen_ai.operation.name": "chat"} | (_answered(turn) if turn is not None else {})
         if prompts and turn is not None:
-            facts |= _said(step.session.messages, turn.number)
+            facts |= _messages_until(step.session.messages, turn.number)
         name = f"chat {asked['gen_ai.request.model']}"
         span_id = _span_id(record.run_id, result.index, "request", number)
         yield _span(record, span_id, me, name, request.start, request.end, facts, kind=_CLIENT)
@@ -180,10 +180,10 @@ def _answered(turn: Turn) -> dict[str, Any]:
     }
 
 
-def _said(messages: Iterable[Message], turn: int | None = None) -> dict[str, str]:
+def _messages_until(messages: Iterable[Message], turn: int | None = None) -> dict[str, str]:
     """Return what was said up to a response, and in it; of the whole step without one."""
     system: list[Any] = []
-    given: list[Any] = []
+    texts: list[Any] = []
     gave: list[Any] = []
     for message in messages:
         if message.role == "system":
@@ -194,8 +194,8 @@ def _said(messages: Iterable[Message], turn: int | None = None) -> dict[str, str
             gave.append({"role": "assistant", "parts": [_part(message)], "finish_reason": "stop"})
         else:
             role = "assistant" if message.from_model else "tool" if message.role == "result" else "user"
-            given.append({"role": role, "parts": [_part(message)]})
-    sides = {"gen_ai.system_instructions": system, "gen_ai.input.messages": given, "gen_ai.output.messages": gave}
+            texts.append({"role": role, "parts": [_part(message)]})
+    sides = {"gen_ai.system_instructions": system, "gen_ai.input.messages": texts, "gen_ai.output.messages": gave}
     return {name: json.dumps(side, ensure_ascii=False) for name, side in sides.items() if side}
 
 

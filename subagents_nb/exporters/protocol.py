@@ -103,9 +103,9 @@ def exporter(name: str, **options: Any) -> Exporter:
         there = ", ".join(sorted(points)) or "none; install this package anew"
         raise RequestError(f"There is no exporter {name!r}; there are: {there}.")
     try:
-        made: Exporter = points[name].load()(**options)
+        instance: Exporter = points[name].load()(**options)
     except TypeError as error:
         raise RequestError(f"The exporter {name} can't be used like that: {one_line(str(error), 200)}.") from error
     except (ImportError, AttributeError) as error:
         raise RequestError(f"The exporter {name} can't be loaded: {one_line(str(error), 200)}.") from error
-    return made
+    return instance

@@ -122,8 +122,8 @@ class RunRecord(Value):
     @property
     def models(self) -> tuple[str, ...]:
         """Return the models that were asked, as they were planned."""
-        found = (s.plan.model.label if s.plan is not None else s.result.model for s in self.steps)
-        return tuple(dict.fromkeys(found))
+        labels = (s.plan.model.label if s.plan is not None else s.result.model for s in self.steps)
+        return tuple(dict.fromkeys(labels))
 
     def params(self) -> dict[str, ParamValue]:
         """Return what it was launched with; a param that a person gave stands in the place of ours of the same name."""
@@ -147,7 +147,7 @@ class RunRecord(Value):
     def metrics(self) -> dict[str, float]:
         """Return what was measured of the run itself; a cost only if it is known."""
         usage = self.usage
-        found: dict[str, float | None] = {
+        figures: dict[str, float | None] = {
             "elapsed_s": self.elapsed_s,
             "waited_s": self.waited_s,
             "input_tokens": usage.input_tokens,
@@ -161,18 +161,18 @@ class RunRecord(Value):
         }
         if self.tree:
             everyone = used_by_all(usage, self.tree)
-            found |= {
+            figures |= {
                 "tree_runs": len(self.tree) + 1,
                 "tree_input_tokens": everyone.input_tokens,
                 "tree_output_tokens": everyone.output_tokens,
                 "tree_cost_usd": everyone.cost_usd,
             }
-        return {name: float(value) for name, value in found.items() if value is not None}
+        return {name: float(value) for name, value in figures.items() if value is not None}
 
     def labels(self) -> dict[str, str]:
         """Return what describes the run in single words, by names of ours."""
         lineage, cell = self.experiment.lineage, self.experiment.cell
-        found = {
+        texts = {
             "run_id": self.run_id,
             "state": str(self.state),
             "reason": self.reason,
@@ -188,4 +188,4 @@ class RunRecord(Value):
             "cell_id": lineage.cell_id if lineage is not None else None,
             "source_sha256": lineage.source_sha256 if lineage is not None else None,
         }
-        return {name: value for name, value in found.items() if value}
+        return {name: value for name, value in texts.items() if value}

@@ -91,17 +91,17 @@ def export(runs: Any, to: str, **options: Any) -> Export:
         ExportError: a single run did not arrive, or none of several did. If only some did not, see `.failed`.
     """
     chosen = {one if isinstance(one, str) else one.id: one for one in runs_or_words(runs)}
-    made = exporter(to, **options)
-    if why := made.available():
+    target = exporter(to, **options)
+    if why := target.available():
         raise RequestError(f"The exporter {to} can't be used: {why}")
-    found = Export(to, [_one(made, run) for run in chosen.values()])
-    if found and len(found.failed) == len(found):
-        listed = "\n".join(f"  {one.name}: {one.error}" for one in found)
+    result = Export(to, [_send_one(target, run) for run in chosen.values()])
+    if result and len(result.failed) == len(result):
+        listed = "\n".join(f"  {one.name}: {one.error}" for one in result)
         raise ExportError(f"Nothing was exported to {to}; the runs are as they were.\n{listed}")
-    return found
+    return result
 
 
-def _one(made: Exporter, named: Run | str) -> Sent:
+def _send_one(made: Exporter, named: Run | str) -> Sent:
     run_id = name = str(named) if isinstance(named, str) else named.id
     try:
         run = attach(named) if isinstance(named, str) else named

@@ -30,16 +30,16 @@ class Attachment(Value):
 
 def attachments(record: RunRecord, *, prompts: bool) -> tuple[Attachment, ...]:
     """Return the files of a run. Names that lead out of its directory are left out."""
-    found = [
+    files = [
         Attachment(name=one.path, sha256=one.sha256, media_type=one.media_type, path=one.path)
         for one in record.artifacts
         if stays_inside(one.path)
     ]
     if prompts:
         # What they say follows from the run, which does not change any more.
-        found.append(Attachment(name=TRANSCRIPT, sha256=record.run_id, media_type="application/x-ipynb+json"))
-        found.append(Attachment(name=ANSWER, sha256=record.run_id, media_type="text/markdown"))
-    return tuple(found)
+        files.append(Attachment(name=TRANSCRIPT, sha256=record.run_id, media_type="application/x-ipynb+json"))
+        files.append(Attachment(name=ANSWER, sha256=record.run_id, media_type="text/markdown"))
+    return tuple(files)
 
 
 def read_attachment(record: RunRecord, attachment: Attachment) -> bytes:

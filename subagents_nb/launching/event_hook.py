@@ -62,7 +62,7 @@ class Subscription:
         self._newest = ""
         self._unready: list[str] = []
         for run_id in self._new_ids():  # what is at work already is heard of from now on
-            if not self._reader.has_last_word(run_id):
+            if not self._reader.has_terminal_record(run_id):
                 self._follow(run_id)
         self._leave = observe(self)
         # An empty context: a thread with that of a cell prints into it for ever, ipython/ipykernel#1491.
@@ -90,7 +90,7 @@ class Subscription:
     def launched(self, home: StoreHome, run_id: str) -> None:
         """This process launched a run; told at once, the thread finds it otherwise."""
         if home.root == self._home.root:
-            self._begin(run_id)
+            self._on_launch(run_id)
 
     def awaited(self, run_id: str) -> None:
         """Nothing is told of a wait."""
@@ -98,7 +98,7 @@ class Subscription:
     def _loop(self) -> None:
         while not self._over.is_set():
             self._unready = [run_id for run_id in (*self._unready, *self._new_ids()) if not self._is_ready(run_id)]
-            self._look_for_proofs()
+            self._poll_proofs()
             while self._events and not self._over.is_set():
                 event = self._events.popleft()
                 try:
@@ -116,20 +116,20 @@ class Subscription:
             return []
         if changed == self._seen_at:
             return []
-        found = list(itertools.takewhile(lambda run_id: run_id > self._newest, self._reader.ids()))
+        new_ids = list(itertools.takewhile(lambda run_id: run_id > self._newest, self._reader.ids()))
         self._seen_at = changed
-        if found:
-            self._newest = found[0]
-        return found[::-1]
+        if new_ids:
+            self._newest = new_ids[0]
+        return new_ids[::-1]
 
     def _is_ready(self, run_id: str) -> bool:
         """Tell of a new run once its plan is there, by which it has a name; one that went away again is done with."""
         if self._home.run(run_id).plan.exists():
-            self._begin(run_id)
+            self._on_launch(run_id)
             return True
         return not self._home.run(run_id).root.exists()
 
-    def _begin(self, run_id: str) -> None:
+    def _on_launch(self, run_id: str) -> None:
         if self._follow(run_id, ("launched",)):
             self._wake.set()
 
@@ -140,10 +140,10 @@ class Subscription:
             known = self._known[run_id] = _Known()
             for kind in tell:
                 self._events.append(Event(kind, Run(self._home, run_id)))
-        known.unfollow = WATCHER.follow(self._home, run_id, partial(self._hear, known))
+        known.unfollow = WATCHER.follow(self._home, run_id, partial(self._on_snapshot, known))
         return True
 
-    def _hear(self, known: _Known, snapshot: Snapshot) -> None:
+    def _on_snapshot(self, known: _Known, snapshot: Snapshot) -> None:
         run = Run(self._home, snapshot.run_id)
         for question in snapshot.questions:
             if question.question_id not in known.asked:
@@ -154,16 +154,16 @@ class Subscription:
             self._unproved[run.id] = 0
         self._wake.set()
 
-    def _look_for_proofs(self) -> None:
+    def _poll_proofs(self) -> None:
         for run_id, looks in list(self._unproved.items()):
             try:
                 record = read_document(self._home.run(run_id).process, ProcessRecord, run_id)
             except Unreadable:
                 record = None
-            said = record.state if record is not None else "pending"
-            if said != "pending":
-                self._events.append(Event("proved", Run(self._home, run_id), said))
-            if said != "pending" or looks >= _PROOF_LOOKS:
+            proof_state = record.state if record is not None else "pending"
+            if proof_state != "pending":
+                self._events.append(Event("proved", Run(self._home, run_id), proof_state))
+            if proof_state != "pending" or looks >= _PROOF_LOOKS:
                 self._unproved.pop(run_id, None)
             else:
                 self._unproved[run_id] = looks + 1

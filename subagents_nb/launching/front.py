@@ -29,7 +29,7 @@ from subagents_nb.launching.handle import Run
 from subagents_nb.launching.listing import Runs, about, list_runs
 from subagents_nb.launching.starting.nested_launch import launch_within, outer_run
 from subagents_nb.launching.starting.reuse_search import NO_MATCH, ReuseDecision, find_any, matching, policy_of
-from subagents_nb.launching.starting.start_run import begin, why_no_place
+from subagents_nb.launching.starting.start_run import start_run, why_no_slot
 from subagents_nb.store import open_home
 
 
@@ -193,13 +193,13 @@ def launch(
         LaunchError: its process could not be started; nothing is left.
         StoreError: the run store can't be used.
     """
-    given = dict(locals())  # the arguments, before anything else has a name
+    arguments = dict(locals())  # the arguments, before anything else has a name
     if (outer := outer_run()) is not None:
-        run = Run(*launch_within(outer, given, default_agent=settings(cwd).default_agent))
+        run = Run(*launch_within(outer, arguments, default_agent=settings(cwd).default_agent))
         if wait:
             run.wait()
         return run
-    asked = ParsedLaunch.of(**{name: value for name, value in given.items() if name not in _HOW})
+    asked = ParsedLaunch.of(**{name: value for name, value in arguments.items() if name not in _HOW})
     planned, limit, policy = _looked_at(asked, max_live=max_live, reuse=reuse, fresh=fresh)
     draft = planned.draft
     if draft is None or planned.reasons:
@@ -217,7 +217,7 @@ def launch(
                 draft = draft.model_copy(update={"notes": (*draft.notes, match.note)})
             if any(step.delegates for step in everything(draft.steps, draft.items)):
                 draft = draft.model_copy(update={"max_live": limit})
-            run_id = match.run_id or begin(
+            run_id = match.run_id or start_run(
                 draft, chosen, home=home, limit=limit, inputs=asked.inputs, skills=planned.skills, queue=queue
             )
     run = Run(home, run_id, output_type=asked.output_type, output_types=asked.output_types, match=match)
@@ -234,19 +234,19 @@ def preflight(agent: str | FlowLike | None = None, task: str | None = None, **op
         planned, limit, policy = _looked_at(
             asked, max_live=how.get("max_live"), reuse=how.get("reuse"), fresh=bool(how.get("fresh"))
         )
-        match = _instead(planned, policy) if planned.reasons else _found(planned, policy)
+        match = _instead(planned, policy) if planned.reasons else _find_reusable(planned, policy)
     except LaunchRefused as refused:
         return Preflight(None, refused.reasons)
     drafts = (*([planned.draft] if planned.draft is not None else []), *planned.others)
     contracts = tuple(draft.digest for draft in drafts)
     if match.run_id is None:
         reasons = (*planned.reasons, *_held(planned, asked))
-        if not how.get("queue", True) and (full := why_no_place(open_home(create=False), limit)) is not None:
+        if not how.get("queue", True) and (full := why_no_slot(open_home(create=False), limit)) is not None:
             reasons += (full,)
         if reasons:
             return Preflight(None, reasons, contracts=contracts)
     plan = match.draft if match.draft is not None else planned.draft
-    return Preflight(plan, (), reuses=match.run_id, reuse_note=match.why_not, contracts=contracts)
+    return Preflight(plan, (), reuses=match.run_id, reuse_note=match.miss, contracts=contracts)
 
 
 def attach(id_or_name: str, *, schema: Any = None) -> Run:
@@ -331,7 +331,7 @@ def settings(cwd: str | os.PathLike[str] | None = None) -> Settings:
     return load_settings(path, environ=os.environ, reserved=PROVIDER_NAMES)
 
 
-def _found(planned: Planned, policy: ReusePolicy) -> ReuseDecision:
+def _find_reusable(planned: Planned, policy: ReusePolicy) -> ReuseDecision:
     return find_any(open_home(create=False), planned.draft, planned.others, policy)
 
 
@@ -344,7 +344,7 @@ def _held(planned: Planned, asked: ParsedLaunch) -> list[str]:
 def _instead(planned: Planned, policy: ReusePolicy) -> ReuseDecision:
     """Find what stands in for a launch that could not begin; a store that can't be used has nothing."""
     with contextlib.suppress(StoreError):
-        return _found(planned, policy)
+        return _find_reusable(planned, policy)
     return NO_MATCH
 
 

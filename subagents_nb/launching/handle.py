@@ -26,7 +26,13 @@ from subagents_nb.errors import (
 from subagents_nb.launching.composing import appending
 from subagents_nb.launching.composing.flows import FlowLike, chain, types_of
 from subagents_nb.launching.controlling.step_handles import NamedOutputs, RunSteps, Types, whole_step, whole_text
-from subagents_nb.launching.following.waiting import WaitInterrupted, cancelled, goes_on, until_ended, wait_all
+from subagents_nb.launching.following.waiting import (
+    WaitInterrupted,
+    cancelled,
+    still_running_text,
+    until_ended,
+    wait_all,
+)
 from subagents_nb.launching.gathering.output_types import OutputType
 from subagents_nb.launching.judging import scoring
 from subagents_nb.launching.results.outcome import failure
@@ -37,7 +43,7 @@ from subagents_nb.plain_text import plain
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.files.disk import DISK, MAX_DOCUMENT_BYTES
 from subagents_nb.store.runs.disk_usage import disk_use
-from subagents_nb.supervisor.warm.reconcile import sweep
+from subagents_nb.supervisor.warm.reconcile import reconcile
 
 
 class Run(Showing):
@@ -80,7 +86,7 @@ class Run(Showing):
     @property
     def reuse_note(self) -> str:
         """Return why no earlier run of the same contract stood in for this one; empty where there was none."""
-        return self._match.why_not
+        return self._match.miss
 
     @property
     def status(self) -> Snapshot:
@@ -88,7 +94,7 @@ class Run(Showing):
         if self._last is not None and self._last.state is not None and self._last.state.terminal:
             return self._last
         snapshot = FileRuns(self._home).snapshot(self.id)
-        if (snapshot.state is None or not snapshot.ended) and sweep(self._home, [self.id]):
+        if (snapshot.state is None or not snapshot.ended) and reconcile(self._home, [self.id]):
             snapshot = FileRuns(self._home).snapshot(self.id)
         self._last = snapshot
         return snapshot
@@ -218,7 +224,7 @@ class Run(Showing):
             RunFailed: it ended without a result.
         """
         if not self.wait(timeout):
-            raise WaitTimedOut(f"{goes_on([(self.name, self.id)])}.", run_ids=[self.id])
+            raise WaitTimedOut(f"{still_running_text([(self.name, self.id)])}.", run_ids=[self.id])
         return self.output
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -230,7 +236,7 @@ class Run(Showing):
         try:
             ended = wait_all(self._home, [self.id], timeout)
         except KeyboardInterrupt:
-            raise WaitInterrupted(goes_on([(self.name, self.id)])) from None
+            raise WaitInterrupted(still_running_text([(self.name, self.id)])) from None
         self._judge()
         return self.id in ended
 
@@ -243,7 +249,7 @@ class Run(Showing):
             snapshot = await until_ended(self._home, self.id)
         except asyncio.CancelledError as error:
             # The kernel cancels the cell; the wait ends here, the run does not.
-            raise cancelled(error, goes_on([(self.name, self.id)])) from None
+            raise cancelled(error, still_running_text([(self.name, self.id)])) from None
         self._judge()
         return self._output(snapshot)
 

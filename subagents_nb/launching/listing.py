@@ -13,7 +13,7 @@ from subagents_nb.plain_text import plain
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.runs.raw_reader import read_raw
 from subagents_nb.store.runs.reader import uncollected
-from subagents_nb.supervisor.warm.reconcile import sweep
+from subagents_nb.supervisor.warm.reconcile import reconcile
 
 
 class Runs(Sequence[Run]):
@@ -36,8 +36,8 @@ class Runs(Sequence[Run]):
 
     def stop(self, reason: str = "") -> Runs:
         """Ask those that are live to stop, and return them; the others have ended already."""
-        asked = [run.id for run in self if run.stop(reason)]
-        return Runs(self._home, [snapshot for snapshot in self.snapshots if snapshot.run_id in asked])
+        stopping = [run.id for run in self if run.stop(reason)]
+        return Runs(self._home, [snapshot for snapshot in self.snapshots if snapshot.run_id in stopping])
 
     def to_pandas(self) -> Any:
         """Return them as a pandas.DataFrame, with the columns of `frame`. Raises RequestError without pandas."""
@@ -94,15 +94,15 @@ def list_runs(
     What is hidden, or asked for in vain, because it has ended is not even read.
     """
     reader = FileRuns(home)
-    found: list[Snapshot] = []
+    snapshots: list[Snapshot] = []
     hidden = 0
     filtered = (state, agent, name) != (None, None, None)
     with uncollected():
         for run_id in reader.ids():
             if only is not None and not only(run_id):
                 continue
-            over = limit is not None and len(found) >= limit
-            if ((over and not filtered) or state in ("live", "asking")) and reader.has_last_word(run_id):
+            over = limit is not None and len(snapshots) >= limit
+            if ((over and not filtered) or state in ("live", "asking")) and reader.has_terminal_record(run_id):
                 hidden += over and state not in ("live", "asking")
                 continue
             current = _judged(home, reader, run_id)
@@ -111,8 +111,8 @@ def list_runs(
             if over and current.ended:
                 hidden += 1
                 continue
-            found.append(current)
-    return Runs(home, found, hidden=hidden)
+            snapshots.append(current)
+    return Runs(home, snapshots, hidden=hidden)
 
 
 def about(
@@ -162,7 +162,7 @@ def _named(plan: Mapping[str, Any], what: str) -> set[str]:
 
 def _judged(home: StoreHome, reader: FileRuns, run_id: str) -> Snapshot:
     snapshot = reader.snapshot(run_id)
-    if (snapshot.state is None or not snapshot.ended) and sweep(home, [run_id]):
+    if (snapshot.state is None or not snapshot.ended) and reconcile(home, [run_id]):
         return reader.snapshot(run_id)
     return snapshot
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from subagents_nb.domain.values.words import parse_duration
 from subagents_nb.errors import RequestError
-from subagents_nb.launching.following.waiting import WaitInterrupted, goes_on, wait_all
+from subagents_nb.launching.following.waiting import WaitInterrupted, still_running_text, wait_all
 from subagents_nb.launching.gathering.lineage import meant_run
 from subagents_nb.launching.listing import Runs, list_runs
 from subagents_nb.store import FileRuns, open_home
@@ -35,5 +35,5 @@ def wait_for(ids: Sequence[str] = (), *, timeout: float | str | None = None) -> 
         wait_all(home, chosen, seconds)
     except KeyboardInterrupt:
         names = [(reader.snapshot(run_id).name, run_id) for run_id in chosen]
-        raise WaitInterrupted(goes_on(names)) from None
+        raise WaitInterrupted(still_running_text(names)) from None
     return Runs(home, [reader.snapshot(run_id) for run_id in chosen])

@@ -24,7 +24,7 @@ from subagents_nb.local_model.server_record import (
     HOST,
     MODEL_ALIAS,
     WINDOW_TOKENS,
-    Places,
+    ServerPaths,
     ServerRecord,
     read_record,
     read_start_ticks,
@@ -54,7 +54,7 @@ def main(home: Path) -> int:
     """Serve until there is no reason to; return the exit status."""
     keep_memory_private()
     voice = _leave_the_parent()
-    places = Places.under(home)
+    places = ServerPaths.under(home)
     key = secrets.token_urlsafe(32)
     try:
         server = _load(key)
@@ -163,7 +163,7 @@ def _read_idle_s() -> float:
         return _IDLE_S
 
 
-def _stay_while_needed(places: Places, record: ServerRecord, server: Any, *, idle_s: float) -> None:
+def _stay_while_needed(places: ServerPaths, record: ServerRecord, server: Any, *, idle_s: float) -> None:
     seen: object = None
     since = time.monotonic()
     while True:
@@ -178,7 +178,7 @@ def _stay_while_needed(places: Places, record: ServerRecord, server: Any, *, idl
             return
 
 
-def _look(places: Places, server: Any) -> tuple[object, bool]:
+def _look(places: ServerPaths, server: Any) -> tuple[object, bool]:
     """What changes with each use of the server, and whether a request is being served now."""
     numbers = dict(re.findall(r"^llamacpp:(\w+) (\S+)$", server.handle_metrics(), re.MULTILINE))
     busy = any(float(numbers.get(name, 0)) > 0 for name in ("requests_processing", "requests_deferred"))
@@ -190,7 +190,7 @@ def _look(places: Places, server: Any) -> tuple[object, bool]:
     return (touched, *counted), busy
 
 
-def _unlist(places: Places, record: ServerRecord, server: Any, seen: object) -> bool:
+def _unlist(places: ServerPaths, record: ServerRecord, server: Any, seen: object) -> bool:
     """Take the record away unless somebody came in this moment; True when it is time to leave.
 
     Clients touch `last-used` before they read the record, so one who still read it is seen here.

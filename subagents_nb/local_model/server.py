@@ -25,7 +25,7 @@ from subagents_nb.local_model.server_record import (
     HOST,
     MODEL_ALIAS,
     Endpoint,
-    Places,
+    ServerPaths,
     ServerRecord,
     is_running,
     read_record,
@@ -70,7 +70,7 @@ def ensure(home: Path, *, deadline_s: float = 60.0) -> Endpoint:
         LocalModelError: something isn't installed, the server died (with the end of its log) or the time is over.
     """
     deadline = time.monotonic() + deadline_s
-    places = Places.under(home)
+    places = ServerPaths.under(home)
     try:
         places.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         # Before the look at the record: a server about to leave by itself either sees this or is already unlisted.
@@ -97,7 +97,7 @@ def stop(home: Path) -> bool:
     Raises:
         LocalModelError: somebody else holds the server's lock, or its files can't be used.
     """
-    places = Places.under(home)
+    places = ServerPaths.under(home)
     if read_record(places.record) is None:
         return False
     try:
@@ -116,7 +116,7 @@ def stop(home: Path) -> bool:
         raise LocalModelError(f"The local model's server could not be stopped: {error}.") from error
 
 
-def _find(places: Places, deadline: float) -> ServerRecord | None:
+def _find(places: ServerPaths, deadline: float) -> ServerRecord | None:
     """The record of the running server, after it proved itself; None when a new one has to be started."""
     while True:
         record = read_record(places.record)
@@ -156,7 +156,7 @@ def _is_proven(record: ServerRecord) -> bool:
     return _ask(record, patience_s=5.0) is _Answer.OURS if running is None else running
 
 
-def _start(places: Places, deadline: float) -> ServerRecord:
+def _start(places: ServerPaths, deadline: float) -> ServerRecord:
     """Start a server and wait for its word. The caller holds the lock."""
     reason = available()
     if reason is not None:
@@ -228,10 +228,10 @@ def _log_tail(path: Path, lines: int = 8) -> str:
             content = file.read(4000).decode(errors="replace")
     except OSError:
         content = ""
-    kept = [line.rstrip()[:300] for line in content.splitlines() if line.strip()][-lines:]
-    if not kept:
+    lines_kept = [line.rstrip()[:300] for line in content.splitlines() if line.strip()][-lines:]
+    if not lines_kept:
         return f" Its log {path} is empty."
-    return f" The end of its log {path}:\n" + "\n".join(f"  {line}" for line in kept)
+    return f" The end of its log {path}:\n" + "\n".join(f"  {line}" for line in lines_kept)
 
 
 def _scrubbed(environment: dict[str, str]) -> dict[str, str]:

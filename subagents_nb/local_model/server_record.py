@@ -48,13 +48,13 @@ class ServerRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class ServerPaths:
     """Every path of this room below a home directory."""
 
     directory: Path
 
     @classmethod
-    def under(cls, home: Path) -> Places:
+    def under(cls, home: Path) -> ServerPaths:
         return cls(directory=home.absolute() / "local-model")
 
     @property

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from subagents_nb.domain.agents.environment import absolute_places
+from subagents_nb.domain.agents.environment import absolute_entries
 from subagents_nb.local_model.model_errors import LocalModelError
 
 MODELS_VARIABLE = "SUBAGENTS_NB_MODELS"
@@ -183,7 +183,7 @@ def _pip() -> list[str]:
     """The command that runs a pip: this environment's own, else one that uv provides."""
     if importlib.util.find_spec("pip") is not None:
         return [sys.executable, "-P", "-m", "pip"]
-    uv = shutil.which("uv", path=absolute_places(os.environ.get("PATH", os.defpath)))
+    uv = shutil.which("uv", path=absolute_entries(os.environ.get("PATH", os.defpath)))
     if uv is not None:
         return [uv, "tool", "run", "pip"]
     raise LocalModelError(

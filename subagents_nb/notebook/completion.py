@@ -59,8 +59,8 @@ def agents_in_body(line: str, variables: dict[str, Any]) -> tuple[str, list[Offe
     if match is None:
         return None
     token = next(part for part in match.groups() if part is not None)
-    found = _fitting(token, _agents(variables))
-    return (token, found) if found else None
+    offers = _fitting(token, _agents(variables))
+    return (token, offers) if offers else None
 
 
 def _fitting(token: str, offers: Iterator[Offer]) -> list[Offer]:
@@ -76,11 +76,11 @@ def _words(
 ) -> Iterator[Offer]:
     """Offer what may begin here: the agent or a run, if there is room for one more, and the flags."""
     if not token.startswith("-"):
-        given = [word for at, word in enumerate(before) if _is_plain(parser, word, before[at - 1] if at else "")]
-        if (verb.name == "launch" or verb.agent) and not given:
+        plain_words = [word for at, word in enumerate(before) if _is_plain(parser, word, before[at - 1] if at else "")]
+        if (verb.name == "launch" or verb.agent) and not plain_words:
             yield from _agents(variables)
-        elif verb.runs in ("any", "some") or (verb.runs and not given):
-            yield from ((word, meaning) for word, meaning in _runs(variables) if word not in given)
+        elif verb.runs in ("any", "some") or (verb.runs and not plain_words):
+            yield from ((word, meaning) for word, meaning in _runs(variables) if word not in plain_words)
     yield from ((flag, parser.help_of(flag)) for flag in parser.flags())
 
 
@@ -183,14 +183,14 @@ def _states(_: dict[str, Any]) -> Iterator[Offer]:
 
 def _directories(_: dict[str, Any]) -> Iterator[Offer]:
     yield ".", "here"
-    found = sorted(entry.name for entry in os.scandir() if entry.is_dir() and not entry.name.startswith("."))
-    yield from ((f"'{name}/'" if " " in name else f"{name}/", "directory") for name in found)
+    names = sorted(entry.name for entry in os.scandir() if entry.is_dir() and not entry.name.startswith("."))
+    yield from ((f"'{name}/'" if " " in name else f"{name}/", "directory") for name in names)
 
 
 def _entries(variables: dict[str, Any]) -> Iterator[Offer]:
     """Offer the files that are here, and the directories on the way to others."""
-    found = sorted(entry.name for entry in os.scandir() if entry.is_file() and not entry.name.startswith("."))
-    yield from ((f"'{name}'" if " " in name else name, "file") for name in found)
+    names = sorted(entry.name for entry in os.scandir() if entry.is_file() and not entry.name.startswith("."))
+    yield from ((f"'{name}'" if " " in name else name, "file") for name in names)
     yield from ((word, meaning) for word, meaning in _directories(variables) if word != ".")
 
 
@@ -222,20 +222,20 @@ def make_matcher(shell: Any, verbs: Sequence[Verb] = VERBS) -> Any:
     def subagents_matcher(context: CompletionContext) -> SimpleMatcherResult:
         lines = context.full_text.splitlines() or [""]
         line = lines[context.cursor_line] if context.cursor_line < len(lines) else ""
-        found = None
+        matcher = None
         if context.cursor_line == 0 or not lines[0].lstrip().startswith("%%"):
             try:
-                found = candidates(line[: context.cursor_position], shell.user_ns, verbs)
+                matcher = candidates(line[: context.cursor_position], shell.user_ns, verbs)
             except Exception:  # noqa: BLE001 - a fault while completing must never disturb typing
-                found = None
+                matcher = None
         elif _CHAIN_CELL.match(lines[0]):
             try:
-                found = agents_in_body(line[: context.cursor_position], shell.user_ns)
+                matcher = agents_in_body(line[: context.cursor_position], shell.user_ns)
             except Exception:  # noqa: BLE001 - likewise
-                found = None
-        if found is None:
+                matcher = None
+        if matcher is None:
             return {"completions": [], "suppress": False}
-        token, words = found
+        token, words = matcher
         return {
             "completions": [SimpleCompletion(text=word, type="subagents") for word, _ in words],
             "suppress": True,

@@ -20,7 +20,7 @@ _MAGICS = "SubagentMagics"
 def load(shell: Any, verbs: Sequence[Verb] = VERBS) -> None:
     """Register magics, completion, notices and the formatters of our lists; doing it twice changes nothing."""
     from subagents_nb.notebook.magics.magics import magics_of
-    from subagents_nb.notebook.views.notifications import Telling
+    from subagents_nb.notebook.views.notifications import Notifier
     from subagents_nb.notebook.views.old_views import OldViews
 
     if id(shell) in _LOADED:
@@ -28,11 +28,17 @@ def load(shell: Any, verbs: Sequence[Verb] = VERBS) -> None:
     # What goes wrong on a thread of ours is for those who listen; the last resort would print into a stranger's cell.
     logging.getLogger("subagents_nb").addHandler(_SILENT)
     shell.register_magics(magics_of(verbs))
-    telling = Telling(shell)
+    telling = Notifier(shell)
     telling.install()
     old = OldViews(shell)
     old.install()
-    undo = [_add_matcher(shell, verbs), _keep_question_marks(shell), _help_alone(shell), telling.remove, old.remove]
+    undo = [
+        _add_matcher(shell, verbs),
+        _keep_question_marks(shell),
+        _install_bare_help(shell),
+        telling.remove,
+        old.remove,
+    ]
     _LOADED[id(shell)] = undo
     _formatters(shell, add=True)
 
@@ -88,7 +94,7 @@ _HELP = re.compile(r"\s*%(%subagent(?:_[a-z]+)?\s+(?:.*\s)?(?:-h|--help)\s*)\Z")
 _LAUNCH = re.compile(r"%%subagent(?:_chain|_append)?(?![^\s])")  # what has no form without a body
 
 
-def help_alone(lines: list[str]) -> list[str]:
+def bare_help(lines: list[str]) -> list[str]:
     """Take the second % from a cell that only asks for help: no magic runs over an empty body, ipython/ipython#3180."""
     match = _HELP.match("".join(lines).strip())
     return [match[1].strip() + "\n"] if match is not None and "\n" not in match[1].strip() else lines
@@ -103,12 +109,12 @@ def blank_body(lines: list[str]) -> list[str]:
 blank_body.has_side_effects = True  # type: ignore[attr-defined]  # or a prompt would take it for all that is typed
 
 
-def _help_alone(shell: Any) -> Callable[[], None]:
+def _install_bare_help(shell: Any) -> Callable[[], None]:
     transformers = shell.input_transformers_cleanup
-    transformers.extend((help_alone, blank_body))
+    transformers.extend((bare_help, blank_body))
 
     def undo() -> None:
-        for one in (help_alone, blank_body):
+        for one in (bare_help, blank_body):
             transformers.remove(one)
 
     return undo

@@ -12,12 +12,12 @@ from subagents_nb.domain.values.reasons import Reasons
 
 def plan_tool_budget(asked: Any, agent: AgentDefinition, reasons: Reasons) -> ToolBudget | None:
     """Return the tool budget of a step: what was asked for, else the agent's. A number alone is the hard limit."""
-    given = asked if asked is not None else agent.tool_budget
-    if given is None or given is False or isinstance(given, ToolBudget):
-        return given or None
-    found, faults = read(WrittenToolBudget, given)
+    value = asked if asked is not None else agent.tool_budget
+    if value is None or value is False or isinstance(value, ToolBudget):
+        return value or None
+    written, faults = read(WrittenToolBudget, value)
     reasons.extend(fault.at("tool_budget") for fault in faults)
-    return None if found is None else ToolBudget(**dict(found))
+    return None if written is None else ToolBudget(**dict(written))
 
 
 def plan_usage_budget(asked: Any, reasons: Reasons, *, single: bool) -> UsageBudget | None:
@@ -27,9 +27,9 @@ def plan_usage_budget(asked: Any, reasons: Reasons, *, single: bool) -> UsageBud
     """
     if asked is None or asked is False or isinstance(asked, UsageBudget):
         return asked or None
-    found, faults = read(WrittenUsageBudget, asked)
+    written, faults = read(WrittenUsageBudget, asked)
     reasons.extend(fault.at("usage_budget") for fault in faults)
-    if found is None:
+    if written is None:
         return None
-    fields = dict(found)
-    return UsageBudget(**fields | ({} if "stop_running" in found.model_fields_set else {"stop_running": single}))
+    fields = dict(written)
+    return UsageBudget(**fields | ({} if "stop_running" in written.model_fields_set else {"stop_running": single}))

@@ -88,21 +88,21 @@ class _Planner:
                 return self._attached(place, asked, first)
 
     def _single(self, place: int, asked: Step, first: bool) -> PlanItem | None:
-        found = self.reasons.at(str(place), f"step {place}" + (f" ({asked.agent})" if asked.agent else ""))
+        reasons = self.reasons.at(str(place), f"step {place}" + (f" ({asked.agent})" if asked.agent else ""))
         if asked.count != 1:
-            found.append(f"count is {asked.count!r}; only the steps of a parallel group have copies")
-        step = self._step(found, asked, first)
-        self.names.add(asked.as_, found, schema=step.output_schema if step else asked.output_schema)
+            reasons.append(f"count is {asked.count!r}; only the steps of a parallel group have copies")
+        step = self._step(reasons, asked, first)
+        self.names.add(asked.as_, reasons, schema=step.output_schema if step else asked.output_schema)
         return StepItem(step=step.index) if step else None
 
     def _group(self, place: int, asked: Parallel, first: bool) -> PlanItem | None:
-        found = self.reasons.at(str(place), f"step {place} (parallel group)")
+        reasons = self.reasons.at(str(place), f"step {place} (parallel group)")
         if not asked.steps:
-            found.append("the group is empty")
+            reasons.append("the group is empty")
         planned: list[tuple[Reasons, StepPlan]] = []
-        made: list[tuple[Reasons, str | None, Any]] = []
-        for number, (given, copies) in enumerate(self._copies(found, asked.steps), start=1):
-            one = _with_group(given, asked)
+        planned_members: list[tuple[Reasons, str | None, Any]] = []
+        for number, (member, copies) in enumerate(self._copies(reasons, asked.steps), start=1):
+            one = _with_group(member, asked)
             number_of = f"{place}.{number}"
             inner = self.reasons.at(number_of, f"step {number_of}" + (f" ({one.agent})" if one.agent else ""))
             folder = f"parallel-{place}/{number}-{one.agent or 'agent'}"
@@ -112,23 +112,23 @@ class _Planner:
             if step is not None:
                 planned.append((inner, step))
             if copies == 1:
-                made.append((inner, one.as_, step.output_schema if step else one.output_schema))
+                planned_members.append((inner, one.as_, step.output_schema if step else one.output_schema))
         # Siblings can't see each other's outputs: the names exist from here on.
-        for inner, name, schema in made:
+        for inner, name, schema in planned_members:
             self.names.add(name, inner, schema=schema)
-        self.names.add(asked.as_, found, schema=None)
+        self.names.add(asked.as_, reasons, schema=None)
         self._same_outputs(planned)
-        whole = self._together(found, asked, [step for _, step in planned])
+        acceptance = self._together(reasons, asked, [step for _, step in planned])
         steps = tuple(step.index for _, step in planned)
         if not steps:
             return None
-        if whole is not None:
-            self.steps = [reporting(step, whole) if step.index in steps else step for step in self.steps]
-        return GroupItem(steps=steps, **self._of_several(found, asked, whole))
+        if acceptance is not None:
+            self.steps = [reporting(step, acceptance) if step.index in steps else step for step in self.steps]
+        return GroupItem(steps=steps, **self._of_several(reasons, asked, acceptance))
 
-    def _of_several(self, found: Reasons, asked: Parallel | Expand, whole: Acceptance | None) -> dict[str, Any]:
+    def _of_several(self, reasons: Reasons, asked: Parallel | Expand, whole: Acceptance | None) -> dict[str, Any]:
         return {
-            "concurrency": self._concurrency(found, asked.concurrency),
+            "concurrency": self._concurrency(reasons, asked.concurrency),
             "fail_fast": asked.fail_fast,
             "on_failure": asked.on_failure,
             "output_name": asked.as_,
@@ -137,49 +137,49 @@ class _Planner:
             **words_for_people(asked),
         }
 
-    def _together(self, found: Reasons, asked: Parallel | Expand, members: list[StepPlan]) -> Acceptance | None:
-        own = found.at("")
-        whole = plan_together(asked, members, self.context.terms, own)
-        return None if own else whole
+    def _together(self, reasons: Reasons, asked: Parallel | Expand, members: list[StepPlan]) -> Acceptance | None:
+        own = reasons.at("")
+        acceptance = plan_together(asked, members, self.context.terms, own)
+        return None if own else acceptance
 
-    def _copies(self, found: Reasons, steps: tuple[Step, ...]) -> Iterator[tuple[Step, int]]:
+    def _copies(self, reasons: Reasons, steps: tuple[Step, ...]) -> Iterator[tuple[Step, int]]:
         for step in steps:
             if step.count < 1:
-                found.append(f"count is {step.count}; it is a whole number from 1")
+                reasons.append(f"count is {step.count}; it is a whole number from 1")
             for _ in range(min(max(step.count, 1), 1000)):
                 yield step, step.count
 
     def _fan_out(self, place: int, asked: Expand, first: bool) -> PlanItem | None:
-        found = self.reasons.at(str(place), f"step {place} (fan-out)")
+        reasons = self.reasons.at(str(place), f"step {place} (fan-out)")
         source, each = asked.from_, asked.each
         if first:
-            found.append(
+            reasons.append(
                 "a chain can't begin with a fan-out: there is no earlier output to expand", code=NO_EARLIER_OUTPUT
             )
         else:
             problem = source_problem(source.output, source.path, self.names)
             if problem:
-                found.append(problem)
+                reasons.append(problem)
         most = asked.max_items if asked.max_items is not None else self.context.settings.max_items
         if most is None:
-            found.append("max_items is missing: say how many items it may expand to at most")
+            reasons.append("max_items is missing: say how many items it may expand to at most")
         elif most < 0:
-            found.append(f"max_items is {most}; it is a whole number from 0")
+            reasons.append(f"max_items is {most}; it is a whole number from 0")
         for problem in check_key(asked.item, asked.key):
-            found.append(problem)
-        for name, given in (("as", each.as_), ("worktree", each.worktree), ("count", each.count != 1 or None)):
-            if given is not None:
-                found.append(f"{name} is for the fan-out itself, not for the step it repeats")
+            reasons.append(problem)
+        for name, value in (("as", each.as_), ("worktree", each.worktree), ("count", each.count != 1 or None)):
+            if value is not None:
+                reasons.append(f"{name} is for the fan-out itself, not for the step it repeats")
         if asked.collect_schema is not None and (problem := _collect_problem(asked.collect_schema)):
-            found.append(problem)
+            reasons.append(problem)
         each = _with_group(each, asked)
-        template = self._step(found, each, first=False, item=asked.item, template=True)
-        self.names.add(asked.as_, found, schema=COLLECTED)
-        whole = self._together(found, asked, [] if template is None else [template])
+        template = self._step(reasons, each, first=False, item=asked.item, template=True)
+        self.names.add(asked.as_, reasons, schema=COLLECTED)
+        acceptance = self._together(reasons, asked, [] if template is None else [template])
         if template is None or most is None or most < 0:
             return None
-        if whole is not None:
-            template = reporting(template, whole)
+        if acceptance is not None:
+            template = reporting(template, acceptance)
         return FanOutItem(
             template=template,
             source=source.output,
@@ -189,21 +189,21 @@ class _Planner:
             max_items=most,
             on_empty=asked.on_empty,
             collect_schema=asked.collect_schema,
-            **self._of_several(found, asked, whole),
+            **self._of_several(reasons, asked, acceptance),
         )
 
     def _attached(self, place: int, asked: Attached, first: bool) -> PlanItem | None:
-        found = self.reasons.at(str(place), f"step {place} (attached run)")
+        reasons = self.reasons.at(str(place), f"step {place} (attached run)")
         if not first:
-            found.append("only the beginning of a chain can be another run")
+            reasons.append("only the beginning of a chain can be another run")
         environment = self.context.environment
         if environment.attached_problem is not None or not is_run_id(asked.run):
-            found.append(environment.attached_problem or f"there is no run {asked.run!r} to attach to")
+            reasons.append(environment.attached_problem or f"there is no run {asked.run!r} to attach to")
             # What refers to it has no fault of its own.
-            self.names.add(asked.as_, found, schema=UNKNOWN)
+            self.names.add(asked.as_, reasons, schema=UNKNOWN)
             return None
         self.names.attached = environment.attached_outputs
-        self.names.add(asked.as_, found, schema=environment.attached_schema)
+        self.names.add(asked.as_, reasons, schema=environment.attached_schema)
         return AttachedItem(attached_run=asked.run, step=asked.step, output_name=asked.as_, title=asked.label or "")
 
     def _step(
@@ -216,22 +216,22 @@ class _Planner:
         item: str | None = None,
         template: bool = False,
     ) -> StepPlan | None:
-        found = around.at("")
+        reasons = around.at("")
         task = asked.task
         if task is None:
             task = "{previous}" if not first else "{task}" if self.task else None
         if task is None:
-            found.append("the first step needs a task")
+            reasons.append("the first step needs a task")
             task = "-"
-        found.extend(check_template(task, self.names, first=first, item=item, has_task=bool(self.task) or not first))
+        reasons.extend(check_template(task, self.names, first=first, item=item, has_task=bool(self.task) or not first))
         step = plan_step(
             asked.model_copy(update={"task": task}),
             self.context.at(around.place, around.lead),
-            found,
+            reasons,
             index=-1 if template else self.next_index,
             namespace=namespace,
         )
-        if step is None or found:
+        if step is None or reasons:
             return None
         step = with_deadline(step, self.context.settings)
         if not template:
@@ -239,21 +239,21 @@ class _Planner:
             self.next_index += 1
         return step
 
-    def _concurrency(self, found: Reasons, asked: int | None) -> int:
-        given = self.context.settings.group_concurrency if asked is None else asked
-        if not 1 <= given <= MAX_CONCURRENCY:
-            found.append(f"concurrency is {given}; it is a whole number from 1 to {MAX_CONCURRENCY}")
+    def _concurrency(self, reasons: Reasons, asked: int | None) -> int:
+        width = self.context.settings.group_concurrency if asked is None else asked
+        if not 1 <= width <= MAX_CONCURRENCY:
+            reasons.append(f"concurrency is {width}; it is a whole number from 1 to {MAX_CONCURRENCY}")
             return 1
-        return given
+        return width
 
     def _same_outputs(self, planned: list[tuple[Reasons, StepPlan]]) -> None:
         seen: dict[str, Reasons] = {}
-        for found, step in planned:
+        for reasons, step in planned:
             if step.output is None or step.worktree is not None:
                 continue
-            other = seen.setdefault(step.output.path, found)
-            if other is not found:
-                both = f"{other.lead} and {found.lead}"
+            other = seen.setdefault(step.output.path, reasons)
+            if other is not reasons:
+                both = f"{other.lead} and {reasons.lead}"
                 self.reasons.at(other.place).append(f"{both} would both write {step.output.path!r}; give each its own")
 
 
@@ -264,10 +264,10 @@ COLLECTED: dict[str, Any] = {"type": "array", "items": {"type": "object"}}
 def _with_group(step: Step, group: Parallel | Expand) -> Step:
     """Return a step with what its group says where it says nothing."""
     names = ("worktree", "phase", "agent_contract", "gate_on")
-    said = {name: getattr(group, name) for name in names if getattr(step, name) is None}
+    of_group = {name: getattr(group, name) for name in names if getattr(step, name) is None}
     # No worktree of a group is none of its steps; but that no contract holds is something it says.
-    given = {name: one for name, one in said.items() if one or (name == "agent_contract" and one is not None)}
-    return step.model_copy(update=given) if given else step
+    inherited = {name: one for name, one in of_group.items() if one or (name == "agent_contract" and one is not None)}
+    return step.model_copy(update=inherited) if inherited else step
 
 
 def _collect_problem(schema: dict[str, Any]) -> str | None:

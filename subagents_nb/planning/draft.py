@@ -20,7 +20,7 @@ from subagents_nb.planning.chain_plan import plan_flow
 from subagents_nb.planning.launch_environment import LaunchEnvironment, LookupsNeeded
 from subagents_nb.planning.steps.plan_context import PlanContext
 from subagents_nb.planning.steps.policy_plan import allowed_children, allowed_spend
-from subagents_nb.planning.steps.step_plan import asked_time, plan_step
+from subagents_nb.planning.steps.step_plan import parse_time, plan_step
 
 # What belongs to one step: a chain says it at the step it is for.
 _OF_A_STEP = ("output_schema", *(one.name for one in OPTIONS if one.scope == "step"))
@@ -54,12 +54,12 @@ def draft(
     mode: Mode = "single"
     items: tuple[PlanItem, ...] = ()
     steps: tuple[StepPlan, ...] = ()
-    timeout = asked_time("timeout", request.timeout, reasons)
-    checkpoint = asked_time("checkpoint", request.checkpoint, reasons)
+    timeout = parse_time("timeout", request.timeout, reasons)
+    checkpoint = parse_time("checkpoint", request.checkpoint, reasons)
     plan_max_output(request.max_output, reasons)
     terms_of(request.agent_contract, request.gate_on, reasons)
     if request.flow is None:
-        single = plan_step(request.alone(), context, reasons)
+        single = plan_step(request.as_single_step(), context, reasons)
         if request.as_ is not None and not NAME.match(request.as_):
             reasons.append(f"{request.as_!r} can't name an output: use letters, digits and _, not a digit first")
         if single is not None:
@@ -115,12 +115,12 @@ def _defaults(request: LaunchRequest, settings: Settings, environment: LaunchEnv
 
 
 def _misplaced(request: LaunchRequest) -> list[str]:
-    given = [name for name in _OF_A_STEP if getattr(request, name) is not None]
+    set_options = [name for name in _OF_A_STEP if getattr(request, name) is not None]
     if request.agent is not None:
-        given.insert(0, "agent")
-    if not given:
+        set_options.insert(0, "agent")
+    if not set_options:
         return []
-    names = ", ".join("schema" if name == "output_schema" else name for name in given)
+    names = ", ".join("schema" if name == "output_schema" else name for name in set_options)
     return [f"{names} belongs to one step: in a chain, give it to the step it is for"]
 
 

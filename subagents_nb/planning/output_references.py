@@ -69,8 +69,8 @@ def check_template(task: str, names: Names, *, first: bool, item: str | None, ha
 
 def source_problem(name: str, path: str, names: Names) -> str | None:
     """Return why a fan-out can't expand an output at a path, or None."""
-    found, schema = names.find(name)
-    if not found:
+    is_known, schema = names.find(name)
+    if not is_known:
         return Reason(f"there is no earlier output {name!r} to expand{_nearest(name, names)}", code=NO_EARLIER_OUTPUT)
     if schema is None:
         return f"the output {name!r} is text; give its step a schema, so that there is an array to expand"
@@ -110,8 +110,8 @@ def _leads_to_array(root: dict[str, Any], parts: tuple[str, ...], path: str, nam
             if isinstance(schema.get("additionalProperties"), Mapping):
                 schema = schema["additionalProperties"]
                 continue
-            there = ", ".join(sorted(properties)) or "nothing"
-            return f"{path!r} leads nowhere in {name!r}: its schema has no {part!r} (it has {there})"
+            names = ", ".join(sorted(properties)) or "nothing"
+            return f"{path!r} leads nowhere in {name!r}: its schema has no {part!r} (it has {names})"
         else:
             return None
     schema = _resolved(schema, root)
@@ -127,10 +127,12 @@ def _resolved(schema: Any, root: dict[str, Any]) -> Any:
         reference = schema.get("$ref") if isinstance(schema, Mapping) else None
         if not isinstance(reference, str) or not reference.startswith("#/"):
             return schema
-        found: Any = root
+        resolved: Any = root
         for part in reference[2:].split("/"):
-            found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
-        schema = found
+            resolved = (
+                resolved.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(resolved, Mapping) else None
+            )
+        schema = resolved
     return UNKNOWN
 
 

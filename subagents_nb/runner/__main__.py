@@ -13,16 +13,16 @@ gc.disable()
 _CWD = "SUBAGENTS_NB_CWD"
 
 
-def _hear_variables() -> None:
+def _read_variables() -> None:
     """Take in the variables that nobody may read in /proc, and where to work, from the pipe that our starter writes."""
     import json
 
     number = os.environ.pop("SUBAGENTS_NB_ENVIRON", "")
     if number:
         with open(int(number), "rb") as pipe:
-            said = json.loads(pipe.read())
-        os.environ.update(said["environ"])
-        os.environ[_CWD] = said["cwd"]
+            message = json.loads(pipe.read())
+        os.environ.update(message["environ"])
+        os.environ[_CWD] = message["cwd"]
 
 
 def main() -> None:
@@ -34,7 +34,7 @@ def main() -> None:
     try:
         os.umask(0o077)
         keep_memory_private()
-        _hear_variables()
+        _read_variables()
         channel = os.dup(0)
         places = tuple(map(int, filter(None, os.environ.pop("SUBAGENTS_NB_PLACE", "").split(","))))
         for handle in places:

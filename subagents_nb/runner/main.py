@@ -30,7 +30,7 @@ from subagents_nb.runner.journal.work_clock import WorkClock
 from subagents_nb.runner.processes.children import CHILDREN
 from subagents_nb.runner.processes.stdio import forgive
 from subagents_nb.runner.run_control import Control, ControlCallbacks
-from subagents_nb.runner.startup import Channel, may_begin
+from subagents_nb.runner.startup import Channel, may_start
 from subagents_nb.runner.steps.causes import FROM_WITHIN, Cause, signalled
 from subagents_nb.runner.steps.limits_in_force import LiveLimits
 from subagents_nb.runner.steps.open_questions import Questions
@@ -38,7 +38,7 @@ from subagents_nb.runner.steps.step_result import ended_for
 from subagents_nb.runner.steps.step_run import RunServices
 from subagents_nb.runner.tracking import KeptReads, ReadRecorder
 from subagents_nb.runner.tracking.folder_accounts import FolderReads
-from subagents_nb.runner.workspace.artifact_files import ArtifactKeeper
+from subagents_nb.runner.workspace.artifact_files import ArtifactWriter
 from subagents_nb.runner.workspace.worktrees import Worktrees
 from subagents_nb.store.files.disk import DISK, Disk
 from subagents_nb.store.files.lock import hold
@@ -76,7 +76,7 @@ def run(root: Path, *, channel: int, places: tuple[int, ...] = (), disk: Disk = 
     paths = RunPaths(root)
     hold(paths.lock)
     plan = read_document(paths.plan, LaunchPlan, root.name)
-    if not may_begin(Channel(channel), plan, paths):
+    if not may_start(Channel(channel), plan, paths):
         return NOT_STARTED
     home = StoreHome(root.parents[1])
     CHILDREN.keep(ChildLog(paths.children, disk=disk), spare=functools.partial(outlives, home, plan.run_id))
@@ -129,7 +129,7 @@ class Runner:
             clock=clock,
             limits=self._limits,
             questions=Questions(self._writer, plan, self._journal, self._tell),
-            artifacts=ArtifactKeeper(paths.root, disk),
+            artifacts=ArtifactWriter(paths.root, disk),
             worktrees=Worktrees(paths, disk=disk, before=self._before.number),
             reads=reads,
             keep_reads=KeptReads(plan.run_id, reads.log, self._writer).keep,
@@ -155,7 +155,7 @@ class Runner:
             force_end=self._force, due=self._due.say, tell=self._tell, children=lambda: self._delegating
         )
         control = Control(self._writer, self._plan, self._journal, registry, flow, self._limits, callbacks)
-        self._journal.begin()
+        self._journal.start()
         work = self._loop.create_task(flow.carry_out())
         # Only noted here, and acted on by the control thread, which works while the event loop is stuck.
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -176,11 +176,11 @@ class Runner:
         """Return all delegation of this run, made by the first step that delegates; that may be an appended one."""
         if self._delegating is None:
             from subagents_nb.runner.tree.delegating import Delegating
-            from subagents_nb.runner.tree.place import Place
+            from subagents_nb.runner.tree.place import RunSlot
 
             plan, paths = self._plan, self._writer.paths
             self._join_tree()
-            place = Place(StoreHome(paths.root.parents[1]), plan.run_id, self._places, plan.max_live)
+            place = RunSlot(StoreHome(paths.root.parents[1]), plan.run_id, self._places, plan.max_live)
             self._delegating = Delegating(plan, paths, self._journal, self._reads, place, self._loop)
         return self._delegating
 
@@ -216,9 +216,9 @@ class Runner:
         # Without it the proof rests on what the supervisor sees; nothing may keep the result from being written.
         with contextlib.suppress(OSError):
             CHILDREN.end_orphans()
-            candidate = CHILDREN.candidate(self._plan.run_id, self._plan.token)
+            candidate = CHILDREN.exit_report(self._plan.run_id, self._plan.token)
             if candidate is not None:
-                self._writer.candidate(candidate)
+                self._writer.exit_report(candidate)
 
     def _finish(self, task: asyncio.Task[ChainEnd], flow: ChainRun, cause: Cause | None) -> None:
         error = None if task.cancelled() else task.exception()
@@ -262,11 +262,11 @@ class Runner:
 
 def _kept_by_others(plan: LaunchPlan, paths: RunPaths) -> list[str]:
     """Return what lies in the workspace and is written all the time by others: the run store, and the notebook."""
-    found = [os.path.relpath(os.path.realpath(paths.root.parents[1]), os.path.realpath(plan.cwd))]
+    kept = [os.path.relpath(os.path.realpath(paths.root.parents[1]), os.path.realpath(plan.cwd))]
     if plan.origin.notebook is not None:
         folder, name = os.path.split(plan.origin.notebook)
-        found += [plan.origin.notebook, os.path.join(folder, f".~{name}")]  # a server saves by way of the second
-    return found
+        kept += [plan.origin.notebook, os.path.join(folder, f".~{name}")]  # a server saves by way of the second
+    return kept
 
 
 def notify(command: Sequence[str], *, environ: Mapping[str, str], run_id: str, name: str, text: str) -> None:

@@ -90,7 +90,7 @@ class Control:
     def start(self) -> None:
         """Begin to listen. What was asked while the run waited for a place is carried out before any work."""
         try:
-            self._hear()
+            self._read_requests()
         except Exception:  # noqa: BLE001 - as in `_watch`, which goes on from here
             traceback.print_exc()
         self._thread.start()
@@ -105,7 +105,7 @@ class Control:
         self._thread.join(_LAST_WORD_S)
         if not self._thread.is_alive():
             with contextlib.suppress(Exception):  # of what ends the run, nothing may keep it from being written
-                self._hear()
+                self._read_requests()
         for work in self._registry.all:
             work.inbox.close()
 
@@ -146,7 +146,7 @@ class Control:
         self._keep_time()
         self._keep_budget()
         self._keep_size()
-        self._hear()
+        self._read_requests()
         if (children := self._callbacks.children()) is not None:
             children.take_in()
         self._journal.flush()
@@ -171,14 +171,14 @@ class Control:
         now = time.monotonic()
         if now - self._considered >= _CONSIDER_S:
             self._considered = now
-            found = self._journal.consider(self._registry.patience, self._registry.waiting)
-            if found is not None and found.kind != "question":
-                self._callbacks.tell(f"may need a look: {found.text}")
+            concern = self._journal.consider(self._registry.thresholds, self._registry.waiting)
+            if concern is not None and concern.kind != "question":
+                self._callbacks.tell(f"may need a look: {concern.text}")
 
     def _keep_budget(self) -> None:
         self._journal.status.budget(self._limits.budget, self._limits.used)
 
-    def _hear(self) -> None:
+    def _read_requests(self) -> None:
         for request in self._writer.mail.requests(self._seen):
             if isinstance(request, tuple):
                 request_id, why = request
@@ -278,9 +278,9 @@ class Control:
         return RequestEvent.ACCEPT, ""
 
     def _answer(self, request_id: str, event: RequestEvent, text: str) -> bool:
-        said = {"run_id": self._plan.run_id, "request_id": request_id, "text": text, "answered_at": utc_now()}
+        fields = {"run_id": self._plan.run_id, "request_id": request_id, "text": text, "answered_at": utc_now()}
         try:
-            self._writer.mail.answer(ControlAnswer.after(RequestState.ASKED, event, **said))
+            self._writer.mail.answer(ControlAnswer.after(RequestState.ASKED, event, **fields))
         except OSError:
             return False  # nobody may be waiting; the run's state says it as well
         return True

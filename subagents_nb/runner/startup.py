@@ -29,7 +29,7 @@ class Channel:
         self._handle = handle
         self._data = b""
 
-    def hear(self, within_s: float) -> str | None:
+    def read_line(self, within_s: float) -> str | None:
         """Return the next line, or None if the launcher went away or said nothing in time."""
         deadline = time.monotonic() + within_s
         while b"\n" not in self._data:
@@ -58,17 +58,17 @@ class Channel:
             os.close(self._handle)
 
 
-def may_begin(channel: Channel, plan: LaunchPlan, paths: RunPaths) -> bool:
+def may_start(channel: Channel, plan: LaunchPlan, paths: RunPaths) -> bool:
     """Wait until the run's owner is on disk and it may begin; False if it must not. Says why on its error output."""
     try:
         if plan.resumes is not None and not _revive(channel, plan, paths):
             return False
-        said = channel.hear(BARRIER_S)
+        line = channel.read_line(BARRIER_S)
     finally:
         channel.close()
-    if said is None:
+    if line is None:
         return _no("the launcher went away before the run could begin")
-    if said != f"proceed {plan.token}":
+    if line != f"proceed {plan.token}":
         return _no("the launcher said something that is not this run's proceed")
     return _is_watched(paths, plan.token)
 
@@ -95,7 +95,7 @@ def _revive(channel: Channel, plan: LaunchPlan, paths: RunPaths) -> bool:
         return _no(f"the session's lease can't be taken: {error}")
     for mine, theirs in (("ready", "ack"), ("acknowledged", "confirm")):
         channel.say(f"{mine} {plan.token} {os.getpid()}")
-        if channel.hear(STAGE_S) != f"{theirs} {plan.token}":
+        if channel.read_line(STAGE_S) != f"{theirs} {plan.token}":
             return _no(f"the launcher did not answer {mine} with {theirs}")
     channel.say(f"confirmed {plan.token} {os.getpid()}")
     return True

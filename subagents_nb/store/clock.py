@@ -18,10 +18,10 @@ def utc_now() -> str:
 def moment(at: str | None) -> datetime | None:
     """Return a time as it is written in ISO 8601, in UTC if it names no zone; None if it is none."""
     try:
-        found = datetime.fromisoformat(at or "")
+        parsed = datetime.fromisoformat(at or "")
     except ValueError:
         return None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    return parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)
 
 
 def age_s(at: str) -> float:

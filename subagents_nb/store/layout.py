@@ -133,15 +133,15 @@ def _check_private(directory: Path, *, create: bool) -> None:
             _make(directory)
         return
     except OSError as error:
-        raise StoreError(f"The run store {directory} can't be used: {error.strerror}. {_elsewhere()}") from error
+        raise StoreError(f"The run store {directory} can't be used: {error.strerror}. {_other_home_hint()}") from error
     if stat.S_ISLNK(info.st_mode):
-        raise StoreError(f"The run store {directory} is a symbolic link, which could be turned. {_elsewhere()}")
+        raise StoreError(f"The run store {directory} is a symbolic link, which could be turned. {_other_home_hint()}")
     if not stat.S_ISDIR(info.st_mode):
-        raise StoreError(f"The run store {directory} is not a directory. {_elsewhere()}")
+        raise StoreError(f"The run store {directory} is not a directory. {_other_home_hint()}")
     if os.name == "nt":
         return
     if info.st_uid != os.getuid():
-        raise StoreError(f"The run store {directory} belongs to another user. {_elsewhere()}")
+        raise StoreError(f"The run store {directory} belongs to another user. {_other_home_hint()}")
     if info.st_mode & 0o022:
         close = f"chmod 700 {directory}"
         raise StoreError(Reason(f"Others can write to the run store {directory}. Run: {close}", advice=close))
@@ -154,8 +154,8 @@ def _make(directory: Path) -> None:
         directory.parent.mkdir(parents=True, exist_ok=True)
         directory.mkdir(mode=PRIVATE_DIR, exist_ok=True)
     except OSError as error:
-        raise StoreError(f"The run store {directory} can't be made: {error.strerror}. {_elsewhere()}") from error
+        raise StoreError(f"The run store {directory} can't be made: {error.strerror}. {_other_home_hint()}") from error
 
 
-def _elsewhere() -> str:
+def _other_home_hint() -> str:
     return f"Set {HOME_VARIABLE} to a directory of your own."

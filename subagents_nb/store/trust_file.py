@@ -19,7 +19,7 @@ from subagents_nb.domain.agents.acting import Answer
 from subagents_nb.domain.values.base import SCHEMA_VERSION, Value, sha256_text
 from subagents_nb.errors import StoreError
 from subagents_nb.store.files.disk import DISK, PRIVATE_DIR
-from subagents_nb.store.files.lock import alone
+from subagents_nb.store.files.lock import exclusive
 from subagents_nb.store.files.opener import read_plain
 
 SHOWN = "~/.subagents/trust/answers.json"
@@ -84,15 +84,15 @@ def change_answer(
     busy = StoreError(f"Another process has been writing {SHOWN} for {_PATIENCE_S:g} s; try again.")
     try:
         folder.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)
-        with alone(folder / "lock", what=SHOWN, busy=busy, patience_s=_PATIENCE_S):
+        with exclusive(folder / "lock", what=SHOWN, busy=busy, patience_s=_PATIENCE_S):
             answers = read_answers(home)
             answer = change(answers.projects.get(project, Answer()))
             projects = {**answers.projects, project: answer}
             if not answer.says_anything:
                 del projects[project]
-            made = answers.model_copy(update={"projects": projects})
-            _keep(folder, texts(), made.projects.values())
-            DISK.replace(folder / "answers.json", made.model_dump_json().encode(), durable=True)
+            changed = answers.model_copy(update={"projects": projects})
+            _keep(folder, texts(), changed.projects.values())
+            DISK.replace(folder / "answers.json", changed.model_dump_json().encode(), durable=True)
             return answer
     except OSError as error:
         raise StoreError(f"{SHOWN} can't be written: {error.strerror or error}.") from error
@@ -113,10 +113,10 @@ def _keep(folder: Path, texts: Mapping[str, str], answers: Iterable[Answer]) -> 
     for answer in answers:
         for files in (*answer.contents.values(), *answer.seen.values()):
             named.update(files.values())
-    there = {name.removesuffix(".txt") for name in os.listdir(folder) if _SHA.match(name.removesuffix(".txt"))}
-    for sha in there - named:
+    present = {name.removesuffix(".txt") for name in os.listdir(folder) if _SHA.match(name.removesuffix(".txt"))}
+    for sha in present - named:
         with contextlib.suppress(OSError):
             DISK.remove(folder / f"{sha}.txt")
     for sha, text in texts.items():
-        if sha in named - there and sha256_text(text) == sha and len(text.encode()) <= MOST_TEXT_BYTES:
+        if sha in named - present and sha256_text(text) == sha and len(text.encode()) <= MOST_TEXT_BYTES:
             DISK.replace(folder / f"{sha}.txt", text.encode(), durable=False)

@@ -50,7 +50,7 @@ from subagents_nb.supervisor.warm.adoption import Reattached
 from subagents_nb.supervisor.warm.nested import answer_ask
 from subagents_nb.supervisor.warm.process_table import ProcessTable, SpawnRequest
 from subagents_nb.supervisor.warm.queue import Queue, QueuedRun
-from subagents_nb.supervisor.warm.reconcile import sweep
+from subagents_nb.supervisor.warm.reconcile import reconcile
 
 IDLE_VARIABLE = "SUBAGENTS_NB_SUPERVISOR_IDLE_S"
 _IDLE_S = 1800.0
@@ -84,8 +84,8 @@ class Host:
         self._adopted = Reattached(home)
         self._selector = selectors.DefaultSelector()
         self._peers: dict[int, _Peer] = {}
-        self._deaf: list[Any] = []  # listeners that rest, since no descriptor was left for a connection
-        self._deaf_until = 0.0
+        self._paused: list[Any] = []  # listeners that rest, since no descriptor was left for a connection
+        self._paused_until = 0.0
         self._idle_s = float(os.environ.get(IDLE_VARIABLE, _IDLE_S))
         self._last_used = time.monotonic()
         self._leaving = False
@@ -104,13 +104,13 @@ class Host:
         self._warming = True
         busy, looked = False, 0.0
 
-        def glance(*_: object) -> None:
+        def poll(*_: object) -> None:
             nonlocal busy, looked
             if busy:
                 return
             busy = True
             try:
-                self._hear_all(0)
+                self._poll(0)
                 if time.monotonic() - looked >= _QUEUE_TICK_S:
                     looked = time.monotonic()
                     self._queue.look()
@@ -119,7 +119,7 @@ class Host:
             finally:
                 busy = False
 
-        signal.signal(signal.SIGALRM, glance)
+        signal.signal(signal.SIGALRM, poll)
         signal.setitimer(signal.ITIMER_REAL, _GLANCE_S, _GLANCE_S)
         try:
             warm_up()
@@ -140,8 +140,8 @@ class Host:
             self._listen(self._queue_path)
         while not self._leaving:
             for handle in self._adopted.find():
-                self._selector.register(handle, selectors.EVENT_READ, self._adopted_ended)
-            self._hear_all(self._patience_s)
+                self._selector.register(handle, selectors.EVENT_READ, self._reattached_ended)
+            self._poll(self._poll_timeout_s)
             self._process_table.force()
             self._adopted.force()
             self._adopted.settle()
@@ -152,7 +152,7 @@ class Host:
             self._heed_upgrade()
             busy = len(self._process_table) or len(self._queue) or len(self._adopted)
             if not busy and self._idle_s and time.monotonic() - self._last_used > _COLLECT_AFTER_S:
-                collect_daily(self.home, keep_days=_keep_days, judge=functools.partial(sweep, self.home))
+                collect_daily(self.home, keep_days=_keep_days, judge=functools.partial(reconcile, self.home))
             idle_s = _MAKESHIFT_S if self._makeshift else self._idle_s
             if not busy and (time.monotonic() - self._last_used > idle_s or not self.socket_path.exists()):
                 break  # idle for long, or its store was deleted
@@ -182,16 +182,16 @@ class Host:
                     raise
             time.sleep(_BREATH_S)
 
-    def _hear_all(self, within_s: float) -> None:
-        if self._deaf and time.monotonic() >= self._deaf_until:
-            while self._deaf:
-                self._selector.register(self._deaf.pop(), selectors.EVENT_READ, self._accept)
+    def _poll(self, within_s: float) -> None:
+        if self._paused and time.monotonic() >= self._paused_until:
+            while self._paused:
+                self._selector.register(self._paused.pop(), selectors.EVENT_READ, self._accept)
         for key, _ in self._selector.select(within_s):
             key.data(key.fileobj)
 
     @property
-    def _patience_s(self) -> float:
-        if len(self._queue) or self._deaf:
+    def _poll_timeout_s(self) -> float:
+        if len(self._queue) or self._paused:
             return _QUEUE_TICK_S
         return _WATCH_TICK_S if len(self._process_table) or len(self._adopted) else _TICK_S
 
@@ -219,7 +219,7 @@ class Host:
         # Runs go on without us; readers judge them by their locks.
         self._leaving = True
 
-    def _adopted_ended(self, handle: Any) -> None:
+    def _reattached_ended(self, handle: Any) -> None:
         self._selector.unregister(handle)
         self._adopted.ended(handle)
 
@@ -235,8 +235,8 @@ class Host:
             if error.errno in _SHORT_OF:
                 # Whoever knocks still waits, so the listener would be ready at once again, and nothing else heard.
                 self._selector.unregister(listener)
-                self._deaf.append(listener)
-                self._deaf_until = time.monotonic() + _BREATH_S
+                self._paused.append(listener)
+                self._paused_until = time.monotonic() + _BREATH_S
             return
         uid = wire.peer_uid(connection)
         if uid is not None and uid != os.getuid():
@@ -244,9 +244,9 @@ class Host:
             return
         connection.setblocking(False)
         self._peers[connection.fileno()] = _Peer(connection, time.monotonic(), bytearray())
-        self._selector.register(connection, selectors.EVENT_READ, self._hear)
+        self._selector.register(connection, selectors.EVENT_READ, self._on_readable)
 
-    def _hear(self, connection: Any) -> None:
+    def _on_readable(self, connection: Any) -> None:
         peer = self._peers[connection.fileno()]
         try:
             part, handles, flags, _ = socket.recv_fds(connection, 65536, 1)
@@ -296,7 +296,7 @@ class Host:
         with contextlib.suppress(OSError):
             peer.connection.sendall(wire.encode(reply) + b"\n")
         if reply.get("child") is not None and not self._warming:
-            self._queue.begin()  # now, not with the next round
+            self._queue.start_waiting()  # now, not with the next round
 
     def _reply(self, peer: _Peer, message: dict[str, Any]) -> dict[str, Any]:
         match message.get("op"):
@@ -306,17 +306,17 @@ class Host:
                 return {"ok": False, "error": "whoever asked has gone"}  # while we stood still: it starts another way
             case "launch":
                 channel = peer.connection.fileno()
-                pid = self._process_table.start(_birth(message), channel=channel, place=peer.place)
+                pid = self._process_table.start(_spawn_request(message), channel=channel, place=peer.place)
                 return {"ok": True, "pid": pid}
             case "queue":
-                self._queue.add(QueuedRun(_birth(message), int(message["limit"])))
+                self._queue.add(QueuedRun(_spawn_request(message), int(message["limit"])))
                 return {"ok": True, "waiting": len(self._queue)}
             case "nested":
                 answer = answer_ask(self.home, self._queue, message)
                 return {"ok": True, "child": answer.child, "refused": answer.refused}
             case "ping":
-                here = {"children": len(self._process_table), "waiting": len(self._queue)}
-                return {"ok": True, "pid": os.getpid(), **here}
+                counts = {"children": len(self._process_table), "waiting": len(self._queue)}
+                return {"ok": True, "pid": os.getpid(), **counts}
             case "leave":
                 self._leaving = True
                 return {"ok": True}
@@ -338,7 +338,7 @@ def _keep_days() -> float:
     return load_settings(Path.home(), environ=os.environ).keep_days
 
 
-def _birth(message: dict[str, Any]) -> SpawnRequest:
+def _spawn_request(message: dict[str, Any]) -> SpawnRequest:
     environ = {str(name): str(value) for name, value in dict(message["environ"]).items()}
     run_id = str(message["run_id"])
     if not is_run_id(run_id):

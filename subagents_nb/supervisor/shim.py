@@ -101,20 +101,20 @@ def _record(home: StoreHome, started: ProcessRecord, *, exit_code: int | None, s
     from subagents_nb.supervisor.processes.orphans import Orphans
 
     patience, pid, run_id = Backoff(), started.pid, started.run_id
-    left: Orphans | None = None if POSIX else Orphans()
+    orphans: Orphans | None = None if POSIX else Orphans()
 
     def attempt() -> None:
-        nonlocal left
-        if left is None:
+        nonlocal orphans
+        if orphans is None:
             judge_at_once(home, run_id, exit_code=exit_code, signal=signal, judge="shim")
-            left = clear_up(home, run_id, started, leader=pid, fallen=lambda: without_notices(own_children()))
+            orphans = clear_up(home, run_id, started, leader=pid, fallen=lambda: without_notices(own_children()))
         record_end(
             home,
             run_id,
             started=started,
             exit_code=exit_code,
             signal=signal,
-            left=left,
+            orphans=orphans,
             judge="shim",
         )
 

@@ -65,12 +65,12 @@ class Started:
             LaunchError: it ended, or another run holds the session.
         """
         for wanted, answer in (("ready", "ack"), ("acknowledged", "confirm"), ("confirmed", None)):
-            heard = self._lines.hear(within_s)
-            if heard is None and self._lines.ended:
+            line = self._lines.read_line(within_s)
+            if line is None and self._lines.ended:
                 raise gone(self._paths, token, wanted)
-            if heard is None:
+            if line is None:
                 raise RunnerSilent(f"The run's process was silent for {within_s:g} s before it was {wanted}.")
-            stage(heard, wanted, token)
+            stage(line, wanted, token)
             if answer is not None:
                 self._say(f"{answer} {token}")
 
@@ -160,10 +160,10 @@ def _start_cold(
     except OSError as error:
         ours.close()
         raise LaunchError(f"No process could be started ({error.strerror}).") from error
-    line, said = _first_words(process)
+    line, stderr_text = _first_words(process)
     if not line:
         ours.close()
-        words = said.decode("utf-8", "replace").strip().splitlines()
+        words = stderr_text.decode("utf-8", "replace").strip().splitlines()
         raise LaunchError(f"The run's process could not be started: {words[-1] if words else 'it said nothing'}.")
     return _started(home.run(run_id), token, wire.decode(line), "cold", Lines(ours))
 
@@ -178,10 +178,10 @@ def _first_words(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
             process.wait()
             return b"", f"it said nothing for {ACK_S:g} s".encode()
         line = stdout.readline()
-        said = b"" if line else stderr.read(4000)
+        stderr_text = b"" if line else stderr.read(4000)
     if os.name == "posix":
         process.wait()
-    return line, said
+    return line, stderr_text
 
 
 def _started(

@@ -8,7 +8,7 @@ import sys
 from subagents_nb.errors import SubagentsError
 from subagents_nb.launching import Run
 from subagents_nb.store import open_home
-from subagents_nb.supervisor.warm.reconcile import sweep
+from subagents_nb.supervisor.warm.reconcile import reconcile
 
 
 def main(what: str) -> None:
@@ -18,7 +18,7 @@ def main(what: str) -> None:
         given = 0
         with contextlib.suppress(SubagentsError):
             if what == "sweep":
-                given = len(sweep(home, [line.strip()]))
+                given = len(reconcile(home, [line.strip()]))
             else:
                 Run(home, line.strip()).stop("together")
                 given = 1

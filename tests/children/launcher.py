@@ -24,7 +24,7 @@ from subagents_nb.planning import draft
 from subagents_nb.store import StoreHome, create_run, open_home
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.runs.first_status import first_status
-from subagents_nb.store.waiting.capacity import take_place
+from subagents_nb.store.waiting.capacity import take_slot
 from subagents_nb.supervisor.processes.identity import identify
 from subagents_nb.supervisor.processes.orphans import mark_of
 from subagents_nb.supervisor.protocol import wire
@@ -44,7 +44,7 @@ def planned(model: str) -> LaunchPlan:
 
 
 def launch(home: StoreHome, plan: LaunchPlan, reached: Any, *, abandon: bool) -> None:
-    place = take_place(home, 16)
+    place = take_slot(home, 16)
     reached("placed")
     writer = create_run(home, plan, RecoveryRecord(run_id=plan.run_id, digest=plan.digest))
     reached("stored")

@@ -20,7 +20,7 @@ from subagents_nb.errors import RequestError
 from subagents_nb.store import StoreHome, create_run, open_home
 from subagents_nb.store.files.lock import hold
 from subagents_nb.supervisor.processes.identity import identify, start_ticks
-from subagents_nb.supervisor.processes.orphans import end_leftovers, mark_of
+from subagents_nb.supervisor.processes.orphans import end_run_processes, mark_of
 from subagents_nb.supervisor.protocol.handshake import end_process
 from subagents_nb.supervisor.warm.adoption import Reattached
 
@@ -70,7 +70,7 @@ def a_round(home: StoreHome, number: int) -> dict[str, Any]:
         told = []
         for _ in range(STOPS):
             told.append(end_process(identity.pid, identity.start_ticks))
-            end_leftovers(None, mark_of(run.id, "f" * 32))
+            end_run_processes(None, mark_of(run.id, "f" * 32))
         state = run.state
         try:
             run.stop()

@@ -36,7 +36,7 @@ from support import script  # noqa: E402
 
 from subagents_nb.store import open_home  # noqa: E402
 from subagents_nb.store.clock import utc_now  # noqa: E402
-from subagents_nb.supervisor.warm.reconcile import sweep  # noqa: E402
+from subagents_nb.supervisor.warm.reconcile import reconcile  # noqa: E402
 
 
 def go_by(zone: str) -> None:
@@ -92,8 +92,8 @@ def main(what: str, times: int) -> None:
         jump(what, after_s)
         while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             if home.run(plan.run_id).status.exists():
-                assert sweep(home, [plan.run_id]) == [], "judged a live run"
-        assert sweep(home, [plan.run_id]) == []
+                assert reconcile(home, [plan.run_id]) == [], "judged a live run"
+        assert reconcile(home, [plan.run_id]) == []
         assert exit_code(pid) == 0
         print(plan.run_id)
 

@@ -24,7 +24,7 @@ from subagents_nb.errors import Unreadable
 from subagents_nb.store import FileRuns, StoreHome, open_home
 from subagents_nb.store.waiting import line
 from subagents_nb.supervisor.protocol.dismissal import dismiss
-from subagents_nb.supervisor.warm.reconcile import sweep
+from subagents_nb.supervisor.warm.reconcile import reconcile
 
 LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
 CHILDREN = Path(__file__).parent
@@ -137,7 +137,7 @@ class Storm:
             self.breathe()
             if time.monotonic() - looked > 0.5:
                 looked = time.monotonic()
-                sweep(self.home, left)
+                reconcile(self.home, left)
                 left = [run_id for run_id in left if not self.files.snapshot(run_id).ended]
         return left
 

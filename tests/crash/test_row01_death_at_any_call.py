@@ -13,7 +13,7 @@ from support import script
 
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.supervisor.warm.reconcile import sweep
+from subagents_nb.supervisor.warm.reconcile import reconcile
 
 MANY = 250
 
@@ -73,7 +73,7 @@ def check(home: StoreHome, run_id: str, durable: list[int], found: set[RunState 
     before = runs.snapshot(run_id, whole=True)
     assert [damage for damage in before.damage if damage.kind != "missing"] == []
     assert len(temps(root)) <= 1
-    sweep(home, [run_id])
+    reconcile(home, [run_id])
     after = runs.snapshot(run_id, whole=True)
     found.add(after.state)
     if before.plan is None:

@@ -18,7 +18,7 @@ from subagents_nb import Run, launch, runs
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.files.lock import probe
-from subagents_nb.supervisor.warm.reconcile import sweep
+from subagents_nb.supervisor.warm.reconcile import reconcile
 
 Case = Callable[..., None]
 SEED = 20260301
@@ -48,8 +48,8 @@ def expect_honest_ends(home: StoreHome, ids: list[str], ends: set[RunState | Non
     killed = time.monotonic()
 
     def judged() -> bool:
-        sweep(home, ids)
-        return all(FileRuns(home).has_last_word(run_id) for run_id in ids)
+        reconcile(home, ids)
+        return all(FileRuns(home).has_terminal_record(run_id) for run_id in ids)
 
     until(judged, 5, what="the ends", pause=0.05)
     for run_id in ids:

@@ -15,7 +15,7 @@ from support import CHILDREN, processes_of, until
 from subagents_nb import Run, launch, runs
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.store.waiting.capacity import places_taken
+from subagents_nb.store.waiting.capacity import slots_taken
 
 Case = Callable[..., None]
 WARM, COLD = times(5, 25), times(1, 3)
@@ -83,5 +83,5 @@ def check(home: StoreHome, point: str, times: int, case: Case) -> None:
     for run_id in ids:
         expect_honest(home, run_id, point)
     until(lambda: not processes_of(home), 15, what="the end of the last process")
-    assert places_taken(home) == 0
+    assert slots_taken(home) == 0
     case(times)

@@ -34,7 +34,7 @@ from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, open_
 from subagents_nb.store.files.lock import hold
 from subagents_nb.store.runs.reader import read_document
 from subagents_nb.supervisor.processes.identity import host_id
-from subagents_nb.supervisor.warm.reconcile import sweep
+from subagents_nb.supervisor.warm.reconcile import reconcile
 
 Case = Callable[..., None]
 # Written without a sync while a run works, and what a power cut may leave of each.
@@ -120,7 +120,7 @@ def test_a_synced_document_that_is_lost_all_the_same_is_unreadable_and_the_run_h
         befall(writer.paths.status, "empty")
         writer.mail.request(make_request())
         writer.mail.question(Question(run_id=run_id(), question_id="q1", text="which?", asked_at=LONG_AGO))
-        writer.candidate(make_candidate())
+        writer.exit_report(make_candidate())
         if ended:
             writer.result(make_result())
         if name == "verdict.json":
@@ -146,8 +146,8 @@ def test_a_verdict_that_came_back_empty_is_given_anew_and_the_old_one_kept(
     befall(writer.paths.status, "empty")
     writer.verdict(make_verdict())
     befall(writer.paths.verdict, fate)
-    assert sweep(home, [run_id()]) == [run_id()]
-    assert sweep(home, [run_id()]) == []
+    assert reconcile(home, [run_id()]) == [run_id()]
+    assert reconcile(home, [run_id()]) == []
     assert listed(home) is RunState.LOST
     assert writer.paths.verdict.with_suffix(".bad").exists()
     case()
@@ -163,7 +163,7 @@ def test_a_cut_status_alone_proves_no_death(home: StoreHome, model: Path, lock: 
             hold(paths.lock)
         else:
             paths.lock.unlink()
-        assert sweep(home, [run_id()]) == []
+        assert reconcile(home, [run_id()]) == []
         assert listed(home) is None
         case()
 

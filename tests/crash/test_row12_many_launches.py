@@ -17,7 +17,7 @@ from support import CHILDREN, until
 from subagents_nb import launch, runs
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import StoreHome
-from subagents_nb.store.waiting.capacity import places_taken
+from subagents_nb.store.waiting.capacity import slots_taken
 
 CAP, EACH = 8, times(20, 100)
 
@@ -34,7 +34,7 @@ def test_many_launches_by_two_processes(
 
     def sample() -> None:
         while not over.wait(0.01):
-            taken.append(places_taken(store_home))
+            taken.append(slots_taken(store_home))
 
     sampler = threading.Thread(target=sample)
     sampler.start()
@@ -59,5 +59,5 @@ def test_many_launches_by_two_processes(
         (descriptors, threads), (descriptors_after, threads_after) = one["before"], one["after"]
         assert abs(descriptors_after - descriptors) <= 3, one["kinds"]
         assert abs(threads_after - threads) <= 1, one["before"] + one["after"]
-    until(lambda: places_taken(store_home) == 0, 5)
+    until(lambda: slots_taken(store_home) == 0, 5)
     case(2 * EACH)

@@ -23,7 +23,7 @@ from subagents_nb.store.clock import utc_now
 from subagents_nb.store.files.lock import hold
 from subagents_nb.store.runs.first_status import first_status
 from subagents_nb.supervisor.processes.identity import identify
-from subagents_nb.supervisor.warm.reconcile import sweep
+from subagents_nb.supervisor.warm.reconcile import reconcile
 
 Case = Callable[..., None]
 SEED = 20260315
@@ -58,9 +58,9 @@ def test_a_run_judged_as_it_finishes_is_never_lost(store_home: StoreHome, case: 
         handle = os.pidfd_open(pid)
         try:
             while os.waitid(os.P_PIDFD, handle, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-                assert sweep(store_home, [plan.run_id]) == [], f"round {number}: judged a run that finishes"
+                assert reconcile(store_home, [plan.run_id]) == [], f"round {number}: judged a run that finishes"
                 looks += 1
-            assert sweep(store_home, [plan.run_id]) == []
+            assert reconcile(store_home, [plan.run_id]) == []
         finally:
             os.close(handle)
             assert exit_code(pid) == 0
@@ -85,7 +85,7 @@ def test_real_runs_killed_as_they_finish_have_one_last_word(
 
     def judge() -> None:
         while not over.is_set():
-            sweep(shared_home, ids[-AT_ONCE:])
+            reconcile(shared_home, ids[-AT_ONCE:])
 
     judging = threading.Thread(target=judge)
     judging.start()

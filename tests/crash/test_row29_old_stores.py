@@ -12,7 +12,7 @@ import pytest
 from subagents_nb import attach, runs
 from subagents_nb.domain.values.base import SCHEMA_VERSION
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.supervisor.warm.reconcile import sweep
+from subagents_nb.supervisor.warm.reconcile import reconcile
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 STORES = sorted(path.name for path in FIXTURES.glob("store-v*"))
@@ -30,7 +30,7 @@ def test_an_old_store_is_read_and_left_as_it_is(store_home: StoreHome, name: str
     before = {path: path.read_bytes() for path in store_home.runs.rglob("*") if path.is_file()}
     assert {run.id for run in runs()} == set(expected)
     for run_id, wanted in expected.items():
-        assert sweep(store_home, [run_id]) == []
+        assert reconcile(store_home, [run_id]) == []
         snapshot = FileRuns(store_home).snapshot(run_id, whole=True)
         assert snapshot.damage == ()
         run = attach(wanted["name"])

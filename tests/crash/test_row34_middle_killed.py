@@ -65,6 +65,6 @@ def test_a_middle_run_that_is_killed_leaves_no_orphan_and_its_parent_goes_on(
         for leaf in children_of(shared_home.run(middle.run_id)):
             ended = FileRuns(shared_home).snapshot(leaf, whole=True)
             assert ended.state is RunState.STOPPED, "it is over before its parent is"
-            assert ended.last_word is not None and ended.last_word.actor == "parent"
+            assert ended.terminal_record is not None and ended.terminal_record.actor == "parent"
         until(lambda: not processes_of(shared_home), 10, what="no process of the tree")
         case()

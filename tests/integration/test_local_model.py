@@ -18,7 +18,7 @@ import jsonschema_rs
 import pytest
 
 from subagents_nb.local_model import Endpoint, available, ensure, install, stop, weights_path
-from subagents_nb.local_model.server_record import Places, is_running, read_record, read_start_ticks, write_record
+from subagents_nb.local_model.server_record import ServerPaths, is_running, read_record, read_start_ticks, write_record
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="watches processes in /proc")
 
@@ -50,7 +50,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path
-    record = read_record(Places.under(tmp_path).record)
+    record = read_record(ServerPaths.under(tmp_path).record)
     stop(tmp_path)
     assert record is None or not is_running(record)
 
@@ -107,7 +107,7 @@ def test_a_second_caller_gets_the_same_server_and_stop_ends_it(home: Path) -> No
     assert stop(home) is True
     assert is_gone(first)
     assert stop(home) is False
-    assert not Places.under(home).record.exists()
+    assert not ServerPaths.under(home).record.exists()
 
 
 def test_callers_at_the_same_time_start_one_server(home: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_terminated_server_takes_its_record_away(home: Path) -> None:
     endpoint = ensure(home)
     os.kill(endpoint.pid, signal.SIGTERM)
     wait_until(lambda: is_gone(endpoint))
-    assert not Places.under(home).record.exists()
+    assert not ServerPaths.under(home).record.exists()
 
 
 ENGINE = """
@@ -155,7 +155,7 @@ def test_a_server_whose_engine_can_not_be_taken_down_leaves_all_the_same(
 ) -> None:
     (tmp_path / "xllamacpp.py").write_text(ENGINE)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    places = Places.under(home)
+    places = ServerPaths.under(home)
     places.directory.mkdir(parents=True)
     command = [sys.executable, "-m", "subagents_nb.local_model.serve", str(home)]
     subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
@@ -170,13 +170,13 @@ def test_an_idle_server_leaves_and_is_started_again_by_need(home: Path, monkeypa
     monkeypatch.setenv("SUBAGENTS_NB_LOCAL_IDLE_S", "1")
     endpoint = ensure(home)
     wait_until(lambda: is_gone(endpoint))
-    assert not Places.under(home).record.exists()
+    assert not ServerPaths.under(home).record.exists()
     assert ensure(home).pid != endpoint.pid
 
 
 def test_a_server_whose_record_names_another_leaves_and_touches_nothing(home: Path) -> None:
     endpoint = ensure(home)
-    places = Places.under(home)
+    places = ServerPaths.under(home)
     mine = read_record(places.record)
     assert mine is not None
     other = replace(mine, pid=os.getpid(), start_ticks=1)

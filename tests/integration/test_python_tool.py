@@ -31,7 +31,7 @@ from subagents_nb.runner.engines.engine import InputFiles, PythonEnd
 from subagents_nb.runner.engines.kernel import cell_files as files
 from subagents_nb.runner.engines.kernel.tool import PythonTool, Surroundings
 from subagents_nb.runner.tracking import ReadRecorder
-from subagents_nb.runner.workspace.artifact_files import ArtifactKeeper
+from subagents_nb.runner.workspace.artifact_files import ArtifactWriter
 from subagents_nb.store import StoreHome
 from subagents_nb.store.files.disk import DISK
 from subagents_nb.store.runs.left import LeftFiles
@@ -61,7 +61,7 @@ class Place:
     def work(self, body: Callable[[PythonTool], Coroutine[Any, Any, Any]]) -> Any:
         around = Surroundings(step=0, cwd=self.root / "work", step_dir=self.root / "step", environ=self.environ,
                               inputs=self.inputs, memory_mb=self.memory_mb, disk=DISK)  # fmt: skip
-        tool = PythonTool(around, ArtifactKeeper(self.root, DISK), self.events.append, self.reads)
+        tool = PythonTool(around, ArtifactWriter(self.root, DISK), self.events.append, self.reads)
 
         async def main() -> Any:
             try:

@@ -21,7 +21,7 @@ from subagents_nb.errors import LaunchRefused, RequestError
 from subagents_nb.store import FileRuns, StoreHome, create_run
 from subagents_nb.store.runs.writer import discard_run
 from subagents_nb.store.waiting import line
-from subagents_nb.store.waiting.capacity import places_taken
+from subagents_nb.store.waiting.capacity import slots_taken
 from subagents_nb.supervisor.protocol import wire
 from subagents_nb.supervisor.protocol.reaching import connect_queue, host_key
 
@@ -63,7 +63,7 @@ def test_a_supervisor_out_of_descriptors_for_a_while_drops_no_run_that_waits(
     for spare in (0, 1, 3, 8, 20):
         first = launch(task="tick", model="scripted:slow")
         waiting = launch(task=f"with {spare}", model="scripted:echo")
-        assert waiting.status.waits_for_place
+        assert waiting.status.waits_for_slot
         keeper = keeper_of(store_home, "warm")
         before = without_descriptors(keeper, spare)
         rounds = keeper.num_ctx_switches().voluntary
@@ -102,7 +102,7 @@ def test_launches_go_behind_the_runs_that_wait(shared_home: StoreHome, spawn: st
     waiting = [launch(task=f"turn {number}", model="scripted:slow") for number in range(3)]
     for following in waiting:
         live.stop()
-        until(lambda: places_taken(shared_home) == 0 or following.state is not RunState.QUEUED, 60)  # noqa: B023
+        until(lambda: slots_taken(shared_home) == 0 or following.state is not RunState.QUEUED, 60)  # noqa: B023
         with pytest.raises(LaunchRefused, match=r"waited for a place|max_live_runs"):
             launch(task="past them", model="scripted:echo", queue=False)
         until(lambda: following.status.status.runner, 60, what="its turn")  # type: ignore[union-attr]  # noqa: B023

@@ -17,7 +17,7 @@ from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.files.lock import probe
 from subagents_nb.store.kept.collector import collect
 from subagents_nb.supervisor.ends.kill_escalation import OVERDUE_S
-from subagents_nb.supervisor.warm.reconcile import sweep
+from subagents_nb.supervisor.warm.reconcile import reconcile
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -100,7 +100,7 @@ def test_a_paused_run_can_be_stopped_and_then_collected(shared_home: StoreHome, 
     with pytest.raises(LaunchRefused, match="was stopped"):
         run.resume("go on")
     assert {one.id: one.state for one in runs()}[run.id] is RunState.STOPPED
-    assert sweep(shared_home, [run.id]) == []
+    assert reconcile(shared_home, [run.id]) == []
     # What is in doubt for a moment is kept: a clock that is set back makes a run younger than a moment ago.
     until(lambda: would_go(shared_home, run), 10, what="a run that may be deleted")
 

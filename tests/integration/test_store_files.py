@@ -54,10 +54,10 @@ def test_two_readers_beside_a_writing_runner_see_nothing_torn_and_nothing_older(
 SWEEPER = """
 import sys, subagents_nb
 from subagents_nb.store import open_home
-from subagents_nb.supervisor.warm.reconcile import sweep
+from subagents_nb.supervisor.warm.reconcile import reconcile
 home = open_home()
 sys.stdin.readline()
-print(sum(len(sweep(home, [run_id])) for run_id in sys.argv[1:]))
+print(sum(len(reconcile(home, [run_id])) for run_id in sys.argv[1:]))
 """
 
 

@@ -427,7 +427,7 @@ def test_the_first_run_that_waits_is_queued_before_the_supervisor_can_start_any(
     first = launch(task="tick", model="scripted:slow")
     waiting = launch(task="my turn", model="scripted:echo")
     assert not (store_home.supervisor / f"{host_key('warm')}.sock").exists(), "it waited for the model stack"
-    assert waiting.status.waits_for_place
+    assert waiting.status.waits_for_slot
     first.stop()
     assert waiting.result(60) == "my turn"
 

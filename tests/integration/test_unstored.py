@@ -39,7 +39,7 @@ def test_whoever_watched_a_run_whose_result_never_fitted_says_that_it_failed_and
     status = paths.status.read_text()
     paths.status.write_text(status.replace('"complete"', '"running"'))
     started = read_document(paths.process, ProcessRecord, plan.run_id)
-    record_end(store_home, plan.run_id, started=started, exit_code=UNSTORED, left=Orphans(), judge="supervisor")
+    record_end(store_home, plan.run_id, started=started, exit_code=UNSTORED, orphans=Orphans(), judge="supervisor")
     snapshot = FileRuns(store_home).snapshot(plan.run_id)
     assert (snapshot.state, snapshot.reason) == (RunState.FAILED, "not-stored")
     text = str(failure(snapshot))

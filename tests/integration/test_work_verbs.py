@@ -92,7 +92,7 @@ def test_a_tree_that_was_kept_is_discarded(repo: Path, shared_home: StoreHome, t
     task = f"RUN: git init -q inner && {commit}"
     run = launch("worker", task, model=told, worktree=True, name="odd")
     assert run.wait(60)
-    (left,) = until(lambda: handoff.leftovers(shared_home, run.id), what="the tree")
+    (left,) = until(lambda: handoff.remaining_worktrees(shared_home, run.id), what="the tree")
     assert main(["discard", "odd"]) == 0
     assert capsys.readouterr().out == f"removed {left.path}\n"
     assert not Path(left.path).exists()

@@ -90,7 +90,7 @@ def test_a_run_works_in_a_tree_and_says_what_became_of_it(shared_home: StoreHome
 def test_a_stopped_run_keeps_what_its_tree_holds(shared_home: StoreHome, repo: Path) -> None:
     run = launch("scout", "look", model="scripted:hang", worktree=True)
     tree = until(lambda: next(iter(repo.parent.glob("*-worktrees/*/a.txt")), None), what="the tree")
-    until(lambda: handoff.leftovers(shared_home, run.id)[0].state == "ready", what="the hand-off")
+    until(lambda: handoff.remaining_worktrees(shared_home, run.id)[0].state == "ready", what="the hand-off")
     tree.write_text("half done\n")
     run.stop()
     run.wait(30)

@@ -497,9 +497,9 @@ def test_the_tree_of_a_step_that_did_not_let_go_stays(bench: Bench) -> None:
     assert list(bench.root.glob("unresolved*")), "or the run would be deleted one day"
     bench.end()
     assert "+n\n" in bench.diff()
-    assert handoff.leftovers(bench.home, bench.run_id)[0].path == record.path
+    assert handoff.remaining_worktrees(bench.home, bench.run_id)[0].path == record.path
     assert handoff.discard(bench.home, bench.run_id) == (record.path,)
-    assert nothing_left(bench.repo) and not handoff.leftovers(bench.home, bench.run_id)
+    assert nothing_left(bench.repo) and not handoff.remaining_worktrees(bench.home, bench.run_id)
     assert "+n\n" in bench.diff() and not list(bench.root.glob("unresolved*"))
     with pytest.raises(RequestError, match="no worktree"):
         handoff.discard(bench.home, bench.run_id)
@@ -657,7 +657,7 @@ def test_a_runner_that_is_killed_leaves_no_tree_that_nobody_knows_of(
     assert in_child(lambda: bench.work(lambda cwd: (cwd / "n").write_text("work\n") and None)) == 9
     trees = [Path(line[9:]) for line in git("worktree", "list", "--porcelain", cwd=repo).splitlines()
              if line.startswith("worktree ")][1:]  # fmt: skip
-    known = [Path(one.path) for one in handoff.leftovers(bench.home, bench.run_id)]
+    known = [Path(one.path) for one in handoff.remaining_worktrees(bench.home, bench.run_id)]
     assert trees == known
     if known:
         assert list(bench.root.glob("unresolved*"))

@@ -252,7 +252,7 @@ def test_loading_shows_nothing_starts_nothing_and_unloading_leaves_nothing(kerne
         kernel.ok("__import__('subagents_nb').load_ipython_extension(get_ipython())")
         assert kernel.value(OURS[1]) == ["subagents_matcher"]
         assert kernel.value(OURS[2]) == ["SubagentMagics"]
-        assert kernel.value(OURS[5]) == ["Telling.before_cell"]
+        assert kernel.value(OURS[5]) == ["Notifier.before_cell"]
         assert kernel.value(OURS[6]) == ["_TextLine", "_TextAssign"]
     finally:
         kernel.ok("%reload_ext subagents_nb")

@@ -11,7 +11,7 @@ import pytest
 from kernels import Kernel
 from support import CHILDREN, until
 
-from subagents_nb.launching.results.worktree_handoff import leftovers
+from subagents_nb.launching.results.worktree_handoff import remaining_worktrees
 
 
 @pytest.fixture
@@ -87,7 +87,10 @@ def test_a_step_is_named_by_a_number(kernel: Kernel) -> None:
 
 def test_the_card_of_a_killed_run_says_where_its_work_is(kernel: Kernel, repo: Path) -> None:
     kernel.ok("%%subagent --model scripted:hang --cwd repo --worktree -q -o work --name killed\nx")
-    until(lambda: any(one.state == "ready" for one in leftovers(kernel.home, kernel.run_id("killed"))), what="the tree")
+    until(
+        lambda: any(one.state == "ready" for one in remaining_worktrees(kernel.home, kernel.run_id("killed"))),
+        what="the tree",
+    )
     kernel.ok("import os, signal\nos.kill(work.status.status.runner.pid, signal.SIGKILL)")
     kernel.run("%subagent_wait killed")
     html = str(kernel.ok("%subagent_attach killed").shown[0]["text/html"])

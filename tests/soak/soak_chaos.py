@@ -27,7 +27,7 @@ from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import SubagentsError
 from subagents_nb.store import FileRuns, StoreHome, open_home
 from subagents_nb.supervisor.protocol.dismissal import dismiss
-from subagents_nb.supervisor.warm.reconcile import sweep
+from subagents_nb.supervisor.warm.reconcile import reconcile
 
 SECONDS = float(os.environ.get("SOAK_SECONDS", "600"))
 SEED = int(os.environ.get("SOAK_SEED", str(time.time_ns() % 10**8)))
@@ -144,7 +144,7 @@ class Chaos:
         self.kernels.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True))
 
     def _sweep(self) -> None:
-        sweep(self.home, self.launched)
+        reconcile(self.home, self.launched)
 
     def _list(self) -> None:
         assert set(self.launched) <= {run.id for run in runs()}
@@ -192,7 +192,7 @@ def test_chaos(store_home: StoreHome, place: Path, monkeypatch: pytest.MonkeyPat
 
 def settle(home: StoreHome, chaos: Chaos) -> None:
     def over() -> bool:
-        sweep(home, chaos.launched)
+        reconcile(home, chaos.launched)
         return all(chaos.look(run_id).ended for run_id in chaos.launched)
 
     until(over, 120, what="the end of all runs", pause=0.2)

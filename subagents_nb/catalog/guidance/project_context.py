@@ -30,8 +30,8 @@ def _read(root: Path, name: str) -> str:
     except OSError:
         return ""
     cut = len(data) > MAX_BYTES
-    kept = data[: MAX_BYTES - len(_CUT)] if cut else data
+    content = data[: MAX_BYTES - len(_CUT)] if cut else data
     # A character cut in two at the end is dropped; other stray bytes become replacement characters, which are longer.
-    text = kept.decode("utf-8-sig", "ignore" if cut else "replace").replace("\r\n", "\n").strip()
+    text = content.decode("utf-8-sig", "ignore" if cut else "replace").replace("\r\n", "\n").strip()
     text = text.encode()[:MAX_BYTES].decode("utf-8", "ignore")
     return text + _CUT if cut else text

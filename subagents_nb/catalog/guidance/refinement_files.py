@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from subagents_nb.catalog.scan import scan_place
-from subagents_nb.catalog.search_paths import SearchPath, project_places
+from subagents_nb.catalog.scan import scan_path
+from subagents_nb.catalog.search_paths import SearchPath, project_search_paths
 from subagents_nb.catalog.tool_lists import AGENT_NAME
 from subagents_nb.catalog.trust import home_folder
 from subagents_nb.domain.agents.acting import Acting
@@ -18,13 +18,13 @@ from subagents_nb.store.files.opener import read_plain
 def refinement_places(root: Path, *, home: Path | None = None, cwd: Path | None = None) -> tuple[SearchPath, ...]:
     """Return the person's folder, then the project's."""
     user = SearchPath(path=home_folder(home) / FOLDER, where=f"~/{FOLDER}", source="user")
-    return (user, *project_places((FOLDER,), root, home=home, cwd=cwd))
+    return (user, *project_search_paths((FOLDER,), root, home=home, cwd=cwd))
 
 
 def read_refinements(root: Path, *, home: Path | None = None, cwd: Path | None = None) -> Iterator[Refinement]:
     """Yield what there is of each agent, the person's before the project's; what can't be used says why."""
     for place in refinement_places(root, home=home, cwd=cwd):
-        scan = scan_place(place)
+        scan = scan_path(place)
         for problem in scan.problems:
             if (name := _agent_of(problem.where, place)) is not None:
                 yield _refinement(name, problem.where, place, problem=problem.error)

@@ -47,24 +47,24 @@ def read_head(content: bytes, folder: str) -> SkillHead:
     if len(parts[0]) > _HEAD_CHARS:
         return SkillHead(faults=(f"the frontmatter has more than {_HEAD_CHARS:,} characters",))
     try:
-        said = load_texts(parts[0])
+        fields = load_texts(parts[0])
     except YamlRefused as error:
         return SkillHead(faults=(str(error),))
-    faults = tuple(_faults(said, normal(folder)))
+    faults = tuple(_faults(fields, normal(folder)))
     if faults:
         return SkillHead(faults=faults)
-    asks = said.get("allowed-tools", "")
+    asks = fields.get("allowed-tools", "")
     listed = ", ".join(map(str, asks)) if isinstance(asks, list) else str(asks)
     # On one line: the model is told of each skill in one line of a list.
-    described = " ".join(str(said["description"]).split())
+    described = " ".join(str(fields["description"]).split())
     return SkillHead("".join(filter(str.isprintable, described)), listed)
 
 
-def _faults(said: dict[str, object], folder: str) -> Iterator[str]:
-    if unknown := sorted(key for key in said if key not in _KEYS):
-        told = ", ".join(one_line(key, 40) for key in unknown)
-        yield f"it has fields that the format does not know: {told}"
-    name, description = said.get("name"), said.get("description")
+def _faults(fields: dict[str, object], folder: str) -> Iterator[str]:
+    if unknown := sorted(key for key in fields if key not in _KEYS):
+        names = ", ".join(one_line(key, 40) for key in unknown)
+        yield f"it has fields that the format does not know: {names}"
+    name, description = fields.get("name"), fields.get("description")
     if not isinstance(name, str) or not name.strip():
         yield "it has no name"
     elif any(faults := tuple(_name_faults(normal(name)))):
@@ -75,7 +75,7 @@ def _faults(said: dict[str, object], folder: str) -> Iterator[str]:
         yield "it has no description"
     elif len(description) > DESCRIPTION_CHARS:
         yield f"the description has {len(description):,} characters; {DESCRIPTION_CHARS:,} are the most"
-    fits = said.get("compatibility", "")
+    fits = fields.get("compatibility", "")
     if not isinstance(fits, str):
         yield "compatibility must be text"
     elif len(fits) > COMPATIBILITY_CHARS:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from subagents_nb.catalog.guidance.skill_format import is_skill_name, normal
-from subagents_nb.catalog.search_paths import find_project, not_counted, project_places, shown_folder
+from subagents_nb.catalog.search_paths import find_project, not_counted, project_search_paths, shown_folder
 from subagents_nb.catalog.trust import home_folder, how_to_allow
 from subagents_nb.domain.agents.skills import SkillSource, SkillWanted
 
@@ -19,7 +19,7 @@ _ENTRY_POINTS = "subagents_nb.skills"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SkillPlace:
+class SkillFolder:
     """The folder of one skill."""
 
     path: Path
@@ -29,7 +29,7 @@ class SkillPlace:
     guarded: bool = False  # above the working directory: what others may write does not count
 
 
-def find_skill(wanted: SkillWanted, cwd: Path, *, home: Path | None = None) -> SkillPlace | None:
+def find_skill(wanted: SkillWanted, cwd: Path, *, home: Path | None = None) -> SkillFolder | None:
     """Return the folder of a skill, the first that is there; None if it is nowhere.
 
     One that is there and can't be used stands before those that come later, as it is with agents.
@@ -41,7 +41,7 @@ def find_skill(wanted: SkillWanted, cwd: Path, *, home: Path | None = None) -> S
     return next((one for one in places if os.path.lexists(one.path)), None) or _in_packages(name)
 
 
-def _by_its_agent(wanted: SkillWanted, name: str, cwd: Path, home: Path | None) -> Iterator[SkillPlace]:
+def _by_its_agent(wanted: SkillWanted, name: str, cwd: Path, home: Path | None) -> Iterator[SkillFolder]:
     """Yield the places below the folders that an agent's file names: the skill itself, or a folder of skills."""
     if wanted.agent_source not in ("user", "project"):
         return
@@ -55,18 +55,18 @@ def _by_its_agent(wanted: SkillWanted, name: str, cwd: Path, home: Path | None) 
         yield _checked(base / below, shown, "agent", root=base if theirs else None)
 
 
-def _in_folders(name: str, cwd: Path, home: Path | None) -> Iterator[SkillPlace]:
-    for place in project_places(FOLDERS, find_project(cwd, home=home).root, home=home, cwd=cwd):
+def _in_folders(name: str, cwd: Path, home: Path | None) -> Iterator[SkillFolder]:
+    for place in project_search_paths(FOLDERS, find_project(cwd, home=home).root, home=home, cwd=cwd):
         if place.guarded and (others := not_counted(place)) is not None:
             root = place.root or place.path
             why = f"it does not count: {others}; {how_to_allow(shown_folder(root, home=home))}"
-            yield SkillPlace(path=place.path / name, where=f"{place.where}/{name}", source="project", problem=why)
+            yield SkillFolder(path=place.path / name, where=f"{place.where}/{name}", source="project", problem=why)
         else:
             shown = f"{place.where}/{name}"
             yield _checked(place.path / name, shown, "project", root=place.root, guarded=place.guarded)
     top = home_folder(home)
     for folder in FOLDERS:
-        yield SkillPlace(path=top / folder / name, where=f"~/{folder}/{name}", source="user")
+        yield SkillFolder(path=top / folder / name, where=f"~/{folder}/{name}", source="user")
 
 
 def in_home(name: str, *, home: Path | None = None) -> bool:
@@ -75,13 +75,13 @@ def in_home(name: str, *, home: Path | None = None) -> bool:
     return any(os.path.lexists(top / folder / name) for folder in FOLDERS)
 
 
-def _checked(path: Path, where: str, source: SkillSource, *, root: Path | None, guarded: bool = False) -> SkillPlace:
+def _checked(path: Path, where: str, source: SkillSource, *, root: Path | None, guarded: bool = False) -> SkillFolder:
     inside = root is None or Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
     why = None if inside else "it is a link that leads out of the project, and is not followed"
-    return SkillPlace(path=path, where=where, source=source, problem=why, guarded=guarded)
+    return SkillFolder(path=path, where=where, source=source, problem=why, guarded=guarded)
 
 
-def _in_packages(name: str) -> SkillPlace | None:
+def _in_packages(name: str) -> SkillFolder | None:
     import importlib.metadata  # 10 ms, for a name that is nowhere else
     import importlib.util
 
@@ -92,5 +92,5 @@ def _in_packages(name: str) -> SkillPlace | None:
             for root in roots:
                 path = Path(root, *entry.attr.split("."), name) if entry.attr else Path(root, name)
                 if path.is_dir():
-                    return SkillPlace(path=path, where=f"{entry.value}/{name}", source="package")
+                    return SkillFolder(path=path, where=f"{entry.value}/{name}", source="package")
     return None

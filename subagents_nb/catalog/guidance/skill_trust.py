@@ -68,33 +68,33 @@ def _listed(folder: str) -> list[tuple[str, bool]]:
     """Return what lies in a folder, without links to other folders, and what counts for nothing; none if it is none."""
     try:
         about = os.stat(folder)
-        kept = _folders.get(folder)
-        if kept is not None and kept[0] == _identity(about):
-            return kept[1]
+        cached = _folders.get(folder)
+        if cached is not None and cached[0] == _identity(about):
+            return cached[1]
         with os.scandir(folder) as entries:
             names = [one for one in entries if one.name not in LEFT_OUT]
             found = sorted((one.name, one.is_dir(follow_symlinks=False)) for one in names)
     except OSError:
         return []
     if _is_settled(about):
-        _room(_folders)[folder] = _identity(about), found
+        _limit_cache(_folders)[folder] = _identity(about), found
     return found
 
 
 def _hash(root: Path, path: str, about: os.stat_result) -> str:
-    kept = _hashes.get(path)
-    if kept is not None and kept[0] == _identity(about):
-        return kept[1]
+    cached = _hashes.get(path)
+    if cached is not None and cached[0] == _identity(about):
+        return cached[1]
     try:
-        found = hashlib.sha256(read_plain(Path(path), MOST_BYTES, within=root)).hexdigest()
+        digest = hashlib.sha256(read_plain(Path(path), MOST_BYTES, within=root)).hexdigest()
     except OSError:
         return ""
     if _is_settled(about):
-        _room(_hashes)[path] = _identity(about), found
-    return found
+        _limit_cache(_hashes)[path] = _identity(about), digest
+    return digest
 
 
-def _room(kept: dict) -> dict:  # type: ignore[type-arg]
+def _limit_cache(kept: dict) -> dict:  # type: ignore[type-arg]
     if len(kept) >= _MOST_CACHED:
         kept.clear()
     return kept

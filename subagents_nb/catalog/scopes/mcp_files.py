@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from subagents_nb.catalog.search_paths import SearchPath, not_counted, project_places, project_root
+from subagents_nb.catalog.search_paths import SearchPath, not_counted, project_root, project_search_paths
 from subagents_nb.domain.agents.mcp_servers import PROJECT_FILE, McpServer, McpServers
 from subagents_nb.domain.mcp.definitions import read_servers
 from subagents_nb.domain.values.faults import shown
@@ -39,7 +39,7 @@ def _places(cwd: Path, home: Path | None) -> Iterator[SearchPath]:
     root, here = project_root(cwd, home=home), cwd.resolve()
     inner = here.relative_to(root).as_posix() if here.is_relative_to(root) else "."
     names = dict.fromkeys([PROJECT_FILE, f"{inner}/{PROJECT_FILE}".removeprefix("./")])
-    yield from project_places(names, root, home=home, cwd=cwd)
+    yield from project_search_paths(names, root, home=home, cwd=cwd)
 
 
 def _read(place: SearchPath, broken: list[str]) -> tuple[list[McpServer], dict[str, str]]:

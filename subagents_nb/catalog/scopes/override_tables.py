@@ -26,8 +26,8 @@ _KEYS = {key: filled for key, filled in fields.KEYS.items() if key not in _NOT_H
 def _table() -> type[Written]:
     """Return what a table may hold; to make it takes ten milliseconds, which a launch without one does not spend."""
     kinds: dict[str, Any] = {key: (kind | None, None) for key, (_, kind) in _KEYS.items()}
-    made: type[Written] = create_model("AgentTable", __base__=Written, **kinds)
-    return made
+    model: type[Written] = create_model("AgentTable", __base__=Written, **kinds)
+    return model
 
 
 def read_overrides(table: object, *, origin: str, by_project: bool, reasons: list[Reason]) -> Iterator[AgentOverride]:
@@ -42,20 +42,20 @@ def read_overrides(table: object, *, origin: str, by_project: bool, reasons: lis
         if not AGENT_NAME.match(name) or not isinstance(written, Mapping):
             refuse(f"`agents.{name}` must be a table, by the name of an agent: [agents.scout]")
             continue
-        found, faults = read(_table(), written)
+        entry, faults = read(_table(), written)
         for fault in faults:
             refuse(fault.about(f"`agents.{name}.{fault.where}`") if fault.path else f"`agents.{name}`: {fault.text}")
-        if found is None:
+        if entry is None:
             continue
-        values = {key: getattr(found, key) for key in map(snake, written) if key in found.model_fields_set}
-        said: dict[str, Any] = {}
+        values = {key: getattr(entry, key) for key in map(snake, written) if key in entry.model_fields_set}
+        fields: dict[str, Any] = {}
         for key, value in values.items():
-            if _KEYS[key][0] in said:
+            if _KEYS[key][0] in fields:
                 refuse(f"`agents.{name}.{_spelled(written, key)}` says what another key says too: keep one")
-            said[_KEYS[key][0]] = value
-        if (unknown := _tools(said)) is not None:
+            fields[_KEYS[key][0]] = value
+        if (unknown := _tools(fields)) is not None:
             refuse(f"`agents.{name}.tools` names tools that are not there: {', '.join(unknown)}")
-        yield AgentOverride(name=name, origin=origin, by_project=by_project, fields=said)
+        yield AgentOverride(name=name, origin=origin, by_project=by_project, fields=fields)
     return None
 
 
@@ -63,21 +63,21 @@ def _spelled(written: Mapping[str, Any], key: str) -> str:
     return next((one for one in written if snake(one) == key), key)
 
 
-def _tools(said: dict[str, Any]) -> tuple[str, ...] | None:
+def _tools(fields: dict[str, Any]) -> tuple[str, ...] | None:
     """Turn the lists of tools into fields of a definition; return those that are not there."""
-    listed: ToolList | None = said.pop("tools", None)
-    denied: ToolList | None = said.pop("denied", None)
-    nests = said.pop("nests", None)
+    listed: ToolList | None = fields.pop("tools", None)
+    denied: ToolList | None = fields.pop("denied", None)
+    nests = fields.pop("nests", None)
     by_tools = listed.agents if listed else None
     if nests is not None:
         by_tools = by_tools or ("*",) if nests else ()
-    agents = narrowed(said.get("agents"), by_tools, denied.agents if denied else None)
+    agents = narrowed(fields.get("agents"), by_tools, denied.agents if denied else None)
     if agents is not None:
-        said["agents"] = agents
+        fields["agents"] = agents
     if listed is not None:
-        said["tools"] = listed.tools
+        fields["tools"] = listed.tools
         if listed.rules:  # some are granted in part
-            said["allow"] = listed.rules
+            fields["allow"] = listed.rules
     if denied is not None and denied.tools:
-        said["denied"] = denied.tools
+        fields["denied"] = denied.tools
     return listed.unknown or None if listed else None

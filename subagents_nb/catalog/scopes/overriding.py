@@ -35,14 +35,14 @@ def with_overrides(catalog: AgentCatalog, overrides: tuple[AgentOverride, ...], 
     problems: list[AgentProblem] = []
     for agent in catalog.agents:
         said = by_name.pop(agent.name, []) if agent.source != "registered" else []
-        found = _overridden(agent, said, trust, acting)
-        (agents if isinstance(found, AgentDefinition) else problems).append(found)  # type: ignore[arg-type]
+        overridden = _overridden(agent, said, trust, acting)
+        (agents if isinstance(overridden, AgentDefinition) else problems).append(overridden)  # type: ignore[arg-type]
     broken = {problem.name for problem in catalog.problems}
     for name, said in by_name.items():
         if name not in broken and not any(agent.name == name for agent in catalog.agents):
             why = f"[agents.{name}] is for no agent that is there"
-            problems += [AgentProblem(where=one.origin, source=_source(one), error=why) for one in said]
-    held = (one for item in acting if (one := trust.held(item)) is not None)
+            problems += [AgentProblem(where=withheld.origin, source=_source(withheld), error=why) for withheld in said]
+    held = (withheld for item in acting if (withheld := trust.held(item)) is not None)
     return catalog.model_copy(
         update={
             "agents": tuple(agents),
@@ -54,12 +54,12 @@ def with_overrides(catalog: AgentCatalog, overrides: tuple[AgentOverride, ...], 
 
 
 def _overridden(
-    agent: AgentDefinition, said: list[AgentOverride], trust: Trust, acting: list[Acting]
+    agent: AgentDefinition, overrides: list[AgentOverride], trust: Trust, acting: list[Acting]
 ) -> AgentDefinition | AgentProblem:
     disabled_by: AgentOverride | None = None
-    for override in said:
+    for override in overrides:
         where = f"[agents.{agent.name}] in {override.origin}"
-        wider = _asked_for(agent, override) if override.by_project else ()
+        wider = _beyond_trust(agent, override) if override.by_project else ()
         if wider:
             files = {override.origin: sha256_text(stable_json(to_jsonable_python(override.fields)))}
             item = Acting(kind="settings", name=f"agents.{agent.name}", does=wider, files=files)
@@ -79,20 +79,20 @@ def _overridden(
 
 
 def _applied(agent: AgentDefinition, override: AgentOverride) -> AgentDefinition:
-    given = {name: value for name, value in override.fields.items() if name not in ("denied", "disabled")}
+    changed = {name: value for name, value in override.fields.items() if name not in ("denied", "disabled")}
     if denied := override.fields.get("denied"):
-        had = given.get("tools", agent.effective_tools)
-        given["tools"] = tuple(tool for tool in had if not any(covers(one, tool) for one in denied))
+        had = changed.get("tools", agent.effective_tools)
+        changed["tools"] = tuple(tool for tool in had if not any(covers(one, tool) for one in denied))
         if of_servers(denied):
-            given["deny"] = tuple(dict.fromkeys((*(given.get("deny", agent.deny) or ()), *of_servers(denied))))
-    said = {**dict(agent.overridden), **dict.fromkeys(given, override.origin)}
-    if not given:
+            changed["deny"] = tuple(dict.fromkeys((*(changed.get("deny", agent.deny) or ()), *of_servers(denied))))
+    origins = {**dict(agent.overridden), **dict.fromkeys(changed, override.origin)}
+    if not changed:
         return agent
     # Read again: settings that were written down and read have plain data where a definition has values.
-    return AgentDefinition.model_validate({**dict(agent), **given, "overridden": tuple(sorted(said.items()))})
+    return AgentDefinition.model_validate({**dict(agent), **changed, "overridden": tuple(sorted(origins.items()))})
 
 
-def _asked_for(agent: AgentDefinition, override: AgentOverride) -> tuple[str, ...]:
+def _beyond_trust(agent: AgentDefinition, override: AgentOverride) -> tuple[str, ...]:
     """Return what a project's table lets an agent do that the person would have to allow."""
     wider = tuple(_wider(agent, override.fields))
     if agent.source != "project":

@@ -28,10 +28,10 @@ _MAX_BYTES = 256 * 1024
 _INSTALLED = ("site-packages", "dist-packages")
 
 
-def package_places() -> tuple[SearchPath, ...]:
+def package_paths() -> tuple[SearchPath, ...]:
     """Return the folders of agent files that installed packages name, in the order of the packages' names."""
     folders = tuple(place for place in sys.path if os.path.basename(place) in _INSTALLED)
-    return _places(tuple(stamp for folder in folders if (stamp := _stamp(folder)) is not None))
+    return _search_paths(tuple(stamp for folder in folders if (stamp := _stamp(folder)) is not None))
 
 
 def _stamp(folder: str) -> tuple[str, int] | None:
@@ -43,16 +43,20 @@ def _stamp(folder: str) -> tuple[str, int] | None:
 
 
 @lru_cache(maxsize=4)
-def _places(folders: tuple[tuple[str, int], ...]) -> tuple[SearchPath, ...]:
-    found: dict[str, tuple[SearchPath, ...]] = {}
+def _search_paths(folders: tuple[tuple[str, int], ...]) -> tuple[SearchPath, ...]:
+    packages: dict[str, tuple[SearchPath, ...]] = {}
     for folder, _ in folders:
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
             names = sorted(entry.name for entry in entries if entry.name.endswith((".dist-info", ".egg-info")))
             for name in names:
                 project = name.partition("-")[0].lower().replace("_", "-")
-                if project not in found and (text := _text(Path(folder, name, "entry_points.txt"))) and GROUP in text:
-                    found[project] = tuple(_named(text, project, Path(folder), Path(folder, name)))
-    places = [place for _, places in sorted(found.items()) for place in places]
+                if (
+                    project not in packages
+                    and (text := _text(Path(folder, name, "entry_points.txt")))
+                    and GROUP in text
+                ):
+                    packages[project] = tuple(_named(text, project, Path(folder), Path(folder, name)))
+    places = [place for _, places in sorted(packages.items()) for place in places]
     return tuple(places[:MAX_PACKAGES])
 
 

@@ -37,13 +37,13 @@ def withheld(ranked: Iterable[_Ranked], trust: Trust, acting: list[Acting], held
             yield rank, _kept_out(entry, entry.name, f"{why}, and is broken") if takes else entry
             continue
         item = _acting(entry, mine, acts)
-        found = None
+        agent_held = None
         if item is not None:
             acting.append(item)
-            found = trust.held(item)
-        if found is not None:
-            held.append(found)
-            if mine and not found.known:
+            agent_held = trust.held(item)
+        if agent_held is not None:
+            held.append(agent_held)
+            if mine and not agent_held.known:
                 yield rank, _kept_out(entry, entry.name, f"{why}; look at it with {LOOK}, which allows it")
                 continue
         yield rank, entry
@@ -65,10 +65,10 @@ def _acting_names(agents: Sequence[AgentDefinition]) -> frozenset[str]:
     """Return the names of agents that act, by themselves or by others that they start; `*` if any does."""
     acts = {name for agent in agents if agent.acts_by for name in (agent.name, *agent.aliases)}
     acts |= {ALL_AGENTS} if acts else set()
-    left = [agent for agent in agents if _starts(agent)]
-    while found := [agent for agent in left if acts.intersection(_starts(agent))]:
-        acts.update(name for agent in found for name in (agent.name, *agent.aliases))
-        left = [agent for agent in left if agent not in found]
+    undecided = [agent for agent in agents if _starts(agent)]
+    while acting := [agent for agent in undecided if acts.intersection(_starts(agent))]:
+        acts.update(name for agent in acting for name in (agent.name, *agent.aliases))
+        undecided = [agent for agent in undecided if agent not in acting]
     return frozenset(acts)
 
 

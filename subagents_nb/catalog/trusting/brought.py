@@ -132,13 +132,13 @@ def brought(project: ProjectContext, *, whole: bool = True) -> tuple[Acting, ...
 
 def held_of(items: Iterable[Acting], trust: Trust) -> tuple[Held, ...]:
     """Return what of it may not act yet."""
-    return tuple(found for item in items if (found := trust.held(item)) is not None)
+    return tuple(withheld for item in items if (withheld := trust.held(item)) is not None)
 
 
 def texts_of(root: Path, items: Iterable[Acting]) -> dict[str, str]:
     """Return the texts that these are made of, by their hashes, as far as they are texts and still the same."""
-    found = (text_of(root, item, path) for item in items for path in item.files)
-    return {sha256_text(text): text for text in found if text is not None}
+    texts = (text_of(root, item, path) for item in items for path in item.files)
+    return {sha256_text(text): text for text in texts if text is not None}
 
 
 def text_of(root: Path, item: Acting, path: str) -> str | None:

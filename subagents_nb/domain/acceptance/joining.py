@@ -13,7 +13,7 @@ _TEXTS = ("diff_summary", "manual_notes")
 _NAMED = 5
 
 
-class Told(NamedTuple):
+class MemberReport(NamedTuple):
     """What one member said of its part."""
 
     who: str
@@ -21,7 +21,7 @@ class Told(NamedTuple):
     problem: str | None = None  # why there is none
 
 
-def joined(asked: Acceptance, members: Sequence[Told]) -> tuple[Report | None, str | None]:
+def joined(asked: Acceptance, members: Sequence[MemberReport]) -> tuple[Report | None, str | None]:
     """Return the report on the whole, and why there is none: one is missing where one of a member's is.
 
     A criterion holds when it holds for every member to whom it applies; a blocker of one is one of the whole.
@@ -31,28 +31,28 @@ def joined(asked: Acceptance, members: Sequence[Told]) -> tuple[Report | None, s
         named = "; ".join(f"{one.who}: {one.problem or 'it gave none'}" for one in missing[:_NAMED])
         more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
         return None, f"the report of a member is missing: {named}{more}" if missing else "no member reports"
-    told = [(one.who, one.report) for one in members if one.report is not None]
-    update: dict[str, Any] = {name: _list(name, told) for name in _LISTS}
-    update |= {name: _text(name, told) for name in _TEXTS}
-    staged = [report.no_staged_files for _, report in told]
+    reports = [(one.who, one.report) for one in members if one.report is not None]
+    update: dict[str, Any] = {name: _list(name, reports) for name in _LISTS}
+    update |= {name: _text(name, reports) for name in _TEXTS}
+    staged = [report.no_staged_files for _, report in reports]
     update["no_staged_files"] = False if False in staged else None if None in staged else True
-    update["criteria"] = tuple(_criterion(one.id, told) for one in asked.criteria)
+    update["criteria"] = tuple(_criterion(one.id, reports) for one in asked.criteria)
     return Report(**update), None
 
 
-def _criterion(name: str, told: Sequence[tuple[str, Report]]) -> CriterionReport:
-    said = [(who, next((one for one in report.criteria if one.id == name), None)) for who, report in told]
-    lacking = [f"{who}: {why}" for who, one in said if (why := _why_not(one))]
+def _criterion(name: str, reports: Sequence[tuple[str, Report]]) -> CriterionReport:
+    verdicts = [(who, next((one for one in report.criteria if one.id == name), None)) for who, report in reports]
+    lacking = [f"{who}: {why}" for who, one in verdicts if (why := _unsatisfied_reason(one))]
     if lacking:
         return CriterionReport(id=name, status="not-satisfied", evidence="; ".join(lacking[:_NAMED]))
-    every = [(one.status, f"{who}: {one.evidence}") for who, one in said if one is not None]
-    held = [text for status, text in every if status == "satisfied"]
-    if held:
-        return CriterionReport(id=name, status="satisfied", evidence="; ".join(held[:_NAMED]))
+    every = [(one.status, f"{who}: {one.evidence}") for who, one in verdicts if one is not None]
+    satisfied = [text for status, text in every if status == "satisfied"]
+    if satisfied:
+        return CriterionReport(id=name, status="satisfied", evidence="; ".join(satisfied[:_NAMED]))
     return CriterionReport(id=name, status="not-applicable", evidence="; ".join(text for _, text in every[:_NAMED]))
 
 
-def _why_not(one: CriterionReport | None) -> str:
+def _unsatisfied_reason(one: CriterionReport | None) -> str:
     if one is None:
         return "its report says nothing of it"
     if one.status == "not-satisfied":
@@ -60,11 +60,11 @@ def _why_not(one: CriterionReport | None) -> str:
     return "" if one.evidence else "without evidence"
 
 
-def _list(name: str, told: Sequence[tuple[str, Report]]) -> tuple[Any, ...] | None:
-    found = [getattr(report, name) for _, report in told]
-    return None if None in found else tuple(dict.fromkeys(entry for entries in found for entry in entries))
+def _list(name: str, reports: Sequence[tuple[str, Report]]) -> tuple[Any, ...] | None:
+    lists = [getattr(report, name) for _, report in reports]
+    return None if None in lists else tuple(dict.fromkeys(entry for entries in lists for entry in entries))
 
 
-def _text(name: str, told: Sequence[tuple[str, Report]]) -> str:
-    found = [(who, getattr(report, name)) for who, report in told]
-    return "" if not all(text for _, text in found) else "\n".join(f"{who}: {text}" for who, text in found)
+def _text(name: str, reports: Sequence[tuple[str, Report]]) -> str:
+    texts = [(who, getattr(report, name)) for who, report in reports]
+    return "" if not all(text for _, text in texts) else "\n".join(f"{who}: {text}" for who, text in texts)

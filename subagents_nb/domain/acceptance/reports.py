@@ -95,7 +95,7 @@ class Report(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ReportSource:
     """The source of a report in an answer, and the answer without it."""
 
     source: str
@@ -107,7 +107,7 @@ class ReportProblem(ValueError):
     """The report can't be used; the message says why."""
 
 
-def find_report(text: str) -> Found | None:
+def find_report(text: str) -> ReportSource | None:
     """Return the report in an answer: a fence that says so, else a JSON fence that looks like one, else a marker.
 
     Of several fences the last counts. One inside a longer fence is a quotation and does not count.
@@ -125,13 +125,13 @@ def find_report(text: str) -> Found | None:
     return _cut_out(text, _Block(marker.start(), marker.end(), len(text), len(text), False, ""))
 
 
-def parse_report(found: Found) -> Report:
+def parse_report(source: ReportSource) -> Report:
     """Read a report.
 
     Raises:
         ReportProblem: it is no JSON object of the known keys and words.
     """
-    report, faults = read(_WrittenReport, _unwrapped(_load(found.source, open_ended=found.open_ended)))
+    report, faults = read(_WrittenReport, _unwrapped(_load(source.source, open_ended=source.open_ended)))
     if report is None:
         raise ReportProblem("; ".join(fault.at() for fault in faults[:_MOST_FAULTS]))
     return report.report()
@@ -170,7 +170,7 @@ def _blocks(text: str) -> Iterator[_Block]:
         yield _Block(opened[0], opened[1], len(text), len(text), False, opened[3])
 
 
-def _cut_out(text: str, block: _Block) -> Found:
+def _cut_out(text: str, block: _Block) -> ReportSource:
     source, after = text[block.body : block.end], block.after
     if not block.closed:
         begins = block.body + len(source) - len(source.lstrip())
@@ -180,7 +180,7 @@ def _cut_out(text: str, block: _Block) -> Found:
         except (ValueError, RecursionError):
             pass  # it breaks off: reading it will say so
     parts = (text[: block.start].rstrip(), text[after:].strip())
-    return Found(source, "\n\n".join(part for part in parts if part), not block.closed)
+    return ReportSource(source, "\n\n".join(part for part in parts if part), not block.closed)
 
 
 def _looks_like_one(source: str) -> bool:
@@ -210,12 +210,12 @@ def _load(source: str, *, open_ended: bool) -> dict[str, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    by_name = dict(pairs)
+    if len(by_name) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise ReportProblem(f"the key {shown(twice)} is given twice")
-    return found
+    return by_name
 
 
 def _no_constant(name: str) -> Any:
@@ -299,7 +299,7 @@ class _WrittenCommand(_OfReport):
 
 def _by_id(value: Any) -> Any:
     if isinstance(value, dict) and "id" not in value:
-        value = [{"id": name, **(said if isinstance(said, dict) else {"status": said})} for name, said in value.items()]
+        value = [{"id": name, **(one if isinstance(one, dict) else {"status": one})} for name, one in value.items()]
     return value
 
 

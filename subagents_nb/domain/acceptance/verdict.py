@@ -80,22 +80,22 @@ def _is_seen(kind: Evidence) -> bool:
 
 def _criterion(one: Criterion, asked: Acceptance, report: Report | None, judgement: Judgement | None) -> Finding:
     required = one.severity == "required"
-    said = next((c for c in report.criteria if c.id == one.id), None) if report is not None else None
-    if said is None and asked.report != "required" and judgement is not None and judgement.accepted is not None:
+    reported = next((c for c in report.criteria if c.id == one.id), None) if report is not None else None
+    if reported is None and asked.report != "required" and judgement is not None and judgement.accepted is not None:
         text = "the reviewer accepted the work" if judgement.accepted else "the reviewer rejected the work"
         return Finding(id=one.id, ok=judgement.accepted, text=text, required=required)
-    ok, text = _satisfied(said, required)
+    ok, text = _satisfied(reported, required)
     return Finding(id=one.id, ok=ok, text=text, required=required)
 
 
-def _satisfied(said: CriterionReport | None, required: bool) -> tuple[bool, str]:
-    if said is None:
+def _satisfied(reported: CriterionReport | None, required: bool) -> tuple[bool, str]:
+    if reported is None:
         return False, "the report says nothing of it"
-    if said.status == "not-applicable":
-        return not required, f"said not to apply: {said.evidence or 'without a reason'}"
-    if said.status == "not-satisfied":
-        return False, f"said not to hold: {said.evidence or 'without a reason'}"
-    return bool(said.evidence), said.evidence or "said to hold, without evidence"
+    if reported.status == "not-applicable":
+        return not required, f"said not to apply: {reported.evidence or 'without a reason'}"
+    if reported.status == "not-satisfied":
+        return False, f"said not to hold: {reported.evidence or 'without a reason'}"
+    return bool(reported.evidence), reported.evidence or "said to hold, without evidence"
 
 
 def _check(kind: Evidence, report: Report | None, seen: Evaluation) -> Finding:
@@ -131,9 +131,9 @@ def _in_report(kind: Evidence, report: Report, observed: Observed, runs: tuple[V
         case "residual-risks":
             return _listed(report.residual_risks)
         case "review-findings":
-            found = report.review_findings
-            blockers = [text for text in found or () if text.lower().startswith("blocker")]
-            return (False, f"it names a blocker: {_names(blockers)}") if blockers else _listed(found)
+            findings = report.review_findings
+            blockers = [text for text in findings or () if text.lower().startswith("blocker")]
+            return (False, f"it names a blocker: {_names(blockers)}") if blockers else _listed(findings)
         case "diff-summary":
             return bool(report.diff_summary), _short(report.diff_summary) or "it is empty"
         case _:
@@ -144,9 +144,9 @@ def _changed(report: Report, observed: Observed) -> tuple[bool, str]:
     claimed = report.changed_files
     if claimed is None:
         return False, "the report does not list them"
-    known = {_path(path) for path in claimed}
+    claimed_paths = {_path(path) for path in claimed}
     # An agent may write an absolute path or one from the repository's root.
-    missing = [p for p in observed.changed_files if not any(k == p or k.endswith(f"/{p}") for k in known)]
+    missing = [p for p in observed.changed_files if not any(k == p or k.endswith(f"/{p}") for k in claimed_paths)]
     if missing:
         return False, f"the report leaves out {_names(missing)}"
     return True, _names(claimed) if claimed else "none"
@@ -163,8 +163,10 @@ def _listed(entries: tuple[str, ...] | None, *, may_be_empty: bool = False) -> t
 def _review(asked: Acceptance, judgement: Judgement | None) -> Finding | None:
     if asked.review is None or judgement is None:
         return None
-    said = _short("; ".join(judgement.reasons)) or "no reason was given"
-    text = {True: f"accepted: {said}", False: f"rejected: {said}", None: f"no answer: {said}"}[judgement.accepted]
+    reasons = _short("; ".join(judgement.reasons)) or "no reason was given"
+    text = {True: f"accepted: {reasons}", False: f"rejected: {reasons}", None: f"no answer: {reasons}"}[
+        judgement.accepted
+    ]
     return Finding(id=judgement.agent, ok=judgement.accepted is True, text=text, required=asked.review.required)
 
 

@@ -48,8 +48,8 @@ class Acting(Value):
 
     def saying(self, more: str = "") -> str:
         """Return it with what it does, and more to say of it: agent worker (bash; changed)."""
-        said = "; ".join(filter(None, (", ".join(one_line(word, 60) for word in self.does), more)))
-        return f"{self.called} ({said})" if said else self.called
+        text = "; ".join(filter(None, (", ".join(one_line(word, 60) for word in self.does), more)))
+        return f"{self.called} ({text})" if text else self.called
 
 
 class Held(Value):
@@ -144,15 +144,15 @@ class Trust:
         seen: dict[str, dict[str, str]] = {}
         back: dict[str, HeldBack] = {}
         for item in items:
-            found = self.held(item)
+            held = self.held(item)
             before = self.answer.seen.get(item.key)
-            if found is None:
+            if held is None:
                 seen[item.key] = dict(item.files)
                 continue
             known = self.answer.held.get(item.key)
             still = known is not None and _holds(known.files, item.files)
             files = known.files if known is not None and still else changed_files(before or {}, item.files)
-            back[item.key] = HeldBack(files=files, run=found.run)
+            back[item.key] = HeldBack(files=files, run=held.run)
             if before is not None:
                 seen[item.key] = before
         if self.answer.seen_at and (seen, back) == (self.answer.seen, self.answer.held):

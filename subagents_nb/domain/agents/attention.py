@@ -72,10 +72,10 @@ class Heartbeat(Value):
 
 def attention(heartbeat: Heartbeat, thresholds: Thresholds) -> Attention | None:
     """Decide whether to point at a step: failing edits first, then a long tool, then silence."""
-    found = _failing(heartbeat, thresholds) or _slow(heartbeat, thresholds) or _silent(heartbeat, thresholds)
-    if found is None or not heartbeat.who:
-        return found
-    return found.model_copy(update={"text": f"{heartbeat.who}: {found.text}"})
+    concern = _failing(heartbeat, thresholds) or _slow(heartbeat, thresholds) or _silent(heartbeat, thresholds)
+    if concern is None or not heartbeat.who:
+        return concern
+    return concern.model_copy(update={"text": f"{heartbeat.who}: {concern.text}"})
 
 
 def attention_of_run(
@@ -88,11 +88,11 @@ def attention_of_run(
     if open_questions:
         many = f"{open_questions} questions wait" if open_questions > 1 else "A question waits"
         return Attention(kind="question", text=f"{many} for you.", since_s=since_s)
-    found = [one for one in steps if one is not None]
-    return min(found, key=lambda one: (_WORST_FIRST.index(one.kind), one.since_s), default=None)
+    concerns = [one for one in steps if one is not None]
+    return min(concerns, key=lambda one: (_WORST_FIRST.index(one.kind), one.since_s), default=None)
 
 
-def unheard(seconds: float, elapsed_s: float) -> Attention | None:
+def stalled(seconds: float, elapsed_s: float) -> Attention | None:
     """Return what an observer says of a live run whose process has written nothing for so long: frozen, or far away.
 
     `elapsed_s` is the run's own clock, as it was last heard of.

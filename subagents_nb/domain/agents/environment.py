@@ -72,7 +72,7 @@ def tool_environ(environ: Mapping[str, str], *, allowed: Iterable[str] = ()) -> 
     }
 
 
-def absolute_places(path: str) -> str:
+def absolute_entries(path: str) -> str:
     """Return a search path without the places that mean the working directory: empty and relative ones."""
     return ":".join(part for part in path.split(":") if part[:1] == "/")
 
@@ -84,6 +84,6 @@ def exec_environ(environ: Mapping[str, str]) -> tuple[dict[str, str], dict[str, 
     modules those are left out that mean the working directory, where an agent writes: an empty one, and relative ones.
     """
     visible = tool_environ(environ)
-    if kept := absolute_places(visible.pop("PYTHONPATH", "")):
+    if kept := absolute_entries(visible.pop("PYTHONPATH", "")):
         visible["PYTHONPATH"] = kept
     return visible, {name: value for name, value in environ.items() if visible.get(name) != value}

@@ -30,10 +30,10 @@ def sameness(asked: str, answered: str, aliases: Collection[str] = ()) -> Samene
     """Say whether `answered` names the model that was `asked`; a name among `aliases` does."""
     if answered in aliases:
         return "same"
-    whole, mine, theirs = _bare(asked), _core(asked), _core(answered)
-    if not theirs or whole == _bare(answered) or sorted(mine.split("-")) == sorted(theirs.split("-")):
+    ours, mine, theirs = _bare(asked), _core(asked), _core(answered)
+    if not theirs or ours == _bare(answered) or sorted(mine.split("-")) == sorted(theirs.split("-")):
         return "same"
-    if whole.endswith(("latest", "preview")) or not any(char.isdigit() for char in mine):
+    if ours.endswith(("latest", "preview")) or not any(char.isdigit() for char in mine):
         return "unclear"  # a pointer to whatever stands behind it today
     shorter, longer = sorted((mine, theirs), key=len)
     if not longer.startswith(f"{shorter}-"):
@@ -44,10 +44,10 @@ def sameness(asked: str, answered: str, aliases: Collection[str] = ()) -> Samene
 
 def aliases_of(table: dict[str, tuple[str, ...]], provider: str, name: str) -> tuple[str, ...]:
     """Return the names that the settings let a model answer by; it may be written `provider:name`, `/` or alone."""
-    found: dict[str, None] = {}
+    aliases: dict[str, None] = {}
     for key in (f"{provider}:{name}", f"{provider}/{name}", name):
-        found |= dict.fromkeys(table.get(key, ()))
-    return tuple(found)
+        aliases |= dict.fromkeys(table.get(key, ()))
+    return tuple(aliases)
 
 
 def _bare(name: str) -> str:

@@ -146,9 +146,9 @@ def parse_model(
         return ModelChoice.model_validate({**common, "kind": "local", "provider": "local"})
     if provider == "scripted":
         return ModelChoice.model_validate({**common, "kind": "scripted", "provider": "scripted"})
-    known = _BY_NAME[provider]
+    provider_row = _BY_NAME[provider]
     name = _SHORT.get(name, name) if provider == "anthropic" else name
-    keys = () if known.keyless else known.key_env
+    keys = () if provider_row.keyless else provider_row.key_env
     return ModelChoice.model_validate(
         {**common, "name": name, "kind": "provider", "provider": provider, "key_env": keys}
     )
@@ -163,15 +163,15 @@ def script_meant(text: str | None) -> str | None:
     return choice.name if choice.kind == "scripted" and choice.name not in BUILTIN_SCRIPTS else None
 
 
-def depends_on_place(choice: ModelChoice) -> bool:
+def depends_on_machine(choice: ModelChoice) -> bool:
     """Say whether another machine may not come to this model: nobody named it, or its endpoint is a setting."""
     return choice.kind == "endpoint" or choice.origin in ("settings", "environment")
 
 
 def base_url_env(provider: str) -> str:
     """Return the variable in which another server than a provider's own may be named; empty if there is none."""
-    known = _BY_NAME.get(provider)
-    return (known.base_url_env if known else None) or ""
+    provider_row = _BY_NAME.get(provider)
+    return (provider_row.base_url_env if provider_row else None) or ""
 
 
 def at_its_own_server(choice: ModelChoice, environ_names: Container[str]) -> bool:
@@ -181,8 +181,8 @@ def at_its_own_server(choice: ModelChoice, environ_names: Container[str]) -> boo
 
 def extra_for(choice: ModelChoice) -> str | None:
     """Return the extra of this package that carries the provider's client, if it needs one."""
-    known = _BY_NAME.get(choice.provider)
-    return known.extra if known and choice.kind == "provider" else None
+    provider_row = _BY_NAME.get(choice.provider)
+    return provider_row.extra if provider_row and choice.kind == "provider" else None
 
 
 def _split_thinking(text: str) -> tuple[str, Thinking | None]:

@@ -83,29 +83,29 @@ def _is_plain(name: str) -> bool:
 
 def faults(manifest: Manifest, sizes: Mapping[str, int], archive_bytes: int) -> list[str]:
     """Return what is wrong with an archive, whose members are given with the sizes that they claim."""
-    found = []
+    problems = []
     total = sum(sizes.values())
     if total > MAX_BYTES:
-        found.append(f"it holds {total:,} bytes, more than {MAX_BYTES:,}")
+        problems.append(f"it holds {total:,} bytes, more than {MAX_BYTES:,}")
     if (largest := max(sizes.values(), default=0)) > MAX_FILE_BYTES:
-        found.append(f"a file of it has {largest:,} bytes, more than {MAX_FILE_BYTES:,}")
+        problems.append(f"a file of it has {largest:,} bytes, more than {MAX_FILE_BYTES:,}")
     if total > FREE_BYTES and total > MAX_RATIO * archive_bytes:
-        found.append(f"it unfolds to more than {MAX_RATIO} times its size")
-    said = {MANIFEST: sizes.get(MANIFEST, 0)}
+        problems.append(f"it unfolds to more than {MAX_RATIO} times its size")
+    declared = {MANIFEST: sizes.get(MANIFEST, 0)}
     for run in manifest.runs:
         if not is_run_id(run.run_id):
-            found.append(f"{run.run_id[:60]!r} is no run id")
+            problems.append(f"{run.run_id[:60]!r} is no run id")
         if not _is_below(run.cwd):
-            found.append(f"the directory {run.cwd[:60]!r} leads out of the project")
+            problems.append(f"the directory {run.cwd[:60]!r} leads out of the project")
         for file in run.files:
             if not may_be_archived(file.path):
-                found.append(f"{file.path[:60]!r} is no file of a run")
-            said[f"runs/{run.run_id}/{file.path}"] = file.bytes
+                problems.append(f"{file.path[:60]!r} is no file of a run")
+            declared[f"runs/{run.run_id}/{file.path}"] = file.bytes
     if len({run.run_id for run in manifest.runs}) != len(manifest.runs):
-        found.append("a run stands in it twice")
-    if said != dict(sizes):
-        found.append("its manifest and its files don't agree")
-    return found
+        problems.append("a run stands in it twice")
+    if declared != dict(sizes):
+        problems.append("its manifest and its files don't agree")
+    return problems
 
 
 def _is_below(cwd: str) -> bool:
@@ -117,18 +117,18 @@ def packed(plan: LaunchPlan) -> LaunchPlan:
     """Return a plan without what is this machine's or this user's alone."""
     mine: dict[str, Any] = {"cwd": "", "token": "", "tool_env": (), "notify_command": ()}
     origin = plan.origin.model_copy(update={"session": ""})
-    steps = tuple(_without_places(step) for step in plan.steps)
-    items = tuple(_item_without_places(item) for item in plan.items)
+    steps = tuple(_without_paths(step) for step in plan.steps)
+    items = tuple(_item_without_paths(item) for item in plan.items)
     return plan.model_copy(update={**mine, "origin": origin, "steps": steps, "items": items})
 
 
-def _item_without_places(item: PlanItem) -> PlanItem:
+def _item_without_paths(item: PlanItem) -> PlanItem:
     if isinstance(item, FanOutItem):
-        return item.model_copy(update={"template": _without_places(item.template)})
+        return item.model_copy(update={"template": _without_paths(item.template)})
     return item
 
 
-def _without_places(step: StepPlan) -> StepPlan:
+def _without_paths(step: StepPlan) -> StepPlan:
     if step.memory is not None:
         step = step.model_copy(update={"memory": step.memory.model_copy(update={"folder": ""})})
     if step.worktree is None:
@@ -142,9 +142,9 @@ def unpacked(plan: LaunchPlan, cwd: str) -> LaunchPlan:
     Raises:
         ValueError: its digest is not that of what it says, so that it would stand in for other work.
     """
-    kept = {**plan.body(), "name": plan.name}
+    fields = {**plan.body(), "name": plan.name}
     try:
-        digest = Draft.model_validate(kept).digest
+        digest = Draft.model_validate(fields).digest
     except (ValidationError, ValueError) as error:
         raise ValueError("its plan can't be read") from error
     if digest != plan.digest:
@@ -164,12 +164,12 @@ def state_problem(document: object) -> str | None:
     return "it says that a step is at work" if any(step.state is StepState.RUNNING for step in steps) else None
 
 
-def without_places(value: Any) -> Any:
+def without_paths(value: Any) -> Any:
     """Return a record's data without the absolute paths of the worktrees in it."""
     if isinstance(value, list):
-        return [without_places(one) for one in value]
+        return [without_paths(one) for one in value]
     if isinstance(value, dict):
-        cleaned = {key: without_places(one) for key, one in value.items()}
+        cleaned = {key: without_paths(one) for key, one in value.items()}
         if "repo_root" in cleaned and "branch" in cleaned:
             cleaned |= {"repo_root": "", "path": ""}
         return cleaned

@@ -102,7 +102,7 @@ def reason_to_keep(observation: RunObservation, *, keep_s: float) -> Keep | None
         return Keep.LINKED
     if snapshot.damage or snapshot.plan is None or snapshot.state is None:
         return Keep.UNREADABLE
-    if not _speak_of_one_run(snapshot):
+    if not _documents_agree(snapshot):
         return Keep.MISMATCH
     if observation.lock == "held":
         return Keep.LIVE
@@ -126,7 +126,7 @@ def reason_to_keep(observation: RunObservation, *, keep_s: float) -> Keep | None
     return Keep.UNRESOLVED if observation.unresolved else None
 
 
-def may_go_on(state: RunState | None) -> bool:
+def may_be_resumed(state: RunState | None) -> bool:
     """Say whether a run that goes on from another one still needs it: not once it is over for good."""
     return state not in (RunState.STOPPED, RunState.REJECTED)
 
@@ -152,7 +152,7 @@ def _unfinished(state: RunState) -> Keep | None:
             assert_never(state)
 
 
-def _speak_of_one_run(snapshot: Snapshot) -> bool:
+def _documents_agree(snapshot: Snapshot) -> bool:
     parts = (snapshot.plan, snapshot.status, snapshot.result, snapshot.verdict, snapshot.process)
     ids = {part.run_id for part in parts if part is not None}
     digests = {part.digest for part in parts[:3] if part is not None and part.digest}

@@ -194,7 +194,7 @@ def retuned_budget(planned: UsageBudget | None, *, tokens: float | None, cost_us
     One that was not planned ends the steps that are at work too, else it would hold for nothing.
     """
     amounts = {"tokens": tokens, "cost_usd": cost_usd}
-    given = {name: Amount(hard=hard) for name, hard in amounts.items() if hard is not None}
+    limits = {name: Amount(hard=hard) for name, hard in amounts.items() if hard is not None}
     if planned is None:
-        return UsageBudget(**given, stop_running=True) if given else None
-    return planned.model_copy(update=given)
+        return UsageBudget(**limits, stop_running=True) if limits else None
+    return planned.model_copy(update=limits)

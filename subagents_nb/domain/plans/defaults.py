@@ -28,9 +28,9 @@ class LaunchDefaults(Value):
     @classmethod
     def of(cls, asked: Mapping[str, Any], settings: Settings, *, fallback: str | None) -> LaunchDefaults:
         """Return those of a launch; `fallback` is the model of a step for which nobody names one."""
-        given = {name: value for name, value in asked.items() if name in ASKED and value is not None}
+        named = {name: value for name, value in asked.items() if name in ASKED and value is not None}
         own = settings.model_dump(mode="json", include=_SETTINGS, exclude_none=True)
-        return cls(asked=given, settings=own | ({"default_model": fallback} if fallback else {}))
+        return cls(asked=named, settings=own | ({"default_model": fallback} if fallback else {}))
 
     def settings_of(self, now: Settings) -> Settings:
         """Return the settings of today with those that the launch was planned by."""

@@ -33,16 +33,16 @@ def items_of(value: Any, path: str, *, key: str | None, max_items: int) -> tuple
         FanOutProblem: there is no array, it is too long (nothing is cut), or two items can't be told apart.
     """
     try:
-        found = resolve_pointer(value, path)
+        array = resolve_pointer(value, path)
     except PointerError as error:
         raise FanOutProblem(str(error)) from error
-    if not isinstance(found, list):
+    if not isinstance(array, list):
         raise FanOutProblem(f"{path or 'the whole value'!r} is no array")
-    if len(found) > max_items:
+    if len(array) > max_items:
         raise FanOutProblem(
-            f"there are {len(found)} items, more than max_items ({max_items}); none was started, since nothing is cut"
+            f"there are {len(array)} items, more than max_items ({max_items}); none was started, since nothing is cut"
         )
-    items = [Item(index=n, key=_key(one, n, key), value=one) for n, one in enumerate(found)]
+    items = [Item(index=n, key=_key(one, n, key), value=one) for n, one in enumerate(array)]
     seen: dict[str, Item] = {}
     for item in items:
         other = seen.setdefault(item.key, item)
@@ -62,14 +62,14 @@ def _key(value: Any, number: int, pointer: str | None) -> str:
     if pointer is None:
         return str(number)
     try:
-        found = resolve_pointer(value, pointer)
+        key = resolve_pointer(value, pointer)
     except PointerError as error:
         raise FanOutProblem(f"item {number} has no key: {error}") from error
-    if isinstance(found, bool):
-        return "true" if found else "false"
-    if not isinstance(found, str | int | float):
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    if not isinstance(key, str | int | float):
         raise FanOutProblem(f"the key of item {number} is no text, number or truth value")
-    text = str(found)
+    text = str(key)
     if not text.strip():
         raise FanOutProblem(f"the key of item {number} is empty")
     if len(text) > KEY_CHARS:

@@ -56,15 +56,15 @@ def axes_of(grid: Mapping[str, Any], reasons: Reasons) -> tuple[Axis, ...]:
         reasons.append('the grid is a mapping of names to lists, such as {"model": ["a", "b"]}')
         return ()
     axes = []
-    for name, given in grid.items():
+    for name, values in grid.items():
         if not isinstance(name, str) or not name.isidentifier():
             reasons.append(f"{one_line(repr(name), 60)} can't be swept: it is an option of launch, or a {{{{name}}}}")
-        elif isinstance(given, Mapping):
-            axes.append(Axis(name=name, values=tuple((str(word), value) for word, value in given.items())))
-        elif isinstance(given, str | bytes) or not isinstance(given, Sequence):
-            reasons.append(f"the grid's {name} is a list of values, not {one_line(repr(given), 60)}")
+        elif isinstance(values, Mapping):
+            axes.append(Axis(name=name, values=tuple((str(word), value) for word, value in values.items())))
+        elif isinstance(values, str | bytes) or not isinstance(values, Sequence):
+            reasons.append(f"the grid's {name} is a list of values, not {one_line(repr(values), 60)}")
         else:
-            axes.append(Axis.model_construct(name=name, values=tuple((value, value) for value in given)))
+            axes.append(Axis.model_construct(name=name, values=tuple((value, value) for value in values)))
     for axis in axes:
         reasons.extend(_faults(axis))
     size = math.prod(len(axis.values) for axis in axes)
@@ -91,12 +91,12 @@ def _faults(axis: Axis) -> Iterator[str]:
 
 def combinations(axes: Sequence[Axis], repeat: int) -> list[Combination]:
     """Return all combinations in order: the first axis slowest, the last fastest, repetitions next to each other."""
-    found = []
+    cells = []
     for place, values in enumerate(itertools.product(*(axis.values for axis in axes))):
         params = {axis.name: word for axis, (word, _) in zip(axes, values, strict=True)}
         given = {axis.name: value for axis, (_, value) in zip(axes, values, strict=True)}
-        found += [Combination(place=place, repeat=number, params=params, given=given) for number in range(repeat)]
-    return found
+        cells += [Combination(place=place, repeat=number, params=params, given=given) for number in range(repeat)]
+    return cells
 
 
 def fields_of(what: Chain | str) -> frozenset[str]:
@@ -163,9 +163,9 @@ def parsed(text: str, kind: Callable[[str], Any] | None = None) -> Any:
         return word == "true"
     for number in (int, float):
         try:
-            found = number(word)
+            parsed_number = number(word)
         except ValueError:
             continue
-        if math.isfinite(found) and (word.lstrip("-").isdecimal() or number is float):
-            return found
+        if math.isfinite(parsed_number) and (word.lstrip("-").isdecimal() or number is float):
+            return parsed_number
     return word

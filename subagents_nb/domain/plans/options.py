@@ -189,8 +189,8 @@ def spellings() -> dict[str, Option]:
 
 def setting_keys() -> dict[str, Option]:
     """Return the keys of a settings file, with what each says; a length of time may be written with its unit too."""
-    found = {one.setting: one for one in OPTIONS if one.setting}
-    return found | {f"{key}_s": one for key, one in found.items() if one.kind == "duration"}
+    by_setting = {one.setting: one for one in OPTIONS if one.setting}
+    return by_setting | {f"{key}_s": one for key, one in by_setting.items() if one.kind == "duration"}
 
 
 def read_count(given: str, least: int = 1) -> int:
@@ -202,12 +202,12 @@ def read_count(given: str, least: int = 1) -> int:
     from subagents_nb.domain.values.given import parse_whole
 
     try:
-        found = parse_whole(given)
+        count = parse_whole(given)
     except ValueError:
-        found = -1
-    if found < least:
+        count = -1
+    if count < least:
         raise ValueError(f"{given!r} is no number of {least} or more")
-    return found
+    return count
 
 
 def _number(given: str) -> float:

@@ -36,18 +36,18 @@ class Placeholder:
 
 def placeholders(template: str, *, item: str | None = None) -> tuple[Placeholder, ...]:
     """Return the tokens of a template in order. `item` is the name that the fan-out gives its item, if it is in one."""
-    found = (_token(match, item) for match in _TOKEN.finditer(template))
-    return tuple(token for token in found if token is not None)
+    tokens = (_token(match, item) for match in _TOKEN.finditer(template))
+    return tuple(token for token in tokens if token is not None)
 
 
 def near_misses(template: str, *, item: str | None = None) -> tuple[str, ...]:
     """Return what looks like a token and is none: `{outputs}`, `{outputs.a.b}`, `{task.x}`."""
-    found = []
+    misses = []
     for match in _TOKEN.finditer(template):
         word = match[1]
         if word in RESERVED and _token(match, item) is None:
-            found.append(match[0])
-    return tuple(dict.fromkeys(found))
+            misses.append(match[0])
+    return tuple(dict.fromkeys(misses))
 
 
 def fill(

@@ -322,8 +322,8 @@ class Draft(RunPlan):
         if self.resumes is not None:
             bound["resumes"] = self.resumes.run_id
             if self.resumes.chain is not None:
-                goes_on = self.resumes.chain
-                bound["goes_on"] = {**goes_on.model_dump(mode="json"), "text": sha256_text(goes_on.text)}
+                resumed = self.resumes.chain
+                bound["goes_on"] = {**resumed.model_dump(mode="json"), "text": sha256_text(resumed.text)}
         return sha256_text(stable_json(bound))
 
     @property
@@ -371,21 +371,21 @@ def outputs_of(steps: Iterable[StepPlan], items: Sequence[PlanItem]) -> tuple[st
     """
     named = [(step, "") for step in steps]
     named += [(one.template, f"dynamic-{at}/*/") for at, one in enumerate(items, 1) if isinstance(one, FanOutItem)]
-    found = (
+    paths = (
         f"{step.cwd}/{folder}{step.output.path}" if step.cwd else f"{folder}{step.output.path}"
         for step, folder in named
         if step.output is not None and step.output.explicit and step.worktree is None
     )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(paths))
 
 
 def choices_of(steps: Iterable[StepPlan], items: Iterable[PlanItem] = ()) -> tuple[ModelChoice, ...]:
     """Return the models of all steps that a plan may start, each once, reviewers and those of fan-outs included."""
-    found: list[ModelChoice] = []
+    choices: list[ModelChoice] = []
     for step in everything(steps, items):
-        if step.model not in found:
-            found.append(step.model)
-    return tuple(found)
+        if step.model not in choices:
+            choices.append(step.model)
+    return tuple(choices)
 
 
 def everything(steps: Iterable[StepPlan], items: Iterable[PlanItem] = ()) -> list[StepPlan]:

@@ -52,7 +52,7 @@ class LaunchRequest(StepOptions):
     tags: tuple[str, ...] = ()
     origin: Origin = Origin()
 
-    def alone(self) -> Step:
+    def as_single_step(self) -> Step:
         """Return the one step of a launch that is no chain; its deadline, checkpoint and directory are the run's."""
         options = {name: getattr(self, name) for name in StepOptions.model_fields.keys() - _OF_THE_RUN}
         return Step(task=self.task, as_=self.as_, **options)

@@ -33,7 +33,7 @@ class SessionPlan(Value):
     fork: bool = False  # it is told that the copy is for reference, and goes on with nothing
 
 
-def told_of(session: SessionPlan | None, task: str) -> str:
+def with_earlier_session(session: SessionPlan | None, task: str) -> str:
     """Return a task with what is said of the conversation before it, if that is there for reference."""
     return f"{_FOR_REFERENCE}\n\n{task}" if session is not None and session.fork else task
 

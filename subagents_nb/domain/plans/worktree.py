@@ -178,19 +178,19 @@ def synthetic_of(answer: bytes) -> tuple[str, ...]:
     return tuple(dict.fromkeys(paths))
 
 
-def made_by_worktrunk(answer: bytes, branch: str) -> str:
+def worktrunk_path(answer: bytes, branch: str) -> str:
     """Return where `wt switch --format json` says that it made the worktree of a branch.
 
     Raises:
         ValueError: it says something else.
     """
     try:
-        said = json.loads(answer)
+        reply = json.loads(answer)
     except (ValueError, RecursionError) as error:
         raise ValueError("printed no JSON") from error
-    if not isinstance(said, dict) or said.get("action") != "created" or said.get("branch") != branch:
+    if not isinstance(reply, dict) or reply.get("action") != "created" or reply.get("branch") != branch:
         raise ValueError(f"did not say that it made a worktree of {branch}")
-    path = said.get("path")
+    path = reply.get("path")
     if not isinstance(path, str) or not PurePosixPath(path).is_absolute():
         raise ValueError("named no absolute path")
     return path

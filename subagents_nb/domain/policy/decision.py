@@ -44,13 +44,13 @@ def decide(policy: Policy, call: ToolCall, granted: Collection[str] = ()) -> Dec
     worst = _ALLOWED
     asked: dict[str, None] = {}
     for ceiling in policy.ceilings:
-        found = _under(ceiling, call)
-        if found.verdict == "ask":
-            left = tuple(key for key in found.grants if key not in granted)
-            found = replace(found, grants=left) if left else _ALLOWED
-        asked.update(dict.fromkeys(found.grants))
-        if _STRICT.index(found.verdict) > _STRICT.index(worst.verdict):
-            worst = found
+        decision = _under(ceiling, call)
+        if decision.verdict == "ask":
+            left = tuple(key for key in decision.grants if key not in granted)
+            decision = replace(decision, grants=left) if left else _ALLOWED
+        asked.update(dict.fromkeys(decision.grants))
+        if _STRICT.index(decision.verdict) > _STRICT.index(worst.verdict):
+            worst = decision
     return replace(worst, grants=tuple(asked)) if worst.verdict == "ask" else worst
 
 

@@ -38,7 +38,7 @@ class PartShown(Value):
     marked: bool = False  # it has signs in the place of what can't be seen, so it is not what would be run as it stands
 
 
-class PermissionAsked(Value):
+class PermissionRequest(Value):
     """A call that waits for the person's word."""
 
     tool: str
@@ -46,7 +46,7 @@ class PermissionAsked(Value):
     parts: tuple[PartShown, ...] = ()
     for_run: tuple[str, ...] = ()  # what a yes for the whole run would allow
 
-    def shortened(self) -> PermissionAsked:
+    def shortened(self) -> PermissionRequest:
         """Return as much of it as may stand in a status, which is written often."""
         kept = []
         for one in self.parts:
@@ -54,7 +54,7 @@ class PermissionAsked(Value):
             kept.append(one.model_copy(update={"text": text, "cut": one.cut + len(one.text) - len(text)}))
         return self.model_copy(update={"parts": _at_most(tuple(kept), _STATUS_PARTS)})
 
-    def to_show(self, clean: Callable[[str], str]) -> PermissionAsked:
+    def to_show(self, clean: Callable[[str], str]) -> PermissionRequest:
         """Return it without secrets, which `clean` takes out, and with signs for all that can't be seen."""
         kept = []
         for one in self.parts:
@@ -103,14 +103,14 @@ _KINDS: dict[tuple[str, str], Literal["command", "code", "path", "removed", "add
 }
 
 
-def as_asked(
+def call_as_shown(
     tool: str,
     args: Mapping[str, Any],
     reason: str,
     grants: tuple[str, ...],
     path: CallPath | None = None,
     hints: str = "",
-) -> PermissionAsked:
+) -> PermissionRequest:
     """Return a call as it is shown; `path` is where it really goes, which is shown where it is not what was written.
 
     `hints` is what a server says of its tool.
@@ -129,7 +129,7 @@ def as_asked(
     where = path.shown if path is not None else None
     words = tuple(dict.fromkeys(shown_tool(_words_of(one, where)) for one in grants))
     shown = shown_tool(tool)
-    return PermissionAsked(tool=shown, reason=reason, parts=_at_most(tuple(parts), _PARTS), for_run=words)
+    return PermissionRequest(tool=shown, reason=reason, parts=_at_most(tuple(parts), _PARTS), for_run=words)
 
 
 def _words_of(grant: str, where: str | None) -> str:
@@ -150,12 +150,12 @@ def heading_of(tool: str) -> str:
     return _HEADINGS.get(tool, f"May it use {tool}?")
 
 
-def in_short(asked: PermissionAsked) -> str:
+def in_short(asked: PermissionRequest) -> str:
     """Return the question with what the call is about, for where there is room for a line."""
     return " ".join([heading_of(asked.tool), *(one.text for one in asked.parts[:1])])
 
 
-def question_of(asked: PermissionAsked, chars: int = _TEXT_CHARS) -> str:
+def question_of(asked: PermissionRequest, chars: int = _TEXT_CHARS) -> str:
     """Return the call as text, for those who show no more than the text of a question."""
     signs = {"removed": "- ", "added": "+ ", "command": "$ "}
     lines, room = [heading_of(asked.tool)], chars
@@ -170,15 +170,15 @@ def question_of(asked: PermissionAsked, chars: int = _TEXT_CHARS) -> str:
 
 def read_answer(text: str) -> PermissionAnswer:
     """Return what an answer in words means; what is none of the five is a no, with these words as the reason."""
-    said = text.strip()
-    known = _SAYS.get(said.casefold().rstrip(".!"))
+    answer = text.strip()
+    known = _SAYS.get(answer.casefold().rstrip(".!"))
     if known is not None:
         return PermissionAnswer(decision=known)
-    if found := re.match(r"(?:with|edit|3)\b\s*:?\s*(\{.*\})\s*\Z", said, re.DOTALL | re.IGNORECASE):
+    if edited := re.match(r"(?:with|edit|3)\b\s*:?\s*(\{.*\})\s*\Z", answer, re.DOTALL | re.IGNORECASE):
         try:
-            args = json.loads(found[1])
+            args = json.loads(edited[1])
         except ValueError as error:
             return PermissionAnswer(decision="no", text=f"its other arguments could not be read ({error})")
         return PermissionAnswer(decision="edit", args=args)
-    why = re.sub(r"\A(?:no|n|deny|4)\b[\s,:;.-]*", "", said, flags=re.IGNORECASE)
+    why = re.sub(r"\A(?:no|n|deny|4)\b[\s,:;.-]*", "", answer, flags=re.IGNORECASE)
     return PermissionAnswer(decision="no", text=why)

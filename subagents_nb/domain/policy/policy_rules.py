@@ -57,9 +57,9 @@ class Rule(NamedTuple):
             return False
         if not self.more:
             return len(command.words) == count
-        from subagents_nb.domain.policy.shell_words import goes_beyond  # every plan reads this module, few need that
+        from subagents_nb.domain.policy.shell_words import exceeds_rule  # every plan reads this module, few need that
 
-        return not goes_beyond(command, count)
+        return not exceeds_rule(command, count)
 
     def catches(self, command: Command) -> bool:
         """Say whether it denies a command, or has it asked about: by whatever path its program is called."""
@@ -89,10 +89,10 @@ def parse_rule(text: str) -> Rule:
     Raises:
         BadRule: it can't be read, so it would guard nothing.
     """
-    found = _parsed(text)
-    if isinstance(found, str):
-        raise BadRule(found)
-    return found
+    rule = _parsed(text)
+    if isinstance(rule, str):
+        raise BadRule(rule)
+    return rule
 
 
 @lru_cache(maxsize=4096)
@@ -164,12 +164,12 @@ def _expression(pattern: str) -> str:
     """Return a glob as an expression: `*` stays within a name, `**` crosses slashes, `a/**` is a and all in it."""
     if pattern in ("**", "**/*"):
         return ".*"
-    found = ""
+    expression = ""
     if pattern.endswith("/**"):
         return rf"{_expression(pattern[:-3])}(?:/.*)?"
     for piece in re.split(r"(\*\*/|\*\*|\*|\?)", pattern):
-        found += {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}.get(piece, re.escape(piece))
-    return found
+        expression += {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}.get(piece, re.escape(piece))
+    return expression
 
 
 def hiding(rules: Iterable[str], root: str, home: str) -> str:

@@ -95,7 +95,7 @@ _SED = re.compile(rf"{_SED_PLACE}?(?:,{_SED_PLACE})?[pdq=]|s([/|,#]){_SED_PART}\
 _MOVES = frozenset(("cd", "pushd", "popd"))
 
 
-def goes_beyond(command: Command, allowed: int) -> bool:
+def exceeds_rule(command: Command, allowed: int) -> bool:
     """Say whether a command does more than its first `allowed` words say, which a rule named."""
     program, rest = command.program, command.words[allowed:]
     if program in _WRAPPERS:
@@ -134,7 +134,7 @@ def _wraps_more(command: Command, allowed: int) -> bool:
     if command.program in ("xargs", "parallel"):
         return True  # it reads options that stand in no line
     expands = frozenset(at - inner for at in command.expands if at >= inner)
-    return goes_beyond(Command(command.words[inner:], expands), allowed - inner)
+    return exceeds_rule(Command(command.words[inner:], expands), allowed - inner)
 
 
 def together(commands: tuple[Command, ...]) -> str:

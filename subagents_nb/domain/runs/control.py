@@ -92,8 +92,8 @@ class Retuned(Value):
 def in_force(retunes: Iterable[Retuned]) -> Retune:
     """Return all changes together; of the same limit the last counts."""
     changes = {name: value for one in retunes for name, value in one.changes.items() if name in Retune.model_fields}
-    whole = {name: int(changes[name]) for name in ("max_requests", "concurrency") if name in changes}
-    return Retune.model_validate(changes | whole)
+    counts = {name: int(changes[name]) for name in ("max_requests", "concurrency") if name in changes}
+    return Retune.model_validate(changes | counts)
 
 
 _NEEDED = {"steer": ("text", "mode"), "retune": ("retune",), "cancel-tool": ("call_id",), "append": ("append",)}
@@ -121,8 +121,8 @@ class ControlRequest(Document):
     def _fits_its_verb(self) -> Self:
         needed = _NEEDED.get(self.verb, ())
         for name in ("text", "mode", "call_id", "retune", "append"):
-            given = getattr(self, name) is not None
-            if given != (name in needed):
+            is_set = getattr(self, name) is not None
+            if is_set != (name in needed):
                 raise ValueError(f"a {self.verb} request {'needs' if name in needed else 'has no'} {name}")
         if self.text is not None and not (self.text.strip() and len(self.text) <= MAX_STEER_CHARS):
             raise ValueError(f"the text must have 1 to {MAX_STEER_CHARS:,} characters")

@@ -20,7 +20,7 @@ class ChildEnd(Value):
     group_empty: bool | None = None  # nobody of its process group was left; None where nobody looked
 
 
-class Candidate(Document):
+class ExitReport(Document):
     """The runner's own account of the processes it started, created once just before its result; none: it had none."""
 
     kind: Literal["candidate"] = "candidate"

@@ -101,8 +101,8 @@ def judge_end(finish: Finish, calls: Calls, *, word: str = "", tool: str = "", w
     A call whose arguments are whole is whole, wherever the text around it was cut. `word` is what the provider said,
     `tool` the call that was cut, `why` what it gave as its ground.
     """
-    said = f" ({word})" if word else ""
-    ground = f": {why}" if why else "."
+    stop_word = f" ({word})" if word else ""
+    detail = f": {why}" if why else "."
     match finish:
         case Finish.STOP:
             return None
@@ -113,19 +113,19 @@ def judge_end(finish: Finish, calls: Calls, *, word: str = "", tool: str = "", w
             text = f"The model's call of {tool} was cut at the output token limit. Ask for smaller steps."
             return CutAnswer("truncated", text)
         case Finish.CONTEXT if calls != "whole":
-            return CutAnswer("context", f"The model's answer was cut: the model's context is full{said}.")
+            return CutAnswer("context", f"The model's answer was cut: the model's context is full{stop_word}.")
         case Finish.LIMIT if calls == "none":
             return CutAnswer("truncated", HIT_LIMIT)
         case Finish.FILTERED:
-            return CutAnswer("filtered", f"The provider's content filter stopped the answer{said}{ground}")
+            return CutAnswer("filtered", f"The provider's content filter stopped the answer{stop_word}{detail}")
         case Finish.REFUSED:
-            return CutAnswer("filtered", f"The model refused to answer{ground}")
+            return CutAnswer("filtered", f"The model refused to answer{detail}")
         case Finish.MALFORMED:
-            return CutAnswer("model", f"The provider could not make sense of what its model wrote{said}.")
+            return CutAnswer("model", f"The provider could not make sense of what its model wrote{stop_word}.")
         case Finish.ERROR:
-            return CutAnswer("model", f"The provider ended the answer with an error{said}.")
+            return CutAnswer("model", f"The provider ended the answer with an error{stop_word}.")
         case Finish.PAUSED if calls != "whole":
-            return CutAnswer("truncated", f"The provider ended the answer before it was complete{said}.")
+            return CutAnswer("truncated", f"The provider ended the answer before it was complete{stop_word}.")
         case Finish.UNKNOWN if calls != "whole":
             text = f"The provider ended the answer with the word {word!r}, which does not say that it is complete."
             return CutAnswer("unknown", text)

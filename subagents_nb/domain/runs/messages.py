@@ -57,18 +57,18 @@ def parse_session(content: bytes) -> Session:
         ValueError: it is no list of messages.
     """
     try:
-        read = json.loads(content)
+        data = json.loads(content)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
-    if not isinstance(read, list):
+    if not isinstance(data, list):
         raise ValueError("it is no list of messages")
-    said = [one for one in read if isinstance(one, dict)]
-    turns = tuple(_turn(number, one) for number, one in enumerate(said) if one.get("kind") == "response")
-    return Session(messages=tuple(_without_repeats(_messages(said))), turns=turns)
+    entries = [one for one in data if isinstance(one, dict)]
+    turns = tuple(_turn(number, one) for number, one in enumerate(entries) if one.get("kind") == "response")
+    return Session(messages=tuple(_without_repeats(_messages(entries))), turns=turns)
 
 
-def _messages(said: list[dict[str, Any]]) -> Iterator[Message]:
-    for number, one in enumerate(said):
+def _messages(entries: list[dict[str, Any]]) -> Iterator[Message]:
+    for number, one in enumerate(entries):
         at = _text(one.get("timestamp")) or None
         if instructions := _text(one.get("instructions")):
             yield Message(role="system", text=instructions, turn=number, at=at)

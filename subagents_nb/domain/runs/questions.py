@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field
 
-from subagents_nb.domain.policy.permissions import PermissionAsked, in_short
+from subagents_nb.domain.policy.permissions import PermissionRequest, in_short
 from subagents_nb.domain.runs.states import QUESTION, QuestionEvent, QuestionState
 from subagents_nb.domain.values.base import Document, Value
 
@@ -23,7 +23,7 @@ class Question(Document):
     text: str
     choices: tuple[str, ...] = ()
     asked_at: str
-    permission: PermissionAsked | None = None  # it is about this call: whether it may be made
+    permission: PermissionRequest | None = None  # it is about this call: whether it may be made
     to: Asked = "person"  # parent: the agent that delegated this run; who passes it on has it put to the person
 
 
@@ -53,7 +53,7 @@ class OpenQuestion(Value):
     text: str
     choices: tuple[str, ...] = ()
     asked_at: str
-    permission: PermissionAsked | None = None  # as much of the call as a status holds; its file has the whole
+    permission: PermissionRequest | None = None  # as much of the call as a status holds; its file has the whole
     to: Asked = "person"
 
 

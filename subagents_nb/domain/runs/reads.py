@@ -57,8 +57,8 @@ class ReadLog(Value):
 
     def with_unknown(self, *, steered: bool, appended: bool) -> ReadLog:
         """Return the log; what a person added to the contract meanwhile counts as not known."""
-        said = ["it was steered"] * steered + ["items were appended to it"] * appended
-        return self.model_copy(update={"untracked": (*self.untracked, *said)})
+        causes = ["it was steered"] * steered + ["items were appended to it"] * appended
+        return self.model_copy(update={"untracked": (*self.untracked, *causes)})
 
 
 class ReadsSoFar(Document):

@@ -51,7 +51,7 @@ def states_of(snapshot: Snapshot) -> dict[int, StepState]:
     return {step.index: step.state for step in snapshot.steps}
 
 
-def whole_can_go_on(snapshot: Snapshot) -> bool:
+def chain_can_resume(snapshot: Snapshot) -> bool:
     """Say whether a chain that has ended can be gone on with as a whole."""
     if not snapshot.stages or snapshot.state in (None, RunState.COMPLETE, RunState.STOPPED):
         return False

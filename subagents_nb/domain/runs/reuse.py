@@ -72,7 +72,7 @@ def key_of(digest: str, cwd: str, repeat: int = 0, part: ExperimentPart | None =
     return sha256_text(stable_json(bound))
 
 
-def why_not(
+def reuse_miss(
     result: RunResult,
     policy: ReusePolicy,
     good: Collection[RunState] = (RunState.COMPLETE,),

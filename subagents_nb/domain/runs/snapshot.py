@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from subagents_nb.domain.agents.attention import Attention, unheard
+from subagents_nb.domain.agents.attention import Attention, stalled
 from subagents_nb.domain.plans.budgets import UsageBudget
 from subagents_nb.domain.plans.plan import LaunchPlan
 from subagents_nb.domain.runs.control import Retuned
@@ -55,7 +55,7 @@ class Snapshot(Value):
     @property
     def state(self) -> RunState | None:
         """Return the state that readers believe; None if nothing readable says one."""
-        word = self.last_word
+        word = self.terminal_record
         if word is not None:
             return RunState(word.state)
         if self.status is not None:
@@ -65,7 +65,7 @@ class Snapshot(Value):
         return RunState.QUEUED if self.plan is not None and not unread else None
 
     @property
-    def last_word(self) -> RunResult | Verdict | None:
+    def terminal_record(self) -> RunResult | Verdict | None:
         """Return the document that says how the run ended; None while none does."""
         paused = self.result is not None and self.result.state is RunState.PAUSED
         return self.verdict if self.result is None or (paused and self.verdict is not None) else self.result
@@ -134,14 +134,14 @@ class Snapshot(Value):
     @property
     def reason(self) -> EndReason | None:
         """Return why it ended as it did."""
-        document = self.last_word or self.status
+        document = self.terminal_record or self.status
         return document.reason if document is not None else None
 
     @property
     def error(self) -> str | None:
         """Return what went wrong, in a sentence for a person."""
-        document = self.last_word or self.status
-        if document is not None and (document.error is not None or self.last_word is not None):
+        document = self.terminal_record or self.status
+        if document is not None and (document.error is not None or self.terminal_record is not None):
             return document.error
         if self.state is None and self.damage:
             first = self.damage[0]
@@ -158,7 +158,7 @@ class Snapshot(Value):
         """Return why a live run may need a look: what its process says, or that it says nothing any more."""
         if self.status is None or self.ended:
             return None
-        return unheard(self.unheard_s, self.elapsed_s) or self.status.attention
+        return stalled(self.unheard_s, self.elapsed_s) or self.status.attention
 
     @property
     def questions(self) -> tuple[OpenQuestion, ...]:
@@ -183,9 +183,9 @@ class Snapshot(Value):
         return self.head.retunes if self.head is not None else ()
 
     @property
-    def waits_for_place(self) -> bool:
+    def waits_for_slot(self) -> bool:
         """Whether it waits for another run to end."""
-        return self.state is RunState.QUEUED and self._has_keeper
+        return self.state is RunState.QUEUED and self._has_queue_owner
 
     @property
     def waits_for(self) -> str:
@@ -198,10 +198,10 @@ class Snapshot(Value):
     @property
     def ended_in_queue(self) -> bool:
         """Whether it ended while it waited for a place, without ever having had a process."""
-        return self.verdict is not None and self.result is None and self._has_keeper
+        return self.verdict is not None and self.result is None and self._has_queue_owner
 
     @property
-    def _has_keeper(self) -> bool:
+    def _has_queue_owner(self) -> bool:
         return self.status is not None and self.status.queue_keeper is not None and self.status.runner is None
 
     @property

@@ -77,23 +77,23 @@ def stage_of(item: PlanItem, steps: Iterable[StepPlan]) -> Stage:
 
 def state_of(states: Iterable[StepState]) -> StepState:
     """Return the state of a stage from those of its steps: at work, then what went wrong, then the rest."""
-    found = list(states)
-    if not found:
+    present = list(states)
+    if not present:
         return StepState.PENDING
-    if StepState.RUNNING in found:
+    if StepState.RUNNING in present:
         return StepState.RUNNING
-    ended = [state for state in found if state is not StepState.PENDING]
-    if ended and len(ended) < len(found):
+    ended = [state for state in present if state is not StepState.PENDING]
+    if ended and len(ended) < len(present):
         return StepState.RUNNING
     for state in (StepState.REJECTED, StepState.FAILED, StepState.PAUSED, StepState.STOPPED, StepState.PARTIAL):
-        if state in found:
-            others = any(s is StepState.COMPLETE for s in found)
+        if state in present:
+            others = any(s is StepState.COMPLETE for s in present)
             return StepState.PARTIAL if others and state in (StepState.STOPPED, StepState.FAILED) else state
-    if all(state is StepState.SKIPPED for state in found):
+    if all(state is StepState.SKIPPED for state in present):
         return StepState.SKIPPED
-    if StepState.SKIPPED in found and StepState.COMPLETE in found:
+    if StepState.SKIPPED in present and StepState.COMPLETE in present:
         return StepState.PARTIAL
-    return StepState.COMPLETE if StepState.COMPLETE in found else found[0]
+    return StepState.COMPLETE if StepState.COMPLETE in present else present[0]
 
 
 def _together(agents: list[str]) -> str:

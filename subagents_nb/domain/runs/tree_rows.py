@@ -33,7 +33,7 @@ class TreeRow(Value):
         return self.path.count("/") + 1
 
 
-def brief(rows: Iterable[TreeRow]) -> list[tuple[str, RunState, tuple[str, ...]]]:
+def changes_of(rows: Iterable[TreeRow]) -> list[tuple[str, RunState, tuple[str, ...]]]:
     """Return of each row what is news when it changes."""
     return [(row.run_id, row.state, tuple(one.question_id for one in row.questions)) for row in rows]
 

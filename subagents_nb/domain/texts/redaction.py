@@ -87,8 +87,8 @@ class Redactor:
         for start in range(max(0, size - self._longest + 1), size):
             if text[start] in by_first:  # every piece of every answer comes by here
                 for value in by_first[text[start]]:
-                    whole = len(value) <= size - start
-                    if not whole and value.startswith(text[start:]) and not self._within(text, start):
+                    complete = len(value) <= size - start
+                    if not complete and value.startswith(text[start:]) and not self._within(text, start):
                         return start
         return size
 

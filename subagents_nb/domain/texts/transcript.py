@@ -43,7 +43,7 @@ def notebook(cells: Iterable[Cell], *, run_id: str) -> dict[str, Any]:
 
 def heading(title: str, facts: Sequence[tuple[str, str]], *, level: int = 1) -> Cell:
     """Return a cell with a title and a list of facts; those that are empty are left out."""
-    lines = [f"{'#' * level} {inline(title)}", *(f"- {name}: {inline(said)}" for name, said in facts if said)]
+    lines = [f"{'#' * level} {inline(title)}", *(f"- {name}: {inline(value)}" for name, value in facts if value)]
     return _markdown("\n".join([lines[0], "", *lines[1:]]), "heading")
 
 
@@ -119,10 +119,10 @@ class _Executed:
     """The cells that ran, in order, each given out once."""
 
     def __init__(self, executed: Mapping[str, Any] | None, clean: Callable[[str], str]) -> None:
-        found = executed.get("cells") if isinstance(executed, Mapping) else None
+        cells = executed.get("cells") if isinstance(executed, Mapping) else None
         self._cells = [
             cell
-            for cell in (found if isinstance(found, list) else ())
+            for cell in (cells if isinstance(cells, list) else ())
             if isinstance(cell, Mapping) and cell.get("cell_type") == "code"
         ]
         self._clean = clean
@@ -168,32 +168,32 @@ def _output(one: Any, clean: Callable[[str], str]) -> dict[str, Any] | None:
         case "error":
             trace = one.get("traceback")
             lines = [words(line) for line in trace if isinstance(line, str)] if isinstance(trace, list) else []
-            said = {"ename": words(one.get("ename")), "evalue": words(one.get("evalue"))}
-            return {"output_type": "error", **said, "traceback": lines}
+            fields = {"ename": words(one.get("ename")), "evalue": words(one.get("evalue"))}
+            return {"output_type": "error", **fields, "traceback": lines}
         case "display_data" | "execute_result" as kind:
-            kept: dict[str, Any] = {"output_type": kind, "data": _data(one.get("data"), words), "metadata": {}}
+            output: dict[str, Any] = {"output_type": kind, "data": _data(one.get("data"), words), "metadata": {}}
             if kind == "execute_result":
                 number = one.get("execution_count")
-                kept["execution_count"] = number if isinstance(number, int) and not isinstance(number, bool) else None
-            return kept
+                output["execution_count"] = number if isinstance(number, int) and not isinstance(number, bool) else None
+            return output
         case _:
             return None
 
 
 def _data(data: Any, words: Callable[[Any], str]) -> dict[str, str]:
-    given = data if isinstance(data, Mapping) else {}
-    kept: dict[str, str] = {}
+    bundle = data if isinstance(data, Mapping) else {}
+    texts: dict[str, str] = {}
     for kind in _PICTURES:
-        picture = _joined(given.get(kind))
+        picture = _joined(bundle.get(kind))
         if picture and len(picture) <= _MAX_PICTURE and _BASE64.match(picture):
-            kept[kind] = picture
-    if text := words(given.get("text/plain")):
-        kept["text/plain"] = text
-    if text := words(given.get("text/markdown")):
-        kept["text/markdown"] = escaped(text)
-    if not kept:
-        kept["text/plain"] = f"[left out: {', '.join(sorted(plain(str(k))[:80] for k in given)[:10]) or 'nothing'}]"
-    return kept
+            texts[kind] = picture
+    if text := words(bundle.get("text/plain")):
+        texts["text/plain"] = text
+    if text := words(bundle.get("text/markdown")):
+        texts["text/markdown"] = escaped(text)
+    if not texts:
+        texts["text/plain"] = f"[left out: {', '.join(sorted(plain(str(k))[:80] for k in bundle)[:10]) or 'nothing'}]"
+    return texts
 
 
 def _markdown(source: str, part: str) -> Cell:

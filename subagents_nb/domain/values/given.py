@@ -103,7 +103,7 @@ def parse_flag(value: Any) -> bool:
     Raises:
         ValueError: it is neither.
     """
-    found = _FLAGS.get(value.strip().lower()) if isinstance(value, str) else value
-    if not isinstance(found, bool):
+    flag = _FLAGS.get(value.strip().lower()) if isinstance(value, str) else value
+    if not isinstance(flag, bool):
         raise must_be("true or false", value)
-    return found
+    return flag

@@ -71,8 +71,8 @@ class Fault:
 
     def at(self, root: str = "") -> Reason:
         """Say it with the way to the value from `root`: `acceptance.verify[0].command`."""
-        said = self.about(f"{root}.{self.where}".strip(".").replace(".[", "["))
-        return Reason(said, path=(root, *self.path)) if root else said
+        text = self.about(f"{root}.{self.where}".strip(".").replace(".[", "["))
+        return Reason(text, path=(root, *self.path)) if root else text
 
 
 class Written(Value):
@@ -93,19 +93,19 @@ class Written(Value):
             given = dict(given)
         if not isinstance(given, Mapping):
             return given
-        found: dict[str, Any] = {}
+        renamed: dict[str, Any] = {}
         written: dict[str, str] = {}
         for key, value in ((str(key), value) for key, value in given.items()):
             name = cls.named(key)
             if name not in cls.model_fields:
-                found[key] = value  # told as unknown
+                renamed[key] = value  # told as unknown
                 continue
             if name in written:
                 raise ValueError(f"{written[name]} and {key} mean the same: keep one")
             written[name] = key
             if value is not None:
-                found[name] = value
-        return found
+                renamed[name] = value
+        return renamed
 
 
 def mapping(what: str) -> BeforeValidator:
@@ -175,24 +175,24 @@ def read_rest(
 
     So what else speaks against it can be told at once. `otherwise` has what it can't be without.
     """
-    found, faults = read(kind, given, known=known)
-    if found is None and isinstance(given, Mapping):
+    model, faults = read(kind, given, known=known)
+    if model is None and isinstance(given, Mapping):
         wrong = {fault.key for fault in faults}
         rest = {key: value for key, value in given.items() if str(key).rstrip("_") not in wrong}
-        found, _ = read(kind, {**(otherwise or {}), **rest})
-    return found, faults
+        model, _ = read(kind, {**(otherwise or {}), **rest})
+    return model, faults
 
 
 def _faults(error: ValidationError, kind: type[BaseModel], given: Any, known: Sequence[str]) -> Iterator[Fault]:
     """Yield what pydantic found, one fault a value: what several kinds of it ask for is said as alternatives."""
-    found: dict[Path, list[Any]] = {}
+    by_path: dict[Path, list[Any]] = {}
     for fault in error.errors(include_url=False):
         path, kinds = _way(kind, given, fault)
-        found.setdefault(path, []).append((fault, kinds))
-    for path, told in found.items():
-        first, kinds = told[0]
-        wanted = dict.fromkeys(want for fault, _ in told for want in _wanted(fault))
-        if wanted and any(other != path and other[: len(path)] == path for other in found):
+        by_path.setdefault(path, []).append((fault, kinds))
+    for path, errors in by_path.items():
+        first, kinds = errors[0]
+        wanted = dict.fromkeys(want for fault, _ in errors for want in _wanted(fault))
+        if wanted and any(other != path and other[: len(path)] == path for other in by_path):
             continue  # one kind of value looked further into it, and says more
         if wanted:
             yield Fault(path, _refusal(first, tuple(wanted)))
@@ -258,12 +258,12 @@ def _wanted(fault: Any) -> list[str]:
 
 
 def _refusal(fault: Any, wanted: Sequence[str]) -> str:
-    given = fault["input"]
-    text = f"must be {either(wanted)}, not {shown(given)}"
+    value = fault["input"]
+    text = f"must be {either(wanted)}, not {shown(value)}"
     if fault["type"] == "string_type":
-        if isinstance(given, Mapping):
+        if isinstance(value, Mapping):
             return f"{text}; YAML takes braces for a mapping: put it in quotes"
-        return f"{text} (put it in quotes)" if isinstance(given, bool | int | float) else text
-    if len(text) > _LINE and isinstance(given, str) and (near := nearest(given, wanted)):
-        return f"can't be {shown(given)}; did you mean {near}?"
+        return f"{text} (put it in quotes)" if isinstance(value, bool | int | float) else text
+    if len(text) > _LINE and isinstance(value, str) and (near := nearest(value, wanted)):
+        return f"can't be {shown(value)}; did you mean {near}?"
     return text

@@ -31,12 +31,12 @@ class Reason(str):
         cls, text: str, *, lead: str = "", place: str = "", path: Path = (), code: str = "", advice: str = ""
     ) -> Self:
         """Make a reason; `lead` are the words in front, a colon away from the text."""
-        made = super().__new__(cls, f"{lead}: {text}" if lead else text)
+        reason = super().__new__(cls, f"{lead}: {text}" if lead else text)
         before = text if isinstance(text, cls) else None
         for name, value in (("place", place), ("path", path), ("code", code), ("advice", advice)):
-            object.__setattr__(made, name, value or getattr(before, name, value))
-        object.__setattr__(made, "text", before.text if before is not None else text)
-        return made
+            object.__setattr__(reason, name, value or getattr(before, name, value))
+        object.__setattr__(reason, "text", before.text if before is not None else text)
+        return reason
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a reason is a value: {name} can't be set")
@@ -67,10 +67,10 @@ class Reasons(list[Reason]):
 
     def append(self, text: str, *, path: Path = (), code: str = "") -> None:
         """Add one."""
-        found = Reason(text, place=place_of(text) or self.place, path=path, code=code)
-        super().append(found)
+        reason = Reason(text, place=place_of(text) or self.place, path=path, code=code)
+        super().append(reason)
         if self._around is not None:
-            self._around.append(Reason(found, lead=self.lead))
+            self._around.append(Reason(reason, lead=self.lead))
 
     def extend(self, texts: Iterable[str]) -> None:
         """Add some."""

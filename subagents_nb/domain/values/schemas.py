@@ -38,8 +38,8 @@ def inlined(schema: dict[str, Any]) -> dict[str, Any]:
     Raises:
         SchemaProblem: a reference leads nowhere or back to itself, or the whole would be too large.
     """
-    whole = _Inlining(schema).schema(schema, ())
-    return dict(whole)
+    schema_whole = _Inlining(schema).schema(schema, ())
+    return dict(schema_whole)
 
 
 class _Inlining:
@@ -55,7 +55,7 @@ class _Inlining:
             return [self.schema(one, within) for one in node]
         if not isinstance(node, dict):
             return node
-        made: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         reference = node.get("$ref")
         if isinstance(reference, str):
             if reference in within:
@@ -63,21 +63,21 @@ class _Inlining:
                     f"it refers to itself ({reference}), and models are asked for an answer of a known depth: "
                     "give each level a type of its own, or a flat list whose items name their parent"
                 )
-            made = dict(self.schema(self._target(reference), (*within, reference)))
+            result = dict(self.schema(self._target(reference), (*within, reference)))
         for key, value in node.items():
             if key in _DEFINITIONS or (key == "$ref" and isinstance(value, str)):
                 continue
             if key in _OF_SCHEMAS and isinstance(value, dict):
-                made[key] = {name: self.schema(one, within) for name, one in value.items()}
+                result[key] = {name: self.schema(one, within) for name, one in value.items()}
             else:
-                made[key] = value if key in _DATA else self.schema(value, within)
-        return made
+                result[key] = value if key in _DATA else self.schema(value, within)
+        return result
 
     def _target(self, reference: str) -> dict[str, Any]:
         try:
-            found = resolve_pointer(self._root, unquote(reference.removeprefix("#")))
+            target = resolve_pointer(self._root, unquote(reference.removeprefix("#")))
         except PointerError as error:
             raise SchemaProblem(f"its reference {reference!r} leads nowhere") from error
-        if not isinstance(found, dict):
+        if not isinstance(target, dict):
             raise SchemaProblem(f"its reference {reference!r} leads to no schema")
-        return found
+        return target

@@ -14,8 +14,8 @@ __all__ = [
 
 def elapsed(seconds: float) -> str:
     """Say a duration: `0:42`, `12:05`, `1:02:03`."""
-    whole = max(0, int(seconds))
-    hours, rest = divmod(whole, 3600)
+    total_s = max(0, int(seconds))
+    hours, rest = divmod(total_s, 3600)
     minutes, secs = divmod(rest, 60)
     return f"{hours}:{minutes:02d}:{secs:02d}" if hours else f"{minutes}:{secs:02d}"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from subagents_nb.blocks import Column, Table
 from subagents_nb.domain.values.words import one_line
-from subagents_nb.experiments.comparison.grouping import DONE, FIGURES, LIVE, Group, said
+from subagents_nb.experiments.comparison.grouping import DONE, FIGURES, LIVE, Group, param_text
 from subagents_nb.experiments.estimates import Estimate
 
 if TYPE_CHECKING:
@@ -19,16 +19,16 @@ _WORST = 5
 
 
 def _row(comparison: Comparison, one: Group) -> list[str]:
-    cells = [said(value) for value in one.params.values()]
-    cells.append(runs_told(one))
+    cells = [param_text(value) for value in one.params.values()]
+    cells.append(runs_text(one))
     for metric in comparison.metrics:
-        cells.append(metric_told(comparison, one, metric))
+        cells.append(metric_text(comparison, one, metric))
         if comparison.compares(metric):
-            cells.append(difference_told(comparison, one, metric))
+            cells.append(difference_text(comparison, one, metric))
     return cells
 
 
-def runs_told(one: Group) -> str:
+def runs_text(one: Group) -> str:
     """Say how many runs there are, and how many of them failed, were stopped or are at work."""
     live, stopped = one.count(LIVE), one.count({"stopped"})
     failed = len(one.rows) - one.count(DONE) - live - stopped
@@ -39,20 +39,20 @@ def runs_told(one: Group) -> str:
     return ", ".join(parts)
 
 
-def metric_told(comparison: Comparison, one: Group, metric: str) -> str:
+def metric_text(comparison: Comparison, one: Group, metric: str) -> str:
     """Say what a group came to: mean, spread, number, interval, and whether it is the best."""
-    found = comparison.estimate(one, metric)
+    estimate = comparison.estimate(one, metric)
     lacks = comparison.missing(one, metric)
-    if found.mean is None:
-        return f"{found.nonfinite} not finite" if found.nonfinite else "missing"
-    parts = [figure(found.mean)]
-    if found.sd is not None:
-        parts.append(f"± {figure(found.sd)}")
-    if found.low is not None and found.high is not None and not _is_figure(metric):
-        parts.append(f"[{figure(found.low)}, {figure(found.high)}]")
+    if estimate.mean is None:
+        return f"{estimate.nonfinite} not finite" if estimate.nonfinite else "missing"
+    parts = [figure(estimate.mean)]
+    if estimate.sd is not None:
+        parts.append(f"± {figure(estimate.sd)}")
+    if estimate.low is not None and estimate.high is not None and not _is_figure(metric):
+        parts.append(f"[{figure(estimate.low)}, {figure(estimate.high)}]")
     if not _is_figure(metric):
-        counts = [f"n {found.n}"]
-        counts += [f"{found.nonfinite} not finite"] if found.nonfinite else []
+        counts = [f"n {estimate.n}"]
+        counts += [f"{estimate.nonfinite} not finite"] if estimate.nonfinite else []
         counts += [f"{lacks} missing"] if lacks else []
         parts.append(f"({', '.join(counts)})")
     if one in comparison.best(metric):
@@ -60,46 +60,46 @@ def metric_told(comparison: Comparison, one: Group, metric: str) -> str:
     return " ".join(parts)
 
 
-def difference_told(comparison: Comparison, one: Group, metric: str) -> str:
+def difference_text(comparison: Comparison, one: Group, metric: str) -> str:
     """Say the paired difference to the baseline."""
     if one is comparison.baseline:
         return "baseline"
-    found = comparison.difference(one, metric)
-    if found is None or found.mean is None:
+    estimate = comparison.difference(one, metric)
+    if estimate is None or estimate.mean is None:
         return "nothing in common"
-    parts = [f"{found.mean:+.4g}"]
-    if found.low is not None and found.high is not None:
-        parts.append(f"[{found.low:+.4g}, {found.high:+.4g}]")
-    return " ".join([*parts, f"(n {found.n})", comparison.verdict(one, metric)])
+    parts = [f"{estimate.mean:+.4g}"]
+    if estimate.low is not None and estimate.high is not None:
+        parts.append(f"[{estimate.low:+.4g}, {estimate.high:+.4g}]")
+    return " ".join([*parts, f"(n {estimate.n})", comparison.verdict(one, metric)])
 
 
 def remarks(comparison: Comparison) -> list[str]:
     """Say how the figures were made, what is the same in all runs, and what was left out."""
     methods = dict.fromkeys(_methods(comparison))
-    told = []
+    lines = []
     if methods:
-        told.append(f"Mean ± standard deviation (n); 95 % intervals by {', '.join(methods)}.")
+        lines.append(f"Mean ± standard deviation (n); 95 % intervals by {', '.join(methods)}.")
     if comparison.baseline is not None:
-        told.append(f"Baseline: {comparison.baseline.label}. Differences are paired, over what both have.")
-    kept = [f"{one_line(k, 40)}={said(v)}" for k, v in comparison.same.items() if v is not None]
+        lines.append(f"Baseline: {comparison.baseline.label}. Differences are paired, over what both have.")
+    kept = [f"{one_line(k, 40)}={param_text(v)}" for k, v in comparison.same.items() if v is not None]
     if kept:
         more = f" and {len(kept) - MAX_SAME} more" if len(kept) > MAX_SAME else ""
-        told.append(f"The same in all: {', '.join(kept[:MAX_SAME])}{more}.")
+        lines.append(f"The same in all: {', '.join(kept[:MAX_SAME])}{more}.")
     if len(comparison) > MAX_GROUPS:
-        told.append(f"{len(comparison) - MAX_GROUPS} more groups: .to_pandas() has all.")
-    return told
+        lines.append(f"{len(comparison) - MAX_GROUPS} more groups: .to_pandas() has all.")
+    return lines
 
 
 def _methods(comparison: Comparison) -> list[str]:
-    found: list[Estimate | None] = []
+    estimates: list[Estimate | None] = []
     for metric in comparison.metrics:
         for one in comparison.groups:
-            found += [None if _is_figure(metric) else comparison.estimate(one, metric)]
-            found += [comparison.difference(one, metric) if comparison.compares(metric) else None]
-    return [each.method for each in found if each is not None and each.low is not None]
+            estimates += [None if _is_figure(metric) else comparison.estimate(one, metric)]
+            estimates += [comparison.difference(one, metric) if comparison.compares(metric) else None]
+    return [each.method for each in estimates if each is not None and each.low is not None]
 
 
-def case_told(case: Case) -> tuple[str, str, str, str, str]:
+def case_text(case: Case) -> tuple[str, str, str, str, str]:
     """Say one of the worst cases: metric, case, group, value, baseline."""
     before = "" if case.baseline is None else figure(case.baseline)
     return one_line(case.metric, 40), one_line(case.unit, 100), case.group.label, figure(case.value), before
@@ -119,7 +119,7 @@ def worst_table(comparison: Comparison) -> Table | None:
     """Describe the worst cases, if there are any."""
     heads = [Column("metric"), Column("case"), Column("group"), Column("value", True), Column("baseline", True)]
     width = 5 if comparison.baseline is not None else 4
-    cases = [case_told(case)[:width] for case in comparison.worst(number=_WORST)]
+    cases = [case_text(case)[:width] for case in comparison.worst(number=_WORST)]
     return Table(heads[:width], cases, caption="Worst cases") if cases else None
 
 

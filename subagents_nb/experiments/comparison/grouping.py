@@ -29,14 +29,14 @@ class Group:
     @property
     def label(self) -> str:
         """Return the group in one line."""
-        return ", ".join(f"{one_line(k, 40)}={said(v)}" for k, v in self.params.items()) or "all runs"
+        return ", ".join(f"{one_line(k, 40)}={param_text(v)}" for k, v in self.params.items()) or "all runs"
 
     def count(self, states: Iterable[str]) -> int:
         """Return how many runs are in one of these states."""
         return sum(row.state in states for row in self.rows)
 
 
-def said(value: ParamValue) -> str:
+def param_text(value: ParamValue) -> str:
     """Say a parameter's value; one that is not there too."""
     return "–" if value is None else one_line(value if isinstance(value, str) else json.dumps(value), 60)
 
@@ -48,10 +48,10 @@ def params_of(row: RunRow) -> dict[str, ParamValue]:
 
 def differing(rows: Sequence[RunRow]) -> tuple[str, ...]:
     """Return the names of the parameters that are not the same in all runs, those a person named first."""
-    found: dict[str, set[str]] = {}
+    values_by_name: dict[str, set[str]] = {}
     for name in dict.fromkeys(name for row in rows for name in [*row.params, *row.resolved]):
-        found[name] = {json.dumps(params_of(row).get(name)) for row in rows}
-    return tuple(name for name, values in found.items() if len(values) > 1)
+        values_by_name[name] = {json.dumps(params_of(row).get(name)) for row in rows}
+    return tuple(name for name, values in values_by_name.items() if len(values) > 1)
 
 
 def same(rows: Sequence[RunRow], names: Sequence[str]) -> dict[str, ParamValue]:
@@ -62,22 +62,22 @@ def same(rows: Sequence[RunRow], names: Sequence[str]) -> dict[str, ParamValue]:
 
 def group(rows: Sequence[RunRow], by: Sequence[str], others: Sequence[str]) -> list[Group]:
     """Return the groups in the order in which they come. `others` differ too, and tell apart what is judged."""
-    found: dict[str, Group] = {}
+    groups: dict[str, Group] = {}
     for row in rows:
         known: dict[str, ParamValue] = {"name": row.name} if tuple(by) == BY_NAME else params_of(row)
         params = {name: known.get(name) for name in by}
-        found.setdefault(json.dumps(list(params.values())), Group(params)).rows.append(row)
+        groups.setdefault(json.dumps(list(params.values())), Group(params)).rows.append(row)
     several = any(row.repeat for row in rows) or not all(row.sweep for row in rows)
-    for one in found.values():
+    for one in groups.values():
         _judge(one, others, several=several)
-    return list(found.values())
+    return list(groups.values())
 
 
 def _judge(one: Group, others: Sequence[str], *, several: bool) -> None:
     values: dict[str, dict[str, list[float]]] = {}
     seen: dict[str, int] = {}
     for row in one.rows:
-        about = [f"{one_line(name, 40)}={said(params_of(row).get(name))}" for name in others]
+        about = [f"{one_line(name, 40)}={param_text(params_of(row).get(name))}" for name in others]
         # The same task told apart by its repetition; without a sweep by which run of its kind it is.
         task = "" if row.sweep else f"{row.task_sha256}"
         kind = "\0".join([task, *about])
@@ -97,24 +97,24 @@ def figures(row: RunRow) -> dict[str, float]:
     """Return what a run that has ended took: money, tokens, time; what is not known is not there."""
     if row.state in LIVE:
         return {}
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     cost, tokens = row.usage.get("cost_usd"), [row.usage.get("input_tokens"), row.usage.get("output_tokens")]
     if cost is not None:
-        found["cost_usd"] = float(cost)
+        values["cost_usd"] = float(cost)
     if any(part is not None for part in tokens):
-        found["tokens"] = float(sum(part or 0 for part in tokens))
+        values["tokens"] = float(sum(part or 0 for part in tokens))
     if row.seconds is not None:
-        found["seconds"] = row.seconds
-    return found
+        values["seconds"] = row.seconds
+    return values
 
 
 def fits(one: Group, wanted: Mapping[str, Any]) -> bool:
     """Say whether a group has these parameters. A text means what it would mean behind --sweep, too: 0 is 0.0."""
-    return all(name in one.params and _means(given, one.params[name]) for name, given in wanted.items())
+    return all(name in one.params and _means(value, one.params[name]) for name, value in wanted.items())
 
 
 def _means(given: Any, value: ParamValue) -> bool:
-    if said(value) == str(given):
+    if param_text(value) == str(given):
         return True
     wanted = parsed(given) if isinstance(given, str) and not isinstance(value, str) else given
     return bool(wanted == value) and isinstance(wanted, bool) == isinstance(value, bool)

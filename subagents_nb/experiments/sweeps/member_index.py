@@ -10,9 +10,9 @@ from subagents_nb.domain.plans.grid import key_of
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.experiments.sweeps.sweep_cells import DONE, Reading, reading_of
 from subagents_nb.launching import Run
-from subagents_nb.launching.starting.reuse_search import settled, why_not_again
+from subagents_nb.launching.starting.reuse_search import current_miss, settled
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.store.runs.raw_reader import read_raw, skim_ids
+from subagents_nb.store.runs.raw_reader import read_raw, read_raw_ids
 
 
 class Member(NamedTuple):
@@ -36,7 +36,7 @@ class MemberIndex:
 
     def look(self) -> None:
         """Take in the runs that have come since the last look."""
-        for run_id in sorted(set(skim_ids(self._home)) - self._seen):
+        for run_id in sorted(set(read_raw_ids(self._home)) - self._seen):
             plan = read_raw(self._home, run_id, ("plan.json",))["plan.json"]
             if plan is None:
                 continue  # being made just now, perhaps
@@ -51,7 +51,7 @@ class MemberIndex:
             if isinstance(params, dict) and isinstance(repeat, int):
                 self._found.setdefault(key_of(params, repeat), []).append(Member(run_id, str(plan.get("digest"))))
 
-    def begin(self, *, forget: bool) -> None:
+    def load_members(self, *, forget: bool) -> None:
         """Take what there is as earlier runs, of which only those that may be reused stand in; or forget them."""
         self.look()
         self._earlier = frozenset(self._seen)
@@ -83,11 +83,11 @@ class MemberIndex:
             state = settled(self._home, FileRuns(self._home), run_id, alone=True).state
         return state is not None and (state.live or state is RunState.PAUSED or state in DONE)
 
-    def why_not(self, run_id: str, policy: ReusePolicy) -> str | None:
+    def reuse_miss(self, run_id: str, policy: ReusePolicy) -> str | None:
         """Return why a run that holds may not be taken for its cell; None if it may.
 
         One that was launched since the beginning, by this sweep or by one beside it, is as it should be.
         """
         if run_id not in self._earlier or self.state(run_id) is RunState.PAUSED:
             return None
-        return why_not_again(self._home, run_id, policy, good=DONE)
+        return current_miss(self._home, run_id, policy, good=DONE)

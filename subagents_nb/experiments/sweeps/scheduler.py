@@ -17,7 +17,7 @@ from subagents_nb.experiments.sweeps.sweep_spec import SweepSpec, swept_options
 from subagents_nb.launching import Run
 from subagents_nb.launching.following.waiting import wait_all
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.store.runs.contracts import alone_with_sweep
+from subagents_nb.store.runs.contracts import lock_sweep
 
 _PACED = 4  # with a budget for the whole sweep, so many at a time where nobody says
 _SLICE_S = 0.25
@@ -82,7 +82,7 @@ class SweepScheduler:
 
         return stop
 
-    def go_on(self) -> None:
+    def launch_missing(self) -> None:
         """Launch what is missing or failed: all at once, or with a budget as others end, from a thread of its own."""
         if self._at_work:
             return
@@ -102,8 +102,8 @@ class SweepScheduler:
         )
         self._launcher.start()
 
-    def foresee(self) -> int:
-        """Return for how many cells `go_on` would find a run, without launching or taking any.
+    def count_reusable(self) -> int:
+        """Return for how many cells `launch_missing` would find a run, without launching or taking any.
 
         Raises:
             LaunchRefused: a cell with runs can't be planned.
@@ -127,7 +127,7 @@ class SweepScheduler:
         if self._begun:
             self.members.look()
         else:
-            self.members.begin(forget=self._fresh)
+            self.members.load_members(forget=self._fresh)
             self._begun = True
 
     def _check(self) -> None:
@@ -155,7 +155,7 @@ class SweepScheduler:
                 continue
             if not before():
                 return
-            with alone_with_sweep(self._home, self._order.digest):
+            with lock_sweep(self._home, self._order.digest):
                 self.members.look()
                 if not self._find(key, cell):
                     run_id = self._order.launch(cell).id
@@ -180,7 +180,7 @@ class SweepScheduler:
         ours = [member.run_id for member in members if member.contract in contracts]
         for run_id in reversed(ours):
             if self.members.holds(run_id):
-                why = self.members.why_not(run_id, self._order.reuse)
+                why = self.members.reuse_miss(run_id, self._order.reuse)
                 if why is None:
                     self._refused.pop(key, None)
                     return run_id, True
@@ -199,7 +199,7 @@ class SweepScheduler:
 
     def _launch_slowly(self) -> None:
         try:
-            self._launch_all(self._may_go_on)
+            self._launch_all(self._may_launch_more)
         except BaseException as fault:  # noqa: BLE001 - told by whoever waits
             self._fault = fault
             self.note = one_line(f"it broke off: {fault}", 300)
@@ -210,7 +210,7 @@ class SweepScheduler:
         self._at_work = False
         self._tell()
 
-    def _may_go_on(self) -> bool:
+    def _may_launch_more(self) -> bool:
         """Wait for a place, and say whether the budget leaves room for one more run."""
         limit = self._order.max_parallel or _PACED
         while True:

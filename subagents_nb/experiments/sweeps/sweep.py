@@ -191,7 +191,7 @@ class Sweep:
 
     def go_on(self) -> None:
         """Launch what is missing or failed: all at once, or with a budget as others end, from a thread of its own."""
-        self._filling.go_on()
+        self._filling.launch_missing()
 
     def foresee(self) -> int:
         """Return for how many cells `go_on` would find a run. Nothing is launched.
@@ -199,7 +199,7 @@ class Sweep:
         Raises:
             LaunchRefused: a cell can't be planned.
         """
-        return self._filling.foresee()
+        return self._filling.count_reusable()
 
     def frame(self, level: str = "runs") -> Any:
         """Return its runs as a table, as `frame` does."""
@@ -219,12 +219,12 @@ class Sweep:
 
     def places(self, heard: Mapping[str, Reading] = _NOTHING) -> list[SweepCell]:
         """Return its cells in order, each with how its run stands. A run that was `heard` of is not read."""
-        found = []
+        cells = []
         for key, cell in self._filling.cells:
             run_id = self._filling.run_of(key)
             reading = None if run_id is None else heard.get(run_id) or self.read(run_id)
-            found.append(SweepCell(cell.params, cell.repeat, reading))
-        return found
+            cells.append(SweepCell(cell.params, cell.repeat, reading))
+        return cells
 
     def read(self, run_id: str) -> Reading:
         """Return how one of its runs stands; one that can't change any more is not read again."""

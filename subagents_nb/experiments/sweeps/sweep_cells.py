@@ -47,8 +47,8 @@ def reading_of(snapshot: Snapshot) -> Reading:
 
 def tally(readings: Iterable[Reading | None]) -> dict[str, int]:
     """Return how many cells there are, and how many are done, live, paused, failed, stopped, and without a run."""
-    found = list(readings)
-    there = [reading for reading in found if reading is not None]
+    listed = list(readings)
+    there = [reading for reading in listed if reading is not None]
     counts = {
         "done": sum(reading.state in DONE for reading in there),
         "live": sum(reading.live for reading in there),
@@ -56,7 +56,7 @@ def tally(readings: Iterable[Reading | None]) -> dict[str, int]:
         "stopped": sum(reading.state is RunState.STOPPED for reading in there),
     }
     failed = len(there) - sum(counts.values())
-    return {"cells": len(found), **counts, "failed": failed, "missing": len(found) - len(there)}
+    return {"cells": len(listed), **counts, "failed": failed, "missing": len(listed) - len(there)}
 
 
 def tally_text(counts: Mapping[str, int], *, launching: bool = False) -> str:
@@ -78,8 +78,8 @@ def whence_text(found: int, launched: int) -> str:
 
 def sweep_line(name: str, counts: Mapping[str, int], *remarks: str, launching: bool = False) -> str:
     """Return a whole sweep in one line."""
-    said = "; ".join(filter(None, [tally_text(counts, launching=launching), *remarks]))
-    return f"<Sweep {name}: {said}>"
+    line = "; ".join(filter(None, [tally_text(counts, launching=launching), *remarks]))
+    return f"<Sweep {name}: {line}>"
 
 
 def first_to_see(places: Sequence[SweepCell], most: int, *, launching: bool = False) -> tuple[list[SweepCell], str]:

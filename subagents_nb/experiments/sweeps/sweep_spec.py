@@ -74,12 +74,12 @@ class SweepSpec:
 
     def launch(self, cell: Combination) -> Run:
         """Launch the run of one cell."""
-        what, task, options = self._asked(cell)
+        what, task, options = self._launch_options(cell)
         return launch(what, task, **options, **self._about(cell), max_live=self.max_parallel, fresh=True)
 
     def preflight(self, cell: Combination, *, fresh: bool = False) -> Preflight:
         """Say what the launch of one cell would do, without doing it."""
-        what, task, options = self._asked(cell)
+        what, task, options = self._launch_options(cell)
         found = preflight(what, task, **options, **self._about(cell), reuse=self.reuse, fresh=fresh)
         unpriced = price_problems(found.plan, self.budget) if found.plan is not None and found.reuses is None else ()
         return Preflight(None, unpriced, contracts=found.contracts) if unpriced else found
@@ -100,24 +100,24 @@ class SweepSpec:
         Raises:
             LaunchRefused: it can't be planned, here or elsewhere.
         """
-        what, task, options = self._asked(cell)
-        found = preflight(what, task, **options, reuse="never")
+        what, task, options = self._launch_options(cell)
+        checked = preflight(what, task, **options, reuse="never")
         shown = ", ".join(f"{name}={one_line(str(value), 60)}" for name, value in cell.params.items())
         # A budget of the whole sweep is none of its runs', so their own plans don't tell.
-        unpriced = price_problems(found.plan, self.budget) if found.plan is not None else ()
-        reasons = tuple(f"{shown}: {reason}" for reason in (*found.reasons, *unpriced))
-        if not found.contracts:
+        unpriced = price_problems(checked.plan, self.budget) if checked.plan is not None else ()
+        reasons = tuple(f"{shown}: {reason}" for reason in (*checked.reasons, *unpriced))
+        if not checked.contracts:
             raise LaunchRefused(reasons)
-        return found.contracts, reasons
+        return checked.contracts, reasons
 
     def types(self, cell: Combination) -> tuple[OutputType | None, Types]:
         """Return the types in which the outputs of a cell's run come back: of the whole run, and of a chain's steps."""
-        what, _, options = self._asked(cell)
+        what, _, options = self._launch_options(cell)
         schema = options.get("schema")
         kind = None if schema is None else output_type(schema, name=options.get("schema_name"))
         return kind, types_of(what) if isinstance(what, Chain) else {}
 
-    def _asked(self, cell: Combination) -> tuple[str | Chain | None, str | None, dict[str, Any]]:
+    def _launch_options(self, cell: Combination) -> tuple[str | Chain | None, str | None, dict[str, Any]]:
         known = swept_options()
         options = {**self.options, **{name: value for name, value in cell.given.items() if name in known}}
         # An option stands in a text by its word: a schema is no text. Any other name stands by what it stands for.
@@ -258,11 +258,11 @@ def _with_each_once(
 
     once = {"schema": kind} if any(axis.name == "max_input_mb" for axis in axes) else {"schema": kind, "inputs": files}
     kept = {name: once[name](value, "") if name in once else value for name, value in options.items()}
-    found = []
+    unique_axes = []
     for axis in axes:
         if axis.name in once:
             values = tuple((word, once[axis.name](value, f"{axis.name}={word}: ")) for word, value in axis.values)
-            found.append(Axis.model_construct(name=axis.name, values=values))
+            unique_axes.append(Axis.model_construct(name=axis.name, values=values))
         else:
-            found.append(axis)
-    return tuple(found), kept
+            unique_axes.append(axis)
+    return tuple(unique_axes), kept

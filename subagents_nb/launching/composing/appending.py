@@ -66,7 +66,7 @@ def append(
         raise RequestError(f"Run {plan.name} has one step; only a chain can be appended to.")
     shelf = SkillLookups(Path(plan.cwd))
     appendix = plan_appendix(flow, plan, snapshot, waiting=_waiting(home, run_id), skills=shelf)
-    until_done = not snapshot.waits_for_place
+    until_done = not snapshot.waits_for_slot
     with claiming(home, plan.cwd, outputs_of(appendix.steps, appendix.items), own=run_id) as claim:
         claim(run_id)
     sessions = sessions_for(home, appendix)

@@ -213,21 +213,21 @@ def types_of(flow: Chain) -> dict[str | int, OutputType]:
 
 def models_of(request: LaunchRequest) -> tuple[str | None, ...]:
     """Return the models that a request names anywhere."""
-    found: list[str | None] = [request.model]
+    models: list[str | None] = [request.model]
     for item in request.flow.items if request.flow is not None else ():
         if isinstance(item, Parallel):
-            found.extend(one.model for one in item.steps)
+            models.extend(one.model for one in item.steps)
         elif isinstance(item, Step):
-            found.append(item.model)
+            models.append(item.model)
         elif isinstance(item, Expand):
-            found.append(item.each.model)
-    return tuple(dict.fromkeys(found))
+            models.append(item.each.model)
+    return tuple(dict.fromkeys(models))
 
 
 def folders_of(request: LaunchRequest) -> tuple[str, ...]:
     """Return the folders that steps of a request shall work in."""
-    found = (step.cwd for step in steps_of(request) if step.cwd is not None)
-    return tuple(dict.fromkeys(found))
+    folders = (step.cwd for step in steps_of(request) if step.cwd is not None)
+    return tuple(dict.fromkeys(folders))
 
 
 def steps_of(request: LaunchRequest) -> Iterator[Step]:
@@ -270,7 +270,7 @@ def make(kind: type[M], what: str, fields: Mapping[str, Any]) -> M:
     Raises:
         LaunchRefused: with all that is wrong with them.
     """
-    found, faults = read(kind, fields)
-    if found is None:
+    made_flow, faults = read(kind, fields)
+    if made_flow is None:
         raise LaunchRefused([Reason(fault.at(), lead=what) for fault in faults])
-    return found
+    return made_flow

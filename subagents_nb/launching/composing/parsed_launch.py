@@ -54,17 +54,17 @@ class ParsedLaunch:
             return cls._read(None, agent, task, **options)
         # What a step alone can say makes it a chain of one: a plain run has no such thing.
         if isinstance(agent, Step) and agent.count == 1 and agent.cwd is None and agent.session is None:
-            return cls._alone(agent, task, **options)
+            return cls._single_step(agent, task, **options)
         return cls._read(as_chain(agent, task), None, task, **options)
 
     @classmethod
-    def _alone(cls, step: Step, task: str | None, **options: Any) -> ParsedLaunch:
+    def _single_step(cls, step: Step, task: str | None, **options: Any) -> ParsedLaunch:
         """One step by itself is a plain run: what the step leaves open comes from the launch."""
         fields = step.model_dump(exclude={"count", "output_schema", "agent", "task"}, exclude_none=True)
         schema = step.output_type if step.output_type is not None else step.output_schema
-        given = {name: value for name, value in options.items() if value is not None}
-        asked = {"schema": schema, **given, **fields}
-        return cls._read(None, step.agent, step.task if step.task is not None else task, **asked)
+        named = {name: value for name, value in options.items() if value is not None}
+        arguments = {"schema": schema, **named, **fields}
+        return cls._read(None, step.agent, step.task if step.task is not None else task, **arguments)
 
     @classmethod
     def _read(
@@ -94,22 +94,24 @@ class ParsedLaunch:
         origin = origin or origin_here()
         faults = _Faults()
         kind = None if schema is None else faults.tried(lambda: output_type(schema, name=schema_name))
-        kept = faults.tried(lambda: gather(inputs, max_input_mb)) or ()
-        where = faults.tried(lambda: Path(cwd)) if cwd else None
-        part = faults.tried(lambda: experiment_part(experiment, params, notes, origin=origin, cwd=where or somewhere()))
+        input_values = faults.tried(lambda: gather(inputs, max_input_mb)) or ()
+        folder = faults.tried(lambda: Path(cwd)) if cwd else None
+        part = faults.tried(
+            lambda: experiment_part(experiment, params, notes, origin=origin, cwd=folder or somewhere())
+        )
         fields: dict[str, Any] = {
             "agent": agent,
             "task": "" if task is None else task,
             "output_schema": kind.schema_ if kind else None,
             "schema_name": kind.name if kind else None,
-            "cwd": os.fspath(where) if where is not None else None,
+            "cwd": os.fspath(folder) if folder is not None else None,
             "reads": reads if reads is None or reads is False else faults.words("reads", reads),
             "tools": None if tools is None else faults.words("tools", tools),
             "deny": None if deny is None else faults.words("deny", deny),
             "agents": None if agents is None else faults.words("agents", agents),
             "ignore": None if ignore is None else faults.words("ignore", ignore),
             "tags": faults.words("tags", tags),
-            "inputs": tuple(one.record for one in kept),
+            "inputs": tuple(one.record for one in input_values),
             "experiment": part or ExperimentPart(),
             "origin": origin,
             "flow": flow,
@@ -118,7 +120,7 @@ class ParsedLaunch:
         }
         request = faults.request(fields)
         types = {} if flow is None else types_of(flow)
-        return cls(request, kind, types, kept, tuple(dict.fromkeys(faults.found)), defaults or {})
+        return cls(request, kind, types, input_values, tuple(dict.fromkeys(faults.found)), defaults or {})
 
 
 @dataclass(slots=True)

@@ -136,5 +136,5 @@ def _with_defaults(settings: Settings, defaults: Mapping[str, Any]) -> tuple[Set
             wrong.append(f"the default of {name}: {error}")
     if not given:
         return settings, tuple(wrong)
-    found, faults = read(Settings, {**settings.model_dump(), **given})
-    return found or settings, (*wrong, *(f"the default of {fault.at()}" for fault in faults))
+    merged, faults = read(Settings, {**settings.model_dump(), **given})
+    return merged or settings, (*wrong, *(f"the default of {fault.at()}" for fault in faults))

@@ -109,12 +109,12 @@ def _no_answer(snapshot: Snapshot) -> str | None:
 def _no_step(snapshot: Snapshot, step: int) -> str | None:
     """Return why a step of a run will never come to something."""
     steps = {one.index: one for one in snapshot.steps}
-    found = steps.get(step)
-    if found is None:
+    record = steps.get(step)
+    if record is None:
         return f"{snapshot.name} has no step {step}; it has {numbers(steps) or 'none'}"
-    over = snapshot.ended or found.state not in _AT_WORK
+    over = snapshot.ended or record.state not in _AT_WORK
     return (
-        f"step {step} of {snapshot.name} is {found.state}" if over and found.state is not StepState.COMPLETE else None
+        f"step {step} of {snapshot.name} is {record.state}" if over and record.state is not StepState.COMPLETE else None
     )
 
 
@@ -131,16 +131,16 @@ def _session(asked: str, to: str = "go on from") -> SessionLookup:
         steps = {one.index: one for one in snapshot.steps}
         if step is None and len(steps) != 1:
             return SessionLookup(problem=f"{snapshot.name} has several steps: write {named}/step N: {numbers(steps)}")
-        found = steps.get(step or 0)
-        if found is None:
+        record = steps.get(step or 0)
+        if record is None:
             return SessionLookup(problem=f"{snapshot.name} has no step {step}; it has {numbers(steps) or 'none'}")
-        if not snapshot.ended and not (isinstance(found, StepResult) or found.state not in _AT_WORK):
+        if not snapshot.ended and not (isinstance(record, StepResult) or record.state not in _AT_WORK):
             return SessionLookup(
                 problem=f"{snapshot.name} is still at work, and has no session to {to} yet; wait for its end"
             )
-        data = read_session(home.run(run_id).step(found.index) / "session.json")
+        data = read_session(home.run(run_id).step(record.index) / "session.json")
     except (RequestError, StoreError) as error:
         return SessionLookup(problem=str(error).rstrip("."))
     if data is None:
         return SessionLookup(problem=f"{snapshot.name} left no session to {to}")
-    return SessionLookup(run_id=run_id, name=snapshot.name, step=found.index, sha256=hashlib.sha256(data).hexdigest())
+    return SessionLookup(run_id=run_id, name=snapshot.name, step=record.index, sha256=hashlib.sha256(data).hexdigest())

@@ -50,10 +50,10 @@ def request(
     common = {"run_id": run_id, "request_id": request_id, "asked_at": now, "asked_by": asked_by, "verb": verb}
     if "reason" in fields:
         fields["reason"] = one_line(fields["reason"])
-    asked, faults = read(ControlRequest, {**common, **fields})
-    if asked is None:
+    message, faults = read(ControlRequest, {**common, **fields})
+    if message is None:
         raise RequestError(f"That can't be asked of a run: {faults[0].at()}.")
-    Mailbox(home.run(run_id)).request(asked)
+    Mailbox(home.run(run_id)).request(message)
     answer = answer_to(home, run_id, request_id, wait_s=wait_s, until_done=until_done)
     if answer is not None and answer.outcome is RequestState.REFUSED:
         raise RequestError(f"The run refused: {answer.text}.")
@@ -62,10 +62,10 @@ def request(
 
 def too_late(snapshot: Snapshot, verb: str) -> str:
     """Say why nothing can be asked of a run that has ended, and of a paused one what to do first."""
-    said = f"Run {snapshot.name} is {snapshot.state} already; there is nothing to {verb}."
+    text = f"Run {snapshot.name} is {snapshot.state} already; there is nothing to {verb}."
     if snapshot.state is not RunState.PAUSED:
-        return said
-    return f"{said} Resume it first: run.resume(text) returns the run that goes on."
+        return text
+    return f"{text} Resume it first: run.resume(text) returns the run that goes on."
 
 
 def stop_paused(home: StoreHome, snapshot: Snapshot, *, reason: str, asked_by: str) -> None:
@@ -75,12 +75,12 @@ def stop_paused(home: StoreHome, snapshot: Snapshot, *, reason: str, asked_by: s
         RequestError: somebody stopped it a moment ago.
         StoreError: it can't be written.
     """
-    said = f": {one_line(reason)}" if reason else ""
+    because = f": {one_line(reason)}" if reason else ""
     verdict = {
         "run_id": snapshot.run_id,
         "reason": "stopped",
         "actor": "person",
-        "message": f"Stopped on request from {asked_by} while it was paused{said}.",
+        "message": f"Stopped on request from {asked_by} while it was paused{because}.",
         "tail": snapshot.tail,
         "judged_at": utc_now(),
         "judged_by": "launcher",
@@ -103,14 +103,14 @@ def answer_to(
     """Return what a run answered to one request; with `until_done`, a queued one is waited for until more is known."""
     path = home.run(run_id).answers / f"{request_id}.json"
     deadline = time.monotonic() + wait_s
-    found: ControlAnswer | None = None
+    answer: ControlAnswer | None = None
     while True:
         with contextlib.suppress(Unreadable):
-            found = read_document(path, ControlAnswer, run_id)
-            if found.outcome is not RequestState.QUEUED or not until_done:
-                return found
+            answer = read_document(path, ControlAnswer, run_id)
+            if answer.outcome is not RequestState.QUEUED or not until_done:
+                return answer
         if time.monotonic() >= deadline:
-            return found
+            return answer
         time.sleep(_POLL_S)
 
 
@@ -135,14 +135,14 @@ def _below(home: StoreHome, snapshot: Snapshot) -> list[Question]:
 
 def _waiting(home: StoreHome, run_id: str) -> list[Question]:
     paths = home.run(run_id)
-    found = []
+    questions = []
     with contextlib.suppress(OSError):
         for path in paths.questions.glob("q*.json"):
             if path.name.endswith(".reply.json") or path.with_suffix(".reply.json").exists():
                 continue
             with contextlib.suppress(Unreadable):
-                found.append(read_document(path, Question, run_id))
-    return sorted(found, key=lambda question: question.asked_at)
+                questions.append(read_document(path, Question, run_id))
+    return sorted(questions, key=lambda question: question.asked_at)
 
 
 def reply(home: StoreHome, run_id: str, text: str, *, question: str | None, answered_by: str) -> Question:
@@ -205,10 +205,10 @@ def _became(home: StoreHome, run_id: str, question_id: str | None) -> str:
         for path in home.run(run_id).questions.glob("q*.reply.json"):
             with contextlib.suppress(Unreadable):
                 replies.append(read_document(path, Reply, run_id))
-    found = [reply for reply in replies if question_id in (None, reply.question_id)]
-    if not found:
+    answers = [reply for reply in replies if question_id in (None, reply.question_id)]
+    if not answers:
         return ""
-    last = max(found, key=lambda reply: reply.answered_at)
+    last = max(answers, key=lambda reply: reply.answered_at)
     if last.closed:
         return f"{last.question_id} is closed: whoever asked it was ended."
     return f"{last.question_id} was answered already, from {one_line(last.answered_by, 60)}."

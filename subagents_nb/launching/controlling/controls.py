@@ -114,7 +114,7 @@ class Controls:
             RequestError: it has ended, or a limit makes no sense, is not allowed, or lies behind the run already.
         """
         try:
-            asked = {
+            changes = {
                 "timeout_s": None if timeout is None else parse_duration(timeout),
                 "max_requests": max_requests,
                 "tool_timeout_s": None if tool_timeout is None else parse_duration(tool_timeout),
@@ -124,7 +124,7 @@ class Controls:
             }
         except (ValueError, TypeError) as error:
             raise RequestError(f"{error}.") from error
-        change, faults = read(Retune, asked)
+        change, faults = read(Retune, changes)
         if change is None:
             raise RequestError(f"{'; '.join(fault.at() for fault in faults)}.")
         plan = FileRuns(self._home).snapshot(self.id, whole=True).plan  # a status alone has none
@@ -176,8 +176,8 @@ class Controls:
             LaunchRefused: with every reason; a live run is steered instead, a stopped one is over.
             LaunchError: another run holds the session, or the process did not get to work.
         """
-        given = {name: value for name, value in locals().items() if name != "self"}
-        return self._next(revive.resume(self._home, self.id, **given, limit=live_limit()), step)
+        options = {name: value for name, value in locals().items() if name != "self"}
+        return self._next(revive.resume(self._home, self.id, **options, limit=live_limit()), step)
 
     def launch_again(self, *, origin: Origin | None = None) -> Self:
         """Start a new run of the very same plan, whatever became of this one, and return its handle.
@@ -196,7 +196,7 @@ class Controls:
         snapshot = self._current()
         if snapshot.ended:
             raise RequestError(asking.too_late(snapshot, verb))
-        until_done = not snapshot.waits_for_place  # that may take hours
+        until_done = not snapshot.waits_for_slot  # that may take hours
         return asking.request(
             self._home, self.id, verb, asked_by=asked_by, wait_s=wait_s, until_done=until_done, **fields
         )

@@ -172,12 +172,12 @@ def whole_step(run: Run, index: int) -> StepResult | None:
     """Return the whole result of a step that has ended, from the run's result or the step's own record."""
     snapshot = run.status
     steps = snapshot.result.steps if snapshot.result is not None else ()
-    found = next((step for step in steps if step.index == index), None)
-    if found is not None and not found.cut:
-        return found
+    stored = next((step for step in steps if step.index == index), None)
+    if stored is not None and not stored.cut:
+        return stored
     with contextlib.suppress(Unreadable):
         return read_document(run.home.run(run.id).step(index) / "result.json", StepRecord, run.id).result
-    return found
+    return stored
 
 
 def whole_text(run: Run, step: StepResult) -> str:
@@ -186,8 +186,8 @@ def whole_text(run: Run, step: StepResult) -> str:
         return step.text
     try:
         path = run.home.run(run.id).step(step.index) / "output.txt"
-        with DISK.open_reading(path) as whole:
-            return whole.read().decode("utf-8", "replace")
+        with DISK.open_reading(path) as file:
+            return file.read().decode("utf-8", "replace")
     except (OSError, Unreadable):
         return step.text
 
@@ -202,7 +202,7 @@ def left_behind(step: StepStatus) -> StepStatus:
 def _now(run: Run, index: int) -> StepStatus:
     snapshot = run.status
     status = snapshot.status
-    found = next((step for step in status.steps if step.index == index), None) if status is not None else None
-    if found is None:
+    current = next((step for step in status.steps if step.index == index), None) if status is not None else None
+    if current is None:
         raise RequestError(f"{run.name} has no step {index}.")
-    return left_behind(found) if snapshot.ended and snapshot.result is None else found
+    return left_behind(current) if snapshot.ended and snapshot.result is None else current

@@ -33,7 +33,7 @@ def cancelled(error: asyncio.CancelledError, words: str) -> asyncio.CancelledErr
     return error
 
 
-def goes_on(names: Sequence[tuple[str, str]]) -> str:
+def still_running_text(names: Sequence[tuple[str, str]]) -> str:
     """Say that runs go on, given their names and ids, and how to look at them."""
     listed = ", ".join(f"{name} ({run_id})" for name, run_id in names)
     verb = "goes on" if len(names) == 1 else "go on"
@@ -46,13 +46,13 @@ def wait_all(home: StoreHome, run_ids: Sequence[str], within_s: float | None) ->
     ended: dict[str, Snapshot] = {}
     change = threading.Condition()
 
-    def hear(snapshot: Snapshot) -> None:
+    def on_snapshot(snapshot: Snapshot) -> None:
         if snapshot.ended:
             with change:
                 ended[snapshot.run_id] = snapshot
                 change.notify_all()
 
-    stops = [WATCHER.follow(home, run_id, hear) for run_id in run_ids]
+    stops = [WATCHER.follow(home, run_id, on_snapshot) for run_id in run_ids]
     deadline = None if within_s is None else time.monotonic() + within_s
     try:
         with change:
@@ -81,11 +81,11 @@ async def until_ended(home: StoreHome, run_id: str) -> Snapshot:
         if not over.done():
             over.set_result(snapshot)
 
-    def hear(snapshot: Snapshot) -> None:
+    def on_snapshot(snapshot: Snapshot) -> None:
         if snapshot.ended:
             loop.call_soon_threadsafe(settle, snapshot)
 
-    stop = WATCHER.follow(home, run_id, hear)
+    stop = WATCHER.follow(home, run_id, on_snapshot)
     try:
         while not over.done():
             # A kernel whose loop sleeps hears an interrupt only when something wakes it: ipython/ipykernel#881.

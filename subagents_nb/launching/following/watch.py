@@ -22,7 +22,7 @@ from subagents_nb.domain.agents.attention import UNHEARD_S
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.supervisor.warm.reconcile import sweep
+from subagents_nb.supervisor.warm.reconcile import reconcile
 
 Listener = Callable[[Snapshot], None]
 Tick = Callable[[], None]
@@ -144,11 +144,11 @@ class Watcher:
             polled = judged = time.monotonic()
             late: set[str] = set()  # runs that said something and were read just before
             while not self._changed.is_set():
-                found = notify.watch(_DEBOUNCE_MS, _STEP_MS, _TICK_MS, self._changed)
-                if found == "poll":
+                changes = notify.watch(_DEBOUNCE_MS, _STEP_MS, _TICK_MS, self._changed)
+                if changes == "poll":
                     self._check_all()
-                elif isinstance(found, set):
-                    self._touched(by_path, {path for _, path in found}, late)
+                elif isinstance(changes, set):
+                    self._touched(by_path, {path for _, path in changes}, late)
                 for run_id in [one for one in late if self._is_due(one)]:
                     late.discard(run_id)
                     self._check(run_id)
@@ -193,7 +193,7 @@ class Watcher:
         with self._guard:
             entries = [(run_id, f.home) for run_id, f in self._runs.items()]
         for run_id, home in entries:
-            if sweep(home, [run_id]):
+            if reconcile(home, [run_id]):
                 self._check(run_id)
 
     def _check(self, run_id: str) -> None:
@@ -231,11 +231,11 @@ class Watcher:
         if unheard_s < UNHEARD_S or now - followed.unheard_told < _UNHEARD_EVERY_S:
             return
         followed.unheard_told = now
-        said = last.model_copy(update={"unheard_s": unheard_s})
+        silent_status = last.model_copy(update={"unheard_s": unheard_s})
         with self._guard:
             listeners = list(followed.listeners.values())
         for listener in listeners:
-            self._call(listener, said)
+            self._call(listener, silent_status)
 
     @staticmethod
     def _call(listener: Callable[..., None], *args: object) -> None:

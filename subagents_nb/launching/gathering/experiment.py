@@ -84,8 +84,8 @@ def _in_project(notebook: str | None) -> str | None:
     here = Path.cwd()
     if notebook is None or not (here / notebook).is_file():
         return notebook
-    found, root = (here / notebook).resolve(), project_root(here)
-    return found.relative_to(root).as_posix() if found.is_relative_to(root) else notebook
+    resolved, root = (here / notebook).resolve(), project_root(here)
+    return resolved.relative_to(root).as_posix() if resolved.is_relative_to(root) else notebook
 
 
 def _name_of(given: str | None) -> str | None:
@@ -122,12 +122,12 @@ def _checked(params: Mapping[str, Any]) -> dict[str, Any]:
 def _git_folder(cwd: Path) -> Path | None:
     """Return the repository's own folder, of a worktree the one that is its own."""
     for folder in (cwd, *cwd.parents):
-        found = folder / ".git"
+        entry = folder / ".git"
         try:
-            if found.is_dir():
-                return found
-            if found.is_file():
-                word, _, target = read_plain(found, _MAX_REF_BYTES).decode("utf-8").partition(":")
+            if entry.is_dir():
+                return entry
+            if entry.is_file():
+                word, _, target = read_plain(entry, _MAX_REF_BYTES).decode("utf-8").partition(":")
                 return folder / target.strip() if word == "gitdir" else None
         except (OSError, UnicodeDecodeError):
             return None
@@ -158,8 +158,8 @@ def _text(path: Path) -> str:
 
 
 def _hash(text: str) -> str | None:
-    found = text.strip()
-    return found if len(found) in (40, 64) and all(c in "0123456789abcdef" for c in found) else None
+    digest = text.strip()
+    return digest if len(digest) in (40, 64) and all(c in "0123456789abcdef" for c in digest) else None
 
 
 def _dirty(cwd: Path) -> bool | None:
@@ -170,14 +170,14 @@ def _dirty(cwd: Path) -> bool | None:
 
 
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version(), "subagents-nb": __version__}
+    versions = {"python": platform.python_version(), "subagents-nb": __version__}
     if engine := _installed_version("pydantic-ai-slim"):
-        found["pydantic-ai-slim"] = engine
+        versions["pydantic-ai-slim"] = engine
     for name in _LIBRARIES:
         version = getattr(sys.modules.get(name), "__version__", None)
         if isinstance(version, str):
-            found[name] = one_line(version, 80)
-    return found
+            versions[name] = one_line(version, 80)
+    return versions
 
 
 @functools.cache

@@ -24,10 +24,10 @@ def work_in(root: Path, since: float) -> Work | None:
     """
     try:
         home = open_home(create=False)
-        found = [work for run_id in FileRuns(home).ids() if (work := _work_of(home, run_id, root, since)) is not None]
+        works = [work for run_id in FileRuns(home).ids() if (work := _work_of(home, run_id, root, since)) is not None]
     except (StoreError, OSError):
         return None
-    return max(found, key=lambda work: work.ended, default=None)
+    return max(works, key=lambda work: work.ended, default=None)
 
 
 def _work_of(home: StoreHome, run_id: str, root: Path, since: float) -> Work | None:
@@ -35,12 +35,12 @@ def _work_of(home: StoreHome, run_id: str, root: Path, since: float) -> Work | N
     ended, applied = _ended(paths), _written(paths.applied)
     if max(ended, applied) < since or os.path.lexists(paths.imported):
         return None
-    found = read_raw(home, run_id, ("plan.json", "appended.json"))
-    plan = found["plan.json"] or {}
+    documents = read_raw(home, run_id, ("plan.json", "appended.json"))
+    plan = documents["plan.json"] or {}
     cwd = plan.get("cwd")
     if not isinstance(cwd, str) or not _meets(Path(os.path.realpath(cwd)), root):
         return None
-    steps = [*_steps(plan), *({"tools": ["bash"]} for added in [found["appended.json"]] if added)]
+    steps = [*_steps(plan), *({"tools": ["bash"]} for added in [documents["appended.json"]] if added)]
     times = [applied] if any(step.get("worktree") for step in steps) else []
     times += [ended] if any(_could_write(step) and not step.get("worktree") for step in steps) else []
     last = max(times, default=0.0)

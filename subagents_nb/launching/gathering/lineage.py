@@ -55,9 +55,9 @@ def asks_for(parent: dict[str, Any]) -> float | None:
 def current_shell() -> Any:
     """Return IPython's shell, if this process has one."""
     module = sys.modules.get("IPython")
-    found: Any = getattr(module, "get_ipython", None)
+    getter: Any = getattr(module, "get_ipython", None)
     with contextlib.suppress(Exception):  # IPython may be half imported, or not be what we know
-        return found() if found is not None else None
+        return getter() if getter is not None else None
     return None
 
 
@@ -85,8 +85,8 @@ def notebook_of(shell: Any) -> str | None:
 def cell_of(parent: dict[str, Any]) -> str | None:
     """Return the id of the cell that is being run; None if the front end does not tell."""
     metadata = parent.get("metadata")
-    found = metadata.get("cellId") if isinstance(metadata, dict) else None
-    return found if isinstance(found, str) else None
+    cell_id = metadata.get("cellId") if isinstance(metadata, dict) else None
+    return cell_id if isinstance(cell_id, str) else None
 
 
 def meant_run(home: StoreHome, text: str) -> str:
@@ -155,7 +155,7 @@ def _without_path(cell: str | None) -> str | None:
 
 def left_by_the_kernel_before(home: StoreHome, notebook: str) -> list[Snapshot]:
     """Return the runs that the last kernel of this notebook before ours launched, newest first."""
-    project, found, before = functools.cache(_project), list[Snapshot](), ""
+    project, snapshots, before = functools.cache(_project), list[Snapshot](), ""
     for run_id in FileRuns(home).ids()[:_LOOKED_BACK]:
         plan = read_raw(home, run_id, ("plan.json",), having=notebook.rpartition("/")[2].encode())["plan.json"] or {}
         origin, cwd = plan.get("origin"), plan.get("cwd")
@@ -165,5 +165,5 @@ def left_by_the_kernel_before(home: StoreHome, notebook: str) -> list[Snapshot]:
         if session in (SESSION, "") or (before and session != before) or project(cwd) != project(_here()):
             continue
         before = str(session)
-        found.append(FileRuns(home).snapshot(run_id))
-    return found
+        snapshots.append(FileRuns(home).snapshot(run_id))
+    return snapshots

@@ -55,11 +55,11 @@ def output_type(schema: Any, *, name: str | None = None) -> OutputType:
         issubclass(schema, BaseModel) or dataclasses.is_dataclass(schema) or is_typeddict(schema)
     ):
         try:
-            made = TypeAdapter(schema).json_schema()
+            json_schema = TypeAdapter(schema).json_schema()
         except (PydanticSchemaGenerationError, PydanticUserError) as error:
             text = str(error).splitlines()[0]
             raise RequestError(f"{schema.__name__} can't be made into a JSON Schema: {text}") from error
-        return OutputType(schema_=made, name=name or schema.__name__, type_=schema)
+        return OutputType(schema_=json_schema, name=name or schema.__name__, type_=schema)
     shown = name or getattr(schema, "__name__", None) or type(schema).__name__
     raise RequestError(
         f"{shown} is no object schema: give a pydantic model, a dataclass, a TypedDict, or a JSON Schema as a dict."

@@ -35,30 +35,30 @@ _BUSY = (
 
 def worktrees_of(request: LaunchRequest, catalog: AgentCatalog, default_agent: str) -> tuple[Any, ...]:
     """Return what is asked of worktrees anywhere in a request, by an agent's file too; empty: no step wants one."""
-    found = [request.worktree]
-    steps = [request.alone()] if request.flow is None else []
+    options = [request.worktree]
+    steps = [request.as_single_step()] if request.flow is None else []
     for item in request.flow.items if request.flow is not None else ():
         if isinstance(item, Parallel):
-            found.append(item.worktree)
+            options.append(item.worktree)
             steps += item.steps
         elif isinstance(item, Step):
             steps.append(item)
         elif isinstance(item, Expand):
-            found.append(item.worktree)
+            options.append(item.worktree)
             steps.append(item.each)
-    found += [step.worktree for step in steps]
-    found += [one.worktree for one in _at_work({step.agent or default_agent for step in steps}, catalog)]
-    return tuple(one for one in found if one is not None and one is not False)
+    options += [step.worktree for step in steps]
+    options += [one.worktree for one in _at_work({step.agent or default_agent for step in steps}, catalog)]
+    return tuple(one for one in options if one is not None and one is not False)
 
 
 def _at_work(names: set[str], catalog: AgentCatalog) -> Iterator[AgentDefinition]:
     """Yield the agents of these names, and those that they may delegate to."""
-    left = list(catalog.agents)
-    while here := [one for one in left if ALL_AGENTS in names or not names.isdisjoint((one.name, *one.aliases))]:
-        yield from here
-        known = {one.name for one in here}
-        left = [one for one in left if one.name not in known]
-        names = {name for one in here for name in one.agents or ()}
+    others = list(catalog.agents)
+    while matching := [one for one in others if ALL_AGENTS in names or not names.isdisjoint((one.name, *one.aliases))]:
+        yield from matching
+        names_here = {one.name for one in matching}
+        others = [one for one in others if one.name not in names_here]
+        names = {name for one in matching for name in one.agents or ()}
 
 
 def with_repository(environment: LaunchEnvironment, asked: Sequence[Any]) -> LaunchEnvironment:
@@ -87,7 +87,7 @@ def look_up_repository(cwd: Path, asked: Sequence[Any]) -> RepositoryState:
         return RepositoryState(problem=f"the repository that {cwd} lies in has its files elsewhere, in {root}")
     if any("\ud800" <= char <= "\udfff" for char in str(root)):
         return RepositoryState(problem="the path of the repository holds bytes that are no UTF-8; move it")
-    given = [found for one in asked if (found := read_rest(WrittenWorktree, one)[0]) is not None]
+    written = [worktree for one in asked if (worktree := read_rest(WrittenWorktree, one)[0]) is not None]
     git = Git(cwd=root)
     try:
         return RepositoryState(
@@ -95,38 +95,38 @@ def look_up_repository(cwd: Path, asked: Sequence[Any]) -> RepositoryState:
             subdir="" if (below := os.path.relpath(cwd.resolve(), root)) == "." else below,
             busy=next((what for name, what in _BUSY if (git_dir / name).exists()), None),
             dirt=tuple(_dirt(git, root)),
-            commits=dict(_commits(git, {"HEAD", *_texts(given, "base_ref")})),
+            commits=dict(_commits(git, {"HEAD", *_texts(written, "base_ref")})),
             checkouts=tuple(_checkouts(git)),
-            worktrunk=no_worktrunk() if any(one.provider == "worktrunk" for one in given) else None,
-            hooks={one: _hook(one, root) for one in _texts(given, "setup_hook")},
-            roots={one: _root(one, root) for one in ("", *_texts(given, "root"))},
+            worktrunk=no_worktrunk() if any(one.provider == "worktrunk" for one in written) else None,
+            hooks={one: _hook(one, root) for one in _texts(written, "setup_hook")},
+            roots={one: _root(one, root) for one in ("", *_texts(written, "root"))},
         )
     except GitProblem as error:
         return RepositoryState(problem=f"the repository {root} can't be looked at: {error}")
 
 
-def _too_old(said: str) -> str | None:
-    match = re.search(r"(\d+)\.(\d+)", said)
+def _too_old(version_line: str) -> str | None:
+    match = re.search(r"(\d+)\.(\d+)", version_line)
     if match is None or (int(match[1]), int(match[2])) >= _OLDEST:
         return None
     return f"git {match[0]} is too old for worktrees of steps; it takes {_OLDEST[0]}.{_OLDEST[1]} or later"
 
 
-def _no_repository(cwd: Path, said: str) -> str:
-    if "dubious ownership" in said:
+def _no_repository(cwd: Path, error_text: str) -> str:
+    if "dubious ownership" in error_text:
         return (
             f"git does not trust the repository around {cwd}, since it belongs to another user; if you do, run: "
             "git config --global --add safe.directory with its path"
         )
-    if "must be run in a work tree" in said or "is a bare repository" in said:
+    if "must be run in a work tree" in error_text or "is a bare repository" in error_text:
         return f"{cwd} is inside a bare repository or a .git directory, which has no files to work on"
-    if "not a git repository" in said:
+    if "not a git repository" in error_text:
         return f"{cwd} is in no git repository; run git init and commit, or launch without a worktree"
-    return f"the repository around {cwd} can't be used: {said}"
+    return f"the repository around {cwd} can't be used: {error_text}"
 
 
-def _texts(given: Iterable[WrittenWorktree], key: str) -> list[str]:
-    return [text for text in dict.fromkeys(getattr(one, key) for one in given) if text is not None]
+def _texts(written: Iterable[WrittenWorktree], key: str) -> list[str]:
+    return [text for text in dict.fromkeys(getattr(one, key) for one in written) if text is not None]
 
 
 def _dirt(git: Git, root: Path) -> Iterator[str]:
@@ -135,8 +135,8 @@ def _dirt(git: Git, root: Path) -> Iterator[str]:
     if store.is_relative_to(root) and store != root:
         outside.append(f":(exclude,top,literal){store.relative_to(root)}")
     options = ("--porcelain=v1", "-z", "--untracked-files=normal", "--no-renames", "--ignore-submodules=none")
-    said = git("status", *options, "--", ".", *outside)
-    for number, entry in enumerate(said.split(b"\0")[:-1]):
+    status = git("status", *options, "--", ".", *outside)
+    for number, entry in enumerate(status.split(b"\0")[:-1]):
         if number == _MOST_DIRT:
             return
         yield entry[3:].decode("utf-8", "replace")

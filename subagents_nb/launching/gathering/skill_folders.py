@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from subagents_nb.catalog.guidance.skill_format import SkillHead, normal, read_head
-from subagents_nb.catalog.guidance.skill_places import SkillPlace, find_skill, in_home
+from subagents_nb.catalog.guidance.skill_places import SkillFolder, find_skill, in_home
 from subagents_nb.catalog.search_paths import project_root
 from subagents_nb.catalog.trust import who_else_writes
 from subagents_nb.catalog.trusting.answers import trust_of
@@ -46,7 +46,7 @@ class SkillLookups:
             place = find_skill(wanted, self.cwd, home=self.home)
             self.lookups[wanted] = SkillLookup() if place is None else self._read(place, wanted)
 
-    def _read(self, place: SkillPlace, wanted: SkillWanted) -> SkillLookup:
+    def _read(self, place: SkillFolder, wanted: SkillWanted) -> SkillLookup:
         name = wanted.name
 
         def broken(why: str, file: str = "") -> SkillLookup:
@@ -68,7 +68,7 @@ class SkillLookups:
             return broken("; ".join(head.faults), f"/{main.path}")
         return self._kept(place, wanted, files, head)
 
-    def _kept(self, place: SkillPlace, wanted: SkillWanted, files: SkillFiles, head: SkillHead) -> SkillLookup:
+    def _kept(self, place: SkillFolder, wanted: SkillWanted, files: SkillFiles, head: SkillHead) -> SkillLookup:
         name, sha256 = normal(wanted.name), sha256_of(files)
         self.files[sha256] = files
         record = SkillRecord(
@@ -100,7 +100,7 @@ def skills_for(
     home: StoreHome,
     steps: Iterable[StepPlan],
     items: Iterable[PlanItem],
-    found: Mapping[str, SkillFiles],
+    files: Mapping[str, SkillFiles],
     earlier: str | None = None,
 ) -> dict[str, SkillFiles]:
     """Return the files of the skills of a plan by the names of their folders: as found, or as an earlier run has them.
@@ -109,11 +109,11 @@ def skills_for(
         LaunchRefused: some are gone, or are no longer what was copied.
     """
     records = {one.folder: one for step in everything(steps, items) for one in step.skills}
-    kept = {folder: found[one.sha256] for folder, one in records.items() if one.sha256 in found}
-    missing = [one for folder, one in records.items() if folder not in kept]
+    used = {folder: files[one.sha256] for folder, one in records.items() if one.sha256 in files}
+    missing = [one for folder, one in records.items() if folder not in used]
     if missing and earlier is None:
         raise LaunchRefused([f"skill {one.name!r} was not looked up" for one in missing])
     try:
-        return kept | (kept_skills(home.run(earlier), missing) if earlier is not None else {})
+        return used | (kept_skills(home.run(earlier), missing) if earlier is not None else {})
     except StoreError as error:
         raise LaunchRefused([f"{error} Launch anew"]) from error

@@ -70,17 +70,17 @@ def record_seen_at(cwd: str) -> None:
         record_seen(brought_here(place, usable_agents(place, settings), settings))
 
 
-def record_seen(found: Brought) -> None:
+def record_seen(project: Brought) -> None:
     """Note what a folder that is trusted holds before a run begins there, so that what the run writes can be told.
 
     Where that can't be written, the launch goes on: a later change then counts as one since the time before.
     """
-    if found.trust.seeing(found.items, 0.0) is None:
+    if project.trust.seeing(project.items, 0.0) is None:
         return
     now = time.time()
 
     def seen(answer: Answer) -> Answer:
-        return replace(found.trust, answer=answer).seeing(found.items, now) or answer
+        return replace(project.trust, answer=answer).seeing(project.items, now) or answer
 
     with contextlib.suppress(StoreError):
-        change_answer(home_folder(), str(found.root), seen, partial(texts_of, found.root, found.items))
+        change_answer(home_folder(), str(project.root), seen, partial(texts_of, project.root, project.items))

@@ -16,7 +16,7 @@ from subagents_nb.launching.gathering.last_work import work_in
 
 def usable_agents(cwd: Path, settings: Settings, *, home: Path | None = None) -> AgentCatalog:
     """Return every agent that can be used from `cwd`, and what could not be and why."""
-    found = discover(cwd, home=home, registered=registered_agents(), work_in=work_in)
+    catalog = discover(cwd, home=home, registered=registered_agents(), work_in=work_in)
     if not settings.agents:
-        return found
-    return with_overrides(found, settings.agents, trust_of(project_root(cwd, home=home), home=home, work_in=work_in))
+        return catalog
+    return with_overrides(catalog, settings.agents, trust_of(project_root(cwd, home=home), home=home, work_in=work_in))

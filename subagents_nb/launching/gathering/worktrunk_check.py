@@ -16,11 +16,11 @@ def no_worktrunk() -> str | None:
             "worktrunk makes trees by its command wt, which is not installed; leave provider out to have git make them"
         )
     try:
-        said = subprocess.run(
+        help_text = subprocess.run(
             [program, "switch", "--help"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_HELP_S, check=False
         ).stdout
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"the command wt can't be asked what it can do: {error}"
-    if any(flag not in said for flag in (b"--no-cd", b"--format")):
+    if any(flag not in help_text for flag in (b"--no-cd", b"--format")):
         return "the command wt knows no `switch --no-cd --format json`: it is another program, or a worktrunk too old"
     return None

@@ -98,12 +98,12 @@ def _feed_texts(digest: Any, array: Any) -> None:
 
     if not pyarrow.types.is_large_binary(array.type):
         array = array.cast(pyarrow.large_binary())
-    whole = array.fill_null(b"") if array.null_count else array
-    _feed_values(digest, compute.binary_length(whole).cast("int64"))
-    _, offsets, data = whole.buffers()
-    if data is not None and len(whole):
+    filled = array.fill_null(b"") if array.null_count else array
+    _feed_values(digest, compute.binary_length(filled).cast("int64"))
+    _, offsets, data = filled.buffers()
+    if data is not None and len(filled):
         places = memoryview(offsets).cast("q")
-        digest.update(memoryview(data)[places[whole.offset] : places[whole.offset + len(whole)]])
+        digest.update(memoryview(data)[places[filled.offset] : places[filled.offset + len(filled)]])
 
 
 def _feed_numbers(digest: Any, array: Any) -> None:

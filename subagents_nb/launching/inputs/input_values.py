@@ -57,14 +57,14 @@ def gather(
         raise LaunchRefused([f"max_input_mb is a number of megabytes above 0, not {limit_mb!r}"])
     if len(values) > _MOST:
         raise LaunchRefused([f"{len(values)} inputs are too many; {_MOST} are allowed: put them into a dict or a list"])
-    left = int(limit_mb * 1_000_000)
+    bytes_left = int(limit_mb * 1_000_000)
     found: list[InputValue] = []
     reasons: list[str] = []
     files: set[str] = set()
     for name, value in values.items():
         try:
             check_name(name)
-            kept = _keep(value, left)
+            kept = _keep(value, bytes_left)
         except CantKeep as error:
             reasons.append(f"input {_shown(name)}: {error}")
             continue
@@ -74,29 +74,29 @@ def gather(
                 "--max-input-mb (max_input_mb=)"
             )
             continue
-        left -= len(kept.data)
+        bytes_left -= len(kept.data)
         found.append(InputValue(_record(name, kept, files), kept.data))
     if reasons:
         raise LaunchRefused(reasons)
     return tuple(found)
 
 
-def given_again(home: StoreHome, plan: LaunchPlan) -> tuple[InputValue, ...]:
+def inputs_of(home: StoreHome, plan: LaunchPlan) -> tuple[InputValue, ...]:
     """Return the inputs of an earlier run, for another one.
 
     Raises:
         LaunchRefused: some are gone, or are no longer what was put in.
     """
-    found: list[InputValue] = []
+    values: list[InputValue] = []
     reasons: list[str] = []
     for record in plan.inputs:
         try:
-            found.append(InputValue(record, read_input(home.run(plan.run_id), record)))
+            values.append(InputValue(record, read_input(home.run(plan.run_id), record)))
         except StoreError as error:
             reasons.append(str(error))
     if reasons:
         raise LaunchRefused(reasons)
-    return tuple(found)
+    return tuple(values)
 
 
 def check_name(name: Any) -> None:

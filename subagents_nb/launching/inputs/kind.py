@@ -60,8 +60,8 @@ def loaded(module: str) -> ModuleType | None:
 
 def is_a(value: object, module: str, *names: str) -> bool:
     """Say whether the value is of exactly one of these types: a subclass may hold what its base has no place for."""
-    found = loaded(module)
-    return found is not None and any(type(value) is getattr(found, name, None) for name in names)
+    loaded_module = loaded(module)
+    return loaded_module is not None and any(type(value) is getattr(loaded_module, name, None) for name in names)
 
 
 def type_name(value: object) -> str:

@@ -49,7 +49,7 @@ def _pandas(value: Any, limit: int) -> Kept:
         try:
             converted = pyarrow.Table.from_pandas(frame, nthreads=1)  # a pool is slower for many columns
         except Exception as error:
-            raise CantKeep(_why_not(frame, pyarrow, error)) from error
+            raise CantKeep(_unfit_columns(frame, pyarrow, error)) from error
     types = [str(kind) for kind in frame.dtypes.iloc[:SHOWN_COLUMNS]]
     names = [str(name) for name in frame.columns[:SHOWN_COLUMNS]]
     text, content = _describe_arrow(converted, names, types, frame.shape), (converted, about_pandas(converted))
@@ -91,13 +91,13 @@ def _from_polars(polars: Any, frame: Any) -> tuple[Any, Any]:
 
 def _arrow(value: Any, limit: int) -> Kept:
     pyarrow: Any = loaded("pyarrow")
-    whole = pyarrow.Table.from_batches([value]) if type(value) is pyarrow.RecordBatch else value
-    _check_names(whole.column_names)
-    names = whole.column_names[:SHOWN_COLUMNS]
-    types = [str(field.type) for field in list(whole.schema)[:SHOWN_COLUMNS]]
-    shape = (whole.num_rows, whole.num_columns)
-    content = (whole, about_pandas(whole))
-    return _kept(value, shape, _parquet(whole, limit), _describe_arrow(whole, names, types, shape), *content)
+    table = pyarrow.Table.from_batches([value]) if type(value) is pyarrow.RecordBatch else value
+    _check_names(table.column_names)
+    names = table.column_names[:SHOWN_COLUMNS]
+    types = [str(field.type) for field in list(table.schema)[:SHOWN_COLUMNS]]
+    shape = (table.num_rows, table.num_columns)
+    content = (table, about_pandas(table))
+    return _kept(value, shape, _parquet(table, limit), _describe_arrow(table, names, types, shape), *content)
 
 
 def _parquet(converted: Any, limit: int) -> bytes:
@@ -150,7 +150,7 @@ def _check_names(names: list[Any]) -> None:
         raise CantKeep(f"{_columns(twice)} more than once; give each a name of its own")
 
 
-def _why_not(frame: Any, pyarrow: Any, error: Exception) -> str:
+def _unfit_columns(frame: Any, pyarrow: Any, error: Exception) -> str:
     """Name the columns that arrow has no type for."""
     unfit = []
     for place, name in enumerate(frame.columns):

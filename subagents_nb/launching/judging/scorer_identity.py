@@ -61,7 +61,7 @@ def _instance(thing: Any, seen: dict[int, Any]) -> Iterator[str]:
         if isinstance(method, types.FunctionType):
             yield from _parts(method, seen)
     if dataclasses.is_dataclass(thing):
-        yield from (_said(getattr(thing, field.name, None)) for field in dataclasses.fields(thing))
+        yield from (_stable_text(getattr(thing, field.name, None)) for field in dataclasses.fields(thing))
     else:
         for name, held in sorted(vars(thing).items()):
             yield name
@@ -72,7 +72,7 @@ def _held(value: Any, seen: dict[int, Any]) -> Iterator[str]:
     if isinstance(value, types.FunctionType | types.MethodType | functools.partial):
         yield from _parts(value, seen)
     else:
-        yield _said(value) if _is_plain(value) else _named(type(value))
+        yield _stable_text(value) if _is_plain(value) else _named(type(value))
 
 
 def _is_plain(value: Any) -> bool:
@@ -97,12 +97,12 @@ def _function(function: types.FunctionType, seen: dict[int, Any]) -> Iterator[st
 
 def _code(code: types.CodeType) -> Iterator[str]:
     yield code.co_code.hex()
-    yield _said((code.co_names, code.co_varnames))
+    yield _stable_text((code.co_names, code.co_varnames))
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from _code(constant)
         else:
-            yield _said(constant)
+            yield _stable_text(constant)
 
 
 def _names(code: types.CodeType) -> set[str]:
@@ -110,12 +110,12 @@ def _names(code: types.CodeType) -> set[str]:
     return set(code.co_names).union(*inner)
 
 
-def _said(value: Any) -> str:
+def _stable_text(value: Any) -> str:
     """Say a value in the same words in every process."""
     if isinstance(value, set | frozenset):
-        return f"{{{','.join(sorted(map(_said, value)))}}}"
+        return f"{{{','.join(sorted(map(_stable_text, value)))}}}"
     if isinstance(value, tuple | list):
-        return f"[{','.join(map(_said, value))}]"
+        return f"[{','.join(map(_stable_text, value))}]"
     if isinstance(value, types.FunctionType | type):
         return _named(value)
     try:

@@ -98,21 +98,21 @@ def keep_score(
     """
     for what, text in (("name", name), ("case", case)):
         if text is not None and (not isinstance(text, str) or not text.strip() or len(text) > _MAX_NAME):
-            raise RequestError(f"A score's {what} is a text of 1 to {_MAX_NAME} characters, not {_brief(text)}.")
+            raise RequestError(f"A score's {what} is a text of 1 to {_MAX_NAME} characters, not {_short_repr(text)}.")
     if step is not None and (isinstance(step, bool) or not isinstance(step, int)):
-        raise RequestError(f"A score's step is a number, not {_brief(step)}.")
+        raise RequestError(f"A score's step is a number, not {_short_repr(step)}.")
     number, nonfinite = split_number(as_number(value, name))
     score = Score(
         run_id=run_id,
         score_id=f"{time.time_ns():020d}-{secrets.token_hex(4)}",
-        name=_clean(name),
+        name=_without_surrogates(name),
         value=number,
         nonfinite=nonfinite,
-        case=None if case is None else _clean(case),
+        case=None if case is None else _without_surrogates(case),
         step=step,
         at=utc_now(),
         by=one_line(by, _MAX_NAME),
-        comment=_clean(str(comment)[:_MAX_COMMENT]),
+        comment=_without_surrogates(str(comment)[:_MAX_COMMENT]),
     )
     write_score(home.run(run_id), score)
     return score
@@ -136,7 +136,9 @@ def as_number(value: Any, name: str) -> float:
             return float(value)
         except (OverflowError, ValueError):
             pass
-    raise RequestError(f"The score {one_line(str(name), 60)!r} is a number, or true or false, not {_brief(value)}.")
+    raise RequestError(
+        f"The score {one_line(str(name), 60)!r} is a number, or true or false, not {_short_repr(value)}."
+    )
 
 
 def apply(scorer: Scorer, run: Any) -> list[Score]:
@@ -147,8 +149,8 @@ def apply(scorer: Scorer, run: Any) -> list[Score]:
     """
     called, signed = name_of(scorer), signature(scorer)
     given = scorer(run)
-    found = given if isinstance(given, Mapping) else {} if given is None else {called: given}
-    judged = {name: one if isinstance(one, Judged) else Judged(one) for name, one in found.items()}
+    by_name = given if isinstance(given, Mapping) else {} if given is None else {called: given}
+    judged = {name: one if isinstance(one, Judged) else Judged(one) for name, one in by_name.items()}
     checked = {name: as_number(one.value, name) for name, one in judged.items()}  # all or nothing
     return [
         keep_score(run.home, run.id, name, value, comment=judged[name].comment, by=signed)
@@ -216,13 +218,13 @@ def judge_now(run: Any, snapshot: Snapshot) -> None:
         try:
             apply(scorer, run)
         except Exception as error:  # noqa: BLE001 - somebody else's function
-            said = f"The scorer {name_of(scorer)} could not judge run {run.id}: {type(error).__name__}: {error}"
-            warnings.warn(f"{one_line(said, 400)}. Mend it, then score([run], {name_of(scorer)}).", stacklevel=3)
+            text = f"The scorer {name_of(scorer)} could not judge run {run.id}: {type(error).__name__}: {error}"
+            warnings.warn(f"{one_line(text, 400)}. Mend it, then score([run], {name_of(scorer)}).", stacklevel=3)
 
 
-def _clean(text: str) -> str:
+def _without_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _brief(value: Any) -> str:
+def _short_repr(value: Any) -> str:
     return one_line(f"{type(value).__name__} {value!r}", 80)

@@ -77,7 +77,7 @@ class RunArtifact:
         Raises:
             StoreError: it is gone, or no longer what the run left.
         """
-        place = self._place()
+        place = self._path()
         with self._opened(place) as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != self.sha256:
                 raise self._changed()
@@ -86,7 +86,7 @@ class RunArtifact:
     @property
     def bytes(self) -> bytes:
         """Return its content; errors as of `path`."""
-        data: bytes = self._read(self._place())
+        data: bytes = self._read(self._path())
         return data
 
     @property
@@ -146,7 +146,7 @@ class RunArtifact:
             raise RequestError(f"{self.name} is no table but {self.media_type}; take its .bytes or its .path.")
         return self.bytes
 
-    def _place(self) -> Path:
+    def _path(self) -> Path:
         kept, named = self.record.path, self.record.workspace or ""
         if not stays_inside(kept or named):  # as an archive may say
             raise StoreError(f"The artifact {self.name} of run {self._run.name} lies in no place of the run's.")
@@ -226,14 +226,14 @@ def _records(run: Run) -> list[Artifact]:
     result = run.status.result
     if result is not None:
         return list(result.artifacts)
-    found: dict[tuple[int | None, str, str], Artifact] = {}
+    newest: dict[tuple[int | None, str, str], Artifact] = {}
     for event in run.events():
         if event.get("type") == "artifact" and (record := _record(event)) is not None:
             # A file that is kept again takes the place of what it was.
             same = (record.step, record.kind, record.name)
-            found.pop(same, None)
-            found[same] = record
-    return list(found.values())
+            newest.pop(same, None)
+            newest[same] = record
+    return list(newest.values())
 
 
 def _record(event: Mapping[str, Any]) -> Artifact | None:

@@ -10,8 +10,8 @@ from subagents_nb.errors import RunFailed, RunLost, RunStopped, RunTimedOut
 def failure(snapshot: Snapshot) -> RunFailed:
     """Return the exception that an ended run without a result comes to."""
     state = str(snapshot.state or "unreadable")
-    said = (snapshot.error or _unread(snapshot) or "no reason was recorded").rstrip()
-    text = f"Run {snapshot.name} ({snapshot.run_id}) {_verb(snapshot.state)}: {said}"
+    message = (snapshot.error or _unread(snapshot) or "no reason was recorded").rstrip()
+    text = f"Run {snapshot.name} ({snapshot.run_id}) {_verb(snapshot.state)}: {message}"
     kind: type[RunFailed] = RunFailed
     if snapshot.reason == "timeout":
         kind = RunTimedOut

@@ -135,10 +135,10 @@ def _step(run: Run, index: int, status: StepResult | StepStatus, clean: Redactor
 def _executed(path: Path) -> dict[str, Any] | None:
     content = _read(path)
     try:
-        found = json.loads(content) if content is not None else None
+        notebook = json.loads(content) if content is not None else None
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return notebook if isinstance(notebook, dict) else None
 
 
 def _read(path: Path) -> bytes | None:

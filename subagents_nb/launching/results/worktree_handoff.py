@@ -12,7 +12,7 @@ from subagents_nb.domain.plans.worktree import Handoff, WorktreeRecord
 from subagents_nb.errors import RequestError, StoreError
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.files.disk import DISK
-from subagents_nb.store.files.lock import alone
+from subagents_nb.store.files.lock import exclusive
 from subagents_nb.store.git.capture import APPLY, read_patch
 from subagents_nb.store.git.git import Git, GitProblem
 from subagents_nb.store.git.together import clash
@@ -22,7 +22,7 @@ from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.runs.handoff import LOCK, HandoffFile, read_handoff
 
 
-def leftovers(home: StoreHome, run_id: str) -> tuple[WorktreeRecord, ...]:
+def remaining_worktrees(home: StoreHome, run_id: str) -> tuple[WorktreeRecord, ...]:
     """Return the worktrees of a run that are still there, and what is known of each. Changes nothing.
 
     Raises:
@@ -106,25 +106,25 @@ def discard(home: StoreHome, run_id: str, step: int | None = None) -> tuple[str,
         RequestError: the run is still at work, there is no such tree, or it can't be removed.
         StoreError: what was recorded can't be read.
     """
-    with _alone(home, run_id) as handoff:
-        there = [one for one in leftovers(home, run_id) if step is None or one.step == step]
-        if not there:
+    with _exclusive(home, run_id) as handoff:
+        remaining = [one for one in remaining_worktrees(home, run_id) if step is None or one.step == step]
+        if not remaining:
             raise RequestError(f"There is no worktree of {_named(home, run_id, step)} any more.")
-        for record in there:
+        for record in remaining:
             try:
                 handoff.note(discard_tree(record))
             except GitProblem as error:
                 raise RequestError(f"The worktree {record.path} could not be removed: {error}.") from error
             except OSError as error:
                 raise StoreError(f"What became of {record.path} could not be written down: {error}.") from error
-    return tuple(one.path for one in there)
+    return tuple(one.path for one in remaining)
 
 
 def _captured(home: StoreHome, run_id: str, step: int | None) -> list[WorktreeRecord]:
     paths = home.run(run_id)
     handoff = read_handoff(paths)
-    left = HandoffFile(paths).marked or not all(one.resolved for one in handoff.worktrees)
-    if left and FileRuns(home).snapshot(run_id).ended:
+    incomplete = HandoffFile(paths).marked or not all(one.resolved for one in handoff.worktrees)
+    if incomplete and FileRuns(home).snapshot(run_id).ended:
         handoff = _recovered(home, run_id)
     if step is None:
         chosen = list(handoff.worktrees)
@@ -145,7 +145,7 @@ def _captured(home: StoreHome, run_id: str, step: int | None) -> list[WorktreeRe
 
 
 def _recovered(home: StoreHome, run_id: str) -> Handoff:
-    with _alone(home, run_id) as handoff:
+    with _exclusive(home, run_id) as handoff:
         paths = handoff.paths
         for record in read_handoff(paths).worktrees:
             if record.resolved:
@@ -161,14 +161,14 @@ def _recovered(home: StoreHome, run_id: str) -> Handoff:
 
 
 @contextlib.contextmanager
-def _alone(home: StoreHome, run_id: str) -> Iterator[HandoffFile]:
+def _exclusive(home: StoreHome, run_id: str) -> Iterator[HandoffFile]:
     """Be the one who writes the hand-off of a run whose runner has gone."""
     paths: RunPaths = home.run(run_id)
     snapshot = FileRuns(home).snapshot(run_id)
     if not snapshot.ended:
         raise RequestError(f"Run {snapshot.name} is still at work; wait for its end, or stop it.")
     busy = RequestError(f"Somebody else looks after the worktrees of run {snapshot.name} just now; try again.")
-    with alone(paths.root / LOCK, what=f"The worktrees of run {snapshot.name}", busy=busy):
+    with exclusive(paths.root / LOCK, what=f"The worktrees of run {snapshot.name}", busy=busy):
         yield HandoffFile(paths)
 
 

@@ -64,7 +64,7 @@ def refuse_within(what: str) -> None:
         raise LaunchRefused([f"this process belongs to run {outer.name}, and {what} can't be begun from within a run"])
 
 
-def launch_within(outer: LaunchPlan, given: Mapping[str, Any], *, default_agent: str) -> tuple[StoreHome, str]:
+def launch_within(outer: LaunchPlan, options: Mapping[str, Any], *, default_agent: str) -> tuple[StoreHome, str]:
     """Have the run of this process start a child; return its store and id.
 
     Raises:
@@ -72,11 +72,13 @@ def launch_within(outer: LaunchPlan, given: Mapping[str, Any], *, default_agent:
         StoreError: it did not answer.
     """
     home = open_home(create=False)
-    said = sorted(name for name, value in given.items() if value not in (None, (), "", False) and name not in _MAY_SAY)
-    agent, task = given.get("agent") or default_agent, given.get("task") or ""
+    unfit = sorted(
+        name for name, value in options.items() if value not in (None, (), "", False) and name not in _MAY_SAY
+    )
+    agent, task = options.get("agent") or default_agent, options.get("task") or ""
     reasons = []
-    if said:
-        reasons.append(f"from within run {outer.name} a launch has an agent and a task; leave out {', '.join(said)}")
+    if unfit:
+        reasons.append(f"from within run {outer.name} a launch has an agent and a task; leave out {', '.join(unfit)}")
     if not isinstance(agent, str):
         raise LaunchRefused([*reasons, f"from within run {outer.name} one agent is launched at a time, and no chain"])
     ask = _ask(outer, agent, task)
@@ -99,7 +101,7 @@ def launch_within(outer: LaunchPlan, given: Mapping[str, Any], *, default_agent:
             return home, answer.child
         if answer is not None:
             raise LaunchRefused([answer.refused])
-        if FileRuns(home).has_last_word(outer.run_id):
+        if FileRuns(home).has_terminal_record(outer.run_id):
             raise LaunchRefused([f"run {outer.name}, which this process belongs to, is over"])
         time.sleep(_POLL_S)
     raise StoreError(f"Run {outer.name} did not answer within {_ANSWER_S:g} s.")

@@ -13,7 +13,7 @@ from subagents_nb.domain.agents.settings import REUSE_POLICIES, ReusePolicy
 from subagents_nb.domain.plans.plan import Draft
 from subagents_nb.domain.runs.reads import ReadLog, ReadsSoFar
 from subagents_nb.domain.runs.records import RunResult
-from subagents_nb.domain.runs.reuse import ANEW, changed_skills, contract_key, key_but_for_skills, why_not
+from subagents_nb.domain.runs.reuse import ANEW, changed_skills, contract_key, key_but_for_skills, reuse_miss
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import LaunchRefused, Unreadable
@@ -25,7 +25,7 @@ from subagents_nb.store.files.memory_files import memory_sha256
 from subagents_nb.store.runs.contracts import locked, runs_of
 from subagents_nb.store.runs.left import LeftFiles
 from subagents_nb.store.runs.reader import read_document
-from subagents_nb.supervisor.warm.reconcile import sweep
+from subagents_nb.supervisor.warm.reconcile import reconcile
 
 _MOST_LOOKED_AT = 20  # of the newest runs of one contract
 _BEGIN_S = 5.0  # a run that was let go on says so within milliseconds
@@ -43,7 +43,7 @@ class ReuseDecision:
     live: bool = False  # it was at work then
 
     @property
-    def why_not(self) -> str:
+    def miss(self) -> str:
         """Return why no run stands in; empty where there was none of this contract."""
         return self.note.removeprefix(ANEW) if self.run_id is None else ""
 
@@ -90,8 +90,8 @@ def find_any(
     """Find what stands in for a launch by its own plan, else by one of the others; say why none of its own does."""
     match = NO_MATCH if draft is None else find(home, draft, policy, alone=alone)
     if match.run_id is None:
-        elsewhere = (find(home, other, policy) for other in others)
-        match = next((found for found in elsewhere if found.run_id is not None), match)
+        alternatives = (find(home, other, policy) for other in others)
+        match = next((found for found in alternatives if found.run_id is not None), match)
     return match
 
 
@@ -115,7 +115,7 @@ def find(home: StoreHome, draft: Draft, policy: ReusePolicy, *, alone: bool = Fa
                 return ReuseDecision(run_id, "It is at work already.", draft, live=True)
         else:
             replaced: list[str] = []
-            why = _why_not(home, snapshot, cwd, policy, replaced=replaced)
+            why = _miss(home, snapshot, cwd, policy, replaced=replaced)
             if why is None:
                 return ReuseDecision(run_id, _note_of(replaced), draft)
         reasons.append((not live and snapshot.state is not RunState.COMPLETE, why))
@@ -136,7 +136,7 @@ def _by_skills(home: StoreHome, reader: FileRuns, draft: Draft) -> ReuseDecision
     return NO_MATCH
 
 
-def why_not_again(home: StoreHome, run_id: str, policy: ReusePolicy, *, good: Collection[RunState]) -> str | None:
+def current_miss(home: StoreHome, run_id: str, policy: ReusePolicy, *, good: Collection[RunState]) -> str | None:
     """Return why a run of the same contract can't stand in for a new one; None if it can, or nothing says so.
 
     `good` are the states in which an ended one may.
@@ -147,7 +147,7 @@ def why_not_again(home: StoreHome, run_id: str, policy: ReusePolicy, *, good: Co
         return None
     if snapshot.state is not None and snapshot.state.live and not _is_imported(home, run_id):
         return _changed_meanwhile(home, snapshot, Path(plan.cwd))
-    return _why_not(home, snapshot, Path(plan.cwd), policy, good)
+    return _miss(home, snapshot, Path(plan.cwd), policy, good)
 
 
 def settled(home: StoreHome, reader: FileRuns, run_id: str, *, alone: bool) -> Snapshot:
@@ -158,7 +158,7 @@ def settled(home: StoreHome, reader: FileRuns, run_id: str, *, alone: bool) -> S
     deadline = time.monotonic() + (_BEGIN_S if alone else 0.0)
     while True:
         snapshot = reader.snapshot(run_id)
-        if not snapshot.ended and sweep(home, [run_id]):
+        if not snapshot.ended and reconcile(home, [run_id]):
             snapshot = reader.snapshot(run_id)
         status = snapshot.status
         if snapshot.state is not RunState.QUEUED or (status is not None and status.queue_keeper is not None):
@@ -171,7 +171,7 @@ def settled(home: StoreHome, reader: FileRuns, run_id: str, *, alone: bool) -> S
         time.sleep(_PAUSE_S)
 
 
-def _why_not(
+def _miss(
     home: StoreHome,
     snapshot: Snapshot,
     cwd: Path,
@@ -185,15 +185,15 @@ def _why_not(
         if snapshot.state is None:
             return f"{snapshot.name} never began" if not snapshot.damage else f"{snapshot.name} can't be read"
         return f"{snapshot.name} is {snapshot.state}"
-    left = LeftFiles(home, cwd)
-    why = why_not(result, policy, good, explained=lambda path: _is_anothers(left, path, result))
+    left_files = LeftFiles(home, cwd)
+    why = reuse_miss(result, policy, good, explained=lambda path: _is_anothers(left_files, path, result))
     if why is not None or result.reads is None:
         return why
-    kept = frozenset(one.workspace for one in result.artifacts if one.path and one.workspace is not None)
+    artifact_paths = frozenset(one.workspace for one in result.artifacts if one.path and one.workspace is not None)
 
     def is_replaced(path: str, now: str | None) -> bool:
-        last = left.last(path)
-        if path not in kept or last is None or last.sha256 != now:
+        last = left_files.last(path)
+        if path not in artifact_paths or last is None or last.sha256 != now:
             return False
         if replaced is not None:
             replaced.append(path)
@@ -209,11 +209,11 @@ def _note_of(replaced: Sequence[str]) -> str:
     return f"In the workspace {replaced[0]}{more} is what a later run left; this run's own is among its artifacts."
 
 
-def _is_anothers(left: LeftFiles, path: str, result: RunResult) -> bool:
+def _is_anothers(left_files: LeftFiles, path: str, result: RunResult) -> bool:
     """Say whether what changed while a run was at work is known to be another run's doing."""
-    last = left.last(path)
+    last = left_files.last(path)
     with contextlib.suppress(Unsettled):
-        return last is not None and last.run_id != result.run_id and file_sha256(left.cwd, path) == last.sha256
+        return last is not None and last.run_id != result.run_id and file_sha256(left_files.cwd, path) == last.sha256
     return False
 
 
@@ -229,8 +229,8 @@ def _changed_meanwhile(home: StoreHome, snapshot: Snapshot, cwd: Path) -> str | 
         return None
     changed = {*log.changed, *log.meanwhile}
     files = tuple(one for one in log.files if one.path not in changed)
-    kept = log.model_copy(update={"files": files, "left": (), "names": () if changed else log.names})
-    return _differs(cwd, kept, snapshot.name)
+    checked_log = log.model_copy(update={"files": files, "left": (), "names": () if changed else log.names})
+    return _differs(cwd, checked_log, snapshot.name)
 
 
 def _differs(
@@ -249,9 +249,9 @@ def _differs(
                 what = "is there" if one.sha256 is None else "is gone" if now is None else "changed"
                 return f"{one.path} {what} since {name}"
         folders = memory_folders(cwd) if reads.memory else {}
-        for kept in reads.memory:
-            if memory_sha256(Path(folders[kept.scope].path), kept.path) != kept.sha256:
-                return f"the memory {kept.path} of the {kept.scope} changed since {name}"
+        for file in reads.memory:
+            if memory_sha256(Path(folders[file.scope].path), file.path) != file.sha256:
+                return f"the memory {file.path} of the {file.scope} changed since {name}"
         own = own_names(reads.own)
         for seen in reads.names:
             names = names_below(cwd, seen.path, seen.pattern, seen.include, allowance=allowance)

@@ -29,8 +29,8 @@ from subagents_nb.launching.gathering.lookups import look_up_environment
 from subagents_nb.launching.gathering.prices import price_problems
 from subagents_nb.launching.gathering.sandboxes import sandbox_problems
 from subagents_nb.launching.gathering.trust_lookup import record_seen_at
-from subagents_nb.launching.inputs.input_values import given_again
-from subagents_nb.launching.starting.start_run import begin
+from subagents_nb.launching.inputs.input_values import inputs_of
+from subagents_nb.launching.starting.start_run import start_run
 from subagents_nb.planning.resuming.chain_revival import appended_to, draft_whole, numbers, step_of
 from subagents_nb.planning.resuming.revival import draft_revival, same_agents
 from subagents_nb.planning.steps.policy_plan import under_today
@@ -77,7 +77,7 @@ def resume(
         raise LaunchRefused(problems)
     _refuse_unboxed(draft)
     record_seen_at(draft.cwd)
-    return begin(draft, agents, home=home, limit=limit, inputs=given_again(home, plan), earlier=plan.run_id)
+    return start_run(draft, agents, home=home, limit=limit, inputs=inputs_of(home, plan), earlier=plan.run_id)
 
 
 def _one_step(
@@ -116,16 +116,16 @@ def _outcomes(home: StoreHome, snapshot: Snapshot) -> dict[int, StepResult | Ste
 
     One that is done and left no record can't be taken over; it is done anew.
     """
-    found: dict[int, StepResult | StepStatus] = {}
+    outcomes: dict[int, StepResult | StepStatus] = {}
     for one in snapshot.steps:
-        found[one.index] = one
+        outcomes[one.index] = one
         try:
             path = home.run(snapshot.run_id).step(one.index) / "result.json"
-            found[one.index] = read_document(path, StepRecord, snapshot.run_id).result
+            outcomes[one.index] = read_document(path, StepRecord, snapshot.run_id).result
         except Unreadable:
             if one.state in (StepState.COMPLETE, StepState.STOPPED):
-                found[one.index] = one.to(StepEvent.REDO)
-    return found
+                outcomes[one.index] = one.to(StepEvent.REDO)
+    return outcomes
 
 
 def _appended_to(home: StoreHome, plan: LaunchPlan) -> AppendedItems | None:
@@ -149,18 +149,18 @@ def launch_again(home: StoreHome, run_id: str, *, limit: int, origin: Origin | N
     environment = look_up_environment(plan.cwd, environ=os.environ)
     if environment.cwd_problem:
         raise LaunchRefused([environment.cwd_problem])
-    kept = {**plan.body(), "name": plan.name}
-    kept["origin"] = origin or origin_here()
+    body = {**plan.body(), "name": plan.name}
+    body["origin"] = origin or origin_here()
     if names_itself(plan.name, plan.run_id):
-        kept["name"] = None  # it was generated, and ends in the other's id
-    kept["notes"] = lasting_notes(plan.notes)
+        body["name"] = None  # it was generated, and ends in the other's id
+    body["notes"] = lasting_notes(plan.notes)
     agents = by_name(_recorded_agents(home, plan))
-    draft, inputs = under_today(Draft.model_validate(kept), _settings_now(plan)), given_again(home, plan)
+    draft, inputs = under_today(Draft.model_validate(body), _settings_now(plan)), inputs_of(home, plan)
     if draft.usage_budget != plan.usage_budget and (problems := price_problems(draft, draft.usage_budget)):
         raise LaunchRefused(problems)
     _refuse_unboxed(draft)
     record_seen_at(draft.cwd)
-    return begin(draft, agents, home=home, limit=limit, inputs=inputs, earlier=plan.run_id)
+    return start_run(draft, agents, home=home, limit=limit, inputs=inputs, earlier=plan.run_id)
 
 
 def _refuse_unboxed(draft: Draft) -> None:
@@ -181,11 +181,11 @@ def _chosen_step(plan: LaunchPlan, appended: AppendedItems | None, snapshot: Sna
         if step not in (None, 0):
             raise LaunchRefused([f"{plan.name} has only one step, so there is no step {step}"])
         return plan.steps[0]
-    found = None if step is None else step_of(plan, appended, snapshot.stages, step)
-    if found is None:
-        there = numbers({one.index: one for one in snapshot.steps}) if snapshot.head is not None else "none"
-        raise LaunchRefused([f"{plan.name} is a chain: there is no step {step} to go on from: {there}"])
-    return found
+    chosen = None if step is None else step_of(plan, appended, snapshot.stages, step)
+    if chosen is None:
+        indices = numbers({one.index: one for one in snapshot.steps}) if snapshot.head is not None else "none"
+        raise LaunchRefused([f"{plan.name} is a chain: there is no step {step} to go on from: {indices}"])
+    return chosen
 
 
 def _plan_of(snapshot: Snapshot) -> LaunchPlan:
@@ -214,16 +214,16 @@ def _recorded_agents(home: StoreHome, plan: LaunchPlan, appended: AppendedItems 
 
 def by_name(agents: Iterable[AgentDefinition]) -> dict[str, AgentDefinition]:
     """Return agents by their names; of one that was changed between launch and append both are kept."""
-    found: dict[str, AgentDefinition] = {}
+    agents_by_name: dict[str, AgentDefinition] = {}
     for agent in agents:
-        if found.setdefault(agent.name, agent).digest() != agent.digest():
-            found[f"{agent.name} {agent.digest()[:8]}"] = agent
-    return found
+        if agents_by_name.setdefault(agent.name, agent).digest() != agent.digest():
+            agents_by_name[f"{agent.name} {agent.digest()[:8]}"] = agent
+    return agents_by_name
 
 
 def _appended_agents(plan: LaunchPlan, appended: AppendedItems | None) -> list[AgentDefinition]:
     """Return the agents of what was appended, as they were then."""
-    found: list[AgentDefinition] = []
+    appended_agents: list[AgentDefinition] = []
     for part in (appended.taken, *appended.waiting) if appended is not None else ():
         if part is None:
             continue
@@ -235,8 +235,8 @@ def _appended_agents(plan: LaunchPlan, appended: AppendedItems | None) -> list[A
         for step in everything(part.steps, part.items):
             if (step.agent, step.agent_digest) not in known:
                 raise LaunchRefused([f"what was appended to {plan.name} names another agent ({step.agent})"])
-        found += agents
-    return found
+        appended_agents += agents
+    return appended_agents
 
 
 def _fault(error: Any) -> str:

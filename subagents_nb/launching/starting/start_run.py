@@ -28,13 +28,13 @@ from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, open_
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.files.lock import owner_of, probe
 from subagents_nb.store.kept.trash import SESSION_LEASE
-from subagents_nb.store.runs.contracts import remember
+from subagents_nb.store.runs.contracts import index_run
 from subagents_nb.store.runs.first_status import first_status
 from subagents_nb.store.runs.input_files import Content
 from subagents_nb.store.runs.skill_files import SkillFiles
 from subagents_nb.store.runs.writer import discard_run
 from subagents_nb.store.waiting import line
-from subagents_nb.store.waiting.capacity import places_taken, take_place
+from subagents_nb.store.waiting.capacity import slots_taken, take_slot
 from subagents_nb.supervisor.processes.identity import identify
 from subagents_nb.supervisor.protocol.reaching import SupervisorGone, ask, connect_queue
 from subagents_nb.supervisor.start import Started, start_runner
@@ -45,7 +45,7 @@ _LEAVING_S = 0.01
 _AT_ONCE_S = 1.0  # so long a resume waits for its runner, which takes some milliseconds warm and a second cold
 
 
-def begin(
+def start_run(
     draft: Draft,
     agents: Mapping[str, AgentDefinition],
     *,
@@ -77,7 +77,7 @@ def begin(
     sessions = sessions_for(home, draft, earlier)
     folders = skills_for(home, draft.steps, draft.items, skills, earlier)
     with claiming(home, draft.cwd, outputs_of(draft.steps, draft.items)) as claim:
-        return _begin(
+        return _create_and_start(
             draft,
             agents,
             claim,
@@ -91,7 +91,7 @@ def begin(
         )
 
 
-def _begin(
+def _create_and_start(
     draft: Draft,
     agents: Mapping[str, AgentDefinition],
     claim: Callable[[str], None],
@@ -104,23 +104,23 @@ def _begin(
     queue: bool,
     environ: Mapping[str, str] | None,
 ) -> str:
-    place = take_place(home, limit)
+    place = take_slot(home, limit)
     if place is None and (not queue or draft.resumes is not None):
         may_not = "a resumed run can't wait" if queue else _MAY_NOT
-        raise LaunchRefused([_no_place(home, limit, may_not)])
-    if draft.resumes is not None and (held := _who_holds(home, draft.resumes.run_id)) is not None:
+        raise LaunchRefused([_no_slot(home, limit, may_not)])
+    if draft.resumes is not None and (holder := _who_holds(home, draft.resumes.run_id)) is not None:
         if place is not None:
             os.close(place)
-        raise LaunchError(f"The run can't go on from this session: it is being gone on from by {held}.")
+        raise LaunchError(f"The run can't go on from this session: it is being gone on from by {holder}.")
     if place is None:
-        draft = draft.model_copy(update={"notes": (*draft.notes, _full_house(home, limit))})
+        draft = draft.model_copy(update={"notes": (*draft.notes, _queued_note(home, limit))})
     variables = runner_environ(os.environ if environ is None else environ)
     plan = draft.to_plan(
         run_id=make_run_id(time.time_ns() // 1_000_000, secrets.randbits(50)),
         token=secrets.token_hex(16),
         created_at=utc_now(),
     )
-    remember(home, plan)
+    index_run(home, plan)
     try:
         claim(plan.run_id)
         writer = create_run(
@@ -147,7 +147,7 @@ def _who_holds(home: StoreHome, run_id: str) -> str | None:
     deadline = time.monotonic() + _AT_ONCE_S
     while probe(lease) == "held":
         owner = owner_of(lease)
-        if owner is None or not FileRuns(home).has_last_word(owner) or time.monotonic() > deadline:
+        if owner is None or not FileRuns(home).has_terminal_record(owner) or time.monotonic() > deadline:
             break
         time.sleep(_LEAVING_S)  # that run is over, and its process about to leave
     else:
@@ -155,18 +155,18 @@ def _who_holds(home: StoreHome, run_id: str) -> str | None:
     return f"another run, {owner}: steer that one, or stop it" if owner else "another run"
 
 
-def why_no_place(home: StoreHome, limit: int) -> str | None:
+def why_no_slot(home: StoreHome, limit: int) -> str | None:
     """Say why a run that may not wait could not begin now; None: it could, as far as a look tells."""
-    if line.wanted(os.listdir(home.capacity) if home.capacity.is_dir() else ()) > (taken := places_taken(home)):
-        return _no_place(home, limit, _MAY_NOT)
-    return _no_place(home, limit, _MAY_NOT) if taken >= limit else None
+    if line.wanted(os.listdir(home.capacity) if home.capacity.is_dir() else ()) > (taken := slots_taken(home)):
+        return _no_slot(home, limit, _MAY_NOT)
+    return _no_slot(home, limit, _MAY_NOT) if taken >= limit else None
 
 
 _MAY_NOT = "--no-queue forbids to wait"
 _LOOKED_AT, _NAMED = 500, 5
 
 
-def _full_house(home: StoreHome, limit: int) -> str:
+def _queued_note(home: StoreHome, limit: int) -> str:
     """Say at the launch of a run that it has to wait."""
     return " ".join(filter(None, [f"{NO_PLACE}: at most {limit} runs are live.", _asking(home)]))
 
@@ -174,7 +174,7 @@ def _full_house(home: StoreHome, limit: int) -> str:
 def _asking(home: StoreHome) -> str:
     """Say which of the live runs only wait for the person."""
     reader = FileRuns(home)
-    live = (run_id for run_id in reader.ids()[:_LOOKED_AT] if not reader.has_last_word(run_id))
+    live = (run_id for run_id in reader.ids()[:_LOOKED_AT] if not reader.has_terminal_record(run_id))
     asking = [snapshot.name for snapshot in map(reader.snapshot, live) if not snapshot.ended and snapshot.questions]
     if not asking:
         return ""
@@ -183,8 +183,8 @@ def _asking(home: StoreHome) -> str:
     return f"{len(asking)} {wait} for your answer: {named}; see %subagent_status --asking."
 
 
-def _no_place(home: StoreHome, limit: int, may_not: str) -> str:
-    if places_taken(home) < limit:
+def _no_slot(home: StoreHome, limit: int, may_not: str) -> str:
+    if slots_taken(home) < limit:
         text = f"other runs have waited for a place for longer, and {may_not}; stop one of those, or try again later"
         return Reason(text, place=OF_THE_RUN)
     text = f"{limit} runs are live, which is the limit (max_live_runs in the settings), and {may_not}"
@@ -239,21 +239,21 @@ def _enqueue(home: StoreHome, writer: RunWriter, plan: LaunchPlan, limit: int, e
     """Put a run into the line, which is on disk, and bring it to the supervisor that keeps it, with its variables."""
     named = {name for model in choices_of(plan.steps, plan.items) for name in model.key_env} | {*plan.tool_env}
     try:
-        keeper = _keeper(home)
+        keeper = _queue_owner(home)
         line.enter(home, plan.run_id, limit, named.intersection(environ))
         writer.status(first_status(plan, queue_keeper=identify(keeper, plan.token)), milestone=True)
     except BaseException:
         line.leave(home, plan.run_id)
         discard_run(writer.paths)
         raise
-    takeover.remember(home, plan.run_id, environ)
+    takeover.keep_environ(home, plan.run_id, environ)
     # From here on it stands in the line, whoever ends: if this supervisor does now, the next one takes it over.
     with contextlib.suppress(LaunchError, Unreadable):
         if (turn := line.find(home, plan.run_id)) is not None:
             takeover.bring(home, turn, environ)
 
 
-def _keeper(home: StoreHome) -> int:
+def _queue_owner(home: StoreHome) -> int:
     """Return the pid of the supervisor that keeps the line; one that was just leaving is followed by another."""
     for _ in range(_TRIES):
         with contextlib.suppress(SupervisorGone), contextlib.closing(connect_queue(home)) as lines:

@@ -16,8 +16,8 @@ from subagents_nb.errors import RequestError, SubagentsError
 from subagents_nb.launching.handle import Run
 from subagents_nb.store import FileRuns, open_home
 from subagents_nb.store.kept.collector import collect
-from subagents_nb.store.kept.trash import GRACE_S, Trash, alone_in
-from subagents_nb.supervisor.warm.reconcile import sweep
+from subagents_nb.store.kept.trash import GRACE_S, Trash, exclusive_trash
+from subagents_nb.supervisor.warm.reconcile import reconcile
 
 
 def gc(*, dry_run: bool = False, days: float | None = None, now: bool = False) -> Collection:
@@ -38,12 +38,14 @@ def gc(*, dry_run: bool = False, days: float | None = None, now: bool = False) -
     """
     if days is not None and not (math.isfinite(days) and days >= 0):
         raise RequestError(f"{days!r} is no number of days to keep runs for.")
-    kept = keep_days() if days is None else days
+    keep_for = keep_days() if days is None else days
     home = open_home(create=False)
     grace = 0.0 if now else GRACE_S
     if not home.runs.is_dir():
         return Collection(dry_run=dry_run, grace_s=grace)
-    return collect(home, keep_s=kept * DAY_S, grace_s=grace, dry_run=dry_run, judge=functools.partial(sweep, home))
+    return collect(
+        home, keep_s=keep_for * DAY_S, grace_s=grace, dry_run=dry_run, judge=functools.partial(reconcile, home)
+    )
 
 
 def restore(text: str) -> Run:
@@ -56,7 +58,7 @@ def restore(text: str) -> Run:
         StoreError: it can't be moved.
     """
     home = open_home(create=False)
-    with alone_in(home):
+    with exclusive_trash(home):
         trash = Trash(home)
         run = Run(home, trash.restore(text))
         for below in ids_of_rows(FileRuns(home).snapshot(run.id).tree):

@@ -36,7 +36,7 @@ from subagents_nb.store.kept.trash import Trash
 from subagents_nb.store.layout import HOME_VARIABLE
 from subagents_nb.store.runs.reader import read_tail
 from subagents_nb.store.trust_file import read_answers
-from subagents_nb.store.waiting.capacity import places_taken
+from subagents_nb.store.waiting.capacity import slots_taken
 from subagents_nb.supervisor.processes.liveness import liveness_of
 from subagents_nb.supervisor.protocol import wire
 from subagents_nb.supervisor.protocol.reaching import SPAWN_VARIABLE, host_key, spawn_mode
@@ -110,8 +110,8 @@ def _store(home: StoreHome) -> Iterator[Check]:
         fault = lock_fault(home.supervisor / "doctor.lock")
         elsewhere = f"export {HOME_VARIABLE}=~/subagents   # on a local disk"
         yield Check("locks", not fault, fault or "taken, seen and released by the system", elsewhere if fault else "")
-    there = next(path for path in (home.root, *home.root.parents) if path.is_dir())
-    free = shutil.disk_usage(there).free
+    existing = next(path for path in (home.root, *home.root.parents) if path.is_dir())
+    free = shutil.disk_usage(existing).free
     short = free < _FREE_BYTES
     yield Check("disk", not short, f"{size(free)} free", "subagents-nb gc --days 7 --now" if short else "")
 
@@ -148,12 +148,12 @@ def _supervisor(home: StoreHome) -> Iterator[Check]:
             word = ours.get(path.stem, "of another version")
             (silent if pid is None else up).append(word if pid is None else f"{word}, pid {pid}")
     stale = [path for path in home.supervisor.glob("*.sock") if probe(path.with_suffix(".lock")) != "held"]
-    said = plain(read_tail(log)).splitlines()
+    log_lines = plain(read_tail(log)).splitlines()
     read_it = f"cat {_quoted(log)}"
     if silent:
         yield Check("supervisor", False, f"does not answer ({'; '.join(silent)})", read_it)
-    elif not up and any(line.startswith("Traceback") for line in said):
-        yield Check("supervisor", False, f"crashed: {one_line(said[-1])}", read_it)
+    elif not up and any(line.startswith("Traceback") for line in log_lines):
+        yield Check("supervisor", False, f"crashed: {one_line(log_lines[-1])}", read_it)
     else:
         yield Check("supervisor", True, "; ".join(up) or "none is up; the first launch starts one")
     if stale:
@@ -169,10 +169,10 @@ def _spawn() -> Check:
 
 
 def _capacity(home: StoreHome, effective: Settings | None) -> Check:
-    taken, limit = places_taken(home), effective.max_live_runs if effective is not None else None
+    taken, limit = slots_taken(home), effective.max_live_runs if effective is not None else None
     full = limit is not None and taken >= limit
-    found = f"{taken} of {limit if limit is not None else 'an unknown number of'} places taken"
-    return Check("capacity", True, found, "subagents-nb list --state live" if full else "")
+    text = f"{taken} of {limit if limit is not None else 'an unknown number of'} places taken"
+    return Check("capacity", True, text, "subagents-nb list --state live" if full else "")
 
 
 def _settings() -> tuple[Settings | None, list[Check]]:
@@ -218,8 +218,8 @@ def _models(effective: Settings | None) -> Iterator[Check]:
         else:
             facts = look_up_environment(None, environ=os.environ, models=(choice.requested,))
             problem = model_problem(choice, facts) or _untrusted_default(choice, effective)
-            found = f"{choice.label} (from: {choice.origin})"
-            yield Check("model", problem is None, f"{found}: {problem}" if problem else found, _help(problem, choice))
+            text = f"{choice.label} (from: {choice.origin})"
+            yield Check("model", problem is None, f"{text}: {problem}" if problem else text, _help(problem, choice))
     yield Check("keys", True, ", ".join(keys) if keys else "no provider key is set")
 
 
@@ -285,6 +285,6 @@ def ping(path: Path) -> int | None:
             with wire.SocketName(path) as address:
                 connection.connect(address)
             lines.say(wire.encode({"op": "ping"}))
-            return int(wire.decode(lines.hear(_ASK_S) or b"")["pid"])
+            return int(wire.decode(lines.read_line(_ASK_S) or b"")["pid"])
         except (OSError, LaunchError, KeyError, ValueError):
             return None

@@ -82,39 +82,39 @@ def trust(
         raise RequestError(f"This process belongs to run {run_id}: what a project brings is the person's to allow.")
     if folder and names:
         raise RequestError("The folder is allowed whole. Name things with contents: `--contents NAME`.")
-    found = _found(place)
-    if shown is not None and shown != _digest(found.items):
+    project = _brought_by(place)
+    if shown is not None and shown != _digest(project.items):
         raise RequestError(f"What this project brings is no longer what was shown ({shown}). Look at it again.")
     if revoke:
-        done = _revoke(found, names, home)
+        done = _revoke(project, names, home)
     elif folder or contents:
-        done = _allow(found, names, home, folder=folder)
+        done = _allow(project, names, home, folder=folder)
     else:
-        return _shown(found, home, items=_named(found, names) if names else found.items)
-    return _shown(_found(place), home, done=done)
+        return _shown(project, home, items=_named(project, names) if names else project.items)
+    return _shown(_brought_by(place), home, done=done)
 
 
-def _found(place: Path) -> Brought:
+def _brought_by(place: Path) -> Brought:
     return brought_here(place, agents(place), settings(place), whole=True)
 
 
-def _allow(found: Brought, names: Sequence[str], home: Path, *, folder: bool) -> str:
-    root, now = found.root, time.time()
-    items = found.items if folder else _named(found, names)
+def _allow(project: Brought, names: Sequence[str], home: Path, *, folder: bool) -> str:
+    root, now = project.root, time.time()
+    items = project.items if folder else _named(project, names)
     if folder and home.is_relative_to(root):
         raise RequestError(
             f"{shown_folder(root)} holds your home folder: that would allow whatever any project brings."
         )
     if not items and not folder:
         raise RequestError("This project brings nothing that can act.")
-    by_folder = folder or found.trust.by_folder
+    by_folder = folder or project.trust.by_folder
 
     def change(answer: Answer) -> Answer:
         files = {item.key: dict(item.files) for item in items}
         if not by_folder:
             return answer.model_copy(update={"contents": {**answer.contents, **files}})
-        held = {} if folder else {key: back for key, back in answer.held.items() if key not in files}
-        update = {"held": held, "seen": {**({} if folder else answer.seen), **files}}
+        withheld = {} if folder else {key: back for key, back in answer.held.items() if key not in files}
+        update = {"held": withheld, "seen": {**({} if folder else answer.seen), **files}}
         if folder or not answer.seen_at:
             update |= {"seen_at": now}
         if folder:
@@ -127,9 +127,9 @@ def _allow(found: Brought, names: Sequence[str], home: Path, *, folder: bool) ->
     return f"allowed as they are: {_listed(items)}"
 
 
-def _revoke(found: Brought, names: Sequence[str], home: Path) -> str:
-    answer, by = found.trust.answer, trusted_by(found.root)
-    if by is not None and (by[1] or by[0] != found.root):
+def _revoke(project: Brought, names: Sequence[str], home: Path) -> str:
+    answer, by = project.trust.answer, trusted_by(project.root)
+    if by is not None and (by[1] or by[0] != project.root):
         where = f"{_SETTINGS} (trusted_folders)" if by[1] else f"your answer to {shown_folder(by[0])}"
         raise RequestError(f"{shown_folder(by[0])} is trusted by {where}; take it back there.")
     if by is not None and names:
@@ -143,57 +143,57 @@ def _revoke(found: Brought, names: Sequence[str], home: Path) -> str:
             raise RequestError(f"None of what was allowed is called {', '.join(map(quoted, names))}.")
 
     def change(answer: Answer) -> Answer:
-        left = {key: files for key, files in answer.contents.items() if key not in keys}
-        return answer.model_copy(update={"contents": left}) if names else Answer()
+        contents = {key: files for key, files in answer.contents.items() if key not in keys}
+        return answer.model_copy(update={"contents": contents}) if names else Answer()
 
-    change_answer(home, str(found.root), change)
+    change_answer(home, str(project.root), change)
     return "nothing of this project is allowed any more" if not names else f"taken back: {', '.join(sorted(names))}"
 
 
-def _named(found: Brought, names: Sequence[str]) -> tuple[Acting, ...]:
+def _named(project: Brought, names: Sequence[str]) -> tuple[Acting, ...]:
     chosen: dict[str, Acting] = {}
     for name in names:
-        fitting = [item for item in found.items if name in (item.name, f"{item.kind} {item.name}", item.where)]
+        fitting = [item for item in project.items if name in (item.name, f"{item.kind} {item.name}", item.where)]
         if not fitting:
-            there = [item.called for item in found.items]
-            near = similar(name, [item.name for item in found.items])
+            there = [item.called for item in project.items]
+            near = similar(name, [item.name for item in project.items])
             hint = f" Did you mean {' or '.join(map(quoted, near))}?" if near else ""
             raise RequestError(
                 f"This project brings no {quoted(name)} that can act.{hint} There is: {', '.join(there) or 'nothing'}."
             )
         chosen |= {item.key: item for item in fitting}
-    return tuple(chosen.values()) if names else found.items
+    return tuple(chosen.values()) if names else project.items
 
 
-def _shown(found: Brought, home: Path, *, items: Sequence[Acting] | None = None, done: str = "") -> ProjectTrust:
-    listed = found.items if items is None else items
+def _shown(project: Brought, home: Path, *, items: Sequence[Acting] | None = None, done: str = "") -> ProjectTrust:
+    listed = project.items if items is None else items
     keys = {item.key for item in listed}
-    held = tuple(one for one in found.held if one.item.key in keys)
-    by = trusted_by(found.root)
+    withheld = tuple(one for one in project.held if one.item.key in keys)
+    by = trusted_by(project.root)
     allowed_by = ""
     if by is not None:
         allowed_by = f"trusted by {_SETTINGS}" if by[1] else "trusted"
-        allowed_by += "" if by[0] == found.root else ", with a folder above"
-    differences = "".join(_difference(found, one.item, home) for one in held)
-    place, digest = shown_folder(found.root), _digest(found.items)
-    return ProjectTrust(place, tuple(listed), held, allowed_by, differences, digest, done)
+        allowed_by += "" if by[0] == project.root else ", with a folder above"
+    differences = "".join(_difference(project, one.item, home) for one in withheld)
+    place, digest = shown_folder(project.root), _digest(project.items)
+    return ProjectTrust(place, tuple(listed), withheld, allowed_by, differences, digest, done)
 
 
-def _difference(found: Brought, item: Acting, home: Path) -> str:
+def _difference(project: Brought, item: Acting, home: Path) -> str:
     """Return what is new in an item since it was allowed, as a patch; all of it if it never was."""
-    answer = found.trust.answer
+    answer = project.trust.answer
     before = answer.contents.get(item.key) or answer.seen.get(item.key) or {}
     return "".join(
         part
         for path in {**before, **item.files}
         if before.get(path) != item.files.get(path)
-        for part in _patch(path, before.get(path), item.files.get(path), found, item, home)
+        for part in _patch(path, before.get(path), item.files.get(path), project, item, home)
     )
 
 
-def _patch(path: str, old: str | None, new: str | None, found: Brought, item: Acting, home: Path) -> Iterator[str]:
+def _patch(path: str, old: str | None, new: str | None, project: Brought, item: Acting, home: Path) -> Iterator[str]:
     was = "" if not old else kept_text(home, old)
-    now = "" if not new else text_of(found.root, item, path)
+    now = "" if not new else text_of(project.root, item, path)
     yield f"diff --git a/{path} b/{path}\n"
     if not old or not new:
         yield "new file mode 100644\n" if new else "deleted file mode 100644\n"

@@ -19,11 +19,11 @@ def runs_of(given: Any) -> list[Run]:
         RequestError: it is nothing of the kind.
         UnknownRun, AmbiguousRun: an id or name does not fit one run.
     """
-    found: dict[str, Run] = {}
+    runs: dict[str, Run] = {}
     for named in runs_or_words(given):
         run = attach(named) if isinstance(named, str) else named
-        found.setdefault(run.id, run)
-    return list(found.values())
+        runs.setdefault(run.id, run)
+    return list(runs.values())
 
 
 def ids_of(given: Any = None) -> tuple[StoreHome, list[str]]:

@@ -24,7 +24,7 @@ from subagents_nb.notebook.board.board_rows import order, origin_of, row_of
 from subagents_nb.notebook.board.spent_today import SpentToday
 from subagents_nb.store import FileRuns
 from subagents_nb.store.runs.seen import is_seen
-from subagents_nb.store.waiting.capacity import places_taken
+from subagents_nb.store.waiting.capacity import slots_taken
 
 EVERY_S = 0.5
 _LIST_S, _PLACES_S, _BEAT_S = 1.0, 2.0, 5.0
@@ -176,7 +176,7 @@ class BoardFeed:
             limit = live_limit()
         with self._guard:
             known = dict(self._snapshots)
-        return {"taken": places_taken(self.home), "limit": limit, "hidden": self.hidden, **self._today.sums(known)}
+        return {"taken": slots_taken(self.home), "limit": limit, "hidden": self.hidden, **self._today.sums(known)}
 
     def _send(self, head: dict[str, Any], now: float) -> None:
         with self._guard:

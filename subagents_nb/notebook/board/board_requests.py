@@ -47,7 +47,7 @@ class BoardRequests:
 
             requests = self._runs.get(run_id) or PageRequests(Run(self._feed.home, run_id))
             self._runs[run_id] = requests
-            requests.hear(content, answer)
+            requests.on_message(content, answer)
         elif kind in ("open", "seen"):
             # An empty context: a thread with that of a cell prints into it for ever, ipython/ipykernel#1491.
             work = contextvars.Context().run

@@ -53,9 +53,9 @@ class Parsed:
 
     def located(self, reasons: Iterable[str]) -> list[str]:
         """Return the faults and the reasons of planning, each with the line it is about, in the order of the lines."""
-        found = [*self.faults, *((self._line_of(reason), reason) for reason in reasons if not self._follows(reason))]
-        told = [f"line {at}: {text}" if at else text for at, text in sorted(found, key=lambda one: one[0])]
-        return list(dict.fromkeys(told))
+        numbered = [*self.faults, *((self._line_of(reason), reason) for reason in reasons if not self._follows(reason))]
+        lines = [f"line {at}: {text}" if at else text for at, text in sorted(numbered, key=lambda one: one[0])]
+        return list(dict.fromkeys(lines))
 
     @contextlib.contextmanager
     def locating(self) -> Iterator[None]:
@@ -71,8 +71,8 @@ class Parsed:
         Raises:
             LaunchRefused: with all of it.
         """
-        if told := self.located(against(self.chain)):
-            raise LaunchRefused(told)
+        if lines := self.located(against(self.chain)):
+            raise LaunchRefused(lines)
 
     def _line_of(self, reason: str) -> int:
         place = place_of(reason)
@@ -117,11 +117,11 @@ def parse(
         hint = f"; {_QUOTE}" if error.syntax else ""
         raise LaunchRefused([f"line {error.line or lines_above + 1}: {error.problem}{hint}"]) from None
     reader = _ChainReader(lines, fill, namespace=namespace, agent=agent)
-    made = reader.whole(data)
+    chain = reader.whole(data)
     parsed = Parsed(
-        made or Chain(items=()), reader.places, reader.line_of, tuple(reader.faults), frozenset(reader.holes)
+        chain or Chain(items=()), reader.places, reader.line_of, tuple(reader.faults), frozenset(reader.holes)
     )
-    if made is None or (reader.faults and not lenient):
+    if chain is None or (reader.faults and not lenient):
         raise LaunchRefused(parsed.located(()))
     return parsed
 
@@ -140,29 +140,29 @@ class _ChainReader(CellReader):
             return None
 
     def _whole(self, data: object) -> Chain:
-        given = Fields({"steps": data}, {}, ())
+        fields = Fields({"steps": data}, {}, ())
         parts: list[Any] = []
         if isinstance(data, Mapping):
-            given = self.fields(data, (), _WHOLE, "a chain")
-            if "attach" in given.values:
-                self.places["1"] = given.at("attach")
-                parts.append(self._attached(Fields({"attach": given.values["attach"]}, given.paths, ())))
-        items = given.values.get("steps")
+            fields = self.fields(data, (), _WHOLE, "a chain")
+            if "attach" in fields.values:
+                self.places["1"] = fields.at("attach")
+                parts.append(self._attached(Fields({"attach": fields.values["attach"]}, fields.paths, ())))
+        items = fields.values.get("steps")
         if items is None and not isinstance(data, Mapping):
             self.refuse((), "the cell has no steps; write them as a YAML list: `- scout: what to do`")
         if items is None and not parts:
             self.refuse((), "a chain has steps: a list of items, or such a list under steps:")
         if items is not None and not isinstance(items, list):
-            self.refuse(given.at("steps"), "steps is a list, each item behind a -")
+            self.refuse(fields.at("steps"), "steps is a list, each item behind a -")
         for number, item in enumerate(items or ()):
-            place, path = len(parts) + 1, (*given.at("steps"), number)
+            place, path = len(parts) + 1, (*fields.at("steps"), number)
             self.places[str(place)] = path
             try:
                 parts.append(self._item(item, path, place))
             except Refused:
                 self.holes.add(str(place))
                 parts.append(Step(task=UNTOLD))
-        return self.composed(functools.partial(chain, *parts), given, {"task": given.values.get("task")})
+        return self.composed(functools.partial(chain, *parts), fields, {"task": fields.values.get("task")})
 
     def _item(self, item: object, path: Path, place: int) -> Step | Parallel | Expand | Attached:
         kinds = {named(key) for key in item if isinstance(key, str)} if isinstance(item, Mapping) else set()
@@ -180,17 +180,17 @@ class _ChainReader(CellReader):
         if isinstance(item, Mapping):
             item = self._spelt_out(item, path)
         before = len(self.faults)
-        given = self.fields(item, path, _STEP, "a step", kinds)
-        options = dict(given.values)
+        fields = self.fields(item, path, _STEP, "a step", kinds)
+        options = dict(fields.values)
         if len(self.faults) > before:
             options.setdefault("task", UNTOLD)
         options["as_"] = options.pop("as", None)
         options.setdefault("agent", self.agent)
         if isinstance(schema := options.get("schema"), str):
-            found = self.tried(lambda: self._looked_up(schema, given.at("schema")))
-            options |= {"schema": ANY_OBJECT if found is None else found, "schema_name": schema}
+            schema_found = self.tried(lambda: self._looked_up(schema, fields.at("schema")))
+            options |= {"schema": ANY_OBJECT if schema_found is None else schema_found, "schema_name": schema}
         elif schema is not None and not isinstance(schema, Mapping):
-            self.note(given.at("schema"), "schema is the name of a type of yours, or a JSON Schema as a mapping")
+            self.note(fields.at("schema"), "schema is the name of a type of yours, or a JSON Schema as a mapping")
             options["schema"] = ANY_OBJECT
         for key in ("session", "fork"):
             if isinstance(named_run := options.get(key), str):
@@ -202,7 +202,7 @@ class _ChainReader(CellReader):
                 options[name] = "off"  # which is how YAML reads an unquoted off
             elif kind == "words" and isinstance(value, str):
                 options[name] = [value]
-        return self.composed(step, given, {k: v for k, v in options.items() if v is not None})
+        return self.composed(step, fields, {k: v for k, v in options.items() if v is not None})
 
     def _spelt_out(self, item: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
         """Return `scout: task` as agent and task; its other keys stay."""
@@ -229,14 +229,14 @@ class _ChainReader(CellReader):
         return {"agent": agent, **options, **{key: value for key, value in item.items() if key != agent}}
 
     def _group(self, item: Any, path: Path, place: int) -> Parallel:
-        given = self.fields(item, path, _GROUP, "a parallel group")
-        children = given.values.pop("parallel")
+        fields = self.fields(item, path, _GROUP, "a parallel group")
+        children = fields.values.pop("parallel")
         if not isinstance(children, list):
-            self.refuse(given.at("parallel"), "parallel is a list of steps, each behind a -")
+            self.refuse(fields.at("parallel"), "parallel is a list of steps, each behind a -")
         steps = []
         number = 0
         for index, child in enumerate(children):
-            inner = (*given.at("parallel"), index)
+            inner = (*fields.at("parallel"), index)
             one = self.tried(lambda child=child, inner=inner: self._step(child, inner))  # type: ignore[misc]
             for _ in range(max(1, min(one.count, 1000)) if one is not None else 1):
                 number += 1
@@ -244,23 +244,23 @@ class _ChainReader(CellReader):
             steps.append(one)
         if None in steps:
             raise Refused
-        whole = [one for one in steps if one is not None]
-        return self.composed(functools.partial(parallel, *whole), given, _options(given.values))
+        members = [one for one in steps if one is not None]
+        return self.composed(functools.partial(parallel, *members), fields, _options(fields.values))
 
     def _fan_out(self, item: Any, path: Path) -> Expand:
-        given = self.fields(item, path, _FAN_OUT, "a fan-out")
-        options = dict(given.values)
-        source = self.fields(options.pop("expand"), given.at("expand"), _SOURCE, "expand")
+        fields = self.fields(item, path, _FAN_OUT, "a fan-out")
+        options = dict(fields.values)
+        source = self.fields(options.pop("expand"), fields.at("expand"), _SOURCE, "expand")
         output = self._source(source)
         templates = [name for name in ("each", "parallel") if name in options]
         if len(templates) != 1:
             self.refuse(path, "a fan-out has one step under each: that is carried out for every item")
-        template, where = options.pop(templates[0]), given.at(templates[0])
+        template, where = options.pop(templates[0]), fields.at(templates[0])
         if isinstance(template, list) and len(template) == 1:
             template, where = template[0], (*where, 0)
         each = self._step(template, where)
         if "collect" in options:
-            collect = self.fields(options.pop("collect"), given.at("collect"), ("as", "schema"), "collect")
+            collect = self.fields(options.pop("collect"), fields.at("collect"), ("as", "schema"), "collect")
             if "as" in collect.values:
                 options["as"] = collect.values["as"]
             schema = collect.values.get("schema")
@@ -269,19 +269,19 @@ class _ChainReader(CellReader):
                 schema = None
             options["schema"] = schema
         options |= source.values
-        given.paths |= source.paths
-        return self.composed(functools.partial(expand, *output, each), given, _options(options))
+        fields.paths |= source.paths
+        return self.composed(functools.partial(expand, *output, each), fields, _options(options))
 
     def _source(self, source: Fields) -> tuple[str, str]:
-        given, path = source.values.pop("from", None), source.values.pop("path", None)
-        if isinstance(given, Mapping):
-            inner = self.fields(given, source.at("from"), ("output", "path"), "from")
-            given, path = inner.values.get("output"), inner.values.get("path", path)
-        if not isinstance(given, str) or not (path is None or isinstance(path, str)):
+        origin, path = source.values.pop("from", None), source.values.pop("path", None)
+        if isinstance(origin, Mapping):
+            inner = self.fields(origin, source.at("from"), ("output", "path"), "from")
+            origin, path = inner.values.get("output"), inner.values.get("path", path)
+        if not isinstance(origin, str) or not (path is None or isinstance(path, str)):
             self.refuse(
                 source.at("from"), "expand takes from: {output: NAME, path: /POINTER}, the array of an earlier output"
             )
-        return given, path or ""
+        return origin, path or ""
 
     def _attached(self, given: Fields) -> Attached:
         which, path = given.values.pop("attach"), given.at("attach")

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from subagents_nb.blocks import Child, DescriptionList, Either, Html, clean, page_only
 from subagents_nb.domain.kept.retention import size as size_on_disk
-from subagents_nb.domain.runs.resuming import whole_can_go_on
+from subagents_nb.domain.runs.resuming import chain_can_resume
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.values import words
 from subagents_nb.notebook.cards import end_notes as endings
-from subagents_nb.notebook.cards.graph import mode_of, said_beside, so_far, stages_text, step_rows
+from subagents_nb.notebook.cards.graph import launch_notes, mode_of, so_far, stages_text, step_rows
 from subagents_nb.notebook.cards.graph_card import stages
 from subagents_nb.notebook.cards.reused import anew_line, other_notes
 from subagents_nb.notebook.cards.shown import (
@@ -36,7 +36,7 @@ from subagents_nb.notebook.cards.tables import (
 )
 from subagents_nb.notebook.cards.tree_card import tree
 from subagents_nb.notebook.cards.view import attention_line, text_line, value_summary
-from subagents_nb.notebook.cards.work_summary import Work, left_in_trees, made_line, works_text
+from subagents_nb.notebook.cards.work_summary import Work, left_in_trees, work_line, works_text
 from subagents_nb.notebook.page.html import (
     SOFT,
     bar,
@@ -113,7 +113,7 @@ def card(
     course = Either(drawn, stages_text(snapshot, figures=figures))
     answer = _answer(snapshot, beside, room)
     steps = snapshot.result.steps if snapshot.result is not None and not snapshot.stages else ()
-    beside_answer = page_only(*work.beside(steps[-1], alone=True)) if steps else None
+    beside_answer = page_only(*work.answer_notes(steps[-1], alone=True)) if steps else None
     # Of a partial run the one line of a text says what it came to, and nothing yet says why that is not all.
     why = line(snapshot.error or endings.ending(snapshot), 300) if state == "partial" else ""
     body = [
@@ -124,8 +124,8 @@ def card(
         page_only(*answer),
         beside_answer,
         Either(None, works_text(snapshot, beside.holder)),
-        page_only(note(said_beside(snapshot)), _story(snapshot, beside), _notes(snapshot)),
-        note(made_line(snapshot, beside.holder)),
+        page_only(note(launch_notes(snapshot)), _story(snapshot, beside), _notes(snapshot)),
+        note(work_line(snapshot, beside.holder)),
         note(beside.reused or anew_line(snapshot)),
         Either(None, _answer_text(snapshot, beside)),
     ]
@@ -138,10 +138,10 @@ def _answer_text(snapshot: Snapshot, beside: CardContext) -> str:
     if shown_state(snapshot) not in {"complete", "partial"} or not (snapshot.has_value or snapshot.text):
         return ""
     if snapshot.has_value:
-        whole = json.dumps(pruned(snapshot.value, _DEPTH * 2, [400]), indent=2, ensure_ascii=False)
+        text = json.dumps(pruned(snapshot.value, _DEPTH * 2, [400]), indent=2, ensure_ascii=False)
     else:
-        whole = snapshot.text
-    kept, left_out = cut(clean(whole).strip(), MAX_TEXT_CHARS)
+        text = snapshot.text
+    kept, left_out = cut(clean(text).strip(), MAX_TEXT_CHARS)
     more = f"\n… cut: {left_out:,} more characters in {_output(beside)}" if left_out else ""
     return f"\n{kept}{more}"
 
@@ -162,8 +162,8 @@ def _head(snapshot: Snapshot, state: str, name: str) -> Child:
 def _open(snapshot: Snapshot, room: int) -> list[Child]:
     """Say what a live run wants of the person: its questions, a place, a look."""
     questions = snapshot.questions[: _QUESTIONS if room else 1]
-    shown: list[Child] = [say("warn", endings.asked(snapshot, question)) for question in questions]
-    if snapshot.waits_for_place:
+    shown: list[Child] = [say("warn", endings.question_line(snapshot, question)) for question in questions]
+    if snapshot.waits_for_slot:
         shown.append(say("", f"It waits for {snapshot.waits_for}."))
     wants_a_look = attention_line(snapshot)
     return [*shown, say("warn", wants_a_look) if wants_a_look else None]
@@ -181,12 +181,12 @@ def _ending(snapshot: Snapshot, state: str, beside: CardContext, room: int) -> l
     changed = snapshot.changed_files or beside.changed_files
     files = _changed(changed, _FILES if room else 2, endings.says_nothing_restarts(snapshot) and not left_out)
     left = [endings.at_work(snapshot.open_tools), files, left_in_trees(beside.trees, beside.holder)]
-    said = say(LOOKS[state].tone, why, error + more if error else None, *left) if why else None
+    end_line = say(LOOKS[state].tone, why, error + more if error else None, *left) if why else None
     # Of a chain the last lines stand with the steps, once it has a last word.
     wanted = room and state != "partial" and not (snapshot.stages and snapshot.result is not None)
     rows = clean(snapshot.tail).strip("\n").splitlines() if wanted else []
     last = [shortened(row, 160) for row in rows[-_TAIL_LINES:]]
-    return [said, pre("\n".join(last)) if last else None]
+    return [end_line, pre("\n".join(last)) if last else None]
 
 
 def _changed(files: tuple[str, ...], most: int, said: bool) -> Child:
@@ -212,7 +212,7 @@ def _story(snapshot: Snapshot, beside: CardContext) -> Child:
     """Say quietly what else there is: where it goes on from, which limits were changed, what it used, how much disk."""
     source, name = line(snapshot.resumed_from or "", 60), line(beside.source, 80)
     known = f"{name} ({source})" if name not in {"", source} else source
-    came = f"goes on from {known}" if source else ""
+    origin = f"goes on from {known}" if source else ""
     takes = f"takes {size_on_disk(beside.disk)} of the disk" if beside.disk >= _WORTH_SAYING else ""
     budget = snapshot.usage_budget
     used = f"used {budget.words(snapshot.usage)}" if budget is not None else ""
@@ -220,8 +220,8 @@ def _story(snapshot: Snapshot, beside: CardContext) -> Child:
     model = model_words(alone) if alone is not None and alone.selected else ""
     context = context_words(alone) if alone is not None else ""
     otherwise = model if "," in model else ""  # the head says the model
-    said = [came, otherwise, context, used, endings.retuned(snapshot.retunes), takes]
-    return note(" · ".join(filter(None, said)))
+    parts = [origin, otherwise, context, used, endings.retuned(snapshot.retunes), takes]
+    return note(" · ".join(filter(None, parts)))
 
 
 def _notes(snapshot: Snapshot) -> Child:
@@ -232,7 +232,7 @@ def _foot(snapshot: Snapshot, state: str, beside: CardContext) -> Child:
     what = value_summary(snapshot, 80) if state in {"complete", "partial"} else ""
     if what:
         left: Child = safe(code(_output(beside)) if beside.binding else "the answer", soft(f": {what}"))
-        if state == "partial" and whole_can_go_on(snapshot):
+        if state == "partial" and chain_can_resume(snapshot):
             left = safe(left, soft(" · "), _what_next(snapshot, beside))
     else:
         left = _what_next(snapshot, beside)
@@ -241,7 +241,7 @@ def _foot(snapshot: Snapshot, state: str, beside: CardContext) -> Child:
 
 
 def _what_next(snapshot: Snapshot, beside: CardContext) -> Child:
-    say_it, what_to_type = endings.go_on(snapshot, has_session=beside.has_session)
+    say_it, what_to_type = endings.next_action(snapshot, has_session=beside.has_session)
     as_of = f"as of {beside.as_of} · " if beside.as_of else ""
     return safe(soft(as_of + say_it), " ", code(what_to_type))
 
@@ -253,15 +253,15 @@ def _output(beside: CardContext) -> str:
 def _answer(snapshot: Snapshot, beside: CardContext, room: int) -> list[Child]:
     if snapshot.stages and shown_state(snapshot) not in {"complete", "partial"}:
         return []  # a chain that broke off has none; its steps have theirs
-    whole = safe("all of it: ", code(_output(beside)))
+    hint = safe("all of it: ", code(_output(beside)))
     if snapshot.has_value:
         if room:
-            return _value(snapshot.value, room, whole)
-        return [note("The value is too big to show; ", whole)]
+            return _value(snapshot.value, room, hint)
+        return [note("The value is too big to show; ", hint)]
     if not snapshot.text.strip():
         return [note("The run gave no text.")] if shown_state(snapshot) == "complete" else []
     kept, left_out = cut(clean(snapshot.text).strip(), room)
-    more = note(f"… cut: {left_out:,} more characters, ", whole) if left_out else None
+    more = note(f"… cut: {left_out:,} more characters, ", hint) if left_out else None
     return [element("div", None, _at_home(safe_markdown(kept))), more]
 
 
@@ -272,8 +272,8 @@ def _at_home(shown: Html) -> Html:
         text = text.replace(bare, ours)
     for tag in ("p", "pre"):
         if text.endswith(f"</{tag}>"):
-            head, found, last = text.rpartition(f'<{tag} style="{_LOOSE}')
-            text = f'{head}<{tag} style="margin:0{last}' if found else text
+            head, tag_found, last = text.rpartition(f'<{tag} style="{_LOOSE}')
+            text = f'{head}<{tag} style="margin:0{last}' if tag_found else text
     return Html(text)
 
 
@@ -330,7 +330,7 @@ def _inline(value: dict[str, Any] | list[Any]) -> str:
     ):
         return ""
     if isinstance(value, dict):
-        said = ", ".join(f"{line(str(key), 60)}: {scalar(part, 60)}" for key, part in value.items())
+        text = ", ".join(f"{line(str(key), 60)}: {scalar(part, 60)}" for key, part in value.items())
     else:
-        said = ", ".join(scalar(part, 60) for part in value)
-    return said if len(said) <= 60 else ""
+        text = ", ".join(scalar(part, 60) for part in value)
+    return text if len(text) <= 60 else ""

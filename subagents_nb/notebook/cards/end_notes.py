@@ -8,7 +8,7 @@ import re
 from subagents_nb.domain.runs.control import Retuned
 from subagents_nb.domain.runs.questions import OpenQuestion, brief
 from subagents_nb.domain.runs.records import ToolRow
-from subagents_nb.domain.runs.resuming import whole_can_go_on
+from subagents_nb.domain.runs.resuming import chain_can_resume
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.runs.tree_rows import asker_of
@@ -90,7 +90,7 @@ _LIMITS = {"max_requests": "requests", "concurrency": "steps at a time", "cost_u
 
 def ending(snapshot: Snapshot) -> str:
     """Say in plain words why the run ended and who ended it; nothing for a run that lives or is complete."""
-    document = snapshot.last_word
+    document = snapshot.terminal_record
     state = shown_state(snapshot)
     if state == UNREADABLE:
         return "What is on disk of this run can't be read, so nobody knows how it stands."
@@ -101,9 +101,9 @@ def ending(snapshot: Snapshot) -> str:
     reason, actor = document.reason or "unknown", document.actor
     timeout = snapshot.timeout_s
     limit = f" of {words.duration(timeout)}" if timeout else ""
-    said = [_REASONS.get(reason, ""), "" if reason in _NAMED_BY.get(actor, ()) else _ACTORS.get(actor, "")]
-    whole = " ".join(s for s in said if s).format(limit=limit)
-    return whole or f"The run ended as {state} by itself and left no reason."
+    phrases = [_REASONS.get(reason, ""), "" if reason in _NAMED_BY.get(actor, ()) else _ACTORS.get(actor, "")]
+    sentence = " ".join(s for s in phrases if s).format(limit=limit)
+    return sentence or f"The run ended as {state} by itself and left no reason."
 
 
 def says_it_all(snapshot: Snapshot) -> bool:
@@ -120,10 +120,10 @@ def says_it_all(snapshot: Snapshot) -> bool:
 
 def says_nothing_restarts(snapshot: Snapshot) -> bool:
     """Whether the run's last word says that nothing restarts by itself, as that of a lost one does."""
-    return snapshot.last_word is not None and snapshot.state is RunState.LOST
+    return snapshot.terminal_record is not None and snapshot.state is RunState.LOST
 
 
-def go_on(snapshot: Snapshot, *, has_session: bool | None = None, by_name: bool = False) -> tuple[str, str]:
+def next_action(snapshot: Snapshot, *, has_session: bool | None = None, by_name: bool = False) -> tuple[str, str]:
     """Return the one thing to do next, as words and what to type.
 
     `has_session` says whether the run left a session that can be gone on from; None: nobody has looked.
@@ -138,7 +138,7 @@ def go_on(snapshot: Snapshot, *, has_session: bool | None = None, by_name: bool 
     if state in {"complete", UNREADABLE}:
         return "look closer:", command(snapshot, "attach")
     if snapshot.stages:
-        if state == "rejected" or not whole_can_go_on(snapshot):
+        if state == "rejected" or not chain_can_resume(snapshot):
             return "start over:", command(snapshot, "again")
         return "go on with the rest:", command(snapshot, "resume", _more_of_chain(snapshot), "…")
     if has_session is None:
@@ -197,7 +197,7 @@ def _is_used_up(snapshot: Snapshot) -> bool:
     return budget is not None and budget.judge(snapshot.usage) == "hard-reached"
 
 
-def asked(snapshot: Snapshot, question: OpenQuestion) -> str:
+def question_line(snapshot: Snapshot, question: OpenQuestion) -> str:
     """Say a question and what may be answered, in one line; of a chain, who asks it."""
     choices = " / ".join(line(choice, 60) for choice in question.choices)
     return f"{asker(snapshot, question)}“{line(brief(question), 300)}”{f' ({choices})' if choices else ''}"
@@ -227,9 +227,9 @@ def refusals(snapshot: Snapshot) -> list[tuple[str, str, int]]:
 
 def at_work(rows: tuple[ToolRow, ...]) -> str:
     """Say which tools were at work at the end."""
-    said = [f"{line(row.name, 60) or 'a tool'}{_with(row)}{_for(row)}" for row in rows[:3]]
+    parts = [f"{line(row.name, 60) or 'a tool'}{_with(row)}{_for(row)}" for row in rows[:3]]
     more = [f"and {len(rows) - 3:,} more"] if len(rows) > 3 else []
-    return f"At work at the end: {', '.join(said + more)}." if rows else ""
+    return f"At work at the end: {', '.join(parts + more)}." if rows else ""
 
 
 def _with(row: ToolRow) -> str:
@@ -251,10 +251,10 @@ def changed(files: tuple[str, ...], most: int) -> tuple[str, list[str], str]:
 
 def retuned(changes: tuple[Retuned, ...]) -> str:
     """Say in one line which limits were changed while it worked, by whom and when."""
-    said = [_retuned(change) for change in changes[-_MAX_RETUNES:]]
-    earlier = len(changes) - len(said)
+    parts = [_retuned(change) for change in changes[-_MAX_RETUNES:]]
+    earlier = len(changes) - len(parts)
     before = [plural(earlier, "earlier change")] if earlier else []
-    return f"limits changed: {'; '.join([*before, *said])}" if said else ""
+    return f"limits changed: {'; '.join([*before, *parts])}" if parts else ""
 
 
 def _retuned(change: Retuned) -> str:

@@ -118,25 +118,25 @@ def stages_text(snapshot: Snapshot, *, figures: bool = False) -> str:
         steps = [rows[number] for number in stage.steps if number in rows]
         alone = len(steps) == 1 and stage.kind == "step"
         about = ", ".join(filter(None, [stage.aside, so_far(steps) if steps else ""]))
-        said = _beside(steps[0], figures=figures) if alone else about
+        notes = _row_notes(steps[0], figures=figures) if alone else about
         named = f" as {stage.output_name}" if stage.output_name else ""
         number = f"{steps[0].number:>4}" if alone else "    "
-        lines.append(f"{number}  {stage.state:<9} {stage.title}{named}{f' ({said})' if said else ''}")
+        lines.append(f"{number}  {stage.state:<9} {stage.title}{named}{f' ({notes})' if notes else ''}")
         if stage.error:
             lines.append(f"{'':16}{line(stage.error, 200)}")
-        elif said := accepted_line(stage.accepted):
-            lines.append(f"{'':16}{said}")
+        elif notes := accepted_line(stage.accepted):
+            lines.append(f"{'':16}{notes}")
         for row in () if alone else steps:
             if row.number in shown:
-                said = _beside(row, figures=figures)
-                lines.append(f"{row.number:>6}  {row.state:<9} {row.name}{f' ({said})' if said else ''}")
+                notes = _row_notes(row, figures=figures)
+                lines.append(f"{row.number:>6}  {row.state:<9} {row.name}{f' ({notes})' if notes else ''}")
         left = [row.state for row in steps if row.number not in shown and not alone]
         if left:
             lines.append(f"{'':8}… and {tally(left, more=len(left) < len(steps))}")
     return "\n".join(lines)
 
 
-def _beside(row: StepRow, *, figures: bool) -> str:
+def _row_notes(row: StepRow, *, figures: bool) -> str:
     took = words.elapsed(row.took_s) if row.took_s is not None else ""
     known = [took, f"{words.count(row.tokens)} tokens" if row.tokens else ""] if figures else []
     return " · ".join(filter(None, [row.about, row.activity if row.activity in (CUT_SHORT, CARRIED) else "", *known]))
@@ -144,8 +144,8 @@ def _beside(row: StepRow, *, figures: bool) -> str:
 
 def remarks(step: StepResult) -> list[str]:
     """Say in a line each which skills it had, where its answer was kept, if it was accepted, what of its worktree."""
-    found = [skills_line(step), saved_line(step.saved), accepted_line(step.acceptance), worktree_line(step.worktree)]
-    return [remark for remark in found if remark]
+    lines = [skills_line(step), saved_line(step.saved), accepted_line(step.acceptance), worktree_line(step.worktree)]
+    return [remark for remark in lines if remark]
 
 
 def skills_line(step: StepResult) -> str:
@@ -216,7 +216,7 @@ def _row(step: StepResult | StepStatus, *, gone: bool) -> StepRow:
     )
 
 
-def said_beside(snapshot: Snapshot) -> str:
+def launch_notes(snapshot: Snapshot) -> str:
     """Return the same of a launch."""
     return words_of(snapshot.head) if snapshot.head is not None else ""
 

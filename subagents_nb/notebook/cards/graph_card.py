@@ -41,13 +41,13 @@ class _Texts:
         if step is None or not self.each:
             return []
         # Why it was rejected stands with its acceptance.
-        whole = step.text if step.reason == "rejected" and step.acceptance is not None else step.error or step.text
-        text, left_out = cut(clean(whole).strip(), self.each)
+        full_text = step.text if step.reason == "rejected" and step.acceptance is not None else step.error or step.text
+        text, left_out = cut(clean(full_text).strip(), self.each)
         if step.error is None and number == self.answered:
             text, left_out = "Its output is the answer below.", 0
         more = f" … {left_out:,} more characters: {self.work.run}.steps[{number}].text" if left_out else ""
-        said: list[Child] = [styled("div", _TEXT, text + more)] if text else []
-        return said + [styled("div", _WORK, part) for part in self.work.beside(step, alone=False)]
+        children: list[Child] = [styled("div", _TEXT, text + more)] if text else []
+        return children + [styled("div", _WORK, part) for part in self.work.answer_notes(step, alone=False)]
 
 
 def stages(snapshot: Snapshot, room: int, work: Work) -> list[Child]:

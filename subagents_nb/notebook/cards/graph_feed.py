@@ -79,7 +79,7 @@ def awaited(step: StepStatus | None) -> str:
 
 def detail(step: StepStatus | StepResult, text: str = "") -> dict[str, Any]:
     """Return what the panel of a step shows: while it works what it writes, afterwards what it came to (`text`)."""
-    told: dict[str, Any] = {
+    message: dict[str, Any] = {
         "kind": "step",
         "n": step.index,
         "agent": line(step.agent, 80),
@@ -95,10 +95,10 @@ def detail(step: StepStatus | StepResult, text: str = "") -> dict[str, Any]:
     }
     if isinstance(step, StepStatus):
         tail = step.tail[-TAIL_CHARS:].encode("utf-8", "replace").decode("utf-8")
-        return told | {"tail": tail, "tail_end": max(step.tail_end, len(tail)), "silent": awaited(step)}
+        return message | {"tail": tail, "tail_end": max(step.tail_end, len(tail)), "silent": awaited(step)}
     output, more = cut(clean(text), MAX_OUTPUT_CHARS)
     work = work_text(step, alone=False) if remarks(step) else ""
-    return told | {"output": output, "more": more, "remarks": remarks(step), "work": work}
+    return message | {"output": output, "more": more, "remarks": remarks(step), "work": work}
 
 
 class GraphFeed:
@@ -132,22 +132,22 @@ class GraphFeed:
 
     def show(self, snapshot: Snapshot) -> None:
         """Send what changed."""
-        whole = drawn(snapshot, self._seq + 1)
-        if not whole:
+        drawing = drawn(snapshot, self._seq + 1)
+        if not drawing:
             return
-        if _structure(whole) != _structure(self._sent):
+        if _structure(drawing) != _structure(self._sent):
             self._seq += 1
-            self._renew(whole)
+            self._renew(drawing)
         else:
             before = {row["n"]: row for row in self._sent["steps"]}
-            rows = [row for row in whole["steps"] if row != before.get(row["n"])]
-            pairs = enumerate(zip(whole["stages"], self._sent["stages"], strict=True))
+            rows = [row for row in drawing["steps"] if row != before.get(row["n"])]
+            pairs = enumerate(zip(drawing["stages"], self._sent["stages"], strict=True))
             stages = [[at, new["state"], new["error"], new["counts"]] for at, (new, old) in pairs if new != old]
-            if rows or stages or whole["counts"] != self._sent["counts"]:
+            if rows or stages or drawing["counts"] != self._sent["counts"]:
                 self._seq += 1
-                self._sent, self._stale = whole, True
-                told = {"steps": rows, "stages": stages, "counts": whole["counts"]}
-                self._face.send({"kind": "graph", "seq": self._seq, **told})
+                self._sent, self._stale = drawing, True
+                message = {"steps": rows, "stages": stages, "counts": drawing["counts"]}
+                self._face.send({"kind": "graph", "seq": self._seq, **message})
         self._show_steps(snapshot)
         self.renew()
 
@@ -170,10 +170,10 @@ class GraphFeed:
             step = steps.get(number)
             if step is None:
                 continue
-            told = detail(step)
-            tail, end = str(told.pop("tail")), int(told.pop("tail_end"))
+            message = detail(step)
+            tail, end = str(message.pop("tail")), int(message.pop("tail_end"))
             fresh = end - streamed
-            changed = {key: value for key, value in told.items() if last.get(key) != value}
+            changed = {key: value for key, value in message.items() if last.get(key) != value}
             if fresh > len(tail):
                 changed |= {"tail": tail, "tail_end": end}
             elif fresh > 0:
@@ -182,7 +182,7 @@ class GraphFeed:
                 self._face.send({"kind": "step", "n": number, **changed})
             with self._guard:
                 if number in self._watched:
-                    self._watched[number] = (max(end, streamed), told)
+                    self._watched[number] = (max(end, streamed), message)
 
 
 def _structure(whole: dict[str, Any]) -> list[Any]:

@@ -54,7 +54,7 @@ def acceptance(ledger: Ledger, *, room: int = _OUTPUT_CHARS) -> Child:
         _listed(_look(one), f"{kind} {line(one.id, 60)}: {line(one.text, 200)}") for kind, one in _findings(ledger)
     )
     runs = ledger.verify_runs
-    said = ledger.report_problem if ledger.report_problem and ledger.report_problem not in ledger.reason else ""
+    problem = ledger.report_problem if ledger.report_problem and ledger.report_problem not in ledger.reason else ""
     return element(
         "div",
         {"aria-label": "Acceptance"},
@@ -62,7 +62,7 @@ def acceptance(ledger: Ledger, *, room: int = _OUTPUT_CHARS) -> Child:
         Either(shown, element("ul", None, *listed)),
         page_only(note(f"… {plural(more, 'more finding')}" if more > 0 else "")),
         *(Either(_run(run, room) if number < MAX_ROWS else None, _run_line(run)) for number, run in enumerate(runs)),
-        Either(note(line(said, 300)), element("li", None, line(said, 300)) if said else None),
+        Either(note(line(problem, 300)), element("li", None, line(problem, 300)) if problem else None),
     )
 
 
@@ -96,8 +96,8 @@ def _how(run: VerifyRun) -> str:
     went = how_it_went(run)
     took = f"{run.seconds:.2g} s" if run.seconds and run.exit_code is not None else ""
     before = "nothing had changed since it was run" if run.memoised else ""
-    said = ["" if went == "passed" else went, took, before, "may fail" if run.allow_failure else ""]
-    return f" ({', '.join(filter(None, said))})" if any(said) else ""
+    parts = ["" if went == "passed" else went, took, before, "may fail" if run.allow_failure else ""]
+    return f" ({', '.join(filter(None, parts))})" if any(parts) else ""
 
 
 def _seen_only(ledger: Ledger) -> str:

@@ -44,7 +44,7 @@ LOOKS = {
 }
 
 
-def place(folder: str) -> str:
+def folder_name(folder: str) -> str:
     """Name a directory without its way from the root, which is nobody's business in a saved notebook."""
     shown = _HOME.sub("~", folder)
     return shown if shown.startswith("~") else f"…/{'/'.join(Path(shown).parts[-2:]).lstrip('/')}"

@@ -127,9 +127,9 @@ def pruned(value: Any, depth: int, left: list[int]) -> Any:
                 return [*items, f"… {len(value) - len(items):,} more"]
             items.append(pruned(part, depth - 1, left))
         return items
-    whole = isinstance(value, bool | str) or value is None or (isinstance(value, int) and value.bit_length() <= 1024)
+    plain = isinstance(value, bool | str) or value is None or (isinstance(value, int) and value.bit_length() <= 1024)
     finite = isinstance(value, float) and value - value == 0
-    return value if whole or finite else scalar(value)
+    return value if plain or finite else scalar(value)
 
 
 def _run_cells(snapshot: Snapshot, root: str) -> tuple[str, ...]:
@@ -167,8 +167,8 @@ def _agent_cells(agent: AgentDefinition) -> tuple[str, ...]:
         tools += f"; delegates to {'all' if ALL_AGENTS in agent.agents else ', '.join(agent.agents)}"
     if "verify" in agent.acts_by:
         tools += "; has commands run at its end (verify)"
-    said = (agent.name + also, agent.source, agent.where, agent.model or "inherit", agent.thinking or "", tools)
-    return (*(line(text, 80) for text in said), line(agent.description, 200))
+    cells = (agent.name + also, agent.source, agent.where, agent.model or "inherit", agent.thinking or "", tools)
+    return (*(line(text, 80) for text in cells), line(agent.description, 200))
 
 
 def _agent_tally(catalog: AgentCatalog) -> str:
@@ -194,9 +194,9 @@ def _remarks(catalog: AgentCatalog) -> list[tuple[str, list[str]]]:
         ("Shadowed", shadowed),
         ("Looked in", searched),
     ]
-    found: list[tuple[str, list[str]]] = []
+    sections: list[tuple[str, list[str]]] = []
     for title, remarks in listed:
         more = [f"… and {len(remarks) - _MAX_REMARKS:,} more"] if len(remarks) > _MAX_REMARKS else []
         if remarks:
-            found.append((title, remarks[:_MAX_REMARKS] + more))
-    return found
+            sections.append((title, remarks[:_MAX_REMARKS] + more))
+    return sections

@@ -24,7 +24,7 @@ _QUIET = {"complete", "queued"}
 def tree_rows(snapshot: Snapshot) -> list[dict[str, Any]]:
     """Return the rows as the page has them, all bounded; nothing for a run that delegated nothing."""
     used = snapshot.usage_of_all
-    whole = used.input_tokens + used.output_tokens
+    tokens = used.input_tokens + used.output_tokens
     return [
         {
             "path": line(row.path, 300),
@@ -35,7 +35,7 @@ def tree_rows(snapshot: Snapshot) -> list[dict[str, Any]]:
             "now": _now(row, snapshot.tree),
             "elapsed_s": row.elapsed_s,
             "cost": words.cost(row.usage.cost_usd),
-            "share": (row.usage.input_tokens + row.usage.output_tokens) / whole if whole else 0.0,
+            "share": (row.usage.input_tokens + row.usage.output_tokens) / tokens if tokens else 0.0,
         }
         for row in snapshot.tree[:MAX_ROWS]
     ]

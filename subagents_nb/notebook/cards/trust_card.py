@@ -6,7 +6,7 @@ from subagents_nb.blocks import Child, Column, DescriptionList, Table, page_only
 from subagents_nb.domain.agents.acting import Acting, Held
 from subagents_nb.launching import ProjectTrust
 from subagents_nb.notebook.cards.diffs import changes
-from subagents_nb.notebook.cards.shown import place
+from subagents_nb.notebook.cards.shown import folder_name
 from subagents_nb.notebook.page.html import bar, code, element, frame, note, safe, soft
 from subagents_nb.notebook.page.lines import line, plural
 
@@ -26,8 +26,8 @@ def trust_card(found: ProjectTrust) -> Child:
         changes(found.differences) if found.differences else None,
         _how(found) if held else None,
     ]
-    said = [line(place(found.project), 200), found.allowed_by, f"{len(held)} not allowed" if held else ""]
-    head = safe(page_only(element("strong", None, "Trust"), " "), soft(" · ".join(filter(None, said))))
+    parts = [line(folder_name(found.project), 200), found.allowed_by, f"{len(held)} not allowed" if held else ""]
+    head = safe(page_only(element("strong", None, "Trust"), " "), soft(" · ".join(filter(None, parts))))
     return frame("Trust", bar(head), body)
 
 

@@ -6,14 +6,14 @@ import re
 from typing import Any
 
 from subagents_nb.blocks import clean
-from subagents_nb.domain.policy.permissions import PermissionAsked, heading_of
+from subagents_nb.domain.policy.permissions import PermissionRequest, heading_of
 from subagents_nb.domain.runs.questions import OpenQuestion, brief
 from subagents_nb.domain.runs.records import RECENT_TOOLS, TAIL_CHARS, StepStatus, ToolRow
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import StepState
 from subagents_nb.domain.values import words
-from subagents_nb.notebook.cards.end_notes import asked, asker, ending, go_on
-from subagents_nb.notebook.cards.graph import mode_of, said_beside, so_far, step_rows
+from subagents_nb.notebook.cards.end_notes import asker, ending, next_action, question_line
+from subagents_nb.notebook.cards.graph import launch_notes, mode_of, so_far, step_rows
 from subagents_nb.notebook.cards.graph_feed import awaited, drawn
 from subagents_nb.notebook.cards.reused import anew_line, other_notes
 from subagents_nb.notebook.cards.shown import ASKS, UNREADABLE, command, shown_name, shown_state, who
@@ -70,7 +70,7 @@ def _doing(snapshot: Snapshot) -> str:
     if snapshot.questions:
         first = snapshot.questions[0]
         return f"{asker(snapshot, first)}“{line(brief(first), 118)}”"
-    if snapshot.waits_for_place:
+    if snapshot.waits_for_slot:
         return f"waits for {snapshot.waits_for}"
     if snapshot.stages:
         return attention_line(snapshot) or so_far(step_rows(snapshot))
@@ -81,10 +81,10 @@ def _doing(snapshot: Snapshot) -> str:
 
 def attention_line(snapshot: Snapshot) -> str:
     """Say why a live run may need a look, up to its last sign of life; a question says it by itself."""
-    found = snapshot.attention
-    if found is None or found.kind == "question":
+    attention = snapshot.attention
+    if attention is None or attention.kind == "question":
         return ""
-    return line(found.after(words.duration(_rounded(snapshot.elapsed_s - found.since_s))), 300)
+    return line(attention.after(words.duration(_rounded(snapshot.elapsed_s - attention.since_s))), 300)
 
 
 def _rounded(seconds: float) -> float:
@@ -98,15 +98,15 @@ def text_line(snapshot: Snapshot) -> str:
     count = snapshot.refusals
     refused = f" · {plural(count, 'tool call')} refused" if count else ""
     if state == ASKS:
-        answer = go_on(snapshot, by_name=True)[1]
-        return f"{lead}: {asked(snapshot, snapshot.questions[0])}{refused} · answer with {answer}"
+        answer = next_action(snapshot, by_name=True)[1]
+        return f"{lead}: {question_line(snapshot, snapshot.questions[0])}{refused} · answer with {answer}"
     if not snapshot.ended:
-        waits = f" · waits for {snapshot.waits_for}" if snapshot.waits_for_place else ""
+        waits = f" · waits for {snapshot.waits_for}" if snapshot.waits_for_slot else ""
         if snapshot.attention is not None and snapshot.attention.kind == "unheard":
             waits = " · no word from its process"
         return f"{lead}{waits}{refused} · attach again with {command(snapshot, 'attach', by_name=True)}"
-    said = now(snapshot, 200)
-    return f"{lead}{': ' + said if said else ''}{refused}"
+    phrase = now(snapshot, 200)
+    return f"{lead}{': ' + phrase if phrase else ''}{refused}"
 
 
 def live_text(snapshot: Snapshot, reused: str = "") -> str:
@@ -152,10 +152,10 @@ def widget_state(snapshot: Snapshot, reused: str = "") -> dict[str, Any]:
         "tail": tail,
         "tail_end": max(streamed, len(tail)),
         "silent": awaited(step) if not (chain or snapshot.ended) else "",
-        "note": line(" · ".join(filter(None, [tree_line(snapshot), said_beside(snapshot), *notes[:1]])), 300),
+        "note": line(" · ".join(filter(None, [tree_line(snapshot), launch_notes(snapshot), *notes[:1]])), 300),
         "reused": line(reused, 300) or anew_line(snapshot),
         "error": error + " …" if more else error,
-        "reason": f"It waits for {snapshot.waits_for}." if snapshot.waits_for_place else ending(snapshot),
+        "reason": f"It waits for {snapshot.waits_for}." if snapshot.waits_for_slot else ending(snapshot),
         "attention": attention_line(snapshot),
         "waited_s": snapshot.waited_s,
         "questions": [question_row(snapshot, question) for question in snapshot.questions[:_QUESTIONS]],
@@ -174,7 +174,7 @@ def question_row(snapshot: Snapshot, question: OpenQuestion) -> dict[str, Any]:
     return {"id": question.question_id, "text": text + " …" if more else text, "choices": choices}
 
 
-def _permission(snapshot: Snapshot, question: OpenQuestion, asked: PermissionAsked) -> dict[str, Any]:
+def _permission(snapshot: Snapshot, question: OpenQuestion, asked: PermissionRequest) -> dict[str, Any]:
     """Return the call that waits for a yes, as the page shows it."""
     parts = [
         {"name": line(one.name, 60), "kind": one.kind, "text": clean(one.text), "cut": one.cut, "marked": one.marked}
@@ -198,8 +198,8 @@ def _current(snapshot: Snapshot) -> StepStatus | None:
     steps = snapshot.status.steps if snapshot.status is not None else ()
     working = [s for s in steps if s.state is StepState.RUNNING]
     begun = [s for s in steps if s.state is not StepState.PENDING]
-    found = working or begun
-    return found[-1] if found else None
+    step = working or begun
+    return step[-1] if step else None
 
 
 def _tool(row: ToolRow) -> dict[str, Any]:
@@ -208,5 +208,5 @@ def _tool(row: ToolRow) -> dict[str, Any]:
 
 def _first_sentence(text: str) -> str:
     flat = " ".join(clean(text).split())
-    found = _SENTENCE.match(flat[:2000])
-    return found[0] if found else flat
+    match = _SENTENCE.match(flat[:2000])
+    return match[0] if match else flat

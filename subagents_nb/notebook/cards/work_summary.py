@@ -33,7 +33,7 @@ class Work:
     run: str = "run"  # the variable that holds the run
     patches: Mapping[int, str] = field(default_factory=dict)
 
-    def beside(self, step: StepResult, *, alone: bool) -> list[Child]:
+    def answer_notes(self, step: StepResult, *, alone: bool) -> list[Child]:
         """Return what stands beside a step's answer; `alone`: the run has no other step."""
         number = None if alone else step.index
         parts = [
@@ -46,21 +46,21 @@ class Work:
 
     def accepted(self, step: StepResult) -> Child:
         """Return what came of the acceptance: all of it where it was asked for or failed, else a line."""
-        said = accepted_line(step.acceptance)
-        if step.acceptance is None or not said:
+        text = accepted_line(step.acceptance)
+        if step.acceptance is None or not text:
             return None
         if self.lines > 0 and _matters(step.acceptance):
             self.lines -= len(step.acceptance.verify_runs)
             return acceptance(step.acceptance, room=max(0, self.lines * _CHARS_A_LINE))
-        return note(said)
+        return note(text)
 
     def _changed(self, record: WorktreeRecord | None, number: int | None) -> Child:
         if record is None:
             return None
         patch = self.patches.get(record.step, "") if self.lines > 0 else ""
         kept = record.state in ("preserved", "failed")
-        said = "It worked in a git worktree of its own" if patch and not kept else worktree_line(record)
-        lead: list[Child] = [said]
+        text = "It worked in a git worktree of its own" if patch and not kept else worktree_line(record)
+        lead: list[Child] = [text]
         for what, to_type in _to_type(record, self.run, number):
             lead += [". ", soft(f"{what}: "), code(to_type)]
         first = say("warn", safe(*lead)) if kept else styled("p", "margin:0", *lead)
@@ -121,22 +121,22 @@ def _counts(change: Change) -> str:
 def _to_type(record: WorktreeRecord, run: str, number: int | None) -> list[tuple[str, str]]:
     """Return what can be done with the work, and the call that does it."""
     step = "" if number is None else f"step={number}"
-    found = []
+    commands = []
     if record.captured and record.patch is not None:
-        found.append(("Take it over", f"{run}.apply({step})"))
+        commands.append(("Take it over", f"{run}.apply({step})"))
     if record.state == "preserved":
-        found.append(("Throw the tree away", f"{run}.discard({step})"))
-    return found
+        commands.append(("Throw the tree away", f"{run}.discard({step})"))
+    return commands
 
 
-def made_line(snapshot: Snapshot, run: str = "run") -> str:
+def work_line(snapshot: Snapshot, run: str = "run") -> str:
     """Return the line, where `run` is the variable that holds it; empty where it left nothing or is still at work."""
     artifacts = snapshot.result.artifacts if snapshot.result is not None else ()
-    made = _names([one.name or one.path for one in artifacts])
+    names = _names([one.name or one.path for one in artifacts])
     unclear = _names(snapshot.changed_meanwhile)
-    said = [f"Made {made}: {run}.artifacts" if made else ""]
-    said += [f"Changed meanwhile, by this run or by others: {unclear}"] if unclear else []
-    return ". ".join(filter(None, said))
+    parts = [f"Made {names}: {run}.artifacts" if names else ""]
+    parts += [f"Changed meanwhile, by this run or by others: {unclear}"] if unclear else []
+    return ". ".join(filter(None, parts))
 
 
 def _names(names: Sequence[str]) -> str:

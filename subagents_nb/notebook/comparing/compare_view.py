@@ -9,7 +9,7 @@ from subagents_nb.blocks import Child, Column, Html, Table
 from subagents_nb.domain.runs.reuse import ANEW
 from subagents_nb.experiments.comparing import Comparison
 from subagents_nb.experiments.comparison.comparison_words import groups_table, remarks, worst_table
-from subagents_nb.experiments.comparison.grouping import said
+from subagents_nb.experiments.comparison.grouping import param_text
 from subagents_nb.experiments.comparison.run_diffs import Diff
 from subagents_nb.experiments.sweeps.sweep import Sweep
 from subagents_nb.experiments.sweeps.sweep_cells import SweepCell, first_to_see, no_run, tally, tally_text, whence_text
@@ -26,9 +26,9 @@ _TONES = {"best": "ok", "better": "ok", "worse": "bad", "missing": "warn"}
 def comparison_html(comparison: Comparison, *, token: str = "") -> Html:
     """Show a comparison as a table, the worst cases below it; by the token, a class, a page finds the table."""
     groups = groups_table(comparison)
-    whole = groups._replace(rows=[[_toned(str(cell)) for cell in row] for row in groups.rows])
+    toned = groups._replace(rows=[[_toned(str(cell)) for cell in row] for row in groups.rows])
     head = bar(safe(element("strong", None, "Comparison"), " ", soft(_tally(comparison))))
-    body = [element("div", {"class": token}, whole) if token else whole, worst_table(comparison)]
+    body = [element("div", {"class": token}, toned) if token else toned, worst_table(comparison)]
     return to_page(frame("Comparison", head, [*body, *map(note, remarks(comparison))]))
 
 
@@ -73,7 +73,7 @@ def sweep_html(sweep: Sweep, places: Sequence[SweepCell] | None = None, *, as_of
         Column("run"),
     ]
     shown, others = first_to_see(every, MAX_PLACES, launching=launching)
-    rows = [_place_row(place, no_run(launching=launching)) for place in shown]
+    rows = [_cell_row(place, no_run(launching=launching)) for place in shown]
     left = len(every) - len(shown)
     more = f"… {plural(left, 'more run')}: {others}. What asks, failed or is at work stands here first." if left else ""
     stood = f"as of {as_of} · how its runs stand: %subagent_status" if as_of else ""
@@ -88,8 +88,8 @@ def _anew(reasons: Sequence[str]) -> str:
     return f"{ANEW}{line(reasons[0], 200)}{more}."
 
 
-def _place_row(place: SweepCell, nothing: str) -> list[Child]:
-    head = [*(said(value) for value in place.params.values()), str(place.repeat + 1)]
+def _cell_row(place: SweepCell, nothing: str) -> list[Child]:
+    head = [*(param_text(value) for value in place.params.values()), str(place.repeat + 1)]
     reading = place.reading
     if reading is None:
         return [*head, nothing, ""]

@@ -84,7 +84,7 @@ class SweepView:
             self._follow()
             self._end_if_idle()
 
-    def hear(self, snapshot: Snapshot) -> None:
+    def on_snapshot(self, snapshot: Snapshot) -> None:
         """Take a new reading of one run; what changed is shown with the next tick, the last of all at once."""
         with self._guard:
             if self._over:
@@ -135,7 +135,7 @@ class SweepView:
             run = self._sweep.handle(run_id)
             NOTICES.expect(run)
             NOTICES.shown(run_id)
-            self._stops[run_id] = WATCHER.follow(run.home, run_id, self.hear, tick=self.tick)
+            self._stops[run_id] = WATCHER.follow(run.home, run_id, self.on_snapshot, tick=self.tick)
 
     def _is_idle(self) -> bool:
         return not self._stops and not self._sweep.launching
@@ -153,8 +153,8 @@ class SweepView:
 def bundle_of(sweep: Sweep, places: list[SweepCell]) -> Bundle:
     """Return what a saved notebook keeps."""
     counts = tally(place.reading for place in places)
-    goes_on = sweep.launching or any(place.reading is not None and place.reading.live for place in places)
-    as_of = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()) if goes_on else ""
+    is_live = sweep.launching or any(place.reading is not None and place.reading.live for place in places)
+    as_of = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()) if is_live else ""
     return {"text/html": sweep_html(sweep, places, as_of=as_of), "text/plain": plain(_text(sweep, counts))}
 
 

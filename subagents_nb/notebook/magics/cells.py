@@ -71,7 +71,9 @@ class CellCall(Call):
 
         if getattr(self.options, "bind", None) is not None:
             check_bindable(self.options.bind, self.variables, force=self.options.force)
-        return patience(self.parser, self.options.wait or self.magics.wait or None) if "wait" in self.options else None
+        return (
+            wait_limit(self.parser, self.options.wait or self.magics.wait or None) if "wait" in self.options else None
+        )
 
     @property
     def origin(self) -> Any:
@@ -113,7 +115,7 @@ class CellCall(Call):
         """Bind the new run, wait for it if asked to; return it to be shown once."""
         return self.magics.begun(self, run)
 
-    def beside(self, name: str) -> str | None:
+    def file_path(self, name: str) -> str | None:
         """Return where a file of this name is written: beside the notebook."""
         return name
 
@@ -121,7 +123,7 @@ class CellCall(Call):
         """Note that the end of a run is seen here, so that it need not be told."""
         from subagents_nb.notebook.views.notices import NOTICES
 
-        NOTICES.asked_for(run_id)
+        NOTICES.known_to_person(run_id)
 
     def expect_end(self, run: Run) -> None:
         """Note that the end of a run is to be told here."""
@@ -173,13 +175,13 @@ class Faults:
 
 
 def _reasons(error: Exception) -> Iterable[str]:
-    found = getattr(error, "reasons", None)
-    if isinstance(found, tuple):
-        return found
+    reasons = getattr(error, "reasons", None)
+    if isinstance(reasons, tuple):
+        return reasons
     return [getattr(error, "problem", None) or str(error).removesuffix(".")]
 
 
-def patience(parser: MagicParser, wait: str | None) -> str | float | None:
+def wait_limit(parser: MagicParser, wait: str | None) -> str | float | None:
     """Return how long to wait: seconds, for ever, or not at all.
 
     Raises:

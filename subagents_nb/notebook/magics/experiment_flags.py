@@ -42,10 +42,10 @@ def about_run(options: Any, parser: MagicParser) -> dict[str, Any]:
     """
     from subagents_nb.domain.plans.grid import parsed
 
-    said: dict[str, Any] = {"experiment": options.experiment, "notes": options.note or ""}
+    about: dict[str, Any] = {"experiment": options.experiment, "notes": options.note or ""}
     if options.param:
-        said["params"] = {name: parsed(value) for name, value in (_pair(p, "--param", parser) for p in options.param)}
-    return said
+        about["params"] = {name: parsed(value) for name, value in (_pair(p, "--param", parser) for p in options.param)}
+    return about
 
 
 def scorers_of(options: Any, variables: Mapping[str, Any], parser: MagicParser) -> list[Any]:
@@ -56,14 +56,14 @@ def scorers_of(options: Any, variables: Mapping[str, Any], parser: MagicParser) 
     """
     from subagents_nb.notebook.bodies.namespace import lookup
 
-    found = [lookup(name, variables, "--score") for name in options.score]
-    if not found:
+    scorers = [lookup(name, variables, "--score") for name in options.score]
+    if not scorers:
         return []
     from subagents_nb.errors import RequestError
     from subagents_nb.experiments.rescoring import as_scorer
 
     try:
-        return [as_scorer(scorer) for scorer in found]
+        return [as_scorer(scorer) for scorer in scorers]
     except RequestError as error:
         parser.error(f"--score: {error}")
 
@@ -77,14 +77,14 @@ def grid_of(options: Any, variables: Mapping[str, Any], parser: MagicParser, kno
     from subagents_nb.notebook.bodies.namespace import lookup
 
     grid: dict[str, Any] = {}
-    for given in options.sweep:
-        name, text = _pair(given, "--sweep", parser)
+    for flag in options.sweep:
+        name, text = _pair(flag, "--sweep", parser)
         name = name.replace("-", "_")
         words = _words(text)
         if name in grid:
             parser.error(f"--sweep: {name} is given twice; write all its values behind one")
         if not all(words):
-            parser.error(f"--sweep: {given!r} has an empty value; write NAME=A,B and quote values with commas")
+            parser.error(f"--sweep: {flag!r} has an empty value; write NAME=A,B and quote values with commas")
         if name == "schema":
             grid[name] = {word: lookup(word, variables, "--sweep") for word in words}
         else:

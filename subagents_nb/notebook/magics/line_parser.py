@@ -67,9 +67,9 @@ class MagicParser(argparse.ArgumentParser):
 
     def _usage_error(self, message: str) -> UsageError:
         missing = message.removeprefix("the following arguments are required: ")
-        said = message.rstrip(".") if missing == message else f"say which {missing}"
-        error = UsageError(plain(f"{self.prog}: {said}. See {self.prog} -h."))
-        error.problem = plain(said)  # type: ignore[attr-defined]  # no class of ours: IPython shows this very one in a line
+        text = message.rstrip(".") if missing == message else f"say which {missing}"
+        error = UsageError(plain(f"{self.prog}: {text}. See {self.prog} -h."))
+        error.problem = plain(text)  # type: ignore[attr-defined]  # no class of ours: IPython shows this very one in a line
         return error
 
     def read(self, line: str, note: Callable[[UsageError], None] | None = None) -> argparse.Namespace:
@@ -89,19 +89,19 @@ class MagicParser(argparse.ArgumentParser):
             say(self.format_help(), end="")
             raise HelpShown
         faults: list[str] = []
-        found = self._understood(_join_wait(tokens), faults)
+        options = self._understood(_join_wait(tokens), faults)
         if faults and note is None:
             self.error("; ".join(faults))
         if note is not None:
             for fault in faults:
                 note(self._usage_error(fault))
-        return found
+        return options
 
     def _understood(self, tokens: list[str], faults: list[str]) -> argparse.Namespace:
         """Parse the words without those that are at fault."""
         while True:
             try:
-                found, unknown = self.parse_known_args(tokens)
+                options, unknown = self.parse_known_args(tokens)
             except argparse.ArgumentError as error:
                 faults.append(_plain_fault(error))
                 tokens = self._without(tokens, set((error.argument_name or "").split("/")))
@@ -113,15 +113,15 @@ class MagicParser(argparse.ArgumentParser):
             flag = next((word for word in unknown if word.startswith("-")), None)
             if flag is None:
                 faults += [f"{word!r} is one word too many; quote values that have spaces" for word in unknown[:1]]
-                return found
+                return options
             name = flag.split("=", 1)[0]
             near = nearest(name, self.flags())
             hint = f"; perhaps you mean {near}" if near else ""
             faults.append(f"there is no flag {name}{hint}")
             at = tokens.index(flag)
-            meant = [near + flag[len(name) :]] if near else []  # taken for it: its value is looked at as well
+            suggestions = [near + flag[len(name) :]] if near else []  # taken for it: its value is looked at as well
             value = not near and "=" not in flag and not _is_flag(tokens[at + 1 : at + 2])
-            tokens = tokens[:at] + meant + tokens[at + 1 + value :]
+            tokens = tokens[:at] + suggestions + tokens[at + 1 + value :]
 
     def _without(self, tokens: list[str], names: set[str]) -> list[str]:
         """Return the words without the last flag of these names.

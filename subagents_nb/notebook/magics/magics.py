@@ -109,8 +109,8 @@ class SubagentMagics(Magics):
                 faults.tried(lambda: parsed.refuse(lambda flow: launching.preflight(flow, **asked).reasons))
             faults.refuse()
         if options.dry_run and not options.sweep:
-            found = launching.preflight(parsed.chain, **asked)
-            return dataclasses.replace(found, reasons=tuple(parsed.located(found.reasons)))
+            checked = launching.preflight(parsed.chain, **asked)
+            return dataclasses.replace(checked, reasons=tuple(parsed.located(checked.reasons)))
         with parsed.locating():
             if options.sweep:
                 return launch_sweep(parsed.chain, asked, call)
@@ -149,7 +149,7 @@ class SubagentMagics(Magics):
             return None if quiet else run
         shows_its_end = quiet or show_run(run)
         if run.wait(None if how_long == FOREVER else float(how_long)):
-            NOTICES.asked_for(run.id)
+            NOTICES.known_to_person(run.id)
             raise_failure(run)
             if not shows_its_end:
                 run.display()
@@ -161,8 +161,8 @@ def magics_of(verbs: Iterable[Verb] = VERBS) -> type[SubagentMagics]:
     methods = {verb.magic: _magic(verb) for verb in verbs if not verb.not_in_cell}
     defaults = {one.trait: _default(one).tag(config=True) for one in OPTIONS if one.trait}
     # Its name is what %config knows; the module would be that of the metaclass.
-    made = type("SubagentMagics", (SubagentMagics,), {"__module__": __name__, **methods, **defaults})
-    return magics_class(made)
+    cls = type("SubagentMagics", (SubagentMagics,), {"__module__": __name__, **methods, **defaults})
+    return magics_class(cls)
 
 
 def _default(option: Option) -> traitlets.TraitType[Any, Any]:
@@ -232,8 +232,8 @@ def launch_sweep(what: Any, asked: dict[str, Any], call: CellCall) -> Any:
     if options.dry_run:
         order = plan_sweep(agent, asked.get("task"), **how)
         there = _there(order, fresh=bool(options.fresh))
-        found = f", of which {there:,} are there" if there else ""
-        say(f"A sweep of {len(order.cells):,} runs{found}. The plan of the first:")
+        already_there = f", of which {there:,} are there" if there else ""
+        say(f"A sweep of {len(order.cells):,} runs{already_there}. The plan of the first:")
         return order.preflight(order.cells[0], fresh=bool(options.fresh))
     swept = sweep(agent, asked.get("task"), **how, fresh=bool(options.fresh))
     if options.bind is not None:

@@ -17,12 +17,12 @@ def launch_options(
     The traits fill in what no agent can say; of a chain as a whole that is its own deadline too. Values that make no
     sense are noted in `faults`.
     """
-    said = {}
+    options = {}
     for one in of_launch(chain=chain):
-        said[one.name] = faults.tried(functools.partial(_said, one, getattr(given, one.name), parser))
+        options[one.name] = faults.tried(functools.partial(_flag_value, one, getattr(given, one.name), parser))
         if one.trait and (not one.behind or (chain and one.scope == "each")):
-            said[one.name] = said[one.name] or getattr(traits, one.trait, None) or None
-    return said
+            options[one.name] = options[one.name] or getattr(traits, one.trait, None) or None
+    return options
 
 
 def defaults_of(traits: Any, parser: MagicParser, faults: Any) -> dict[str, Any]:
@@ -30,17 +30,17 @@ def defaults_of(traits: Any, parser: MagicParser, faults: Any) -> dict[str, Any]
 
     A usage budget is of no agent, but it holds for a run as settings do.
     """
-    found = {}
+    defaults = {}
     for one in OPTIONS:
         value = (getattr(traits, one.trait, None) if one.trait and one.behind else None) or None
         if value is not None and one.kind == "value":
-            value = faults.tried(functools.partial(_said, one, value, parser, f"SubagentMagics.{one.trait}"))
+            value = faults.tried(functools.partial(_flag_value, one, value, parser, f"SubagentMagics.{one.trait}"))
         if value is not None:
-            found[one.name] = value
-    return {"defaults": found} if found else {}
+            defaults[one.name] = value
+    return {"defaults": defaults} if defaults else {}
 
 
-def _said(option: Option, given: Any, parser: MagicParser, called: str = "") -> Any:
+def _flag_value(option: Option, given: Any, parser: MagicParser, called: str = "") -> Any:
     from subagents_nb.catalog.strict_yaml import as_value
 
     try:

@@ -37,9 +37,9 @@ def joined(*modules: str) -> str:
     Raises:
         ValueError: one imports in a way that can't be joined.
     """
-    whole = "\n".join(_EXPORT.sub("", _IMPORT.sub("", _COMMENT.sub("", text))) for text in modules)
-    if left := re.search(r"^\s*import\b.*", whole, re.MULTILINE):
+    script = "\n".join(_EXPORT.sub("", _IMPORT.sub("", _COMMENT.sub("", text))) for text in modules)
+    if left := re.search(r"^\s*import\b.*", script, re.MULTILINE):
         raise ValueError(f"the widget can't be put together: {left[0]}")
-    if open_line := next((line for line in whole.splitlines() if line.count("`") % 2), None):
+    if open_line := next((line for line in script.splitlines() if line.count("`") % 2), None):
         raise ValueError(f"the widget can't be put together: a template of several lines: {open_line}")
-    return _INDENT.sub("", whole)
+    return _INDENT.sub("", script)

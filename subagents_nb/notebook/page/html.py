@@ -105,10 +105,10 @@ def element(tag: str, attributes: Mapping[str, str] | None = None, *children: Ch
     Raises:
         ValueError: the tag or an attribute is none that the cards use.
     """
-    given = attributes or {}
-    if tag not in TAGS or not ATTRIBUTES.issuperset(given):
-        raise ValueError(f"a card has no <{tag}> with {sorted(given)}")
-    return Element(tag, given, children)
+    attrs = attributes or {}
+    if tag not in TAGS or not ATTRIBUTES.issuperset(attrs):
+        raise ValueError(f"a card has no <{tag}> with {sorted(attrs)}")
+    return Element(tag, attrs, children)
 
 
 def styled(tag: str, style: str, *children: Child) -> Element:

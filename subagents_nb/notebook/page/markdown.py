@@ -29,7 +29,7 @@ def safe_markdown(text: str, *, limit: int = MAX_CHARS) -> Html:
     name http, https or mailto. Images are named, not loaded. Text beyond `limit` characters is cut, with a word on it.
     """
     kept, left_out = cut(clean(text), min(limit, MAX_CHARS))
-    parser = _PARSER if _cells_asked(kept) <= _MAX_CELLS else _WITHOUT_TABLES
+    parser = _PARSER if _table_cells(kept) <= _MAX_CELLS else _WITHOUT_TABLES
     tokens = parser.parse(kept)
     _retag(tokens)
     shown = nh3.clean(
@@ -45,7 +45,7 @@ def safe_markdown(text: str, *, limit: int = MAX_CHARS) -> Html:
     return Html(f"{shown}\n<p>… cut: {left_out:,} more characters</p>" if left_out else shown)
 
 
-def _cells_asked(text: str) -> int:
+def _table_cells(text: str) -> int:
     """Return how many table cells a text can ask for: the parser fills up short rows to the width of the heading."""
     lines = text.splitlines()
     return len(lines) * max((line.count("|") for line in lines), default=0)

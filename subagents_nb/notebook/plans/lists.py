@@ -23,7 +23,11 @@ def described(what: Runs | AgentCatalog | Preflight | ProjectTrust) -> Child:
 
 def _preflight(preflight: Preflight) -> Child:
     if preflight.plan is not None:
-        said = would_find(preflight)
-        return element("div", None, plan(preflight.plan), element("p", None, said)) if said else plan(preflight.plan)
+        reuse_text = would_find(preflight)
+        return (
+            element("div", None, plan(preflight.plan), element("p", None, reuse_text))
+            if reuse_text
+            else plan(preflight.plan)
+        )
     reasons = [element("li", None, Either(None, "- "), reason) for reason in preflight.reasons]
     return element("div", None, element("p", None, "It would not be launched:"), element("ul", None, *reasons))

@@ -14,7 +14,7 @@ from subagents_nb.domain.plans.plan import Draft, StepPlan
 from subagents_nb.domain.policy.policy import Ceiling
 from subagents_nb.domain.policy.tool_names import shown_tool
 from subagents_nb.domain.values import words
-from subagents_nb.notebook.cards.shown import place
+from subagents_nb.notebook.cards.shown import folder_name
 from subagents_nb.notebook.page.html import bar, code, element, frame, note, pre, safe, soft, styled
 from subagents_nb.notebook.page.lines import cut, line, plural
 from subagents_nb.notebook.plans.plan_stages import stage_lines, steps_of, totals
@@ -60,7 +60,7 @@ def _facts(draft: Draft) -> list[tuple[str, str]]:
     facts = [
         ("digest", draft.digest),
         *single,
-        ("cwd", line(place(shown_folder(Path(draft.cwd))), 400)),
+        ("cwd", line(folder_name(shown_folder(Path(draft.cwd))), 400)),
         ("timeout", timeout),
         ("budget", _budget(draft.usage_budget)),
         ("may start", f"{plural(draft.max_children, 'step')}, {draft.max_parallel} at a time" if draft.items else ""),
@@ -115,8 +115,8 @@ def _step_facts(step: StepPlan) -> Iterator[tuple[str, str]]:
         yield "sandbox", f"{step.sandbox.kind}, {'with the' if step.sandbox.network else 'no'} network{by}"
     yield "prompt", f"{step.prompt_mode}s the default prompt"
     yield "limits", f"{plural(step.max_requests, 'request')}, {_tries(step.output_retries)} to fit a schema"
-    if said := " · ".join(filter(None, [step.phase, step.lane, step.description, step.goal])):
-        yield "about", said
+    if about := " · ".join(filter(None, [step.phase, step.lane, step.description, step.goal])):
+        yield "about", about
     if step.checkpoint_s:
         yield "checkpoint", f"{words.duration(step.checkpoint_s)} before its deadline"
     if step.max_output is not None:
@@ -137,12 +137,12 @@ def _child(step: StepPlan) -> str:
 def _ceiling(one: Ceiling) -> str:
     """Say what one source allows at most, as it is written there."""
     fields = one.model_dump(exclude={"origin", "ask_timeout_s"}, exclude_defaults=True)
-    said = [
+    parts = [
         f"{key} {', '.join(value) or 'none'}" if isinstance(value, tuple) else f"{key} {value}"
         for key, value in fields.items()
     ]
-    said += [f"asks for {words.duration(one.ask_timeout_s)}"] if one.ask_timeout_s is not None else []
-    return " · ".join(said)
+    parts += [f"asks for {words.duration(one.ask_timeout_s)}"] if one.ask_timeout_s is not None else []
+    return " · ".join(parts)
 
 
 def _tries(retries: int) -> str:
@@ -162,16 +162,16 @@ def _shown(name: str, text: Child) -> Child:
 
 def _verbatim(text: str) -> tuple[str, str]:
     """Return a text as it can be shown, and a remark on what can't be or is too much."""
-    whole = clean(text)
-    kept, left_out = cut(whole, MAX_PROMPT_CHARS)
-    unseen = len(text.replace("\r\n", "\n")) - len(whole)
+    text_shown = clean(text)
+    kept, left_out = cut(text_shown, MAX_PROMPT_CHARS)
+    unseen = len(text.replace("\r\n", "\n")) - len(text_shown)
     remarks = [
         "empty" if not text else "",
         f"{plural(unseen, 'control character')} not shown" if unseen > 0 else "",
         f"{left_out:,} more characters not shown" if left_out else "",
     ]
-    said = ", ".join(filter(None, remarks))
-    return kept, f" ({said})" if said else ""
+    title = ", ".join(filter(None, remarks))
+    return kept, f" ({title})" if title else ""
 
 
 def _text(of_step: str, name: str, text: str, *, is_open: bool) -> Child:

@@ -24,9 +24,9 @@ def steps_of(draft: Draft) -> list[tuple[str, StepPlan]]:
     """Return the steps of a plan with what to call them; those of a chain have the numbers that they keep."""
     if not draft.items:
         return [(f"Step {step.index + 1}", step) for step in draft.steps]
-    found = [(f"Step {step.index} · {_name(step)}", step) for step in draft.steps]
+    steps = [(f"Step {step.index} · {_name(step)}", step) for step in draft.steps]
     places = ((place, item) for place, item in enumerate(draft.items, start=1) if isinstance(item, FanOutItem))
-    return [*found, *((f"Each of stage {place} · {_name(item.template)}", item.template) for place, item in places)]
+    return [*steps, *((f"Each of stage {place} · {_name(item.template)}", item.template) for place, item in places)]
 
 
 def _stage(item: PlanItem, place: int, draft: Draft) -> str:
@@ -103,5 +103,5 @@ def _name(step: StepPlan) -> str:
 def totals(draft: Draft) -> str:
     """Say how long a chain is and how many steps it may start: `3 stages, 4 steps and up to 20 more`."""
     more = sum(item.max_items for item in draft.items if isinstance(item, FanOutItem))
-    said = f"{plural(len(draft.items), 'stage')}, {plural(len(draft.steps), 'step')}"
-    return f"{said} and up to {more:,} more" if more else said
+    text = f"{plural(len(draft.items), 'stage')}, {plural(len(draft.steps), 'step')}"
+    return f"{text} and up to {more:,} more" if more else text

@@ -61,17 +61,17 @@ class Call:
             RequestError: some mean nothing, or too much; all of them are told.
         """
         words: Iterable[str] = self.options.run
-        found, faults = [], []
+        runs, faults = [], []
         for word in words:
             try:
-                found.append(self._meant(word))
+                runs.append(self._meant(word))
             except RequestError as error:
                 faults.append(error)
         if len(faults) > 1:
             raise RequestError("\n".join(map(str, faults)))
         if faults:
             raise faults[0]
-        return found
+        return runs
 
     @property
     def origin(self) -> Origin:
@@ -85,7 +85,7 @@ class Call:
         """Refuse what the flags say together."""
         raise RequestError(f"{why[:1].upper()}{why[1:]}.")
 
-    def said_of(self, function: Callable[..., Any]) -> dict[str, Any]:
+    def arguments_for(self, function: Callable[..., Any]) -> dict[str, Any]:
         """Return what the flags say of the arguments of a function that have their names."""
         import inspect
 
@@ -103,7 +103,7 @@ class Call:
         from subagents_nb import launching
 
         options = self.options
-        how = {one.name: _said(one, getattr(options, one.name)) for one in of_launch(chain=True)}
+        how = {one.name: _flag_value(one, getattr(options, one.name)) for one in of_launch(chain=True)}
         how["origin"] = self.origin
         parsed = self.read_chain(lenient=True)
         if parsed.faults:
@@ -111,7 +111,7 @@ class Call:
         with parsed.locating():
             return launching.launch(parsed.chain, **how)
 
-    def beside(self, _name: str) -> str | None:
+    def file_path(self, _name: str) -> str | None:
         """Return where a file of this name is written; None: where the run lies."""
         return None
 
@@ -131,7 +131,7 @@ class Call:
         """Note that the end of a run is to be told here."""
 
 
-def _said(option: Option, given: Any) -> Any:
+def _flag_value(option: Option, given: Any) -> Any:
     """Return what a flag says, as the argument of `launch`.
 
     Raises:

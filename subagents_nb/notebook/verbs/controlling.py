@@ -38,24 +38,24 @@ def stop(call: Call) -> tuple[list[Run], list[Run]]:
 def show_stopped(call: Call, stopped: tuple[list[Run], list[Run]]) -> Any:
     """Return the one run as it stands now, or a list of several."""
     from subagents_nb import launching
-    from subagents_nb.notebook.cards.receipts import Said
+    from subagents_nb.notebook.cards.receipts import Receipt
 
-    meant, asked = stopped
+    runs, asked = stopped
     if call.options.step is not None:
-        return Said.about(meant[0].name, "stop requested", f"step {call.options.step}; the others go on")
-    if len(meant) == 1:
-        (run,) = meant
-        return run if asked else Said.about(run.name, f"{run.state} already", "there was nothing to stop")
-    return launching.Runs(meant[0].home, [run.status for run in meant]) if meant else launching.runs(state="live")
+        return Receipt.about(runs[0].name, "stop requested", f"step {call.options.step}; the others go on")
+    if len(runs) == 1:
+        (run,) = runs
+        return run if asked else Receipt.about(run.name, f"{run.state} already", "there was nothing to stop")
+    return launching.Runs(runs[0].home, [run.status for run in runs]) if runs else launching.runs(state="live")
 
 
 def print_stopped(call: Call, stopped: tuple[list[Run], list[Run]]) -> int:
     """Print a line for each run."""
-    meant, asked = stopped
+    runs, asked = stopped
     if call.options.step is not None and asked:
         say(f"{asked[0].name}: step {call.options.step} is asked to stop; the others go on.")
         return 0
-    return max([0, *(print_settled(call, run) for run in meant)])
+    return max([0, *(print_settled(call, run) for run in runs)])
 
 
 def interrupt(call: Call) -> Run:
@@ -96,17 +96,17 @@ def print_steered(call: Call, receipt: ControlAnswer | None) -> int:
 def answer(call: Call) -> Any:
     """Answer a question; return the line that says which."""
     from subagents_nb.domain.runs.questions import brief
-    from subagents_nb.notebook.cards.receipts import Said
+    from subagents_nb.notebook.cards.receipts import Receipt
 
     question = call.run.answer(call.text, question=call.options.question, asked_by=call.asked_by)
-    return Said.about(call.run.name, "answered", brief(question))
+    return Receipt.about(call.run.name, "answered", brief(question))
 
 
 def append(call: Call) -> Any:
     """Append items to a live chain; return the line that says what became of them."""
     from subagents_nb.errors import LaunchRefused
     from subagents_nb.launching.composing.appending import AppendRefused
-    from subagents_nb.notebook.cards.receipts import Said
+    from subagents_nb.notebook.cards.receipts import Receipt
 
     run = call.run
     try:
@@ -119,8 +119,8 @@ def append(call: Call) -> Any:
     count = len(parsed.chain.items)
     what = f"{count} item{'' if count == 1 else 's'}"
     if taken is None:
-        return Said.about(run.name, "queued", f"{what}; the run is busy and takes them in later")
-    return Said.about(run.name, "appended" if taken.outcome == "accepted" else taken.outcome, taken.text or what)
+        return Receipt.about(run.name, "queued", f"{what}; the run is busy and takes them in later")
+    return Receipt.about(run.name, "appended" if taken.outcome == "accepted" else taken.outcome, taken.text or what)
 
 
 def retune(call: Call) -> Any:
@@ -128,7 +128,7 @@ def retune(call: Call) -> Any:
     from subagents_nb.launching import Run
     from subagents_nb.notebook.cards.receipts import retuned
 
-    limits = {**call.said_of(Run.retune), "cost_usd": call.options.cost}
+    limits = {**call.arguments_for(Run.retune), "cost_usd": call.options.cost}
     if not any(limits.values()):
         flags = (f"--{name.removesuffix('_usd').replace('_', '-')}" for name in limits)
         call.refuse(f"say what to change: {', '.join(flags)}")

@@ -17,8 +17,8 @@ def create(call: Call) -> AgentChange:
 
     if not call.options.description:
         call.refuse("say what it is for: --description TEXT")
-    said = call.said_of(create_agent)
-    return create_agent(said.pop("name"), call.text, **said)
+    arguments = call.arguments_for(create_agent)
+    return create_agent(arguments.pop("name"), call.text, **arguments)
 
 
 def eject(call: Call) -> AgentChange:

@@ -117,7 +117,7 @@ def wait(call: Call) -> Runs:
     from subagents_nb import launching
 
     named = [call.find(word).id for word in call.options.run]
-    waited = launching.wait_for(named, **call.said_of(launching.wait_for))
+    waited = launching.wait_for(named, **call.arguments_for(launching.wait_for))
     for snapshot in waited.snapshots:
         if snapshot.ended:
             call.saw_end(snapshot.run_id)
@@ -148,29 +148,29 @@ def chosen(call: Call, experiment: str | None) -> Any:
     """Return the runs that are named, and those of an experiment; what stands alone is returned as it is."""
     from subagents_nb import launching
 
-    found = call.meant()
+    runs = call.meant()
     if experiment is not None:
-        found.append(launching.runs(experiment=experiment))
-    if not found:
+        runs.append(launching.runs(experiment=experiment))
+    if not runs:
         call.refuse("say which runs: a sweep, runs, or --experiment NAME")
-    return found if len(found) > 1 else found[0]
+    return runs if len(runs) > 1 else runs[0]
 
 
 def experiment(call: Call) -> Any:
     """Set or tell the experiment of later launches."""
     from subagents_nb.launching.gathering.experiment import current_experiment, set_experiment
-    from subagents_nb.notebook.cards.receipts import Said
+    from subagents_nb.notebook.cards.receipts import Receipt
 
     options = call.options
     if options.off:
         set_experiment(None)
-        return Said.about("experiment", "off", "later launches belong to none")
+        return Receipt.about("experiment", "off", "later launches belong to none")
     if options.name is not None:
         set_experiment(options.name)
-        return Said.about(options.name, "experiment", "later launches of this kernel belong to it")
+        return Receipt.about(options.name, "experiment", "later launches of this kernel belong to it")
     current = current_experiment()
-    said = "later launches belong to it" if current else "name one: %subagent_experiment NAME"
-    return Said.about(current or "experiment", "current" if current else "none", said)
+    hint = "later launches belong to it" if current else "name one: %subagent_experiment NAME"
+    return Receipt.about(current or "experiment", "current" if current else "none", hint)
 
 
 def agents(_: Call) -> AgentCatalog:

@@ -43,11 +43,11 @@ def apply(call: Call) -> list[str]:
 
 def show_applied(call: Call, paths: list[str]) -> Any:
     """Say which files were changed."""
-    from subagents_nb.notebook.cards.receipts import Said
+    from subagents_nb.notebook.cards.receipts import Receipt
 
     shown = ", ".join(paths[:5])
     files = f"{shown} and {len(paths) - 5} more" if len(paths) > 5 else shown
-    return Said.about(call.run.name, "fits" if call.options.check else "applied", files)
+    return Receipt.about(call.run.name, "fits" if call.options.check else "applied", files)
 
 
 def print_applied(call: Call, paths: list[str]) -> None:
@@ -66,11 +66,11 @@ def discard(call: Call) -> list[str]:
 
 def show_discarded(call: Call, removed: list[str]) -> Any:
     """Say how many there were."""
-    from subagents_nb.notebook.cards.receipts import Said
+    from subagents_nb.notebook.cards.receipts import Receipt
 
     count = len(removed)
     what = "the worktree and its branch" if count == 1 else f"{count} worktrees and their branches"
-    return Said.about(call.run.name, "discarded", what)
+    return Receipt.about(call.run.name, "discarded", what)
 
 
 def print_discarded(_: Call, removed: list[str]) -> None:
@@ -99,15 +99,15 @@ def transcript(call: Call) -> Path:
     """Write what was said as a notebook; return where it is."""
     step, run = call.options.step, call.run
     part = "transcript" if step is None else f"step-{step}"
-    beside = call.beside(f"{_UNFIT.sub('-', run.name).strip('.-') or 'run'}-{part}.ipynb")
+    beside = call.file_path(f"{_UNFIT.sub('-', run.name).strip('.-') or 'run'}-{part}.ipynb")
     return run.transcript(step, to=call.options.output or beside)
 
 
 def show_written(call: Call, path: Path) -> Any:
     """Say where it is."""
-    from subagents_nb.notebook.cards.receipts import Said
+    from subagents_nb.notebook.cards.receipts import Receipt
 
-    return Said.about(call.run.name, "written", call.options.output or path.name)
+    return Receipt.about(call.run.name, "written", call.options.output or path.name)
 
 
 def archive(call: Call) -> str:

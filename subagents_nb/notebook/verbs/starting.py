@@ -28,7 +28,7 @@ def chain(call: Call) -> Any:
 def resume(call: Call) -> Any:
     """Go on from a run."""
     run = call.typed_run
-    return call.begun(run.resume(**{**call.said_of(run.resume), "text": call.text, "origin": call.origin}))
+    return call.begun(run.resume(**{**call.arguments_for(run.resume), "text": call.text, "origin": call.origin}))
 
 
 def print_resumed(call: Call, run: Run) -> None:

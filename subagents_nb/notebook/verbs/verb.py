@@ -123,11 +123,11 @@ def amount_of(unit: str = "") -> Read:
     def read(given: str) -> float:
         from subagents_nb.domain.values.given import parse_amount
 
-        found, named = parse_amount(given)
+        amount, named = parse_amount(given)
         if named not in ("", unit):
             raise ValueError(f"{given!r} is an amount of {'money' if named == 'usd' else named}, and that takes none")
-        if not 0 < found < float("inf"):
+        if not 0 < amount < float("inf"):
             raise ValueError(f"{given!r} is no amount above 0")
-        return found
+        return amount
 
     return read

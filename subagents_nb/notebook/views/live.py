@@ -21,7 +21,7 @@ _STREAMED = ("tail", "tail_end")
 _FED = "graph"  # has a feed of its own
 
 
-class Face(Protocol):
+class ViewWidget(Protocol):
     """What a live view needs of a widget."""
 
     def send(self, content: Any) -> None: ...
@@ -40,7 +40,7 @@ class LiveView:
 
     def __init__(
         self,
-        face: Face,
+        face: ViewWidget,
         first: Snapshot,
         *,
         publish_end: Callable[[Snapshot], None],
@@ -63,7 +63,7 @@ class LiveView:
         self._over = False
         face.missing = self._missing
 
-    def hear(self, snapshot: Snapshot) -> None:
+    def on_snapshot(self, snapshot: Snapshot) -> None:
         """Take a new reading of the run; show it now, or with the next tick if the last was just shown."""
         if self._over:
             return
@@ -173,7 +173,7 @@ class CardView:
         self._last = self._clock()
         self._over = False
 
-    def hear(self, snapshot: Snapshot) -> None:
+    def on_snapshot(self, snapshot: Snapshot) -> None:
         """Take a new reading; the last one is shown at once."""
         if self._over:
             return

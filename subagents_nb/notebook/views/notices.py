@@ -86,7 +86,7 @@ class Notices:
 
     def awaited(self, run_id: str) -> None:
         """Code of this kernel waited for a run's end and has it."""
-        self.asked_for(run_id)
+        self.known_to_person(run_id)
 
     def expect(self, run: Run) -> None:
         """Tell of this run when it ends or asks, unless the person sees it otherwise; told again, take this handle."""
@@ -98,17 +98,17 @@ class Notices:
             if run.id in self.suppressed:
                 return
             expected = self._runs[run.id] = _Expected(run)
-        expected.unfollow = self._follow(run.home, run.id, self.hear)
+        expected.unfollow = self._follow(run.home, run.id, self.on_snapshot)
 
     def shown(self, run_id: str) -> None:
         """A live view of this run stands on the page and tells everything."""
         self._suppress(run_id, "shown-live")
 
-    def asked_for(self, run_id: str) -> None:
+    def known_to_person(self, run_id: str) -> None:
         """Somebody waited for the end of this run, or looked at it, and knows."""
         self._suppress(run_id, "asked-for")
 
-    def hear(self, snapshot: Snapshot) -> None:
+    def on_snapshot(self, snapshot: Snapshot) -> None:
         """Take a new reading of a run; called on the watcher's thread."""
         with self._guard:
             expected = self._runs.get(snapshot.run_id)
@@ -196,11 +196,11 @@ class Notices:
 
 def _needs_a_look(expected: _Expected, snapshot: Snapshot) -> bool:
     """Say whether there is a question or a kind of attention of which no hook was told, and note it."""
-    found = {question.question_id for question in snapshot.questions}
+    question_ids = {question.question_id for question in snapshot.questions}
     if snapshot.attention is not None and snapshot.attention.kind != "question":
-        found.add(snapshot.attention.kind)
-    fresh = found - expected.called_for
-    expected.called_for = found  # what has passed and comes back is news again
+        question_ids.add(snapshot.attention.kind)
+    fresh = question_ids - expected.called_for
+    expected.called_for = question_ids  # what has passed and comes back is news again
     return bool(fresh)
 
 

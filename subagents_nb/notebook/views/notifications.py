@@ -26,7 +26,7 @@ _LOOKS = re.compile(r"\s*(?:\w+\s*=\s*)?%%?subagent_")  # a cell that looks at r
 _log = logging.getLogger(__name__)
 
 
-class Telling:
+class Notifier:
     """The hooks of one shell. They keep no cell waiting for what has to be loaded first."""
 
     def __init__(
@@ -101,7 +101,7 @@ class Telling:
             if self._broken or not getattr(info, "store_history", True):
                 return
             if self._has_person():
-                self._begin_to_look_back()
+                self._start_looking_back()
             if _LOOKS.match(getattr(info, "raw_cell", "")):
                 return
             if self._before and self._has_person() and (text := self._before.pop()()):
@@ -115,7 +115,7 @@ class Telling:
             self._broken = True
             _log.exception("telling of ended runs failed; nothing more is told")
 
-    def _begin_to_look_back(self) -> None:
+    def _start_looking_back(self) -> None:
         """Find out behind the first cell what became of the runs of the kernel before: a later one tells it, once.
 
         What that needs takes a while to load, and no cell of the person's waits for it.
@@ -159,17 +159,17 @@ def before_the_restart() -> Callable[[], str]:
     notebook = notebook_here()
     try:
         home = open_home(create=False)
-        found = left_by_the_kernel_before(home, notebook) if notebook is not None else []
+        snapshots = left_by_the_kernel_before(home, notebook) if notebook is not None else []
     except StoreError:
-        found = []
-    if not found:
+        snapshots = []
+    if not snapshots:
         return str
 
     def text() -> str:
-        now = (FileRuns(home).snapshot(one.run_id) for one in found[:_MOST])
-        told = ", ".join(f"{shown_name(one)} {shown_state(one)}" for one in now)
-        more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
-        return f"Runs of this notebook's kernel before: {told}{more}; see %subagent_status --here."
+        now = (FileRuns(home).snapshot(one.run_id) for one in snapshots[:_MOST])
+        listing = ", ".join(f"{shown_name(one)} {shown_state(one)}" for one in now)
+        more = f" and {len(snapshots) - _MOST} more" if len(snapshots) > _MOST else ""
+        return f"Runs of this notebook's kernel before: {listing}{more}; see %subagent_status --here."
 
     return text
 
@@ -206,29 +206,29 @@ def drain_s() -> float:
 def bundle_of(news: Any) -> dict[str, str]:
     """Return what is shown of the news: a line for each run, and what to do about it."""
     from subagents_nb.blocks import Either, to_text
-    from subagents_nb.notebook.cards.end_notes import go_on
+    from subagents_nb.notebook.cards.end_notes import next_action
     from subagents_nb.notebook.cards.shown import shown_name, shown_state
     from subagents_nb.notebook.cards.tables import state_badge
     from subagents_nb.notebook.cards.view import now, text_line
     from subagents_nb.notebook.page.html import SOFT, code, element, safe, soft, styled, to_page
     from subagents_nb.notebook.page.lines import line, plural
 
-    told = [*news.asking, *news.ended]
+    lines = [*news.asking, *news.ended]
     rows: list[Any] = []
-    for snapshot in told[:_MOST]:
+    for snapshot in lines[:_MOST]:
         what = now(snapshot, 160)
         row = safe(state_badge(shown_state(snapshot)), " ", element("strong", None, shown_name(snapshot)), " ", what)
-        todo = go_on(snapshot)
+        todo = next_action(snapshot)
         if snapshot.state != "complete":
             row = safe(row, soft(f" · {todo[0]} "), code(todo[1]))
         rows.append(Either(row, text_line(snapshot)))
-    if len(told) > _MOST:
-        rows.append(f"… and {plural(len(told) - _MOST, 'more run')}: %subagent_status")
+    if len(lines) > _MOST:
+        rows.append(f"… and {plural(len(lines) - _MOST, 'more run')}: %subagent_status")
     if news.fault:
         rows.append(line(news.fault, 330))
     style = "font:12px/1.5 var(--jp-ui-font-family,system-ui,sans-serif)"
     listed = [styled("li", "margin:0", row) for row in rows]
     title = styled("p", f"margin:0;{SOFT}", "Meanwhile:")
     listing = styled("ul", "margin:0;padding:0;list-style:none", *listed)
-    whole = element("section", {"aria-label": "Runs, meanwhile", "style": style}, title, listing)
-    return {"text/plain": to_text(whole), "text/html": to_page(whole)}
+    section = element("section", {"aria-label": "Runs, meanwhile", "style": style}, title, listing)
+    return {"text/plain": to_text(section), "text/html": to_page(section)}

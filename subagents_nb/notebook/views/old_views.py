@@ -31,18 +31,18 @@ class OldViews:
 
     def install(self) -> None:
         """Wait for the end of the cell that loads the extension: it must not take longer for this."""
-        self._shell.events.register("post_run_cell", self._begin)
+        self._shell.events.register("post_run_cell", self._start)
 
     def remove(self) -> None:
         """Look no more."""
         self._over = True
         with contextlib.suppress(ValueError):
-            self._shell.events.unregister("post_run_cell", self._begin)
+            self._shell.events.unregister("post_run_cell", self._start)
         if self._finder is not None:
             self._finder.dispose()
             self._finder = None
 
-    def _begin(self, *_: Any) -> None:
+    def _start(self, *_: Any) -> None:
         if self._begun:
             return
         self._begun = True
@@ -63,7 +63,7 @@ class OldViews:
             from subagents_nb.notebook.views import show  # noqa: F401
             from subagents_nb.notebook.views.widget import FinderWidget
 
-            finder = FinderWidget(self._found)
+            finder = FinderWidget(self._on_found)
             if self._over:
                 finder.dispose()
             else:
@@ -71,7 +71,7 @@ class OldViews:
         except Exception:  # noqa: BLE001 - nothing of the person's depends on it
             _log.exception("views of an earlier kernel can't be looked for")
 
-    def _found(self, content: Any) -> None:
+    def _on_found(self, content: Any) -> None:
         """Take what the page found, off the kernel's own threads."""
         # An empty context: a thread with that of a cell prints into it for ever, ipython/ipykernel#1491.
         work = contextvars.Context().run
@@ -84,7 +84,7 @@ class OldViews:
         from subagents_nb.store import open_home
 
         home = open_home(create=False)
-        for token, run_id in found(content):
+        for token, run_id in parse_found(content):
             try:
                 if not home.run(run_id).root.is_dir():
                     continue
@@ -95,7 +95,7 @@ class OldViews:
                 _log.info("the view of %s can't be taken over: %s", run_id, error)
 
 
-def found(content: object) -> list[tuple[str, str]]:
+def parse_found(content: object) -> list[tuple[str, str]]:
     """Return the tokens and runs that a message of the page names, as far as it is one that the page may send."""
     from subagents_nb.domain.values.ids import is_run_id
 

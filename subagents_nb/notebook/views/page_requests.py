@@ -41,17 +41,17 @@ class PageRequest:
 
     def ack(self, text: str, *, ok: bool = True, more: bool = False) -> dict[str, Any]:
         """Return what the page is told; `more` if another word follows."""
-        told = {"kind": "ack", "to": self.kind, "question": self.question, "text": text, "ok": ok, "more": more}
-        told |= {"id": self.id} if self.id else {}
-        return told if self.step is None else {**told, "step": self.step}
+        message = {"kind": "ack", "to": self.kind, "question": self.question, "text": text, "ok": ok, "more": more}
+        message |= {"id": self.id} if self.id else {}
+        return message if self.step is None else {**message, "step": self.step}
 
 
 def understood(content: object) -> PageRequest | None:
     """Return what a message from the page asks for; None if it is none that the page may send."""
     if not isinstance(content, dict):
         return None
-    kind, step, given = content.get("kind"), content.get("step"), content.get("id")
-    ident = given if isinstance(given, str) and _IDENT.fullmatch(given) else ""
+    kind, step, request_id = content.get("kind"), content.get("step"), content.get("id")
+    ident = request_id if isinstance(request_id, str) and _IDENT.fullmatch(request_id) else ""
     if step is not None and not (type(step) is int and 0 <= step <= _LAST_STEP):
         return None  # what is meant for one step must never be widened to the run
     if kind == "card":
@@ -81,20 +81,20 @@ class PageRequests:
         self._guard = threading.Lock()
         self._taken: dict[str, dict[str, Any] | None] = {}  # by their ids, with what was said
 
-    def hear(self, content: object, reply: Reply) -> None:
+    def on_message(self, content: object, reply: Reply) -> None:
         """Take a message from the page; `reply` is called with what the page shall show, from another thread."""
         asked = understood(content)
         if asked is None:
             return
         if asked.id:
             with self._guard:
-                again, told = asked.id in self._taken, self._taken.get(asked.id)
+                again, earlier_answer = asked.id in self._taken, self._taken.get(asked.id)
                 self._taken.setdefault(asked.id, None)
                 while len(self._taken) > _REMEMBERED:
                     self._taken.pop(next(iter(self._taken)))
             if again:  # the page heard nothing of the first
-                if told is not None:
-                    reply(told)
+                if earlier_answer is not None:
+                    reply(earlier_answer)
                 return
         if not self._places.acquire(blocking=False):
             with self._guard:
@@ -107,18 +107,18 @@ class PageRequests:
 
     def _work(self, asked: PageRequest, reply: Reply) -> None:
         try:
-            told = self._carry_out(asked, reply)
+            answer = self._carry_out(asked, reply)
         except SubagentsError as error:
-            told = asked.ack(str(error), ok=False)
+            answer = asked.ack(str(error), ok=False)
         except Exception:  # noqa: BLE001 - the page must not wait for an answer that never comes
             _log.exception("a request of the page failed")
-            told = asked.ack("That failed inside subagents_nb; the kernel's log has the reason.", ok=False)
+            answer = asked.ack("That failed inside subagents_nb; the kernel's log has the reason.", ok=False)
         finally:
             self._places.release()
         with self._guard:
             if asked.id in self._taken:
-                self._taken[asked.id] = told
-        reply(told)
+                self._taken[asked.id] = answer
+        reply(answer)
 
     def _carry_out(self, asked: PageRequest, reply: Reply) -> dict[str, Any]:
         if asked.kind == "close":
@@ -136,8 +136,8 @@ class PageRequests:
             return asked.ack("Answered.")
         reply(asked.ack("Sent; waiting for the receipt.", more=True))
         receipt = self._run.steer(asked.text, step=asked.step, asked_by=_PAGE)
-        said = steered(self._run.status, receipt)
-        return asked.ack(said.text, ok=said.outcome != "too-late")
+        text = steered(self._run.status, receipt)
+        return asked.ack(text.text, ok=text.outcome != "too-late")
 
     def _open(self, number: int) -> dict[str, Any]:
         """Return what the panel of a step shows. One that has not ended is told about from now on."""
@@ -149,6 +149,6 @@ class PageRequests:
             self.on_watch(None, None)
             value = json.dumps(status.value, indent=2, ensure_ascii=False) if status.has_value else None
             return detail(status, step.text if value is None else value)
-        told = detail(status)
-        self.on_watch(number, told)
-        return told
+        message = detail(status)
+        self.on_watch(number, message)
+        return message

@@ -18,7 +18,7 @@ from subagents_nb.errors import StoreError
 from subagents_nb.launching import Run
 from subagents_nb.launching.following.watch import WATCHER
 from subagents_nb.launching.gathering.lineage import cell_of, parent_of
-from subagents_nb.launching.results.worktree_handoff import kept_patch, leftovers
+from subagents_nb.launching.results.worktree_handoff import kept_patch, remaining_worktrees
 from subagents_nb.notebook.cards.card import CardContext, card, card_page
 from subagents_nb.notebook.cards.reused import reused_line
 from subagents_nb.notebook.cards.view import live_text, standing_text, widget_state
@@ -41,7 +41,7 @@ _settings: dict[str, str] = {"mode": "auto"}
 # Each live view with what ends its watch. The watcher holds a view until its run has ended; this holds none.
 _live: weakref.WeakKeyDictionary[LiveView | CardView, Callable[[], None]] = weakref.WeakKeyDictionary()
 
-_ends: deque[tuple[_Place, Snapshot]] = deque(maxlen=100)
+_ends: deque[tuple[_Display, Snapshot]] = deque(maxlen=100)
 _tokens: set[str] = set()  # of the views that this kernel made
 _KEPT = 16
 _kept: deque[RunWidget] = deque()  # of runs that have ended, for a page that was loaded meanwhile
@@ -63,19 +63,19 @@ def show_run(run: Run) -> bool:
     snapshot = run.status
     mode = _mode(shell)
     if snapshot.ended:
-        NOTICES.asked_for(run.id)
+        NOTICES.known_to_person(run.id)
         mark_seen(run.home.run(run.id))
     if mode == "text":
-        found = reused_line(run, snapshot)
-        beside = CardContext(binding=_bound_to(run, shell), reused=found)
-        say(to_text(card(snapshot, beside)) if snapshot.ended else live_text(snapshot, found))
+        reuse_text = reused_line(run, snapshot)
+        beside = CardContext(binding=_bound_to(run, shell), reused=reuse_text)
+        say(to_text(card(snapshot, beside)) if snapshot.ended else live_text(snapshot, reuse_text))
         return snapshot.ended
     if snapshot.ended:
         _publish(shell, _card(run, shell))
         return True
-    place = _Place(run, shell, f"subagents-nb-{secrets.token_hex(8)}")
+    place = _Display(run, shell, f"subagents-nb-{secrets.token_hex(8)}")
     view = _show_widget(place, snapshot) if mode == "widget" else _show_html(place, snapshot)
-    unfollow = WATCHER.follow(run.home, run.id, view.hear, tick=view.tick)
+    unfollow = WATCHER.follow(run.home, run.id, view.on_snapshot, tick=view.tick)
     _live[view] = unfollow
     NOTICES.shown(run.id)
     return True
@@ -114,7 +114,7 @@ def leave_all() -> None:
     set_display_mode("auto")
 
 
-class _Place:
+class _Display:
     """Where one showing of a run stands on the page."""
 
     def __init__(self, run: Run, shell: Any, display_id: str) -> None:
@@ -145,14 +145,14 @@ class _Place:
         data = _bundle(snapshot, self.run, self.shell)
         self.shell.display_pub.publish(data=data, metadata={}, transient=self._transient, update=True)
 
-    def replace_and_remember(self, snapshot: Snapshot) -> None:
+    def replace_durably(self, snapshot: Snapshot) -> None:
         """Do the same for a host that may not have listened just now."""
         if snapshot.ended:
             _ends.append((self, snapshot))  # first, or a cell that begins just now would miss it
         self.replace(snapshot)
 
 
-def _show_widget(place: _Place, snapshot: Snapshot) -> LiveView:
+def _show_widget(place: _Display, snapshot: Snapshot) -> LiveView:
     """Show a live view: before the plain output, where a page finds it by its token, or as an output of its own."""
     place.token = secrets.token_hex(16)
     shows_models = _shows_models(place.shell)
@@ -166,7 +166,7 @@ def _show_widget(place: _Place, snapshot: Snapshot) -> LiveView:
     return view
 
 
-def _live_view(place: _Place, snapshot: Snapshot, *, finds: bool) -> tuple[RunWidget, LiveView]:
+def _live_view(place: _Display, snapshot: Snapshot, *, finds: bool) -> tuple[RunWidget, LiveView]:
     """Return a widget and what feeds it; `finds` if the page finds its place by the token."""
     from subagents_nb.notebook.views.widget import ChainWidget, RunWidget
 
@@ -175,7 +175,7 @@ def _live_view(place: _Place, snapshot: Snapshot, *, finds: bool) -> tuple[RunWi
     token = place.token if finds else ""
     _tokens.add(place.token)
     state = widget_state(snapshot, reused_line(place.run, snapshot))
-    widget = kind(state, on_request=requests.hear, token=token)
+    widget = kind(state, on_request=requests.on_message, token=token)
 
     def end(last: Snapshot) -> None:
         if last.ended:
@@ -205,16 +205,16 @@ def take_over(run: Run, token: str) -> dict[str, str] | None:
         return None
     if snapshot.ended:
         return _card(run, shell)
-    place = _Place(run, shell, f"subagents-nb-{secrets.token_hex(8)}")
+    place = _Display(run, shell, f"subagents-nb-{secrets.token_hex(8)}")
     place.token = token
     _, view = _live_view(place, snapshot, finds=True)
-    _live[view] = WATCHER.follow(run.home, run.id, view.hear, tick=view.tick)
+    _live[view] = WATCHER.follow(run.home, run.id, view.on_snapshot, tick=view.tick)
     return None
 
 
-def _show_html(place: _Place, snapshot: Snapshot) -> CardView:
+def _show_html(place: _Display, snapshot: Snapshot) -> CardView:
     place.show(_bundle(snapshot, place.run, place.shell))
-    return CardView(place.replace_and_remember, first=snapshot)
+    return CardView(place.replace_durably, first=snapshot)
 
 
 def _card(run: Run, shell: Any) -> dict[str, str]:
@@ -257,7 +257,7 @@ def _patches(run: Run, snapshot: Snapshot) -> dict[int, str]:
 def _trees(run: Run) -> int:
     """Return how many worktrees a run left behind."""
     try:
-        return len(leftovers(run.home, run.id))
+        return len(remaining_worktrees(run.home, run.id))
     except StoreError:
         return 0
 

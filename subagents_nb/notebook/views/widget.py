@@ -58,14 +58,14 @@ class RunWidget(anywidget.AnyWidget):
         super().__init__(model_id=token or None, token=token, **state)
         heed_the_sender(self.comm)
         self._on_request = on_request
-        self.on_msg(self._hear)
+        self.on_msg(self._on_message)
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> Any:
         """Return the traits; as a whole with what went out piece by piece since."""
         state = super().get_state(key, drop_defaults)
         return {**state, **self.missing()} if key is None else state
 
-    def _hear(self, _widget: Any, content: Any, _buffers: Any) -> None:
+    def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
         self._on_request(content, self.send)
 
     def dispose(self) -> None:
@@ -93,9 +93,9 @@ class SheetWidget(anywidget.AnyWidget):
         super().__init__(model_id=token, token=token)
         heed_the_sender(self.comm)
         self._bundle = bundle
-        self.on_msg(self._hear)
+        self.on_msg(self._on_message)
 
-    def _hear(self, _widget: Any, content: Any, _buffers: Any) -> None:
+    def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
         if isinstance(content, dict) and content.get("kind") == "card":
             self.send({"kind": "card", "data": self._bundle()})
 
@@ -113,9 +113,9 @@ class FinderWidget(anywidget.AnyWidget):
         super().__init__()
         heed_the_sender(self.comm)
         self._on_found = on_found
-        self.on_msg(self._hear)
+        self.on_msg(self._on_message)
 
-    def _hear(self, _widget: Any, content: Any, _buffers: Any) -> None:
+    def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
         self._on_found(content)
 
     def dispose(self) -> None:

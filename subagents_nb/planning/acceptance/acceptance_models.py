@@ -42,9 +42,9 @@ def _with_ids(prefix: str) -> AfterValidator:
     """Number what has no id of its own; all ids differ."""
 
     def numbered(written: list[Any]) -> list[Any]:
-        made = [one if one.id else one.model_copy(update={"id": f"{prefix}-{n}"}) for n, one in enumerate(written, 1)]
-        all_differ("id", (one.id for one in made))
-        return made
+        named = [one if one.id else one.model_copy(update={"id": f"{prefix}-{n}"}) for n, one in enumerate(written, 1)]
+        all_differ("id", (one.id for one in named))
+        return named
 
     return AfterValidator(numbered)
 
@@ -104,7 +104,7 @@ class WrittenVerify(Written):
     allow_failure: StrictBool = False
 
     @model_validator(mode="after")
-    def _one_time(self) -> Self:
+    def _single_timeout(self) -> Self:
         if self.timeout is not None and self.timeout_ms is not None:
             raise ValueError("timeout and timeout_ms say the same: keep one")
         return self

@@ -45,28 +45,28 @@ def plan_acceptance(
             reasons.append("gate is an acceptance by itself: put its command into acceptance.verify, or leave one out")
             return None
         return _gate(asked.gate, reasons, terms)
-    given, path, outranked = asked.acceptance, "acceptance", False
-    if given is None or given == "auto":
-        given, path = agent.acceptance, f"acceptance of agent {agent.name}"
+    value, path, outranked = asked.acceptance, "acceptance", False
+    if value is None or value == "auto":
+        value, path = agent.acceptance, f"acceptance of agent {agent.name}"
         outranked = True
-    if given is None or given == "auto":
+    if value is None or value == "auto":
         return inferred
-    if given is False:
+    if value is False:
         return None
-    if isinstance(given, Acceptance):
-        return given
-    found, faults = read(WrittenAcceptance, given)
+    if isinstance(value, Acceptance):
+        return value
+    written, faults = read(WrittenAcceptance, value)
     reasons.extend(fault.at(path) for fault in faults)
-    if found is None:
+    if written is None:
         return None
-    own = Terms(contract=found.agent_contract, gate_on=found.gate_on)
-    whole = terms.under(own) if outranked else own.under(terms)
-    judged = _Judged(found, path, reasons)
-    if whole.senseless is not None:
-        judged.refuse("gate_on", whole.senseless, path=path if own.gate_on is not None else "")
-    if found.level == "none":
+    own = Terms(contract=written.agent_contract, gate_on=written.gate_on)
+    combined = terms.under(own) if outranked else own.under(terms)
+    judged = _Judged(written, path, reasons)
+    if combined.senseless is not None:
+        judged.refuse("gate_on", combined.senseless, path=path if own.gate_on is not None else "")
+    if written.level == "none":
         return judged.off()
-    return judged.planned(inferred, whole, answers_json=schema is not None)
+    return judged.planned(inferred, combined, answers_json=schema is not None)
 
 
 def _inferred(agent: AgentDefinition, *, answers_json: bool) -> Acceptance | None:
@@ -79,13 +79,13 @@ def _inferred(agent: AgentDefinition, *, answers_json: bool) -> Acceptance | Non
 
 
 def _gate(command: Any, reasons: Reasons, terms: Terms) -> Acceptance | None:
-    found, faults = read(WrittenGate, {"gate": command})
+    written, faults = read(WrittenGate, {"gate": command})
     reasons.extend(fault.at() for fault in faults)
     if terms.senseless is not None:
         reasons.append(f"gate_on: {terms.senseless}")
-    if found is None or terms.senseless is not None:
+    if written is None or terms.senseless is not None:
         return None
-    verify = (Verify(id="gate", command=found.gate),)
+    verify = (Verify(id="gate", command=written.gate),)
     return Acceptance(level="verified", explicit=True, verify=verify, report="off", **terms.as_planned())
 
 

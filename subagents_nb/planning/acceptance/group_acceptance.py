@@ -25,45 +25,45 @@ def plan_together(
         return None
     silent = bool(members) and all(_answers_json(one) for one in members)
     as_step = Step(acceptance=asked.acceptance, gate=asked.gate, output_schema=_ANY_OBJECT if silent else None)
-    found = plan_acceptance(as_step, _NOBODY, reasons, terms)
-    said = asked.acceptance
-    if (isinstance(said, Mapping) and said.get("review")) or (found is not None and found.review is not None):
+    planned = plan_acceptance(as_step, _NOBODY, reasons, terms)
+    own = asked.acceptance
+    if (isinstance(own, Mapping) and own.get("review")) or (planned is not None and planned.review is not None):
         reasons.append("acceptance.review: a reviewer reads one step's work; let a step behind the group review it")
-    if found is None or found.level == "none":
+    if planned is None or planned.level == "none":
         return None
-    if found.verify and any(one.worktree is not None for one in members):
+    if planned.verify and any(one.worktree is not None for one in members):
         what = "gate" if asked.gate is not None else "acceptance.verify"
         reasons.append(f"{what}: it is run where what was done in worktrees is not to be seen; give it to the steps")
-    return found
+    return planned
 
 
-def reporting(member: StepPlan, whole: Acceptance) -> StepPlan:
+def reporting(member: StepPlan, joint: Acceptance) -> StepPlan:
     """Return a member of a group that is asked for its part of the report on all of it.
 
     What the group asks for is judged over all: by itself it fails no member. A member with an acceptance of its own
     answers to that, and says what holds of the group's criteria beside.
     """
     own = member.acceptance
-    asks = whole.report != "off" and not _answers_json(member)
-    if not asks and not whole.stop_rules:
+    asks = joint.report != "off" and not _answers_json(member)
+    if not asks and not joint.stop_rules:
         return member
-    rules = whole.stop_rules
+    rules = joint.stop_rules
     if own is None or not own.explicit:
-        made = Acceptance(
+        reported = Acceptance(
             level="attested",
             explicit=False,
-            criteria=whole.criteria if asks else (),
-            evidence=whole.evidence if asks else (),
+            criteria=joint.criteria if asks else (),
+            evidence=joint.evidence if asks else (),
             stop_rules=rules,
-            report=whole.report if asks else "off",
+            report=joint.report if asks else "off",
         )
-        return member.model_copy(update={"acceptance": made})
+        return member.model_copy(update={"acceptance": reported})
     if own.level == "none":
         own = own.model_copy(update={"level": "attested", "explicit": False})
     own = own.model_copy(update={"stop_rules": tuple(dict.fromkeys((*own.stop_rules, *rules)))})
     if asks:
         known = {one.id for one in own.criteria}
-        more = [one.model_copy(update={"severity": "recommended"}) for one in whole.criteria if one.id not in known]
+        more = [one.model_copy(update={"severity": "recommended"}) for one in joint.criteria if one.id not in known]
         report = "optional" if own.report == "off" else own.report
         own = own.model_copy(update={"criteria": (*own.criteria, *more), "report": report})
     return member.model_copy(update={"acceptance": own})

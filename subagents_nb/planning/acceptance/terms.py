@@ -66,26 +66,26 @@ class WrittenTerms(Written):
 
 def terms_of(contract: Any, gate_on: Any, reasons: Reasons) -> Terms:
     """Read both; what is wrong with them is added to the reasons."""
-    found, faults = read(WrittenTerms, {"agent_contract": contract, "gate_on": gate_on})
+    written, faults = read(WrittenTerms, {"agent_contract": contract, "gate_on": gate_on})
     reasons.extend(fault.at() for fault in faults)
-    if found is None:
+    if written is None:
         return Terms(contract=None if contract is None else contract is not False)
-    return Terms(contract=found.agent_contract, gate_on=found.gate_on)
+    return Terms(contract=written.agent_contract, gate_on=written.gate_on)
 
 
 def plan_max_output(asked: Any, reasons: Reasons) -> OutputBound | None:
     """Return how much of an answer is given on; None: as much as a result holds."""
     if asked is None or isinstance(asked, OutputBound):
         return asked
-    found, _ = read(OutputBound, asked) if asked != {} else (None, ())
-    if found is None:
+    bound, _ = read(OutputBound, asked) if asked != {} else (None, ())
+    if bound is None:
         reasons.append(f"max_output can't be {one_line(repr(asked), 60)}; {_FORMS}")
-    return found
+    return bound
 
 
 def words_for_people(asked: StepOptions | Together) -> dict[str, str]:
     """Return what is recorded beside a task, each in one line, cut to what views have room for."""
-    given = {one.name: getattr(asked, one.name, None) for one in OPTIONS if one.kind == "remark"}
+    remarks = {one.name: getattr(asked, one.name, None) for one in OPTIONS if one.kind == "remark"}
     return {
-        name: one_line(text, _PHASE_CHARS if name == "phase" else _TEXT_CHARS) for name, text in given.items() if text
+        name: one_line(text, _PHASE_CHARS if name == "phase" else _TEXT_CHARS) for name, text in remarks.items() if text
     }

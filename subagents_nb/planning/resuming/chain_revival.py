@@ -83,7 +83,7 @@ def draft_whole(
     concurrency = limits.retuned.concurrency
     status = snapshot.status
     admitted = max(sum(map(len, places)), status.fan_out_used if status is not None else 0)
-    goes_on = GoingOn(text=revival.text, stages=places, admitted=admitted)
+    continuation = GoingOn(text=revival.text, stages=places, admitted=admitted)
     return gone_on(
         revival,
         plan,
@@ -93,7 +93,7 @@ def draft_whole(
         max_parallel=concurrency or plan.max_parallel,
         **of_run,
         notes=(*lasting_notes(plan.notes), _note(plan, places)),
-        resumes=Resumes(run_id=plan.run_id, digest=plan.digest, chain=goes_on),
+        resumes=Resumes(run_id=plan.run_id, digest=plan.digest, chain=continuation),
     )
 
 
@@ -107,14 +107,14 @@ def appended_to(plan: LaunchPlan, record: AppendedItems | None, stages: Sequence
     known = len(plan.items) + (len(taken.items) if taken is not None else 0)
     if len(stages) > known:
         raise LaunchRefused([f"what was appended to {plan.name} was not written down, so it can't be gone on with"])
-    whole: Appendix | None = None
+    appendix: Appendix | None = None
     for part in (taken, *(record.waiting if record is not None else ())):
         if part is not None:
-            base = len(plan.steps) + (len(whole.steps) if whole is not None else 0)
+            base = len(plan.steps) + (len(appendix.steps) if appendix is not None else 0)
             places = {step.index: base + order for order, step in enumerate(part.steps)}
             moved = part.numbered(places.__getitem__)
-            whole = moved if whole is None else whole.then(moved)
-    return whole
+            appendix = moved if appendix is None else appendix.then(moved)
+    return appendix
 
 
 def step_of(plan: LaunchPlan, record: AppendedItems | None, stages: Sequence[Stage], index: int) -> StepPlan | None:
@@ -162,9 +162,9 @@ def _model_problems(
 ) -> Iterator[str]:
     """Yield why models can't be used here and now, of what is still to be done."""
     done = len(places) - 1 if places and any(one.how != "stands" for one in places[-1]) else len(places)
-    left = items[done:]
-    wanted = {n for item in left for n in ((item.step,) if isinstance(item, StepItem) else getattr(item, "steps", ()))}
-    for choice in choices_of([step for step in steps if step.index in wanted], left):
+    rest = items[done:]
+    wanted = {n for item in rest for n in ((item.step,) if isinstance(item, StepItem) else getattr(item, "steps", ()))}
+    for choice in choices_of([step for step in steps if step.index in wanted], rest):
         if (problem := model_problem(choice, environment)) is not None:
             yield problem
 
@@ -172,9 +172,9 @@ def _model_problems(
 def _nothing_left(plan: LaunchPlan, snapshot: Snapshot, outcomes: Mapping[int, Outcome]) -> str:
     if snapshot.state is RunState.COMPLETE:
         return f"{plan.name} is a chain: say which step to go on from: {numbers(outcomes)}"
-    said = f" ({snapshot.error.rstrip('.')})" if snapshot.error else ""
+    error = f" ({snapshot.error.rstrip('.')})" if snapshot.error else ""
     return (
-        f"no step of {plan.name} is left to go on with as a chain{said}; say which step to go on from: "
+        f"no step of {plan.name} is left to go on with as a chain{error}; say which step to go on from: "
         f"{numbers(outcomes)}"
     )
 
@@ -182,5 +182,5 @@ def _nothing_left(plan: LaunchPlan, snapshot: Snapshot, outcomes: Mapping[int, O
 def _note(plan: LaunchPlan, places: Places) -> str:
     hows = [one.how for steps in places for one in steps]
     stand, on = hows.count("stands"), hows.count("goes-on")
-    told = f"{on} goes on" if on == 1 else f"{on} go on" if on else "none was at work, so nobody is told the text"
-    return f"{GOES_ON}{plan.name}: {stand} {'step stands' if stand == 1 else 'steps stand'}, {told}."
+    note = f"{on} goes on" if on == 1 else f"{on} go on" if on else "none was at work, so nobody is told the text"
+    return f"{GOES_ON}{plan.name}: {stand} {'step stands' if stand == 1 else 'steps stand'}, {note}."

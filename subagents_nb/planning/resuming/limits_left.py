@@ -77,10 +77,10 @@ class LimitsLeft:
         deadline = self.retuned.timeout_s or self._plan.timeout_s
         if self._revival.timeout is not None or deadline is None:
             return self._asked_s if alone is None else self._asked_s or alone.timeout_s
-        left = deadline - self._snapshot.elapsed_s
-        if left <= 0:
+        seconds = deadline - self._snapshot.elapsed_s
+        if seconds <= 0:
             self._used_up(deadline, self._plan.name)
-        return left
+        return seconds
 
     def _used_up(self, limit: float, what: str) -> None:
         self._reasons.append(f"the {duration(limit)} of {what} are used up; give it more with --timeout")
@@ -113,9 +113,9 @@ class LimitsLeft:
                 f"the usage budget of {plan.name} is used up: {budget.words(used)}; give it more with --usage-budget"
             )
             return None
-        left = budget.less(used)
+        rest = budget.less(used)
         # Of a chain it kept later steps from starting; here there is none.
-        return left.model_copy(update={"stop_running": True}) if plan.is_flow and single else left
+        return rest.model_copy(update={"stop_running": True}) if plan.is_flow and single else rest
 
 
 def _worked(outcome: StepResult | StepStatus) -> float:

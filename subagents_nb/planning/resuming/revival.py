@@ -41,8 +41,8 @@ def draft_revival(
         reasons.append(f"{plan.name} left no session to go on from; launch anew")
     if (problem := model_problem(step.model, environment)) is not None:
         reasons.append(problem)
-    left = LimitsLeft(revival, plan, snapshot, reasons)
-    of_run, of_step = left.of_run(alone=step), left.of_only_step(step)
+    limits = LimitsLeft(revival, plan, snapshot, reasons)
+    of_run, of_step = limits.of_run(alone=step), limits.of_only_step(step)
     if reasons:
         raise LaunchRefused(reasons)
     asked = {"task": revival.text, "label": label_of(revival.text), **of_step}

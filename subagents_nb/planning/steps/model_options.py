@@ -67,7 +67,7 @@ def _written_level(model: ModelChoice) -> bool:
     return model.thinking is not None and model.requested.endswith(f":{model.thinking}")
 
 
-def _check_thinking(model: ModelChoice, own: bool, said: _Setting) -> None:
+def _check_thinking(model: ModelChoice, own: bool, setting: _Setting) -> None:
     level = model.thinking
     levels = levels_of(model) if own or model.kind == "local" else None  # another server may have other models
     if level is None or levels is None or level in levels:
@@ -75,13 +75,13 @@ def _check_thinking(model: ModelChoice, own: bool, said: _Setting) -> None:
     if not levels:
         if level != "off":
             why = f"{model.label} does not think; leave the level out, or name a model that does"
-            said.lacks("thinking", why if said.asked else f"{model.label} does not think", f"{level} is left out")
+            setting.lacks("thinking", why if setting.asked else f"{model.label} does not think", f"{level} is left out")
     elif level == "off":
         why = f"{model.label} can't do without thinking; it has {', '.join(levels)}"
-        said.lacks("thinking", why, f"it thinks as little as it can instead of {level}")
+        setting.lacks("thinking", why, f"it thinks as little as it can instead of {level}")
     else:
         why = f"{model.label} has no thinking level {level}; it has {', '.join(levels)}"
-        said.lacks("thinking", why, "it takes the nearest")
+        setting.lacks("thinking", why, "it takes the nearest")
 
 
 def _cache(
@@ -89,27 +89,25 @@ def _cache(
 ) -> PromptCache | None:
     files = agent.prompt_cache if agent is not None and agent.prompt_cache else context.settings.prompt_cache
     by_call = asked.prompt_cache is not None
-    given = {True: "on", False: "off"}.get(cast(bool, asked.prompt_cache), asked.prompt_cache) if by_call else files
-    if given is None:
+    tier = {True: "on", False: "off"}.get(cast(bool, asked.prompt_cache), asked.prompt_cache) if by_call else files
+    if tier is None:
         return None
-    if given not in _CACHES:
-        reasons.append(
-            f"prompt_cache: there is no {given!r}; it is one of {', '.join(_CACHES)}", path=("prompt_cache",)
-        )
+    if tier not in _CACHES:
+        reasons.append(f"prompt_cache: there is no {tier!r}; it is one of {', '.join(_CACHES)}", path=("prompt_cache",))
         return None
-    cache = cast(PromptCache, given)
+    cache = cast(PromptCache, tier)
     if cache == "off" or model.kind == "scripted":  # which stands in for any other
         return cache
-    said = _Setting(by_call, context, reasons)
+    setting = _Setting(by_call, context, reasons)
     if not caches_on_request(model):
         why = f"{model.label} can't be asked to keep the beginning of a prompt; some providers keep it by themselves"
-        said.lacks("prompt_cache", why, f"{cache} is left out")
+        setting.lacks("prompt_cache", why, f"{cache} is left out")
         return None
     tiers = cache_of(model) or ()
     if cache != "on" and cache not in tiers:
-        kept = " or ".join(tiers)
-        why = f"{model.label} keeps the beginning of a prompt for {kept or 'as long as it likes'}"
-        said.lacks("prompt_cache", f"{why}, not for {cache}", "it is asked for no length of time")
+        tier_names = " or ".join(tiers)
+        why = f"{model.label} keeps the beginning of a prompt for {tier_names or 'as long as it likes'}"
+        setting.lacks("prompt_cache", f"{why}, not for {cache}", "it is asked for no length of time")
         return "on"
     return cache
 

@@ -62,7 +62,7 @@ def plan_policy(asked: StepOptions, agent: AgentDefinition, context: PlanContext
             continue
         called += filter(None, [_ceiling_of(said, origin, reasons)])
     own = _of_agent(agent, asked, reasons)
-    _check_asked(asked, called, agent, settings, reasons)
+    _check_options(asked, called, agent, settings, reasons)
     if agent.name != _NOBODY:
         reasons.extend(_not_launched(agent.name, settings))
     policy = Policy.of(*settings.ceilings, *called, own).meet(context.above)
@@ -142,7 +142,7 @@ def _of_agent(agent: AgentDefinition, asked: StepOptions, reasons: Reasons) -> C
     return Ceiling(origin=where, **({} if faults else rules), **own_limits(agent, asked))
 
 
-def _check_asked(
+def _check_options(
     asked: StepOptions, called: Sequence[Ceiling], agent: AgentDefinition, settings: Settings, reasons: Reasons
 ) -> None:
     """Add what was named by the call and can't be had."""

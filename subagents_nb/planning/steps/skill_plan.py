@@ -17,7 +17,7 @@ def plan_skills(
     asked: Step, agent: AgentDefinition, model: ModelChoice | None, context: PlanContext, reasons: Reasons
 ) -> tuple[SkillRecord, ...]:
     """Return the skills of a step. One that is nowhere is a note, one that is broken a reason against the launch."""
-    found: dict[str, SkillRecord] = {}
+    records: dict[str, SkillRecord] = {}
     names = _named(asked, agent, context)
     if names and model is not None and model.kind == "local":
         context.note("The embedded model can't call tools, so it has no skills.")
@@ -36,10 +36,10 @@ def plan_skills(
         elif fact.record is None:
             context.note(f"No skill {one_line(name, 64)!r} was found for agent {agent.name}: {_LOOKED}.")
         else:
-            found[fact.record.name] = fact.record
+            records[fact.record.name] = fact.record
             context.uses([fact.acting] if fact.acting is not None else [])
             _note(fact, fact.record, agent, context)
-    kept, dropped = fitting(found.values())
+    kept, dropped = fitting(records.values())
     if dropped:
         lead = "1 skill is" if len(dropped) == 1 else f"{len(dropped)} skills are"
         told = ", ".join(one.name for one in dropped)

@@ -34,30 +34,30 @@ def plan_output(
     if isinstance(wanted, str):
         wanted = _WORDS.get(wanted.strip().lower(), wanted)
     explicit = isinstance(wanted, str)
-    given = wanted if isinstance(wanted, str) else None if wanted is False else agent.output
-    if wanted is True and given is None:
+    path_option = wanted if isinstance(wanted, str) else None if wanted is False else agent.output
+    if wanted is True and path_option is None:
         reasons.append(f"output asks for the agent's own file, and agent {agent.name} names none; give a path")
         return None
     # An agent that only ever answers by file does not, where its file is switched off.
     mode = asked.output_mode or ("inline" if wanted is False else agent.output_mode) or "inline"
-    if given is None:
+    if path_option is None:
         if mode == "file-only":
             reasons.append("output_mode is file-only, and there is no output file; name one with output")
         return None
     what = "output" if explicit else f"output of agent {agent.name}"
-    path = _inside(given, what, environment.cwd, reasons)
+    path = _inside(path_option, what, environment.cwd, reasons)
     if path is None:
         return None
     if is_protected(path):
         reasons.append(
-            f"{what}: {given!r} is a file that no agent may write (secrets, .git, folders of agents, what "
+            f"{what}: {path_option!r} is a file that no agent may write (secrets, .git, folders of agents, what "
             "programs begin with); name another"
         )
         return None
     if _is_of_the_store(path, environment):
-        reasons.append(f"{what}: {given!r} lies in the run store, where no agent may write; name another")
+        reasons.append(f"{what}: {path_option!r} lies in the run store, where no agent may write; name another")
         return None
-    if namespace is not None and not explicit and not given.startswith("/"):
+    if namespace is not None and not explicit and not path_option.startswith("/"):
         path = f"{namespace}/{path}"
     return OutputPlan(path=path, mode=mode, explicit=explicit)
 
@@ -67,8 +67,8 @@ def plan_reads(
 ) -> tuple[str, ...]:
     """Return the files a step is told to read first, each once; what is wrong with them is added to the reasons."""
     explicit = asked.reads is not None
-    given = asked.reads if asked.reads is not None else agent.reads
-    if not given:
+    names = asked.reads if asked.reads is not None else agent.reads
+    if not names:
         return ()
     what = "reads" if explicit else f"reads of agent {agent.name}"
     if not set(_READERS).intersection(agent.effective_tools):
@@ -77,16 +77,16 @@ def plan_reads(
                 f"reads names files, and agent {agent.name} has no tool to read them with; put their text in the task"
             )
         return ()
-    found: dict[str, None] = {}
-    for name in given:
+    paths: dict[str, None] = {}
+    for name in names:
         path = _inside(name, what, environment.cwd, reasons)
         if path is not None and is_secret(path):
             reasons.append(f"{what}: {name!r} is a file that no agent may read, since such names hold secrets")
         elif path is not None and _is_of_the_store(path, environment):
             reasons.append(f"{what}: {name!r} lies in the run store, and other runs are no business of an agent's")
         elif path is not None:
-            found[path] = None
-    return tuple(found)
+            paths[path] = None
+    return tuple(paths)
 
 
 def plan_progress(asked: Step, agent: AgentDefinition, reasons: Reasons) -> bool:

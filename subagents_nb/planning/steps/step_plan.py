@@ -62,7 +62,7 @@ def plan_step(
     """
     before = len(reasons)
     request, settings, environment = context.request, context.settings, context.environment
-    said, asked = asked, _under_launch(asked, request)
+    own, asked = asked, _under_launch(asked, request)
     check_task(asked.task or "", reasons)
     agent = _agent(asked.agent or settings.default_agent, context.catalog, reasons)
     thinking = _thinking(asked.thinking, agent, settings, reasons)
@@ -80,7 +80,7 @@ def plan_step(
         )
     # What is asked for is judged even where the agent or the model can't be had: all reasons are told at once.
     judged = _with_defaults(agent if agent is not None else _ANY_AGENT, asked, settings)
-    may = plan_policy(said, judged, context, reasons)
+    may = plan_policy(own, judged, context, reasons)
     servers, may_use = plan_mcp(asked, judged, may.tools, model, context, reasons)
     may = replace(may, tools=may_use)
     judged = judged.model_copy(update={"tools": may.tools}) if may.tools != judged.effective_tools else judged
@@ -161,8 +161,8 @@ def plan_step(
 
 def _under_launch(asked: Step, request: LaunchRequest) -> Step:
     """Return a step with what its launch says where it says nothing."""
-    said = {name: getattr(request, name) for name in _OF_THE_LAUNCH if getattr(asked, name) is None}
-    return asked.model_copy(update=said)
+    of_launch = {name: getattr(request, name) for name in _OF_THE_LAUNCH if getattr(asked, name) is None}
+    return asked.model_copy(update=of_launch)
 
 
 def _amounts(asked: Step, agent: AgentDefinition | None, settings: Settings, reasons: Reasons) -> dict[str, Any]:
@@ -170,22 +170,22 @@ def _amounts(asked: Step, agent: AgentDefinition | None, settings: Settings, rea
 
     What a launch says of its run alone, the settings do not say of a step.
     """
-    found = {}
+    amounts = {}
     for one in _AMOUNTS:
-        given = getattr(asked, one.name)
+        named = getattr(asked, one.name)
         if one.kind == "duration":
-            given = asked_time(one.name, given, reasons)
-        elif one.kind == "count" and given is not None and given < 1:
-            reasons.append(f"{one.name} is {given}; a step needs at least 1")
+            named = parse_time(one.name, named, reasons)
+        elif one.kind == "count" and named is not None and named < 1:
+            reasons.append(f"{one.name} is {named}; a step needs at least 1")
         by_settings = getattr(settings, one.in_settings, None) if one.scope == "both" else None
         behind = (getattr(agent, one.stored, None), by_settings)
-        found[one.stored] = next((value for value in (given, *behind) if value is not None), None)
-    if (temperature := found["temperature"]) is not None and not 0 <= temperature <= _HOTTEST:
+        amounts[one.stored] = next((value for value in (named, *behind) if value is not None), None)
+    if (temperature := amounts["temperature"]) is not None and not 0 <= temperature <= _HOTTEST:
         reasons.append(f"the temperature is {temperature:g}; models take 0 to {_HOTTEST:g}")
-    return found
+    return amounts
 
 
-def asked_time(name: str, given: float | str | None, reasons: Reasons) -> float | None:
+def parse_time(name: str, given: float | str | None, reasons: Reasons) -> float | None:
     """Return a length of time in seconds; nothing for one that makes no sense, once that was added to the reasons."""
     try:
         return None if given is None else parse_duration(given)
@@ -205,17 +205,17 @@ def _with_defaults(agent: AgentDefinition, asked: Step, settings: Settings) -> A
     if asked.output or agent.output:  # without a file there is nothing to say it of
         names.append("output_mode")
     unsaid = {name: getattr(settings, name) for name in names if getattr(agent, name) is None}
-    given = {name: value for name, value in unsaid.items() if value is not None}
-    return agent.model_copy(update=given) if given else agent
+    defaults = {name: value for name, value in unsaid.items() if value is not None}
+    return agent.model_copy(update=defaults) if defaults else agent
 
 
 def _folder(asked: str | None, environment: LaunchEnvironment, reasons: Reasons) -> str | None:
     if asked is None:
         return None
-    found = environment.folders.get(asked) or FolderLookup(problem=f"there is no folder {asked!r}")
-    if found.problem is not None:
-        reasons.append(f"cwd: {found.problem}")
-    return found.path or None
+    folder = environment.folders.get(asked) or FolderLookup(problem=f"there is no folder {asked!r}")
+    if folder.problem is not None:
+        reasons.append(f"cwd: {folder.problem}")
+    return folder.path or None
 
 
 def _session(asked: Step, context: PlanContext, reasons: Reasons) -> SessionPlan | None:
@@ -226,14 +226,14 @@ def _session(asked: Step, context: PlanContext, reasons: Reasons) -> SessionPlan
     if wanted is None:
         return None
     environment = context.environment
-    found = (environment.sessions if option == "session" else environment.forks).get(wanted)
-    found = found or SessionLookup(problem="there is no such run")
-    if found.problem is not None:
-        reasons.append(f"{option}: {found.problem}", path=(option,))
+    lookup = (environment.sessions if option == "session" else environment.forks).get(wanted)
+    lookup = lookup or SessionLookup(problem="there is no such run")
+    if lookup.problem is not None:
+        reasons.append(f"{option}: {lookup.problem}", path=(option,))
         return None
     if option == "fork":
-        context.note(f"It refers to a copy of the conversation of {found.name} (step {found.step}).")
-    return SessionPlan(run_id=found.run_id, step=found.step, sha256=found.sha256, fork=option == "fork")
+        context.note(f"It refers to a copy of the conversation of {lookup.name} (step {lookup.step}).")
+    return SessionPlan(run_id=lookup.run_id, step=lookup.step, sha256=lookup.sha256, fork=option == "fork")
 
 
 def _reviewer(agent: str, context: PlanContext, reasons: Reasons) -> StepPlan | None:

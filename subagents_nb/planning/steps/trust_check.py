@@ -27,8 +27,8 @@ def acting_in(
     """
     for item in environment.brought:
         if item.kind == "agent" and agent.source == "project" and (item.name, item.where) == (agent.name, agent.where):
-            given = asked.gate is not None or asked.acceptance not in (None, "auto")
-            verifies = acceptance is not None and bool(acceptance.verify) and not given
+            has_commands = asked.gate is not None or asked.acceptance not in (None, "auto")
+            verifies = acceptance is not None and bool(acceptance.verify) and not has_commands
             left_out = {name for name in ("bash", "python") if name not in tools} | (set() if verifies else {"verify"})
             servers = servers_named(tools)
             left_out |= {word for word in item.does if word.startswith("mcp:") and word[4:] not in servers}

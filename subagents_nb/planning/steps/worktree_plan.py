@@ -59,11 +59,11 @@ def plan_worktree(asked: Any, environment: LaunchEnvironment, reasons: Reasons) 
     if asked is None or asked is False:
         return None
     before = len(reasons)
-    given, faults = read_rest(WrittenWorktree, asked)
+    written, faults = read_rest(WrittenWorktree, asked)
     reasons.extend(fault.at("worktree") for fault in faults)
-    if given is None:
+    if written is None:
         return None
-    if (problem := prefix_problem(given.branch_prefix)) is not None:
+    if (problem := prefix_problem(written.branch_prefix)) is not None:
         reasons.append(f"worktree: branch_prefix {problem}")
     git = environment.git
     if git is None and environment.cwd_problem is not None:
@@ -75,23 +75,23 @@ def plan_worktree(asked: Any, environment: LaunchEnvironment, reasons: Reasons) 
         reasons.append(f"worktree: {git.busy} is going on in {git.root}; finish or abort it first")
     if git.dirt:
         reasons.append(_dirty(git))
-    commit = _commit(given.base_ref, git, reasons)
-    hook = _hook(given.setup_hook, git, reasons)
-    if given.provider == "worktrunk":
-        reasons.extend(_against_worktrunk(given, git))
-    root = _root(given.root, git, reasons) if given.provider == "native" else None
+    commit = _commit(written.base_ref, git, reasons)
+    hook = _hook(written.setup_hook, git, reasons)
+    if written.provider == "worktrunk":
+        reasons.extend(_against_worktrunk(written, git))
+    root = _root(written.root, git, reasons) if written.provider == "native" else None
     if len(reasons) > before or commit is None:
         return None
     return WorktreePlan(
         repo_root=git.root,
-        base_ref=given.base_ref,
+        base_ref=written.base_ref,
         base_commit=commit,
         subdir=git.subdir,
-        branch_prefix=given.branch_prefix,
+        branch_prefix=written.branch_prefix,
         root=root,
         setup_hook=hook,
-        hook_timeout_s=given.hook_timeout,
-        provider=given.provider,
+        hook_timeout_s=written.hook_timeout,
+        provider=written.provider,
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from subagents_nb.domain.acceptance.joining import Told, joined
+from subagents_nb.domain.acceptance.joining import MemberReport, joined
 from subagents_nb.domain.acceptance.reports import Report
 from subagents_nb.domain.acceptance.verdict import Evaluation, Observed, evaluate
 from subagents_nb.domain.agents.environment import tool_environ
@@ -19,7 +19,7 @@ from subagents_nb.domain.runs.events import EngineEvent, Noticed
 from subagents_nb.domain.runs.records import StepResult
 from subagents_nb.domain.runs.states import StepState
 from subagents_nb.runner.engines.engine import Sandboxed, StepContext
-from subagents_nb.runner.steps.input_paths import given_environ, given_inputs
+from subagents_nb.runner.steps.input_paths import input_environ, visible_inputs
 from subagents_nb.runner.steps.sandboxing import in_sandbox
 from subagents_nb.runner.steps.step_run import RunServices, StepWork
 from subagents_nb.runner.steps.verifying import Verifier
@@ -38,7 +38,7 @@ class AcceptingAll:
         self._git = GitState(self._cwd)
         self._staged: dict[str, str] | None = None
 
-    async def begin(self) -> None:
+    async def note_staged(self) -> None:
         """Note what is staged already: that is not the members' doing."""
         if "no-staged-files" in self._asked.evidence:
             self._staged = await self._git.staged()
@@ -72,7 +72,7 @@ class AcceptingAll:
 
     async def _verified(self, works: Sequence[StepWork]) -> tuple[VerifyRun, ...]:
         services = self._services
-        given = given_environ(given_inputs(services.plan, services.writer.paths, self._cwd))
+        given = input_environ(visible_inputs(services.plan, services.writer.paths, self._cwd))
         reads = services.reads.of(None)
         index = min((work.step.index for work in works), default=0)
         async with in_sandbox(_strictest(works), self._cwd, services.writer.paths, index) as sandbox:
@@ -120,18 +120,18 @@ def fails(asked: Acceptance, ledger: Ledger) -> bool:
     return ledger.rejected and asked.explicit and not (asked.contract and asked.gate_on == "execution")
 
 
-def _told(result: StepResult, folder: str | None) -> Told:
+def _told(result: StepResult, folder: str | None) -> MemberReport:
     who, ledger = f"step {result.index} ({result.label or result.agent})", result.acceptance
     if ledger is None or ledger.report is None:
-        return Told(who, None, ledger.report_problem if ledger is not None else None)
+        return MemberReport(who, None, ledger.report_problem if ledger is not None else None)
     try:
         report = Report.model_validate(ledger.report)
     except ValidationError:  # carried over from a run of another version
-        return Told(who, None, "its report can't be read")
+        return MemberReport(who, None, "its report can't be read")
     if folder is not None and report.changed_files is not None:
         files = tuple(from_root(from_folder(path, folder), folder) for path in report.changed_files)
         report = report.model_copy(update={"changed_files": files})
-    return Told(who, report)
+    return MemberReport(who, report)
 
 
 def _strictest(works: Sequence[StepWork]) -> SandboxPlan | None:

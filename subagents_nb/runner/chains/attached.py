@@ -12,7 +12,7 @@ from subagents_nb.domain.runs.records import NamedOutput, StepRecord, StepResult
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState, StepState
 from subagents_nb.errors import Unreadable
-from subagents_nb.runner.chains.collecting import given
+from subagents_nb.runner.chains.collecting import as_input
 from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.runs.reader import FileRuns, read_document
 
@@ -46,17 +46,19 @@ async def attached(paths: RunPaths, item: AttachedItem, ending: asyncio.Event) -
             if result is not None and result.state is StepState.COMPLETE:
                 return Attachment(_output(source, result))
             if result is not None or snapshot.ended:
-                raise AttachedFailed(_said(f"Step {item.step} of the attached run {snapshot.name}", result or snapshot))
+                raise AttachedFailed(
+                    _end_text(f"Step {item.step} of the attached run {snapshot.name}", result or snapshot)
+                )
         elif snapshot.state in (RunState.COMPLETE, RunState.PARTIAL):
             return Attachment(_whole(source, snapshot, snapshot.answer), _named(source, snapshot, item.outputs))
         if snapshot.ended:
-            raise AttachedFailed(_said(f"The attached run {snapshot.name}", snapshot))
+            raise AttachedFailed(_end_text(f"The attached run {snapshot.name}", snapshot))
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(ending.wait(), POLL_S)
             return None
 
 
-def _said(what: str, ended: Snapshot | StepResult) -> str:
+def _end_text(what: str, ended: Snapshot | StepResult) -> str:
     return f"{what} ended as {ended.state or 'unreadable'}{f': {ended.error}' if ended.error else ''}"
 
 
@@ -75,8 +77,8 @@ def _named(source: RunPaths, snapshot: Snapshot, names: Iterable[str]) -> dict[s
 def _whole(source: RunPaths, snapshot: Snapshot, answer: StepResult | NamedOutput | None) -> NamedOutput:
     """Return an output as a value of this chain. What the run's result holds cut is read from the step's own record."""
     if isinstance(answer, StepResult):
-        whole = _step(source, snapshot, answer.index) if answer.cut else answer
-        return _output(source, whole or answer)
+        output = _step(source, snapshot, answer.index) if answer.cut else answer
+        return _output(source, output or answer)
     if answer is None:
         return NamedOutput(attached_run=source.root.name)
     return answer.model_copy(update={"step": None, "attached_run": source.root.name})
@@ -84,7 +86,7 @@ def _whole(source: RunPaths, snapshot: Snapshot, answer: StepResult | NamedOutpu
 
 def _output(source: RunPaths, result: StepResult) -> NamedOutput:
     run_id = source.root.name
-    return NamedOutput(text=given(result), has_value=result.has_value, value=result.value, attached_run=run_id)
+    return NamedOutput(text=as_input(result), has_value=result.has_value, value=result.value, attached_run=run_id)
 
 
 def _step(source: RunPaths, snapshot: Snapshot, step: int) -> StepResult | None:

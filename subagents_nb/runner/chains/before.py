@@ -58,7 +58,7 @@ class Before:
         """Say whether a step is taken over as it ended."""
         return index in self._taken and self._taken[index].how == "stands"
 
-    def said_to(self, index: int) -> str | None:
+    def resume_text(self, index: int) -> str | None:
         """Return what a step is told that goes on from its session; None for one that does not."""
         taken = self._taken.get(index)
         return self._chain.text if self._chain is not None and taken is not None and taken.how == "goes-on" else None
@@ -73,7 +73,7 @@ class Before:
     def number(self, index: int) -> int | None:
         """Return the number that a step had which goes on; None if it begins by itself."""
         if self._chain is not None:
-            return self._taken[index].step if self.said_to(index) is not None else None
+            return self._taken[index].step if self.resume_text(index) is not None else None
         return None if self._plan.resumes is None else self._plan.resumes.step
 
     def history(self, step: StepPlan) -> Path | None:
@@ -94,9 +94,9 @@ class Before:
         try:
             if source is None:
                 raise Unreadable("there is no run before", kind="missing")
-            whole = read_document(source.step(number) / "result.json", StepRecord, source.root.name).result
+            stored = read_document(source.step(number) / "result.json", StepRecord, source.root.name).result
             self._copy(number, index, _KEPT)
-            text, saved = self._bring_output(source, whole, index)
+            text, saved = self._bring_output(source, stored, index)
         except (Unreadable, OSError) as error:
             raise StoreError(f"What step {number} came to in the run before can't be taken over: {error}.") from error
         there = f"steps/{index}/output.txt"
@@ -107,11 +107,11 @@ class Before:
             "usage": Usage(),
             "started_s": None,
             "ended_s": None,
-            "text_file": None if whole.text_file is None else there,
-            "worktree": None if whole.worktree is None else moved_tree(whole.worktree, index),
-            "carried_from": whole.carried_from or source.root.name,
+            "text_file": None if stored.text_file is None else there,
+            "worktree": None if stored.worktree is None else moved_tree(stored.worktree, index),
+            "carried_from": stored.carried_from or source.root.name,
         }
-        return whole.model_copy(update=update)
+        return stored.model_copy(update=update)
 
     def _bring_output(self, source: RunPaths, whole: StepResult, index: int) -> tuple[str, SavedOutput | None]:
         """Copy an output that lies with the run before; return the step's text, which may name the place, and where."""
@@ -166,9 +166,9 @@ class Before:
 
     def _copy(self, number: int, index: int, names: Iterable[str], *, as_: str | None = None) -> bool:
         """Copy files of a step, those that are there; say whether there was any."""
-        found, source = False, self._source
+        copied, source = False, self._source
         if source is None:
-            return found
+            return copied
         for name in names:
             try:
                 file = self._disk.open_reading(source.step(number) / name)
@@ -178,8 +178,8 @@ class Before:
                 raise
             with file:
                 data = file.read()
-            found = self._disk.create_once(self._paths.step(index) / (as_ or name), data, durable=False, entry=False)
-        return found
+            copied = self._disk.create_once(self._paths.step(index) / (as_ or name), data, durable=False, entry=False)
+        return copied
 
 
 def moved_tree(record: WorktreeRecord, index: int) -> WorktreeRecord | None:

@@ -9,7 +9,7 @@ from subagents_nb.domain.plans.placeholders import fill
 from subagents_nb.domain.plans.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.runs.records import NamedOutput, StepResult
 from subagents_nb.domain.runs.states import StepState
-from subagents_nb.runner.chains.collecting import given
+from subagents_nb.runner.chains.collecting import as_input
 
 
 class Bindings:
@@ -78,7 +78,7 @@ class Bindings:
         result = self._result_of(output.step)
         if result is None:
             return ""
-        return given(result)
+        return as_input(result)
 
 
 class _Texts(dict[str, str]):

@@ -128,7 +128,7 @@ class ChainRun:
     async def _carry(self, item: PlanItem) -> None:
         match item:
             case StepItem():
-                await self._one(item)
+                await self._single(item)
             case GroupItem():
                 works = [self._registry.work(index) for index in item.steps]
                 self._admit_here(len(works))
@@ -142,7 +142,7 @@ class ChainRun:
             case AttachedItem():
                 await self._attach(item)
 
-    async def _one(self, item: StepItem) -> None:
+    async def _single(self, item: StepItem) -> None:
         work = self._registry.work(item.step)
         self._admit_here(1)
         (result,) = await self._together([work], 1, fail_fast=False)
@@ -155,8 +155,8 @@ class ChainRun:
         place = self._place
         try:
             source = self.bindings.value_of(item.source)
-            made = fan_out(item, source, first_index=self._registry.next_index, place=place + 1)
-            self._admit_here(len(made.steps))
+            fanned = fan_out(item, source, first_index=self._registry.next_index, place=place + 1)
+            self._admit_here(len(fanned.steps))
         except ChainBroken as broken:
             self._stage_failed(place, broken.end.error or "")
             raise
@@ -165,20 +165,20 @@ class ChainRun:
             text = f"The fan-out over {item.source!r} could not begin: {error}."
             raise ChainBroken(ChainEnd(RunEvent.FAIL, "fan-out", text)) from error
         journal = self._services.journal
-        journal.add_steps(made.steps, [f"{one.key}" for one in made.items])
-        indices = [step.index for step in made.steps]
+        journal.add_steps(fanned.steps, [f"{one.key}" for one in fanned.items])
+        indices = [step.index for step in fanned.steps]
         self._before.expect(place, indices)
-        self._registry.add(made.steps)
+        self._registry.add(fanned.steps)
         journal.stages(lambda stages: stages.hold(place, indices))
         if not indices:
             journal.stages(lambda stages: stages.set(place, StepState.COMPLETE))
         works = [self._registry.work(index) for index in indices]
         accepting = await self._accepting(item) if works else None
-        values = {step.index: one.value for step, one in zip(made.steps, made.items, strict=True)}
+        values = {step.index: one.value for step, one in zip(fanned.steps, fanned.items, strict=True)}
         results = await self._together(works, item.concurrency, item.fail_fast, item=(item.item, values))
         await self._judged(item, accepting, works, results, item.title or "the fan-out")
         try:
-            value = collected(item, made.items, results, run_dir=self._services.writer.paths.root)
+            value = collected(item, fanned.items, results, run_dir=self._services.writer.paths.root)
         except CollectProblem as error:
             self._stage_failed(place, str(error))
             raise ChainBroken(ChainEnd(RunEvent.FAIL, error.reason, str(error))) from error
@@ -188,14 +188,14 @@ class ChainRun:
         place, journal = self._place, self._services.journal
         journal.stages(lambda stages: stages.set(place, StepState.RUNNING))
         try:
-            found = await attached(self._services.writer.paths, item, self._ending)
+            attachment = await attached(self._services.writer.paths, item, self._ending)
         except AttachedFailed as error:
             self._stage_failed(place, str(error))
             raise ChainBroken(ChainEnd(RunEvent.FAIL, "attached", str(error))) from error
-        if found is not None:
+        if attachment is not None:
             journal.stages(lambda stages: stages.set(place, StepState.COMPLETE))
-            self.bindings.attached = found.outputs
-            self.bindings.became(item.output_name, found.answer)
+            self.bindings.attached = attachment.outputs
+            self.bindings.became(item.output_name, attachment.answer)
 
     async def _together(
         self,
@@ -205,14 +205,14 @@ class ChainRun:
         *,
         item: tuple[str, dict[int, Any]] | None = None,
     ) -> list[StepResult]:
-        seats = AdjustableSemaphore(lambda: self._services.limits.seats(concurrency))
+        seats = AdjustableSemaphore(lambda: self._services.limits.concurrency(concurrency))
         self._gates = [self._places, seats]
         failed = False
 
         async def one(work: StepWork) -> StepResult:
             nonlocal failed
             async with seats, self._places:
-                skip = self._why_not(work, failed and fail_fast)
+                skip = self._skip_reason(work, failed and fail_fast)
                 if skip is not None:
                     return self._skipped(work, *skip)
                 value = None if item is None else (item[0], item[1][work.step.index])
@@ -224,7 +224,7 @@ class ChainRun:
                 except MissingField as error:
                     result = self._skipped(work, "placeholder", f"{error}.", StepEvent.FAIL)
                 else:
-                    result = await work.carry_out(task, said=self._before.said_to(work.step.index))
+                    result = await work.carry_out(task, said=self._before.resume_text(work.step.index))
                 # A child that the person stopped is no failure of the group.
                 failed = failed or result.state in (StepState.FAILED, StepState.REJECTED)
                 return result
@@ -254,7 +254,7 @@ class ChainRun:
         result = self._services.journal.accounts[work.step.index].result
         return result if result is not None else self._services.journal.draft(work.step.index)
 
-    def _why_not(self, work: StepWork, failed_fast: bool) -> tuple[EndReason, str] | None:
+    def _skip_reason(self, work: StepWork, failed_fast: bool) -> tuple[EndReason, str] | None:
         if work.cause is not None or self._ending.is_set():
             return None  # it says itself how it was ended
         if failed_fast:
@@ -279,7 +279,7 @@ class ChainRun:
             return None
         place, accepting = self._place, AcceptingAll(item.acceptance, self._services)
         self._services.journal.stages(lambda stages: stages.set(place, StepState.RUNNING))
-        await accepting.begin()
+        await accepting.note_staged()
         return accepting
 
     async def _judged(

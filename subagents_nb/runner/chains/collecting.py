@@ -33,7 +33,7 @@ class CollectProblem(ValueError):
         self.reason: EndReason = reason
 
 
-def given(result: StepResult) -> str:
+def as_input(result: StepResult) -> str:
     """Return what a step came to as a later step is given it; a text that is not whole says so."""
     if result.has_value:
         return as_text(result.value)
@@ -49,7 +49,7 @@ def aggregate(results: Sequence[StepResult]) -> str:
         name = f"{result.agent}, {result.label}" if result.label else result.agent
         word = "TIMED OUT" if result.reason == "timeout" else _WORDS.get(result.state, "")
         heading = f"=== Parallel task {number} ({name}) {word}".rstrip() + " ==="
-        body = given(result)
+        body = as_input(result)
         parts.append(f"{heading}\n{body or result.error or '(no output)'}")
     return "\n\n".join(parts)
 
@@ -94,7 +94,7 @@ def _entry(item: Item, result: StepResult, run_dir: Path) -> dict[str, Any]:
     if result.has_value:
         entry["value"] = result.value
     else:
-        entry["text"] = given(result)
+        entry["text"] = as_input(result)
     if result.error is not None:
         entry["error"] = result.error
     if result.reason is not None:

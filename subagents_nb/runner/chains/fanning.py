@@ -23,8 +23,8 @@ def fan_out(item: FanOutItem, source: Any, *, first_index: int, place: int) -> F
     Raises:
         FanOutProblem: the source can't be expanded.
     """
-    found = items_of(source, item.path, key=item.key, max_items=item.max_items)
-    if not found and item.on_empty == "fail":
+    items = items_of(source, item.path, key=item.key, max_items=item.max_items)
+    if not items and item.on_empty == "fail":
         raise FanOutProblem("there are no items, and on_empty says that this is a failure")
     steps = tuple(
         item.template.model_copy(
@@ -34,9 +34,9 @@ def fan_out(item: FanOutItem, source: Any, *, first_index: int, place: int) -> F
                 "output": _own_output(item.template, one, place),
             }
         )
-        for one in found
+        for one in items
     )
-    return FannedOut(found, steps)
+    return FannedOut(items, steps)
 
 
 def _own_output(template: StepPlan, one: Item, place: int) -> Any:

@@ -98,7 +98,7 @@ class StepRegistry:
         """Return the numbers of the steps that wait for the person or for a rate limit."""
         return {work.step.index for work in self.at_work if work.waits}
 
-    def patience(self, index: int) -> Thresholds:
+    def thresholds(self, index: int) -> Thresholds:
         """Return when to point at a step: one that thinks harder may be silent longer."""
         return self._services.plan.patience.thresholds(self.work(index).step.thinking)
 

@@ -45,9 +45,9 @@ def warm_up() -> None:
     gc.disable()
     try:
         from subagents_nb.runner.engines.kernel import kernel_session  # noqa: F401
-        from subagents_nb.runner.engines.native.prewarm import rehearse
+        from subagents_nb.runner.engines.native.prewarm import prewarm
 
-        rehearse()
+        prewarm()
     finally:
         if collecting:
             gc.enable()

@@ -12,7 +12,7 @@ from subagents_nb.domain.agents.memory import MemoryPlan
 from subagents_nb.domain.agents.skills import SkillRecord
 from subagents_nb.domain.plans.inputs import InputRecord
 from subagents_nb.domain.plans.plan import StepPlan
-from subagents_nb.domain.policy.permissions import PermissionAnswer, PermissionAsked
+from subagents_nb.domain.policy.permissions import PermissionAnswer, PermissionRequest
 from subagents_nb.domain.runs.events import EngineEvent, StepOutcome
 from subagents_nb.runner.tracking import ReadRecorder
 
@@ -103,7 +103,7 @@ class Permit(Protocol):
         """Return what the person allowed for the whole run."""
         ...
 
-    async def __call__(self, asked: PermissionAsked, *, call_id: str = "") -> PermissionAnswer:
+    async def __call__(self, asked: PermissionRequest, *, call_id: str = "") -> PermissionAnswer:
         """Return the answer. The wait eats no deadline."""
         ...
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from subagents_nb.domain.policy.decision import Decision, decide
-from subagents_nb.domain.policy.permissions import PermissionAnswer, as_asked
+from subagents_nb.domain.policy.permissions import PermissionAnswer, call_as_shown
 from subagents_nb.domain.policy.policy import Policy
 from subagents_nb.domain.policy.tool_call import ToolCall
 from subagents_nb.domain.values.words import duration
@@ -28,7 +28,7 @@ class NotAllowed(Exception):
 
 
 @dataclass(slots=True)
-class Gate:
+class CallGate:
     """One step's gate. Without a policy that judges calls, a step has none."""
 
     policy: Policy
@@ -51,28 +51,30 @@ class Gate:
             raise NotAllowed(f"{found.reason}.")
         if self.permit is None:
             raise NotAllowed(f"{found.reason}, and nobody can be asked here.")
-        asked = as_asked(name, args, found.reason, found.grants, call.path, self.hints.get(name, ""))
+        asked = call_as_shown(name, args, found.reason, found.grants, call.path, self.hints.get(name, ""))
         answer = await self.permit(asked, call_id=call_id)
         return self._answered(name, args, found, answer)
 
-    def _answered(self, name: str, args: dict[str, Any], found: Decision, answer: PermissionAnswer) -> dict[str, Any]:
+    def _answered(
+        self, name: str, args: dict[str, Any], decision: Decision, answer: PermissionAnswer
+    ) -> dict[str, Any]:
         match answer.decision:
             case "once":
                 return args
             case "run":
-                self.granted.update(found.grants)
+                self.granted.update(decision.grants)
                 return args
             case "edit" if answer.args is not None:
                 return self._edited(name, {**args, **answer.args})
             case "unattended":
                 waited = f" within {duration(answer.waited_s)}" if answer.waited_s else ""
-                raise NotAllowed(f"{found.reason}, and nobody answered{waited}.")
-        said = f": {answer.text.strip()}" if answer.text.strip() else "."
-        raise NotAllowed(f"the person said no{said}")
+                raise NotAllowed(f"{decision.reason}, and nobody answered{waited}.")
+        remark = f": {answer.text.strip()}" if answer.text.strip() else "."
+        raise NotAllowed(f"the person said no{remark}")
 
     def _edited(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
         """Return what the person wrote in place of the arguments: it is allowed as they are, but for what is denied."""
-        found = decide(self.policy, self.judge(name, args), self.granted)
-        if found.verdict == "deny":
-            raise NotAllowed(f"the person changed its arguments, and {found.reason}.")
+        decision = decide(self.policy, self.judge(name, args), self.granted)
+        if decision.verdict == "deny":
+            raise NotAllowed(f"the person changed its arguments, and {decision.reason}.")
         return args

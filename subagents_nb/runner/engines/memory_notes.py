@@ -25,12 +25,12 @@ async def add_note(memory: StepMemory, text: str, *, call: str, file: str = MAIN
         store = FileStore(memory.folder)
         now = await store.read(path, max_chars=MOST_CHARS)
         before = f"{now.content.rstrip()}\n" if now is not None and now.content.strip() else ""
-        whole = f"{before}{text.rstrip()}\n"
-        if len(whole) > MOST_CHARS:
+        text_with_note = f"{before}{text.rstrip()}\n"
+        if len(text_with_note) > MOST_CHARS:
             raise StepFailed(
                 "setup", f"The script writes more into {file} than the {MOST_CHARS:,} characters it may have."
             )
         operation = MemoryOperation(id=call, fingerprint=sha256_text(stable_json([path, text])))
         version = now.version if now is not None else None
-        await store.write(path, whole, expected_version=version, operation=operation)
+        await store.write(path, text_with_note, expected_version=version, operation=operation)
     return f"noted in {file}"

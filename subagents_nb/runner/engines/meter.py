@@ -46,8 +46,8 @@ class ToolMeter:
 
     def reminders(self) -> Sequence[str]:
         """Take what the model is to be told before its next request: at most one thing, once."""
-        told, self._reminder = self._reminder, None
-        return () if told is None else (told,)
+        reminder, self._reminder = self._reminder, None
+        return () if reminder is None else (reminder,)
 
     def _look(self) -> None:
         budget = self._budget

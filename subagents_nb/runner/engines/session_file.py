@@ -22,7 +22,7 @@ def save_session(step_dir: Path, content: bytes) -> None:
     DISK.replace(step_dir / SESSION_FILE, content, durable=False)
 
 
-def begin_session(step_dir: Path, task: str, *, history: Path | None) -> None:
+def start_session(step_dir: Path, task: str, *, history: Path | None) -> None:
     """Leave the task, after what was said before, as the session of a step that was ended before it had one.
 
     Raises:

@@ -96,10 +96,10 @@ class StepAccount:
 
     def streamed(self) -> list[tuple[str, str]]:
         """Return what streamed since the last call, by kind, and forget it."""
-        found = [(kind, "".join(parts)) for kind, parts in self._streams.items() if parts]
+        texts = [(kind, "".join(parts)) for kind, parts in self._streams.items() if parts]
         for parts in self._streams.values():
             parts.clear()
-        return found
+        return texts
 
     @property
     def open_tools(self) -> tuple[tuple[str, float], ...]:
@@ -193,7 +193,7 @@ def concerns(
     return [attention(one.heartbeat(now_s, alone=alone), patience(one.status.index)) for one in accounts]
 
 
-def brief(result: StepResult) -> StepResult:
+def truncated(result: StepResult) -> StepResult:
     """Return a step of a chain as the run's result holds it: whole if it is small; all of it is in its own record."""
     update: dict[str, object] = {"recorded": True}
     if len(result.text) > _BRIEF_TEXT:

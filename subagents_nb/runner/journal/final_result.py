@@ -13,14 +13,14 @@ from subagents_nb.domain.runs.records import Actor, EndReason, RunResult, RunSta
 from subagents_nb.domain.runs.stages import Stage
 from subagents_nb.domain.runs.states import RunEvent
 from subagents_nb.domain.values.usage import total
-from subagents_nb.runner.journal.account import StepAccount, brief
+from subagents_nb.runner.journal.account import StepAccount, truncated
 from subagents_nb.runner.journal.work_clock import WorkClock
 from subagents_nb.store.clock import utc_now
 
 _FIRST_RETRY_S, _LAST_RETRY_S, _GIVE_UP_S = 0.1, 5.0, 600.0
 
 
-def last_word(
+def final_result(
     plan: LaunchPlan,
     status: RunStatus,
     accounts: Sequence[StepAccount],
@@ -39,7 +39,7 @@ def last_word(
     if reads is not None:  # what a person added to the contract meanwhile counts as not known
         steered = any(receipt.outcome == "delivered" for receipt in status.steering)
         reads = reads.with_unknown(steered=steered, appended=len(stages) > len(plan.items))
-    said = {
+    fields = {
         "reason": reason,
         "error": error,
         "elapsed_s": round(now, 3),
@@ -48,10 +48,10 @@ def last_word(
         "stages": stages,
     }
     return RunResult(
-        **status.to(event).head() | said,
+        **status.to(event).head() | fields,
         actor=actor,
         ended_at=utc_now(),
-        steps=tuple(brief(step) for step in steps) if plan.is_flow else steps,
+        steps=tuple(truncated(step) for step in steps) if plan.is_flow else steps,
         resumed_from=plan.resumes.run_id if plan.resumes else None,
         changed_files=tuple(dict.fromkeys(name for account in accounts for name in account.changed_files)),
         changed_meanwhile=tuple(dict.fromkeys(name for account in accounts for name in account.changed_meanwhile)),
@@ -74,7 +74,7 @@ def retry_until_written(write: Callable[[], object], *, give_up_s: float = _GIVE
         except OSError as error:
             gone = isinstance(error, (FileNotFoundError, NotADirectoryError))
             if gone or time.monotonic() + wait > deadline:
-                why = "the run's directory is gone" if gone else _said(error)
+                why = "the run's directory is gone" if gone else _error_text(error)
                 print(f"result not stored: {why}", file=sys.stderr, flush=True)  # noqa: T201
                 return why
             time.sleep(wait)
@@ -83,5 +83,5 @@ def retry_until_written(write: Callable[[], object], *, give_up_s: float = _GIVE
             return None
 
 
-def _said(error: OSError) -> str:
+def _error_text(error: OSError) -> str:
     return os.strerror(error.errno) if error.errno else type(error).__name__

@@ -27,7 +27,7 @@ from subagents_nb.domain.values.usage import Usage, total
 from subagents_nb.runner.journal.account import StepAccount, concerns
 from subagents_nb.runner.journal.event_redaction import EventRedactor
 from subagents_nb.runner.journal.eventlog import event_line
-from subagents_nb.runner.journal.final_result import last_word, retry_until_written
+from subagents_nb.runner.journal.final_result import final_result, retry_until_written
 from subagents_nb.runner.journal.live_status import LiveStatus
 from subagents_nb.runner.journal.stage_progress import Stages
 from subagents_nb.runner.journal.work_clock import WorkClock
@@ -80,7 +80,7 @@ class Journal:
         """Return what the run is busy with, in a word."""
         return next((a.status.activity for a in self.accounts.values() if a.status.activity), "")
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Take the run over from its launcher: from here on it is running, durably."""
         with self._guard:
             self.status.current = self.status.current.to(RunEvent.PROCEED)
@@ -199,21 +199,21 @@ class Journal:
             if self.status.over or not accounts:
                 return None
             now = self.elapsed_s
-            found = attention_of_run(
+            concern = attention_of_run(
                 concerns(accounts, patience, waiting, now_s=now, alone=not self._plan.is_flow),
                 open_questions=len(to_person(self.status.current.questions)),
                 disk_full=self.disk_full,
                 since_s=max(a.last_event_s for a in accounts),
             )
             before = self.status.current.attention
-            if (found and found.kind) == (before and before.kind):
-                if found != before and now - self._worded >= REWORD_S:
+            if (concern and concern.kind) == (before and before.kind):
+                if concern != before and now - self._worded >= REWORD_S:
                     self._worded = now
-                    self.status.update(attention=found)
+                    self.status.update(attention=concern)
                 return None
             self._worded = now
-            self.status.milestone("attention", {"kind": found.kind if found else None}, attention=found)
-            return found
+            self.status.milestone("attention", {"kind": concern.kind if concern else None}, attention=concern)
+            return concern
 
     def draft(self, index: int) -> StepResult:
         """Return a step as it stands, to be completed into its result."""
@@ -249,7 +249,7 @@ class Journal:
                 account.settle(state, end, round(self.elapsed_s, 3))
             error = None if error is None else self.clean(error)
             self._stages.settle(paused=state is RunState.PAUSED)
-            result = last_word(
+            result = final_result(
                 self._plan,
                 self.status.current,
                 tuple(self.accounts.values()),
@@ -261,8 +261,8 @@ class Journal:
                 stages=self._stages.shown(self._states()),
                 reads=self._reads(),
             )
-            whole = result.model_copy(update={"answer": answer, "outputs": dict(outputs or {})})
-            why = retry_until_written(lambda: self._writer.result(whole))
+            complete = result.model_copy(update={"answer": answer, "outputs": dict(outputs or {})})
+            why = retry_until_written(lambda: self._writer.result(complete))
             if why is not None:
                 self.unstored = True
                 event, reason = RunEvent.FAIL, "not-stored"

@@ -11,7 +11,7 @@ from typing import Any
 from subagents_nb.domain.plans.budgets import UsageBudget
 from subagents_nb.domain.runs.control import KEPT_RECEIPTS, Retuned, SteerReceipt
 from subagents_nb.domain.runs.records import RunStatus
-from subagents_nb.domain.runs.tree_rows import TreeRow, brief
+from subagents_nb.domain.runs.tree_rows import TreeRow, changes_of
 from subagents_nb.domain.values.usage import Usage
 from subagents_nb.runner.journal.eventlog import EventLog
 from subagents_nb.runner.journal.work_clock import WorkClock
@@ -68,9 +68,9 @@ class LiveStatus:
         with self.guard:
             if budget is None or self.over:
                 return
-            state, said = budget.reached(used)
-            if said and state != self.current.budget:
-                self.note(said)
+            state, text = budget.reached(used)
+            if text and state != self.current.budget:
+                self.note(text)
             if (state, budget) != (self.current.budget, self.current.usage_budget):
                 self.milestone("budget", {"state": state}, budget=state, usage_budget=budget)
 
@@ -93,7 +93,7 @@ class LiveStatus:
             before = self.current.tree
             if rows == before or self.over:
                 return
-            if brief(rows) == brief(before):
+            if changes_of(rows) == changes_of(before):
                 self.update(tree=rows)
                 return
             live = sum(not row.state.ended for row in rows)

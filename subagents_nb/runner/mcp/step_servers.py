@@ -13,14 +13,14 @@ from mcp_types import Tool
 from subagents_nb.domain.agents.mcp_servers import McpServer
 from subagents_nb.domain.mcp.offered import McpOffer, what_changed
 from subagents_nb.domain.plans.plan import StepPlan
-from subagents_nb.domain.policy.permissions import PartShown, PermissionAsked
+from subagents_nb.domain.policy.permissions import PartShown, PermissionRequest
 from subagents_nb.domain.policy.tool_names import MCP, is_server, server_in, tool_of_server
 from subagents_nb.domain.runs.events import Noticed, ServersSeen, StepFailed
 from subagents_nb.runner.engines.clean_text import Redactor, one_line
 from subagents_nb.runner.engines.engine import ServedTool, StepContext, ToolCallFailed
 from subagents_nb.runner.mcp.connection import CallFailed, Connection, McpLimits
 from subagents_nb.runner.mcp.tool_answers import Answers, hints_of
-from subagents_nb.runner.workspace.artifact_files import ArtifactKeeper
+from subagents_nb.runner.workspace.artifact_files import ArtifactWriter
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.server_offers import ServerOffers
 
@@ -36,7 +36,7 @@ class StepServers:
         self,
         step: StepPlan,
         context: StepContext,
-        keeper: ArtifactKeeper | None,
+        keeper: ArtifactWriter | None,
         *,
         limits: McpLimits | None = None,
     ) -> None:
@@ -95,7 +95,7 @@ class StepServers:
         hashes = _offer(server.name, tools).tools
         new = [tool for tool in tools if before.tools.get(tool.name) != hashes[tool.name]]
         parts = tuple(PartShown(name=tool.name, text=_text(tool)[:_SHOWN_CHARS]) for tool in new[:_TOLD_TOOLS])
-        answer = await permit(PermissionAsked(tool=f"MCP server {server.name}", reason=why, parts=parts))
+        answer = await permit(PermissionRequest(tool=f"MCP server {server.name}", reason=why, parts=parts))
         if answer.decision not in ("once", "run"):
             said = "nobody answered" if answer.decision == "unattended" else f"the person said no {answer.text}".strip()
             raise StepFailed("setup", f"{lead}, and {said}.")

@@ -13,7 +13,7 @@ from mcp_types import AudioContent, CallToolResult, EmbeddedResource, ImageConte
 from subagents_nb.domain.runs.events import ArtifactMade, EngineEvent
 from subagents_nb.runner.engines.clean_text import one_line
 from subagents_nb.runner.engines.engine import ServedTool
-from subagents_nb.runner.workspace.artifact_files import ArtifactKeeper
+from subagents_nb.runner.workspace.artifact_files import ArtifactWriter
 
 MOST_CHARS = 50_000
 _HEAD_CHARS = 2_000
@@ -23,7 +23,7 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 class Answers:
     """Makes texts of results, and keeps what else is in them."""
 
-    def __init__(self, step: int, keeper: ArtifactKeeper | None, report: Callable[[EngineEvent], None]) -> None:
+    def __init__(self, step: int, keeper: ArtifactWriter | None, report: Callable[[EngineEvent], None]) -> None:
         self._step = step
         self._keeper = keeper
         self._report = report

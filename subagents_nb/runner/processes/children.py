@@ -14,13 +14,13 @@ import time
 from collections.abc import Callable
 
 from subagents_nb.domain.agents.environment import RUN_MARK
-from subagents_nb.domain.runs.exit_report import Candidate, ChildEnd
+from subagents_nb.domain.runs.exit_report import ChildEnd, ExitReport
 from subagents_nb.prctl import adopt_orphans
 from subagents_nb.store.processes.childlog import ChildLog
 from subagents_nb.store.processes.process_list import (
     Process,
     end,
-    end_fallen,
+    end_orphans,
     everyone,
     look,
     mark_in,
@@ -92,11 +92,11 @@ class Children:
                     self._take_over(only={(process.pid, process.ticks) for process in new})
                 if not new and not any(ended):
                     break
-            if end_fallen(self._not_started_by_us, self._is_spared, within_s=_HUNT_S):
+            if end_orphans(self._not_started_by_us, self._is_spared, within_s=_HUNT_S):
                 with self._guard:
                     self._take_over(only=set())
 
-    def candidate(self, run_id: str, token: str) -> Candidate | None:
+    def exit_report(self, run_id: str, token: str) -> ExitReport | None:
         """Return the account as it stands; None if there never was a child."""
         for pid, poll in list(self._asked.items()):
             code = poll()
@@ -106,12 +106,12 @@ class Children:
             rows = (*self._ended, *self._open.values())
             if not rows:
                 return None
-            return Candidate(
+            return ExitReport(
                 run_id=run_id,
                 token=token,
                 pid=os.getpid(),
                 group=os.getpgrp() if hasattr(os, "getpgrp") else None,
-                group_empty=_is_alone(),
+                group_empty=_is_last_of_group(),
                 children=rows,
                 dropped=self._dropped,
             )
@@ -181,7 +181,7 @@ def _start_ticks(pid: int) -> int | None:
     return None
 
 
-def _is_alone() -> bool | None:
+def _is_last_of_group() -> bool | None:
     """Say whether this process is the last of its group; None where that can't be seen."""
     try:
         seen = everyone()

@@ -61,7 +61,7 @@ def run_program(
     CHILDREN.began(process.pid, what="tool", poll=lambda: process.returncode)
     with process:
         try:
-            out, err = _exchange(process, said, time.monotonic() + within_s, ended)
+            out, err = _communicate(process, said, time.monotonic() + within_s, ended)
         except TimeoutError as error:
             raise HookFailed(f"took longer than {duration(within_s)}") from error
         finally:
@@ -74,7 +74,7 @@ def run_program(
     return out
 
 
-def _exchange(
+def _communicate(
     process: subprocess.Popen[bytes], said: bytes, deadline: float, ended: Callable[[], bool]
 ) -> tuple[bytes, bytes]:
     """Say it all, listen to the end; of a flood no more is kept than tells that it is one."""

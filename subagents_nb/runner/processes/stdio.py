@@ -25,7 +25,7 @@ class _Raw(io.FileIO):
         return len(memoryview(data))
 
 
-class _Said(io.TextIOWrapper):
+class _RedactedOutput(io.TextIOWrapper):
     """What is said, less the secrets in it: a traceback may hold one."""
 
     def __init__(self, raw: _Raw, clean: Callable[[str], str]) -> None:
@@ -40,7 +40,7 @@ class _Said(io.TextIOWrapper):
 def forgive(clean: Callable[[str], str] = str) -> None:
     """Let nothing that this process says of itself fail for a disk that refuses; `clean` takes secrets out of it."""
     for name, number in (("stdout", 1), ("stderr", 2)):
-        setattr(sys, name, _Said(_Raw(number, "w", closefd=False), clean))
+        setattr(sys, name, _RedactedOutput(_Raw(number, "w", closefd=False), clean))
 
 
 def cap() -> None:

@@ -7,7 +7,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
-from subagents_nb.domain.acceptance.reports import MAX_REPORT_CHARS, Found, ReportProblem, find_report, parse_report
+from subagents_nb.domain.acceptance.reports import (
+    MAX_REPORT_CHARS,
+    ReportProblem,
+    ReportSource,
+    find_report,
+    parse_report,
+)
 from subagents_nb.domain.acceptance.verdict import Evaluation, Observed, evaluate
 from subagents_nb.domain.plans.acceptance import Acceptance, Judgement, Ledger
 from subagents_nb.domain.plans.plan import StepPlan
@@ -17,7 +23,7 @@ from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.steps.reviewing import review_task
 from subagents_nb.runner.steps.verifying import Verifier
 from subagents_nb.runner.workspace.gitstate import GitState
-from subagents_nb.runner.workspace.step_files import place_of
+from subagents_nb.runner.workspace.step_files import output_path
 from subagents_nb.store.files.opener import open_plain
 
 Reviewing = Callable[[str], Awaitable[Judgement]]
@@ -50,13 +56,13 @@ class Accepting:
         self._asked: Acceptance | None = asked if asked is not None and asked.level != "none" else None
         self._git = GitState(context.cwd)
         self._staged: dict[str, str] | None = None
-        self._found: Found | None = None
+        self._found: ReportSource | None = None
 
     def instructions(self) -> str:
         """Return what is added to the task: what must hold, and how to report that it does."""
         return "" if self._asked is None else instructions(self._asked)
 
-    async def begin(self) -> None:
+    async def note_staged(self) -> None:
         """Note what is staged already: that is not the step's doing."""
         if self._asked is not None and "no-staged-files" in self._asked.evidence:
             self._staged = await self._git.staged()
@@ -110,21 +116,21 @@ class Accepting:
     def _reported(self, asked: Acceptance) -> Evaluation:
         if asked.report == "off":
             return Evaluation()
-        found = self._found or self._in_output_file()
-        if found is None:
+        report_source = self._found or self._in_output_file()
+        if report_source is None:
             return Evaluation(report_problem="the answer has no acceptance report")
         try:
-            return Evaluation(report=parse_report(found))
+            return Evaluation(report=parse_report(report_source))
         except ReportProblem as problem:
             return Evaluation(report_problem=f"the acceptance report can't be used: {problem}")
 
-    def _in_output_file(self) -> Found | None:
+    def _in_output_file(self) -> ReportSource | None:
         """Return the report that the step wrote into its output file instead of its answer."""
         planned = self._step.output
         if planned is None:
             return None
         try:
-            root, path = place_of(self._step, self._context.cwd, self._context.files)
+            root, path = output_path(self._step, self._context.cwd, self._context.files)
             with open_plain(root / path, within=root) as fd, open(fd, "rb", closefd=False) as file:
                 file.seek(max(0, os.fstat(fd).st_size - 2 * MAX_REPORT_CHARS))
                 return find_report(file.read(2 * MAX_REPORT_CHARS).decode("utf-8", "replace"))

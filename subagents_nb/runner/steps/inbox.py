@@ -71,8 +71,8 @@ class RunInbox:
     def _tell(self, request: ControlRequest, was: RequestState, event: RequestEvent) -> None:
         if request.request_id == "runner":
             return
-        said = {"run_id": request.run_id, "request_id": request.request_id, "answered_at": utc_now()}
-        answer = ControlAnswer.after(was, event, **said)
+        fields = {"run_id": request.run_id, "request_id": request.request_id, "answered_at": utc_now()}
+        answer = ControlAnswer.after(was, event, **fields)
         with contextlib.suppress(OSError):  # a full disk keeps the receipt back, not the message
             self._writer.mail.answer(answer)
         self._journal.status.steering(answer.receipt(one_line(self._journal.clean(request.text or ""), 80)))

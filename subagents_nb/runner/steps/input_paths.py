@@ -13,28 +13,28 @@ from subagents_nb.runner.engines.engine import InputFiles, StepContext, StepSkil
 from subagents_nb.store.layout import RunPaths
 
 
-def given_inputs(plan: LaunchPlan, paths: RunPaths, cwd: Path) -> InputFiles | None:
+def visible_inputs(plan: LaunchPlan, paths: RunPaths, cwd: Path) -> InputFiles | None:
     """Return the inputs as the tools of a step in `cwd` see them; None if there are none."""
-    return InputFiles(paths.root.absolute() / FOLDER, _beside(FOLDER, cwd), plan.inputs) if plan.inputs else None
+    return InputFiles(paths.root.absolute() / FOLDER, _free_folder(FOLDER, cwd), plan.inputs) if plan.inputs else None
 
 
-def given_skills(step: StepPlan, paths: RunPaths, cwd: Path) -> StepSkills | None:
+def visible_skills(step: StepPlan, paths: RunPaths, cwd: Path) -> StepSkills | None:
     """Return the skills as the tools of a step in `cwd` see them; None if it has none."""
     root = paths.root.absolute() / SKILLS_FOLDER
-    return StepSkills(root, _beside(SKILLS_FOLDER, cwd), step.skills) if step.skills else None
+    return StepSkills(root, _free_folder(SKILLS_FOLDER, cwd), step.skills) if step.skills else None
 
 
-def _beside(folder: str, cwd: Path) -> str:
+def _free_folder(folder: str, cwd: Path) -> str:
     return f"run-{folder}" if os.path.lexists(cwd / folder) else folder  # the workspace may have one of its own
 
 
-def given_environ(inputs: InputFiles | None, skills: StepSkills | None = None) -> dict[str, str]:
+def input_environ(inputs: InputFiles | None, skills: StepSkills | None = None) -> dict[str, str]:
     """Return the variables that tell processes of tools where the inputs and skills are."""
-    found = {} if inputs is None else {INPUTS_VARIABLE: str(inputs.root)}
-    return found if skills is None else found | {SKILLS_VARIABLE: str(skills.root)}
+    environ = {} if inputs is None else {INPUTS_VARIABLE: str(inputs.root)}
+    return environ if skills is None else environ | {SKILLS_VARIABLE: str(skills.root)}
 
 
-def told_of_inputs(context: StepContext) -> str:
+def inputs_prompt(context: StepContext) -> str:
     """Return what is added to the task about the values that the run was given."""
     if context.inputs is None:
         return ""

@@ -54,7 +54,7 @@ class LiveLimits:
         """Return how many steps may be at work at a time."""
         return self.retuned.concurrency or self._plan.max_parallel
 
-    def seats(self, planned: int) -> int:
+    def concurrency(self, planned: int) -> int:
         """Return how many steps of a group with this concurrency may be at work at a time."""
         return self.retuned.concurrency or planned
 

@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from subagents_nb.domain.plans.plan import LaunchPlan, StepPlan
-from subagents_nb.domain.policy.permissions import CHOICES, PermissionAnswer, PermissionAsked, question_of, read_answer
+from subagents_nb.domain.policy.permissions import (
+    CHOICES,
+    PermissionAnswer,
+    PermissionRequest,
+    question_of,
+    read_answer,
+)
 from subagents_nb.domain.runs.control import ControlRequest
 from subagents_nb.domain.runs.questions import Answered, Asked, OpenQuestion, Question, Reply
 from subagents_nb.domain.runs.states import QuestionEvent
@@ -78,7 +84,7 @@ class Questions:
         return reply.text
 
     async def permit(
-        self, asked: PermissionAsked, *, step: int = 0, call_id: str = "", seconds: float | None = None
+        self, asked: PermissionRequest, *, step: int = 0, call_id: str = "", seconds: float | None = None
     ) -> PermissionAnswer:
         """Ask whether a call may be made; nobody who answers within so many seconds is a no.
 
@@ -112,7 +118,7 @@ class Questions:
         *,
         step: int,
         call_id: str,
-        permission: PermissionAsked | None = None,
+        permission: PermissionRequest | None = None,
         to: Asked = "person",
     ) -> Reply:
         clean = self._journal.clean
@@ -204,7 +210,7 @@ class StepPermit:
         """Return what the person allowed for the whole run."""
         return self.questions.granted
 
-    async def __call__(self, asked: PermissionAsked, *, call_id: str = "") -> PermissionAnswer:
+    async def __call__(self, asked: PermissionRequest, *, call_id: str = "") -> PermissionAnswer:
         """Return the answer of the person."""
         with self.clock.waiting():
             return await self.questions.permit(asked, step=self.step, call_id=call_id, seconds=self.seconds)

@@ -24,7 +24,7 @@ from subagents_nb.domain.values.usage import Usage
 from subagents_nb.runner.engines.choose import engine_for
 from subagents_nb.runner.engines.clean_text import one_line
 from subagents_nb.runner.engines.engine import EmptyInbox, Limits, StepContext
-from subagents_nb.runner.steps.input_paths import given_skills
+from subagents_nb.runner.steps.input_paths import visible_skills
 from subagents_nb.runner.steps.remembering import Remembered
 from subagents_nb.store.layout import RunPaths
 
@@ -77,7 +77,7 @@ async def review(reviewer: StepPlan, task: str, context: StepContext, limits: Li
         inbox=EmptyInbox(),
         limits=limits,
         ask=None,
-        skills=given_skills(reviewer, RunPaths(context.step_dir.parents[1]), context.cwd),
+        skills=visible_skills(reviewer, RunPaths(context.step_dir.parents[1]), context.cwd),
         memory=memory,
         mcp=None,
         permit=None,
@@ -160,12 +160,12 @@ def _judgement(agent: str, value: Any, usage: Usage) -> Judgement:
     reasons = value.get("reasons") if isinstance(value, dict) else None
     if not isinstance(accepted, bool):
         return _no_answer(agent, "what it gave is no verdict", usage)
-    said = (
+    texts = (
         [one_line(text, _REASON_CHARS) for text in reasons if isinstance(text, str)]
         if isinstance(reasons, list)
         else []
     )
-    kept = tuple(text for text in said if text)[:_KEPT_REASONS]
+    kept = tuple(text for text in texts if text)[:_KEPT_REASONS]
     return Judgement(agent=agent, accepted=accepted, reasons=kept, usage=usage)
 
 

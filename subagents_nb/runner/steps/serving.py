@@ -9,11 +9,11 @@ from dataclasses import replace
 
 from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.runner.engines.engine import StepContext
-from subagents_nb.runner.workspace.artifact_files import ArtifactKeeper
+from subagents_nb.runner.workspace.artifact_files import ArtifactWriter
 
 
 @asynccontextmanager
-async def served(step: StepPlan, context: StepContext, keeper: ArtifactKeeper | None) -> AsyncIterator[StepContext]:
+async def served(step: StepPlan, context: StepContext, keeper: ArtifactWriter | None) -> AsyncIterator[StepContext]:
     """Return the context of a step with what it was given; when this is left, its processes are gone.
 
     Raises:

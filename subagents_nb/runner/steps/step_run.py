@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from subagents_nb.domain.agents.environment import tool_environ
 from subagents_nb.domain.plans.acceptance import Judgement
 from subagents_nb.domain.plans.plan import LaunchPlan, StepPlan
-from subagents_nb.domain.plans.resumed import told_of
+from subagents_nb.domain.plans.resumed import with_earlier_session
 from subagents_nb.domain.runs.events import (
     ChangedMeanwhile,
     EngineEvent,
@@ -33,13 +33,13 @@ from subagents_nb.domain.values.words import duration
 from subagents_nb.runner.engines.choose import engine_for
 from subagents_nb.runner.engines.engine import CancelTool, Delegate, Sandboxed, StepContext
 from subagents_nb.runner.engines.kernel.tool import PythonTool, Surroundings
-from subagents_nb.runner.engines.session_file import begin_session
+from subagents_nb.runner.engines.session_file import start_session
 from subagents_nb.runner.journal.journal import Journal
 from subagents_nb.runner.journal.work_clock import WorkClock
 from subagents_nb.runner.steps.accepting import Accepting
 from subagents_nb.runner.steps.causes import FROM_WITHIN, Cause, past_deadline
 from subagents_nb.runner.steps.inbox import RunInbox
-from subagents_nb.runner.steps.input_paths import given_environ, given_inputs, given_skills, told_of_inputs
+from subagents_nb.runner.steps.input_paths import input_environ, inputs_prompt, visible_inputs, visible_skills
 from subagents_nb.runner.steps.limits_in_force import LiveLimits, StepLimits, TimeLeft
 from subagents_nb.runner.steps.open_questions import Questions
 from subagents_nb.runner.steps.remembering import Remembered
@@ -49,7 +49,7 @@ from subagents_nb.runner.steps.serving import served
 from subagents_nb.runner.steps.step_result import ended_for, ended_well, ended_with
 from subagents_nb.runner.tracking import ReadRecorder
 from subagents_nb.runner.tracking.folder_accounts import FolderReads
-from subagents_nb.runner.workspace.artifact_files import ArtifactKeeper
+from subagents_nb.runner.workspace.artifact_files import ArtifactWriter
 from subagents_nb.runner.workspace.own_folder import folder_of, from_folder, seen_from_root
 from subagents_nb.runner.workspace.step_files import FILES, OutputFile
 from subagents_nb.runner.workspace.worktrees import Worktrees
@@ -79,7 +79,7 @@ class RunServices:
     worktrees: Worktrees
     reads: FolderReads = field(default_factory=lambda: FolderReads(ReadRecorder(), Path()))
     keep_reads: Callable[[], None] = lambda: None
-    artifacts: ArtifactKeeper | None = None  # None: nothing is kept, and no step has a kernel
+    artifacts: ArtifactWriter | None = None  # None: nothing is kept, and no step has a kernel
     # Called when it may have used more, with True when a response was paid for: of a run in a tree it is written down.
     spent: Callable[[bool], None] = lambda _: None
     delegating: Callable[[], Delegating] | None = None  # asked by a step that delegates
@@ -176,7 +176,9 @@ class StepWork:
         journal, index = self._services.journal, self.step.index
         self._began = True
         with self._guard:
-            self._task = lambda: told_of(self.step.session, task(self._services.plan.cwd)) if said is None else said
+            self._task = lambda: (
+                with_earlier_session(self.step.session, task(self._services.plan.cwd)) if said is None else said
+            )
         if self.cause is not None:
             self._keep_task()
             return self._done(ended_for(journal.draft(index), self.cause))
@@ -224,7 +226,7 @@ class StepWork:
             root = await services.worktrees.prepare(step, label=step.title)
         cwd = folder_of(step, root)
         filled = task(str(root))
-        told = told_of(self.step.session, filled) if said is None else said
+        told = with_earlier_session(self.step.session, filled) if said is None else said
         self._task = lambda: told
         async with sandbox_of_step(step, cwd, services.writer.paths) as sandbox:
             return await self._converse(filled, said, self._context(root, cwd, clock, sandbox))
@@ -238,9 +240,9 @@ class StepWork:
         self._declare(context)
         asked = task if said is None else f"{task}\n\n{said}"
         accepting = Accepting(step.model_copy(update={"task": asked}), context)
-        await accepting.begin()
-        told = told_of(self.step.session, task) if said is None else said
-        parts = (told, told_of_inputs(context), output.instructions(), accepting.instructions())
+        await accepting.note_staged()
+        told = with_earlier_session(self.step.session, task) if said is None else said
+        parts = (told, inputs_prompt(context), output.instructions(), accepting.instructions())
         whole = "\n\n".join(part for part in parts if part)
         async with served(step, context, self._services.artifacts) as around:
             outcome: StepOutcome = await engine_for(step).run(step.model_copy(update={"task": whole}), around)
@@ -310,9 +312,9 @@ class StepWork:
             times = lambda: (self._left, services.limits.time_left(services.journal.elapsed_s))  # noqa: E731
             delegate = services.delegating().of_step(step, cwd=str(cwd), clock=clock, times=times)
 
-        inputs = given_inputs(services.plan, services.writer.paths, cwd)
-        skills = given_skills(step, services.writer.paths, cwd)
-        tools = tool_environ(os.environ, allowed=services.plan.tool_env) | given_environ(inputs, skills)
+        inputs = visible_inputs(services.plan, services.writer.paths, cwd)
+        skills = visible_skills(step, services.writer.paths, cwd)
+        tools = tool_environ(os.environ, allowed=services.plan.tool_env) | input_environ(inputs, skills)
         python = None
         if services.artifacts is not None and "python" in step.tools:
             around = Surroundings(
@@ -372,7 +374,7 @@ class StepWork:
         if self._task is None or self.cause is None or self.cause.event is not RunEvent.PAUSE:
             return
         try:
-            begin_session(self._services.writer.paths.step(self.step.index), self._task(), history=self._history)
+            start_session(self._services.writer.paths.step(self.step.index), self._task(), history=self._history)
         except (OSError, ValueError, StepFailed) as error:
             print(f"step {self.step.index} was paused without a session: {error}", file=sys.stderr, flush=True)  # noqa: T201
 

@@ -36,13 +36,13 @@ class Verifier:
 
     async def run_all(self, commands: tuple[Verify, ...]) -> tuple[VerifyRun, ...]:
         """Run them in their order, all of them: each says something of its own."""
-        return tuple([await self._one(command) for command in commands])
+        return tuple([await self._run_one(command) for command in commands])
 
-    async def _one(self, asked: Verify) -> VerifyRun:
+    async def _run_one(self, asked: Verify) -> VerifyRun:
         context = self._context
         environ = {**context.tool_environ, **asked.env}
-        given = {**context.environ, **environ}
-        hidden = Redactor(given, [name for name, value in given.items() if is_secret(name, value)])
+        environment = {**context.environ, **environ}
+        hidden = Redactor(environment, [name for name, value in environment.items() if is_secret(name, value)])
         memo = await self._memo(asked, environ)
         if memo is not None and (known := _remembered(memo)) is not None:
             run = known.model_copy(update={"id": asked.id, "memoised": True})
@@ -58,16 +58,16 @@ class Verifier:
         finally:
             context.report(ToolEnded(call_id, ok=ok, seconds=time.monotonic() - began))
         if memo is not None and run.exit_code is not None:
-            _remember(memo, run)
+            _write_memo(memo, run)
         return run
 
     async def _run(self, asked: Verify, environ: Mapping[str, str], hidden: Redactor) -> VerifyRun:
         shown = one_line(hidden(asked.command), 1000)
-        made = VerifyRun(id=asked.id, command=shown, passed=False, allow_failure=asked.allow_failure)
+        run = VerifyRun(id=asked.id, command=shown, passed=False, allow_failure=asked.allow_failure)
         began = time.monotonic()
         folder = (self._context.cwd / (asked.cwd or ".")).resolve()
         if not folder.is_relative_to(self._context.cwd.resolve()):
-            return made.model_copy(update={"output": "not run: its directory lies outside the workspace"})
+            return run.model_copy(update={"output": "not run: its directory lies outside the workspace"})
         try:
             end = await run_command(
                 asked.command,
@@ -79,11 +79,11 @@ class Verifier:
             )
         except OSError as error:
             why = error.strerror or type(error).__name__
-            return made.model_copy(update={"output": f"not run: it could not be started ({why})"})
+            return run.model_copy(update={"output": f"not run: it could not be started ({why})"})
         output = _cut(hidden(end.output))
         if end.code is None:
             output = f"{output.rstrip()}\n[ended after {asked.timeout_s:g} s, its time limit]".lstrip("\n")
-        return made.model_copy(
+        return run.model_copy(
             update={
                 "passed": end.code == 0,
                 "exit_code": end.code,
@@ -122,7 +122,7 @@ def _remembered(memo: Path) -> VerifyRun | None:
         return None
 
 
-def _remember(memo: Path, run: VerifyRun) -> None:
+def _write_memo(memo: Path, run: VerifyRun) -> None:
     """Keep how a command went. A memo that can't be kept costs the time of running it again, nothing else."""
     with contextlib.suppress(OSError):
         memo.parent.mkdir(mode=0o700, exist_ok=True)

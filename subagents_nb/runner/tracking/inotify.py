@@ -127,7 +127,7 @@ class Watch:
 
         A file that was moved to where another one lay counts as new too.
         """
-        found: dict[str, bool] = {}
+        changed: dict[str, bool] = {}
         for path, at in self._changed.items():
             place = os.path.join(self._root, path)
             if at <= count or (path in self._made and not os.path.lexists(place)):
@@ -138,11 +138,11 @@ class Watch:
             else:
                 inside = {path}
             for one in inside:
-                found[one] = new or found.get(one, False)
-        return found
+                changed[one] = new or changed.get(one, False)
+        return changed
 
     @property
-    def places(self) -> tuple[str, ...]:
+    def watched_folders(self) -> tuple[str, ...]:
         """Return the directories under watch, but for git's and caches."""
         return tuple(one for one in self._folders.values() if LEFT_OUT.isdisjoint(one.split("/")))
 

@@ -87,7 +87,7 @@ class WorkspaceWatch:
     @property
     def folders(self) -> tuple[str, ...]:
         """Return the directories under watch, the workspace itself as an empty text."""
-        return self._watch.places if self._watch is not None else ()
+        return self._watch.watched_folders if self._watch is not None else ()
 
     def moment(self) -> Moment | None:
         """Return the present moment for those under watch; None: nothing is watched. On the event loop."""

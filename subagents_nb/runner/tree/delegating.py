@@ -28,13 +28,13 @@ from subagents_nb.runner.steps.limits_in_force import TimeLeft
 from subagents_nb.runner.tracking.folder_accounts import FolderReads
 from subagents_nb.runner.tree.child_runs import Child, asking, told
 from subagents_nb.runner.tree.live_children import Children
-from subagents_nb.runner.tree.place import Place
+from subagents_nb.runner.tree.place import RunSlot
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.processes.detached import bring_supervisor_up
 from subagents_nb.store.runs.requests import Mailbox
 from subagents_nb.store.tree.doorbell import NobodyThere, ring
-from subagents_nb.store.tree.launches import OUTSIDE, asked_outside, put_ask, read_answer, read_ask
+from subagents_nb.store.tree.launches import OUTSIDE, outside_asks, put_ask, read_answer, read_ask
 
 _AGAIN_S = 0.2
 _BEGINS_S = 1.0
@@ -71,7 +71,7 @@ class Delegating:
         paths: RunPaths,
         journal: Journal,
         reads: FolderReads,
-        place: Place,
+        place: RunSlot,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._plan = plan
@@ -104,10 +104,10 @@ class Delegating:
 
     def take_in(self) -> None:
         """Look for what processes of this run ask for: it is asked with our variables, for they have no keys."""
-        for ask_id in asked_outside(self._paths):
+        for ask_id in outside_asks(self._paths):
             if ask_id not in self._outside:
                 self._outside[ask_id] = None
-                self._loop.call_soon_threadsafe(self._begin_outside, ask_id)
+                self._loop.call_soon_threadsafe(self._start_outside, ask_id)
 
     # --- on the event loop ---
 
@@ -255,7 +255,7 @@ class Delegating:
         if not task.cancelled() and task.exception() is None:
             self.children.ask("stop", _ENDED, [task.result()])
 
-    def _begin_outside(self, ask_id: str) -> None:
+    def _start_outside(self, ask_id: str) -> None:
         self._outside[ask_id] = self._loop.create_task(self._child_outside(ask_id))
 
     async def _child_outside(self, ask_id: str) -> None:

@@ -14,7 +14,7 @@ _BUFFER = 1 << 14
 UNHEARD_S, BLIND_S = 1.0, 0.1  # how often it is looked all the same; and where the system tells nothing
 
 
-class FolderNews:
+class FolderWatch:
     """One for all directories that a run watches. Belongs to the event loop, and has one who waits."""
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class FolderNews:
             handle = self._libc.inotify_init1(_FLAGS)
             if handle >= 0:
                 self._handle = handle
-                asyncio.get_running_loop().add_reader(handle, self._hear)
+                asyncio.get_running_loop().add_reader(handle, self._on_readable)
 
     def watch(self, folder: Path) -> None:
         """Hear of this directory too. If one can't be watched, all are looked at more often."""
@@ -52,7 +52,7 @@ class FolderNews:
             os.close(self._handle)
             self._handle = None
 
-    def _hear(self) -> None:
+    def _on_readable(self) -> None:
         with contextlib.suppress(OSError):
             while self._handle is not None and os.read(self._handle, _BUFFER):
                 pass

@@ -16,7 +16,7 @@ from subagents_nb.domain.values.words import one_line
 from subagents_nb.runner.processes.threads import in_thread
 from subagents_nb.runner.steps.causes import Cause
 from subagents_nb.runner.tree.child_runs import Child
-from subagents_nb.runner.tree.folder_news import FolderNews
+from subagents_nb.runner.tree.folder_news import FolderWatch
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.files.lock import probe
 from subagents_nb.store.layout import StoreHome
@@ -40,7 +40,7 @@ class Children:
         self._changed = changed
         self._runs = FileRuns(home)
         self.all: list[Child] = []
-        self._news: FolderNews | None = None
+        self._news: FolderWatch | None = None
         self._task: asyncio.Task[None] | None = None
         self._guard = threading.Lock()
         self.cause: Cause | None = None
@@ -90,7 +90,7 @@ class Children:
         """Watch a child from now on, until it has ended."""
         self.all.append(child)
         if self._news is None:
-            self._news = FolderNews()
+            self._news = FolderWatch()
         self._news.watch(self._home.run(child.run_id).root)
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._watch(self._news))
@@ -111,7 +111,7 @@ class Children:
     def _living(self) -> list[Child]:
         return [child for child in list(self.all) if not child.ended]
 
-    async def _watch(self, news: FolderNews) -> None:
+    async def _watch(self, news: FolderWatch) -> None:
         looked_after = time.monotonic()
         while living := self._living():
             await in_thread(lambda: self._look(living))
@@ -132,7 +132,7 @@ class Children:
     def _look(self, children: Iterable[Child]) -> None:
         for child in children:
             now = time.monotonic()
-            if now - child.looked >= _READ_S or self._runs.has_last_word(child.run_id):
+            if now - child.looked >= _READ_S or self._runs.has_terminal_record(child.run_id):
                 child.looked = now
                 child.snapshot = self._runs.snapshot(child.run_id, whole=True)
 

@@ -7,12 +7,12 @@ import contextlib
 import os
 
 from subagents_nb.store.layout import StoreHome
-from subagents_nb.store.waiting.capacity import coming_back, give_back, take_place
+from subagents_nb.store.waiting.capacity import coming_back, give_back, take_slot
 
 _LOOK_S = 0.05
 
 
-class Place:
+class RunSlot:
     """The descriptors that hold it, as whoever started the runner handed them over; none where nothing is counted."""
 
     def __init__(self, home: StoreHome, run_id: str, handles: tuple[int, ...], limit: int | None) -> None:
@@ -51,7 +51,7 @@ class Place:
     def _is_back(self) -> bool:
         """Say whether it is held, after an attempt to take it."""
         with contextlib.suppress(OSError):
-            handle = take_place(self._home, self._limit or 1, back=True) if self._away else None
+            handle = take_slot(self._home, self._limit or 1, back=True) if self._away else None
             if handle is not None:
                 self._handles.append(handle)
                 self._away = False

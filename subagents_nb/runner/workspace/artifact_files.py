@@ -31,7 +31,7 @@ _TOLD_NAME = re.compile(r"[0-9]{1,4}\.parquet\Z")
 _ODD = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-class ArtifactKeeper:
+class ArtifactWriter:
     """Keeps the artifacts of one run and numbers them. What can't be kept is said once and left out."""
 
     def __init__(self, root: Path, disk: Disk) -> None:
@@ -128,7 +128,7 @@ class ArtifactKeeper:
             short = {"figure": "fig", "table": "table", "file": "file"}[kind]
             path = before.path if before is not None else f"{FOLDER}/{step}-{short}-{count}{ending}"
             try:
-                self._begin()
+                self._start()
                 self._disk.replace(self._root / path, data, durable=False)
             except OSError as error:
                 self._say(f"a {kind} was not kept: {error.strerror}")
@@ -147,7 +147,7 @@ class ArtifactKeeper:
             workspace=workspace,
         )
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         if not self._made:
             with contextlib.suppress(FileExistsError):
                 self._disk.make_dir(self._root / FOLDER)

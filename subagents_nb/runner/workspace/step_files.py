@@ -32,7 +32,7 @@ _RELATIVE = "relative to the working directory"
 _SKELETON = b"# Progress\n\n## Status\n\n## Tasks\n\n## Files Changed\n\n## Notes\n"
 
 
-def place_of(step: StepPlan, cwd: Path, own: Path | None) -> tuple[Path, str]:
+def output_path(step: StepPlan, cwd: Path, own: Path | None) -> tuple[Path, str]:
     """Return below which directory the output file of a step lies, and its path there.
 
     The workspace gets what was asked for by name. An agent's own file lies in `own`, the folder of the run, where those
@@ -67,7 +67,7 @@ class OutputFile:
         self._wrote: Seen | None = None  # as the step is known to have left it last
         self._problem: str | None = None
         self._place = ""
-        self._root, self._path = place_of(step, cwd, own)
+        self._root, self._path = output_path(step, cwd, own)
         self._alone = self._root == own or step.worktree is not None  # nobody else writes there
         # Later steps may work elsewhere: for them it stands from the run's directory.
         self._named = from_root(self._path, step.cwd)
@@ -82,8 +82,8 @@ class OutputFile:
                     self._wrote, self._before = self._before, None
                     self._note()
             except OSError as error:
-                self._problem = _said(error)
-        self._progress = _Progress.begin(step, cwd, own, self._notice) if step.progress else None
+                self._problem = _error_text(error)
+        self._progress = _Progress.create(step, cwd, own, self._notice) if step.progress else None
 
     def wrote(self, path: str) -> None:
         """Take it that the step is known to have written this file of its directory just now."""
@@ -145,7 +145,7 @@ class OutputFile:
                 raise OSError("it changed meanwhile, by the step or by others, and was left as it is")
             saved, shown = self._theirs(text) if changed else self._ours(text if whole is None else whole)
         except OSError as error:
-            why = f"The answer was not saved to {plan.path}: {_said(error)}."
+            why = f"The answer was not saved to {plan.path}: {_error_text(error)}."
             self._notice("output-not-saved", why)
             return self._saved(0, 0, "runner").model_copy(update={"error": why}), text
         # Whoever is given the line alone has to find the file; the whole text needs no path of this machine.
@@ -256,7 +256,9 @@ class _Progress:
         self._first = first
 
     @classmethod
-    def begin(cls, step: StepPlan, cwd: Path, own: Path | None, notice: Callable[[str, str], None]) -> _Progress | None:
+    def create(
+        cls, step: StepPlan, cwd: Path, own: Path | None, notice: Callable[[str, str], None]
+    ) -> _Progress | None:
         """Make the file in the run's own folder if it isn't there; None if it can't be had."""
         root = cwd if own is None else own
         if step.output is not None and (root / step.output.path) == root / PROGRESS and root == cwd:
@@ -265,7 +267,7 @@ class _Progress:
             root.mkdir(mode=0o700, exist_ok=True)
             return cls(PROGRESS if own is None else str(own / PROGRESS), first=create(root, PROGRESS, _SKELETON))
         except OSError as error:
-            notice("no-progress-file", f"There is no progress file {PROGRESS}: {_said(error)}.")
+            notice("no-progress-file", f"There is no progress file {PROGRESS}: {_error_text(error)}.")
             return None
 
     def words(self) -> str:
@@ -301,5 +303,5 @@ def _shown(head: bytes, saved: SavedOutput) -> str:
     return f"[Cut: {shown:,} of {saved.bytes:,} bytes{total}; the whole is in {saved.path}]\n{text}"
 
 
-def _said(error: OSError) -> str:
+def _error_text(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__

@@ -25,7 +25,7 @@ from subagents_nb.runner.workspace.worktrunk import create_by_worktrunk
 from subagents_nb.store.files.disk import DISK, Disk
 from subagents_nb.store.git.capture import APPLY, Kept, read_patch
 from subagents_nb.store.git.git import Git, GitProblem
-from subagents_nb.store.git.trees import create, free_names, made_besides, roll_back, settle, untracked
+from subagents_nb.store.git.trees import create, free_names, roll_back, settle, side_files, untracked
 from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.runs.handoff import HandoffFile, read_handoff
 from subagents_nb.store.runs.reader import read_document
@@ -109,8 +109,8 @@ class Worktrees:
             except StepFailed as error:
                 why = f"No step of the group began: {error.message}"
                 self._broken |= dict.fromkeys((one.index for one in steps), why)
-                made = [one.index for one in steps if self._made.pop(one.index, None) is not None]
-                await _to_the_end(asyncio.to_thread(self._undo, made, why))
+                made_here = [one.index for one in steps if self._made.pop(one.index, None) is not None]
+                await _to_the_end(asyncio.to_thread(self._undo, made_here, why))
                 return
 
     # --- in a thread ---
@@ -129,12 +129,12 @@ class Worktrees:
                 base_commit=plan.base_commit,
                 repo_root=plan.repo_root,
                 state="planned",
-                synthetic=made_besides(plan.repo_root) if plan.provider == "native" else (),
+                synthetic=side_files(plan.repo_root) if plan.provider == "native" else (),
                 provider=plan.provider,
             )
             self._handoff.note(record)
         except (GitProblem, Unreadable, OSError) as error:
-            raise StepFailed("worktree", f"The worktree could not be planned: {_said(error)}.") from error
+            raise StepFailed("worktree", f"The worktree could not be planned: {_error_text(error)}.") from error
         try:
             if plan.provider == "worktrunk":
                 record = create_by_worktrunk(record, within_s=plan.hook_timeout_s, ended=ended)
@@ -147,7 +147,7 @@ class Worktrees:
                 synthetic += self._set_up(step, plan, record, ended)
             self._handoff.note(record.model_copy(update={"state": "ready", "synthetic": synthetic}))
         except (GitProblem, HookFailed, Kept, Unreadable, OSError) as error:
-            text = f"The worktree could not be made: {_said(error)}."
+            text = f"The worktree could not be made: {_error_text(error)}."
             self._undo([step.index], text)
             raise StepFailed("worktree", text) from error
         self._made[step.index] = Path(path) / plan.subdir
@@ -183,12 +183,12 @@ class Worktrees:
             "agent": step.agent,
         }
         try:
-            made = run_hook(hook, facts, cwd=Path(record.path), within_s=plan.hook_timeout_s, ended=ended)
+            paths = run_hook(hook, facts, cwd=Path(record.path), within_s=plan.hook_timeout_s, ended=ended)
         except HookFailed as error:
             raise HookFailed(f"the setup hook {plan.setup_hook} {error}") from error
-        if not untracked(record, made):
+        if not untracked(record, paths):
             raise HookFailed(f"the setup hook {plan.setup_hook} named synthetic_paths that are tracked or lie outside")
-        return made
+        return paths
 
     def _undo(self, indices: Sequence[int], why: str) -> None:
         for index in indices:
@@ -199,7 +199,7 @@ class Worktrees:
                 roll_back(record)
                 record = record.model_copy(update={"state": "failed", "reason": why})
             except (GitProblem, OSError) as error:
-                left = f"{why} It could not be removed either: {_said(error)}. It is in {record.path}."
+                left = f"{why} It could not be removed either: {_error_text(error)}. It is in {record.path}."
                 record = record.model_copy(update={"state": "preserved", "reason": left})
             self._note(record)
 
@@ -237,5 +237,5 @@ async def _to_the_end(work: Awaitable[T]) -> T:
         raise
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return one_line(str(error), 500).rstrip(".")

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from subagents_nb.domain.plans.worktree import WorktreeRecord, made_by_worktrunk
+from subagents_nb.domain.plans.worktree import WorktreeRecord, worktrunk_path
 from subagents_nb.runner.processes.hooks import HookFailed, run_program
 from subagents_nb.store.git.git import Git
 from subagents_nb.store.git.trees import checked, make_branch
@@ -34,8 +34,8 @@ def create_by_worktrunk(record: WorktreeRecord, *, within_s: float, ended: Calla
     command = [program, "switch", record.branch, "--no-cd", "--format", "json"]
     try:
         answer = run_program(command, b"", cwd=Path(record.repo_root), within_s=within_s, ended=ended)
-        path = made_by_worktrunk(answer, record.branch)
+        path = worktrunk_path(answer, record.branch)
     except (HookFailed, ValueError) as error:
         raise HookFailed(f"wt switch {error}") from error
-    made = record.model_copy(update={"path": os.path.normpath(path)})
-    return made.model_copy(update={"synthetic": checked(made)})
+    created = record.model_copy(update={"path": os.path.normpath(path)})
+    return created.model_copy(update={"synthetic": checked(created)})

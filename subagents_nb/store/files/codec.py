@@ -25,8 +25,8 @@ def encode(document: Document) -> bytes:
 def lenient_json(value: Any) -> bytes:
     """Encode JSON data in which a model left half a character (a lone surrogate): it becomes a question mark."""
     text = json.dumps(value, ensure_ascii=False, default=str)
-    whole = json.loads(text, parse_constant=lambda _: None)  # NaN and the infinities become null, as elsewhere
-    return json.dumps(whole, ensure_ascii=False).encode("utf-8", "replace")
+    data = json.loads(text, parse_constant=lambda _: None)  # NaN and the infinities become null, as elsewhere
+    return json.dumps(data, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def decode(data: bytes, kind: type[D], run_id: str) -> D:
@@ -35,9 +35,9 @@ def decode(data: bytes, kind: type[D], run_id: str) -> D:
     Raises:
         Unreadable: empty, torn, foreign, or written by a newer version.
     """
-    whole = _as_written(data, kind)
-    if whole is not None and whole.run_id == run_id:
-        return whole
+    document = _as_written(data, kind)
+    if document is not None and document.run_id == run_id:
+        return document
     if not data.strip(b"\0 \t\r\n"):
         raise Unreadable("it is empty" if not data else "it holds only blanks or zeros", kind="empty")
     try:
@@ -47,7 +47,7 @@ def decode(data: bytes, kind: type[D], run_id: str) -> D:
     except UnicodeEncodeError as error:
         raise Unreadable("it holds half a character (a lone surrogate)", kind="foreign") from error
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"it is no whole JSON document ({_brief(error)})", kind="torn") from error
+        raise Unreadable(f"it is no whole JSON document ({_short_error(error)})", kind="torn") from error
     return as_document(value, kind, run_id)
 
 
@@ -65,7 +65,7 @@ def as_document(value: Any, kind: type[D], run_id: str) -> D:
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        raise Unreadable(f"it is not a {kind.__name__}: {_brief(error)}", kind="foreign") from error
+        raise Unreadable(f"it is not a {kind.__name__}: {_short_error(error)}", kind="foreign") from error
 
 
 def _as_written(data: bytes, kind: type[D]) -> D | None:
@@ -96,7 +96,7 @@ def _no_constant(name: str) -> Any:
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
 
 
-def _brief(error: Exception) -> str:
+def _short_error(error: Exception) -> str:
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_input=False)[0]
         return f"{'.'.join(str(p) for p in first['loc'])}: {first['msg']}"

@@ -110,8 +110,8 @@ class Disk:
 
     @staticmethod
     def _rename(source: Path, target: Path) -> None:
-        with inside(source) as (here, old), inside(target) as (there, new):
-            os.replace(old, new, src_dir_fd=here, dst_dir_fd=there)
+        with inside(source) as (source_dir, old), inside(target) as (target_dir, new):
+            os.replace(old, new, src_dir_fd=source_dir, dst_dir_fd=target_dir)
 
     def sync_dir(self, directory: Path) -> None:
         """Make a rename or link in `directory` survive a power cut, where the platform can: fsync(2)."""

@@ -58,8 +58,8 @@ def file_sha256(root: Path, path: str, *, allowance: Allowance | None = None) ->
             before = os.fstat(handle)
             # The time of modification can be set back; that of the last change of anything can't: inode(7).
             mark = (str(root / path), _stamp(before))
-            if (known := _KNOWN.get(mark)) is not None:
-                return known
+            if (cached := _KNOWN.get(mark)) is not None:
+                return cached
             digest = _digest(handle, path, allowance or Allowance())
             after = os.fstat(handle)
     except OSError:
@@ -98,18 +98,18 @@ def names_below(
     above = os.path.relpath(folder, os.path.realpath(root))
     if above != "." and any(map(_is_hidden, above.split(os.sep))):
         return []
-    found: list[str] = []
+    names: list[str] = []
     try:
         for place in walk(folder, pattern, allowance or Allowance(), hidden=_is_hidden):
             name = place if above == "." else f"{above}/{place}"
             if include and not fnmatch.fnmatch(name, include[:MOST_CHARS]):
                 continue
-            found.append(name)
-            if len(found) > MAX_NAMES:
+            names.append(name)
+            if len(names) > MAX_NAMES:
                 raise Unsettled(f"there are more than {MAX_NAMES:,} names below {path}")
     except TooMuch as error:
         raise TooLong(f"the names below {path}: {error}") from error
-    return sorted(found)
+    return sorted(names)
 
 
 def _is_hidden(name: str) -> bool:

@@ -80,20 +80,20 @@ def walk(
                 continue
             along = {place for place in places if place < end and tests[place] is None}
             through = {place + 1 for place in places if place < end and (t := tests[place]) and t(entry.name)}
-            found = closed(along | through)
+            frontier = closed(along | through)
             path = f"{where}/{entry.name}" if where else entry.name
-            if end in found:
+            if end in frontier:
                 yield path
-            further = _further(entry, closed(through), found)
+            further = _further(entry, closed(through), frontier)
             if any(place < end for place in further):
                 waiting.append((path, further))
 
 
-def _further(entry: os.DirEntry[str], through: _Places, found: _Places) -> _Places:
+def _further(entry: os.DirEntry[str], through: _Places, frontier: _Places) -> _Places:
     try:
         if entry.is_symlink():
             return through if entry.is_dir() else frozenset()
-        return found if entry.is_dir() else frozenset()
+        return frontier if entry.is_dir() else frozenset()
     except OSError:
         return frozenset()
 

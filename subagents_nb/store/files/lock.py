@@ -64,7 +64,7 @@ def wait_for(handle: int, patience_s: float) -> None:
 
 
 @contextlib.contextmanager
-def alone(path: Path, *, what: str, busy: SubagentsError, patience_s: float = 0.0) -> Iterator[None]:
+def exclusive(path: Path, *, what: str, busy: SubagentsError, patience_s: float = 0.0) -> Iterator[None]:
     """Hold a lock while something is done that nobody else may do meanwhile.
 
     Raises:

@@ -18,14 +18,14 @@ def memory_texts(folder: Path, path: str) -> dict[str, str]:
 
     `folder` is the memory folder, which holds those of all agents.
     """
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     place = folder / path
     with contextlib.suppress(OSError):
         names = sorted(entry.name for entry in os.scandir(place) if entry.name.endswith(".md"))
         for name in names[:MOST_FILES]:
             with contextlib.suppress(OSError), open_below(folder, f"{path}/{name}") as handle:
-                found[name] = os.read(handle, _MOST_BYTES).decode("utf-8", "replace")[:MOST_CHARS]
-    return found
+                texts[name] = os.read(handle, _MOST_BYTES).decode("utf-8", "replace")[:MOST_CHARS]
+    return texts
 
 
 def memory_sha256(folder: Path, path: str) -> str | None:

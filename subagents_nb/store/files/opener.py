@@ -40,10 +40,10 @@ def read_plain(path: Path, most: int, *, within: Path | None = None) -> bytes:
         OSError: it can't be read.
     """
     with open_plain(path, within=within) as fd:
-        parts, left = [], most + 1
-        while left > 0 and (piece := os.read(fd, min(left, _CHUNK))):
+        parts, remaining = [], most + 1
+        while remaining > 0 and (piece := os.read(fd, min(remaining, _CHUNK))):
             parts.append(piece)
-            left -= len(piece)
+            remaining -= len(piece)
         return b"".join(parts)
 
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from subagents_nb.domain.agents.environment import absolute_places, tool_environ
+from subagents_nb.domain.agents.environment import absolute_entries, tool_environ
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.signals import KILL, signal_child
 
@@ -94,8 +94,8 @@ class Git:
         program = shutil.which("git", path=environ.get("PATH"))
         if program is None:
             raise GitProblem("git is not installed")
-        if "GIT_DIR" not in self.variables and (found := _planted(self.cwd)) is not None:
-            raise GitProblem(f"{found} is a bare repository or looks like one, so git is not used in it")
+        if "GIT_DIR" not in self.variables and (planted := _planted(self.cwd)) is not None:
+            raise GitProblem(f"{planted} is a bare repository or looks like one, so git is not used in it")
         git = self if self.filters else self._without_filters()
         settings = _EVERYWHERE + (_IN_TREES if self.tree else ())
         if not self.filters and args[0] in _COMPARING:
@@ -103,13 +103,13 @@ class Git:
             args = (args[0], "--ignore-submodules=dirty", *args[1:])
         command = [program, *(part for one in settings for part in ("-c", one)), *args]
         for attempt in range(_TRIES):
-            code, out, said = git._once(command, environ, _verb(args), within_s, into, limit)
+            code, out, stderr = git._once(command, environ, _verb(args), within_s, into, limit)
             if code in fine:
                 return out
-            if not _LOCKED.search(said) or attempt == _TRIES - 1:
+            if not _LOCKED.search(stderr) or attempt == _TRIES - 1:
                 break
             time.sleep(_PAUSE_S)
-        raise GitProblem(f"git {_verb(args)}: {_last_words(said) or f'exit code {code}'}")
+        raise GitProblem(f"git {_verb(args)}: {_error_lines(stderr) or f'exit code {code}'}")
 
     def line(self, *args: str) -> str:
         """Run one command and return the one line it prints.
@@ -214,9 +214,9 @@ class _Listener(threading.Thread):
 
 def git_environ(environ: Mapping[str, str]) -> dict[str, str]:
     """Return what git may see: nothing that leads it to another repository, no secret, no language but one."""
-    kept = {name: value for name, value in tool_environ(environ).items() if not name.startswith("GIT_")}
-    return kept | {
-        **({"PATH": absolute_places(kept.get("PATH", os.defpath))} if os.name == "posix" else {}),
+    environment = {name: value for name, value in tool_environ(environ).items() if not name.startswith("GIT_")}
+    return environment | {
+        **({"PATH": absolute_entries(environment.get("PATH", os.defpath))} if os.name == "posix" else {}),
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_PAGER": "cat",
@@ -244,6 +244,6 @@ def _verb(args: Sequence[str]) -> str:
     return next((arg for arg in args if not arg.startswith("-") and "=" not in arg), "")
 
 
-def _last_words(said: str) -> str:
-    lines = [line for line in said.splitlines() if line.strip() and not line.startswith(("hint:", "warning:"))]
+def _error_lines(stderr: str) -> str:
+    lines = [line for line in stderr.splitlines() if line.strip() and not line.startswith(("hint:", "warning:"))]
     return one_line("; ".join(lines[:3]), 400)

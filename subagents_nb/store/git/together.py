@@ -27,15 +27,15 @@ def clash(git: Git, folder: Path, patches: Sequence[tuple[WorktreeRecord, Path]]
     records = [record for record, _ in patches]
     if not _touch_the_same(records):
         return None
-    seen: list[tuple[WorktreeRecord, _Left]] = []
+    applied: list[tuple[WorktreeRecord, _Left]] = []
     for record, patch in patches:
-        left = _left(git, folder, record, patch)
-        for other, before in seen:
-            found = _between(before, left)
-            if found is not None:
-                path, what = one_line(os.fsdecode(found[0]).encode("utf-8", "replace").decode(), 120), found[1]
+        change = _left(git, folder, record, patch)
+        for other, before in applied:
+            overlap = _between(before, change)
+            if overlap is not None:
+                path, what = one_line(os.fsdecode(overlap[0]).encode("utf-8", "replace").decode(), 120), overlap[1]
                 return f"step {other.step} and step {record.step} {what} {path}"
-        seen.append((record, left))
+        applied.append((record, change))
     return None
 
 
@@ -59,11 +59,11 @@ def _above(path: str) -> list[str]:
 def _left(git: Git, folder: Path, record: WorktreeRecord, patch: Path) -> _Left:
     tree = tree_of_patch(git, folder, record, patch)
     raw = git("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-commit-id", record.base_commit, tree).split(b"\0")
-    found: _Left = {}
+    changes: _Left = {}
     for about, path in zip(raw[::2], raw[1::2], strict=False):
         _, mode, _, oid, status = about.split(b" ")
-        found[path] = status, mode + b" " + oid
-    return found
+        changes[path] = status, mode + b" " + oid
+    return changes
 
 
 def _between(one: _Left, other: _Left) -> tuple[bytes, str] | None:

@@ -33,7 +33,7 @@ def free_names(repo_root: str, names: Iterator[tuple[str, str]]) -> tuple[str, s
     raise GitProblem(f"there is a worktree {taken} already")
 
 
-def made_besides(repo_root: str) -> tuple[str, ...]:
+def side_files(repo_root: str) -> tuple[str, ...]:
     """Return what a new tree will hold that is no part of the work: the installed modules of the repository."""
     return (MODULES,) if (Path(repo_root) / MODULES).is_dir() else ()
 
@@ -52,15 +52,15 @@ def create(record: WorktreeRecord) -> tuple[str, ...]:
     make_branch(git, record)
     try:
         git("worktree", "add", "--quiet", "--", str(path), record.branch, within_s=LONG_S)
-        made = []
+        created = []
         for name in record.synthetic:
             if not os.path.lexists(path / name):
                 (path / name).symlink_to(Path(record.repo_root) / name, target_is_directory=True)
-                made.append(name)
+                created.append(name)
     except BaseException:
         roll_back(record)
         raise
-    return tuple(made)
+    return tuple(created)
 
 
 def make_branch(git: Git, record: WorktreeRecord) -> None:
@@ -93,7 +93,7 @@ def checked(record: WorktreeRecord) -> tuple[str, ...]:
     return tuple(os.fsdecode(name).rstrip("/") for name in others)
 
 
-def found_by_branch(record: WorktreeRecord) -> WorktreeRecord:
+def located_by_branch(record: WorktreeRecord) -> WorktreeRecord:
     """Return a record with the path at which its branch is checked out; as it is where that is nowhere.
 
     Raises:
@@ -114,7 +114,7 @@ def roll_back(record: WorktreeRecord) -> None:
         GitProblem: something of it is left.
     """
     git = Git(cwd=Path(record.repo_root), tree=True)
-    _remove_tree(git, record if record.provider == "native" else found_by_branch(record))
+    _remove_tree(git, record if record.provider == "native" else located_by_branch(record))
     with contextlib.suppress(GitProblem):  # a branch that moved is somebody's
         git("update-ref", "-d", f"refs/heads/{record.branch}", record.base_commit)
 
@@ -158,7 +158,7 @@ def settle(record: WorktreeRecord, run_root: Path, note: Note, *, keep: str = ""
 
 def recover(record: WorktreeRecord, run_root: Path, note: Note) -> WorktreeRecord:
     """Do for a run that has ended what its runner did not come to. Return how the tree stands now; never raises."""
-    there = os.path.lexists(record.path)
+    exists = os.path.lexists(record.path)
     for left in (run_root / "steps" / str(record.step)).glob(".capture-*"):
         shutil.rmtree(left, ignore_errors=True)  # of one that was killed
     try:
@@ -167,13 +167,13 @@ def recover(record: WorktreeRecord, run_root: Path, note: Note) -> WorktreeRecor
                 roll_back(record)
                 reason = record.reason or "the run ended before any work began in it"
                 return record.model_copy(update={"state": "failed", "reason": reason})
-            case "ready" if there:
+            case "ready" if exists:
                 return settle(record, run_root, note)
-            case "preserved" if there and not record.captured:
+            case "preserved" if exists and not record.captured:
                 return settle(record, run_root, note)
-            case "captured" if there:
+            case "captured" if exists:
                 return _finish_removal(record, run_root, DISK)
-            case "ready" | "captured" | "preserved" if not there:
+            case "ready" | "captured" | "preserved" if not exists:
                 roll_back(record)
                 gone = "" if record.captured else "its files were removed by somebody else"
                 return record.model_copy(update={"state": "removed", "reason": gone})

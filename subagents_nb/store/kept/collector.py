@@ -21,7 +21,7 @@ from subagents_nb.domain.kept.retention import (
     Reading,
     RunObservation,
     clocks_agree,
-    may_go_on,
+    may_be_resumed,
     may_still_read,
     reason_to_keep,
 )
@@ -32,7 +32,7 @@ from subagents_nb.errors import StoreError, SubagentsError, Unreadable
 from subagents_nb.store.clock import read_clocks
 from subagents_nb.store.files.disk import DISK
 from subagents_nb.store.files.lock import probe
-from subagents_nb.store.kept.trash import GRACE_S, SESSION_LEASE, Trash, alone_in, moment, run_of
+from subagents_nb.store.kept.trash import GRACE_S, SESSION_LEASE, Trash, exclusive_trash, moment, run_of
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.runs.reader import FileRuns
 
@@ -69,8 +69,8 @@ def collect(
     """
     work = _Pass(home, Trash(home), FileRuns(home), keep_s, limit)
     if dry_run:
-        return work.rehearse(grace_s)
-    with alone_in(home):
+        return work.dry_run(grace_s)
+    with exclusive_trash(home):
         try:
             return work.carry_out(grace_s, judge)
         except OSError as error:
@@ -119,7 +119,7 @@ class _Pass:
         self._used_by: _UsedBy = {}
         self._roots: dict[str, str] = {}  # of each run below another one that is there
 
-    def rehearse(self, grace_s: float) -> Collection:
+    def dry_run(self, grace_s: float) -> Collection:
         """Find out what a pass would do."""
         more = self._decide_all(None, self._note)
         due = self._trash.due(grace_s, now_s=self._now)
@@ -129,7 +129,7 @@ class _Pass:
     def carry_out(self, grace_s: float, judge: Judge | None) -> Collection:
         """Do it."""
         self._failed += self._trash.finish_interrupted()
-        more = self._decide_all(judge, self._bury)
+        more = self._decide_all(judge, self._move_to_trash)
         due = self._trash.due(grace_s, now_s=self._now)
         for tomb in due[: self._limit]:
             try:
@@ -188,14 +188,14 @@ class _Pass:
         if reason is not None:
             self._kept[reason] += 1
             return None
-        said = f"{facts.snapshot.state}, {(facts.age_s or 0.0) / DAY_S:.0f} days old"
-        return Deleted(run_id=run_id, name=facts.snapshot.name, reason=said)
+        reason_text = f"{facts.snapshot.state}, {(facts.age_s or 0.0) / DAY_S:.0f} days old"
+        return Deleted(run_id=run_id, name=facts.snapshot.name, reason=reason_text)
 
     def _note(self, run: Deleted) -> None:
         self._deleted[run.run_id] = run
 
-    def _bury(self, run: Deleted) -> None:
-        if self._trash.bury(run, now_s=self._now):
+    def _move_to_trash(self, run: Deleted) -> None:
+        if self._trash.move(run, now_s=self._now):
             self._note(run)
         else:
             self._kept[Keep.LEASED] += 1
@@ -224,7 +224,7 @@ def _references(runs: FileRuns, ids: list[str]) -> tuple[_UsedBy, dict[str, str]
 
     Those that live hold the lease of what they go on from besides.
     """
-    found: _UsedBy = {}
+    used_by: _UsedBy = {}
     roots: dict[str, str] = {}
     here = set(ids)
     for run_id in ids:
@@ -235,12 +235,12 @@ def _references(runs: FileRuns, ids: list[str]) -> tuple[_UsedBy, dict[str, str]
                 raise StoreError(f"Run {run_id} can't be looked at just now: {error}. Nothing was deleted.") from error
             continue
         if (match := _RESUMES.search(data)) is not None:
-            found.setdefault(match[1].decode(), []).append((run_id, may_go_on))
+            used_by.setdefault(match[1].decode(), []).append((run_id, may_be_resumed))
         for attached in set(_ATTACHED.findall(data)):
-            found.setdefault(attached.decode(), []).append((run_id, may_still_read))
+            used_by.setdefault(attached.decode(), []).append((run_id, may_still_read))
         if (match := _ROOT.search(data)) is not None and (root := match[1].decode()) in here and root != run_id:
             roots[run_id] = root
-    return found, roots
+    return used_by, roots
 
 
 def _look_around(root: Path) -> tuple[bool, bool, float | None]:
@@ -262,13 +262,13 @@ def _look_around(root: Path) -> tuple[bool, bool, float | None]:
 
 def _age(snapshot: Snapshot, touched: float | None, now: float) -> float | None:
     """Return the seconds since a run's youngest sign; None if a document tells no time or there is no file."""
-    said = []
+    signs_given = []
     if snapshot.result is not None:
-        said.append(snapshot.result.ended_at)
+        signs_given.append(snapshot.result.ended_at)
     if snapshot.verdict is not None:
-        said.append(snapshot.verdict.judged_at)
+        signs_given.append(snapshot.verdict.judged_at)
     if snapshot.status is not None:
-        said.append(snapshot.status.updated_at)
-    signs = [touched, *(moment(text) for text in said)]
+        signs_given.append(snapshot.status.updated_at)
+    signs = [touched, *(moment(text) for text in signs_given)]
     known = [sign for sign in signs if sign is not None]
     return now - max(known) if len(known) == len(signs) else None

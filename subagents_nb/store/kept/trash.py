@@ -24,7 +24,7 @@ from subagents_nb.errors import AmbiguousRun, StoreError, UnknownRun, Unreadable
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.files.codec import encode
 from subagents_nb.store.files.disk import DISK, PRIVATE_DIR, Disk
-from subagents_nb.store.files.lock import alone, hold_now
+from subagents_nb.store.files.lock import exclusive, hold_now
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.runs.reader import read_document
 
@@ -38,7 +38,7 @@ class CollectorBusy(StoreError):
     """Another process is deleting old runs of this store just now."""
 
 
-def alone_in(home: StoreHome) -> AbstractContextManager[None]:
+def exclusive_trash(home: StoreHome) -> AbstractContextManager[None]:
     """Be the only one who deletes or restores runs of this store.
 
     Raises:
@@ -46,11 +46,11 @@ def alone_in(home: StoreHome) -> AbstractContextManager[None]:
         StoreError: the store can't be written.
     """
     busy = CollectorBusy("Another process is deleting old runs of this store; try again in a moment.")
-    return alone(home.root / "retention.lock", what=f"What is deleted below {home.root}", busy=busy)
+    return exclusive(home.root / "retention.lock", what=f"What is deleted below {home.root}", busy=busy)
 
 
 class Trash:
-    """The trash of one store. Whoever changes it is `alone_in` the store."""
+    """The trash of one store. Whoever changes it has `exclusive_trash`."""
 
     def __init__(self, home: StoreHome, *, disk: Disk = DISK) -> None:
         self._home = home
@@ -64,7 +64,7 @@ class Trash:
         except FileNotFoundError:
             return []
 
-    def bury(self, run: Deleted, *, now_s: float) -> bool:
+    def move(self, run: Deleted, *, now_s: float) -> bool:
         """Move a run to the trash. False, changing nothing, if another run goes on from its session just now.
 
         Raises:
@@ -115,10 +115,10 @@ class Trash:
         Raises:
             OSError: it could not even be begun.
         """
-        gone = self.root / f"{_GONE}{tomb}"
-        self._disk.rename(self.root / tomb, gone)
+        doomed = self.root / f"{_GONE}{tomb}"
+        self._disk.rename(self.root / tomb, doomed)
         _marker(self.root / tomb).unlink(missing_ok=True)
-        return self._remove_folder(gone)
+        return self._remove_folder(doomed)
 
     def restore(self, text: str) -> str:
         """Bring a run back by its id, name, or 8 characters of its id; return its id. It counts as young again.
@@ -171,12 +171,12 @@ class Trash:
 
     def _since(self, tomb: str, now_s: float) -> float:
         mark = self.mark_of(tomb)
-        told = moment(mark.deleted_at) if mark is not None else None
+        deleted_at = moment(mark.deleted_at) if mark is not None else None
         try:
             written = _marker(self.root / tomb).lstat().st_mtime
         except OSError:
             return now_s
-        return max(told, written) if told is not None else now_s
+        return max(deleted_at, written) if deleted_at is not None else now_s
 
     def _mark(self, tomb: Path, *, name: str, reason: str) -> None:
         mark = Tombstone(run_id=run_of(tomb.name), name=name, reason=reason, deleted_at=utc_now())

@@ -31,7 +31,7 @@ from subagents_nb.store.files.codec import decode, encode, lenient_json
 from subagents_nb.store.files.disk import DISK, MAX_DOCUMENT_BYTES, PRIVATE_DIR
 from subagents_nb.store.files.opener import NotPlain, open_plain
 from subagents_nb.store.layout import RunPaths, StoreHome
-from subagents_nb.store.runs.contracts import remember
+from subagents_nb.store.runs.contracts import index_run
 from subagents_nb.version import __version__
 
 _CHUNK = 1 << 20
@@ -75,11 +75,11 @@ def read_archive(home: StoreHome, source: Path, *, project: Path) -> tuple[list[
         with open_plain(source) as fd, open(fd, "rb", closefd=False) as file, zipfile.ZipFile(file) as archive:
             manifest = _manifest(archive, os.fstat(fd).st_size, source)
             taken: list[str] = []
-            known: list[str] = []
+            names: list[str] = []
             for run in manifest.runs:
                 new = _take(home, archive, run, project, manifest.made_with)
-                (taken if new else known).append(run.run_id)
-            return taken, known
+                (taken if new else names).append(run.run_id)
+            return taken, names
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
         raise RequestError(f"{source.name} is no archive of runs, or a damaged one ({error}).") from error
     except NotPlain as error:
@@ -138,7 +138,7 @@ def _data(root: Path, path: str, plan: LaunchPlan, redact: Redactor) -> bytes:
         raise StoreError(f"{path} of {plan.name} can't be exported: {error}.") from error
     if path.rpartition("/")[2] == "result.json":
         with contextlib.suppress(ValueError, RecursionError):
-            data = lenient_json(archives.without_places(json.loads(data)))
+            data = lenient_json(archives.without_paths(json.loads(data)))
     # Artifacts and inputs go as they are: their hashes are recorded, and the contract binds the inputs.
     return data if path.startswith(("artifacts/", "inputs/")) else _redacted(path, data, redact)
 
@@ -190,8 +190,8 @@ def _manifest(archive: zipfile.ZipFile, size: int, source: Path) -> Manifest:
         manifest = Manifest.model_validate_json(_read(archive, MANIFEST, sizes[MANIFEST]))
     except (ValidationError, ValueError) as error:
         raise RequestError(f"{source.name} is no archive of runs of this version: its {MANIFEST} is wrong.") from error
-    if found := archives.faults(manifest, sizes, size):
-        raise RequestError(f"{source.name} is refused: {'; '.join(found[:5])}.")
+    if problems := archives.faults(manifest, sizes, size):
+        raise RequestError(f"{source.name} is refused: {'; '.join(problems[:5])}.")
     return manifest
 
 
@@ -206,7 +206,7 @@ def _take(home: StoreHome, archive: zipfile.ZipFile, run: ArchivedRun, project: 
         plan = _unpack(archive, run, staging, cwd)
         note = Imported(run_id=run.run_id, imported_at=utc_now(), made_with=made_with[:40])
         _write(RunPaths(staging).imported, encode(note))
-        remember(home, plan)
+        index_run(home, plan)
         try:
             os.rename(staging, target)  # over a directory that is not empty it fails
         except OSError:

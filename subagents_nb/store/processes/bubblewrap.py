@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from subagents_nb.domain.agents.environment import absolute_places, tool_environ
+from subagents_nb.domain.agents.environment import absolute_entries, tool_environ
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.store.clock import boot_id
 from subagents_nb.store.files.disk import DISK
@@ -82,7 +82,7 @@ def workspace_problem(workspace: Path, home: Path) -> str | None:
 def _found(environ: Mapping[str, str], cwd: Path) -> str | None:
     """Return the one on the path, else the one of the extra."""
     work = os.path.realpath(cwd)
-    places = absolute_places(environ.get("PATH", os.defpath)).split(":")
+    places = absolute_entries(environ.get("PATH", os.defpath)).split(":")
     outside = [one for one in places if os.path.commonpath((work, os.path.realpath(one))) != work]
     if (found := shutil.which("bwrap", path=":".join(outside))) is not None:
         return found

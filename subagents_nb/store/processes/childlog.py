@@ -114,5 +114,5 @@ def is_notice(rows: Iterable[ChildEnd], process: Process) -> bool:
 
 
 def _line(row: ChildEnd) -> bytes:
-    said = {"pid": row.pid, "start_ticks": row.start_ticks, "group": row.group, "what": row.what}
-    return json.dumps(said).encode() + b"\n"
+    fields = {"pid": row.pid, "start_ticks": row.start_ticks, "group": row.group, "what": row.what}
+    return json.dumps(fields).encode() + b"\n"

@@ -31,11 +31,11 @@ def outlives(home: StoreHome, run_id: str, process: Process) -> bool:
         OSError: out of descriptors or memory.
     """
     mark = mark_in(process.pid)
-    other, _, told = (mark or "").partition(":")
+    other, _, token = (mark or "").partition(":")
     if is_run_id(other):
         return other != run_id and _is_of(home, other, process)
-    if other == NO_RUN and is_run_id(told):
-        return _is_notice_of(home, told, process)
+    if other == NO_RUN and is_run_id(token):
+        return _is_notice_of(home, token, process)
     if mark not in (None, NO_RUN):
         return False
     if _is_supervisor(home, process) or _is_model_server(home, process):
@@ -66,8 +66,8 @@ def _is_supervisor(home: StoreHome, process: Process) -> bool:
 
 def _is_model_server(home: StoreHome, process: Process) -> bool:
     with contextlib.suppress(Unreadable, ValueError, AttributeError):
-        said = json.loads(DISK.read(home.root / "local-model" / "server.json"))
-        return (said.get("pid"), said.get("start_ticks")) == (process.pid, process.ticks)
+        record = json.loads(DISK.read(home.root / "local-model" / "server.json"))
+        return (record.get("pid"), record.get("start_ticks")) == (process.pid, process.ticks)
     return False
 
 

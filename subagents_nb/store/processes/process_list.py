@@ -64,8 +64,8 @@ def everyone() -> dict[int, Process]:
     Raises:
         OSError: out of descriptors or memory.
     """
-    found = (look(int(name)) for name in os.listdir(_PROC) if name.isdigit())
-    return {process.pid: process for process in found if process is not None}
+    processes = (look(int(name)) for name in os.listdir(_PROC) if name.isdigit())
+    return {process.pid: process for process in processes if process is not None}
 
 
 def own_children() -> set[int]:
@@ -76,15 +76,15 @@ def own_children() -> set[int]:
     Raises:
         OSError: out of descriptors or memory.
     """
-    found: set[int] = set()
+    children: set[int] = set()
     try:
         for thread in os.listdir("/proc/self/task"):
             with contextlib.suppress(*_GONE):
-                found.update(map(int, _read(f"/proc/self/task/{thread}/children").split()))
-        if found or Path(f"/proc/self/task/{os.getpid()}/children").exists():
-            return found
+                children.update(map(int, _read(f"/proc/self/task/{thread}/children").split()))
+        if children or Path(f"/proc/self/task/{os.getpid()}/children").exists():
+            return children
     except _GONE:
-        return found
+        return children
     own = os.getpid()
     return {process.pid for process in everyone().values() if process.parent == own}
 
@@ -130,7 +130,7 @@ def end(process: Process) -> bool:
         os.close(handle)
 
 
-def end_fallen(fallen: Callable[[], Iterable[int]], spare: Callable[[Process], bool], *, within_s: float) -> set[int]:
+def end_orphans(fallen: Callable[[], Iterable[int]], spare: Callable[[Process], bool], *, within_s: float) -> set[int]:
     """End the children that fell to us, as fast as they come; return whom we ended.
 
     One that forks and exits all the time is never met by a look at all processes, for each number it finds is gone.
@@ -159,8 +159,8 @@ def end_fallen(fallen: Callable[[], Iterable[int]], spare: Callable[[Process], b
 def reap(pid: int) -> int | None:
     """Take an ended child of ours off the system's list; return its exit code, or None if that is not what it is."""
     with contextlib.suppress(OSError, ValueError):
-        found, status = os.waitpid(pid, os.WNOHANG)
-        return os.waitstatus_to_exitcode(status) if found else None
+        reaped, status = os.waitpid(pid, os.WNOHANG)
+        return os.waitstatus_to_exitcode(status) if reaped else None
     return None
 
 

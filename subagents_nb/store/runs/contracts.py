@@ -19,14 +19,14 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from subagents_nb.domain.agents.models import ModelChoice, depends_on_place
+from subagents_nb.domain.agents.models import ModelChoice, depends_on_machine
 from subagents_nb.domain.plans.plan import LaunchPlan, choices_of
 from subagents_nb.domain.runs.reuse import contract_key, key_but_for_skills
 from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.domain.values.ids import is_run_id
 from subagents_nb.errors import StoreError, Unreadable
 from subagents_nb.store.files.disk import DISK, PRIVATE_DIR
-from subagents_nb.store.files.lock import alone, hold
+from subagents_nb.store.files.lock import exclusive, hold
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.runs.reader import FileRuns, read_document
 
@@ -45,7 +45,7 @@ def locked(home: StoreHome, key: str, *, patience_s: float = _PATIENCE_S) -> Ite
     """
     handle: int | None = None
     try:
-        handle = hold(_made(home, key) / "lock", owner=str(os.getpid()), patience_s=patience_s)
+        handle = hold(_index_folder(home, key) / "lock", owner=str(os.getpid()), patience_s=patience_s)
     except BlockingIOError:
         raise StoreError(
             f"Another process has been launching the same work for {patience_s:g} s. Wait for it, or launch "
@@ -60,7 +60,7 @@ def locked(home: StoreHome, key: str, *, patience_s: float = _PATIENCE_S) -> Ite
             os.close(handle)
 
 
-def alone_with_sweep(home: StoreHome, sweep: str) -> AbstractContextManager[None]:
+def lock_sweep(home: StoreHome, sweep: str) -> AbstractContextManager[None]:
     """Hold a sweep while one of its runs is looked for and launched: two kernels with one grid launch each run once.
 
     Raises:
@@ -71,17 +71,17 @@ def alone_with_sweep(home: StoreHome, sweep: str) -> AbstractContextManager[None
     with contextlib.suppress(OSError):
         home.sweeps.mkdir(mode=PRIVATE_DIR, exist_ok=True)
     busy = StoreError(f"Another process launches runs of this sweep for {_SWEEP_PATIENCE_S:g} s already; wait for it.")
-    return alone(home.sweeps / f"{sweep[:32]}.lock", patience_s=_SWEEP_PATIENCE_S, what="The sweep", busy=busy)
+    return exclusive(home.sweeps / f"{sweep[:32]}.lock", patience_s=_SWEEP_PATIENCE_S, what="The sweep", busy=busy)
 
 
-def remember(home: StoreHome, plan: LaunchPlan) -> None:
+def index_run(home: StoreHome, plan: LaunchPlan) -> None:
     """Put a run into the index; where that fails, it is only never found again by its contract."""
     with contextlib.suppress(OSError):
         if (key := contract_key(plan)) is None:
             return
-        _mark(_made(home, key) / plan.run_id)
+        _mark(_index_folder(home, key) / plan.run_id)
         if (kin := key_but_for_skills(plan)) is not None:
-            _mark(_made(home, kin) / plan.run_id)
+            _mark(_index_folder(home, kin) / plan.run_id)
         _note_models(home, plan)
 
 
@@ -93,31 +93,31 @@ def runs_of(home: StoreHome, key: str) -> list[str]:
     folder = _folder(home) / key
     with contextlib.suppress(OSError):
         marked = [name for name in os.listdir(folder) if is_run_id(name)]
-        there = [run_id for run_id in marked if os.path.isdir(home.run_folder(run_id))]
-        if len(there) < len(marked):
-            _forget(home, folder, set(marked) - set(there))
-        return sorted(there, reverse=True)
+        existing = [run_id for run_id in marked if os.path.isdir(home.run_folder(run_id))]
+        if len(existing) < len(marked):
+            _forget(home, folder, set(marked) - set(existing))
+        return sorted(existing, reverse=True)
     return []
 
 
 def models_of(home: StoreHome) -> list[ModelChoice]:
     """Return the models that runs of this store came to by a default, and those of endpoints, newest first."""
     _be_whole(home)
-    found: list[tuple[int, str, ModelChoice]] = []
+    choices: list[tuple[int, str, ModelChoice]] = []
     folder = _folder(home) / "models"
     with contextlib.suppress(OSError):
         for name in filter(_KEY.match, os.listdir(folder)):
             with contextlib.suppress(Unreadable, OSError, ValidationError):
                 choice = ModelChoice.model_validate_json(DISK.read(folder / name))
-                found.append(((folder / name).lstat().st_mtime_ns, name, choice))
-    return [choice for _, _, choice in sorted(found, key=lambda one: one[:2], reverse=True)[:_MOST_MODELS]]
+                choices.append(((folder / name).lstat().st_mtime_ns, name, choice))
+    return [choice for _, _, choice in sorted(choices, key=lambda one: one[:2], reverse=True)[:_MOST_MODELS]]
 
 
 def rebuild(home: StoreHome) -> None:
     """Make the index from the plans of all runs."""
     for run_id in FileRuns(home).ids():
         with contextlib.suppress(Unreadable):
-            remember(home, read_document(home.run(run_id).plan, LaunchPlan, run_id))
+            index_run(home, read_document(home.run(run_id).plan, LaunchPlan, run_id))
     with contextlib.suppress(OSError):
         _make(_folder(home))
         _mark(_folder(home) / _WHOLE)
@@ -130,7 +130,7 @@ def _be_whole(home: StoreHome) -> None:
 
 def _note_models(home: StoreHome, plan: LaunchPlan) -> None:
     for choice in choices_of(plan.steps, plan.items):
-        if depends_on_place(choice):
+        if depends_on_machine(choice):
             data = choice.model_dump_json(exclude_none=True)
             path = _folder(home) / "models" / sha256_text(data)
             if not path.exists():
@@ -151,7 +151,7 @@ def _folder(home: StoreHome) -> Path:
     return home.root / "contracts"
 
 
-def _made(home: StoreHome, key: str) -> Path:
+def _index_folder(home: StoreHome, key: str) -> Path:
     _make(_folder(home))
     _make(_folder(home) / key)
     return _folder(home) / key

@@ -43,7 +43,7 @@ class LeftFiles:
 
     def note(self, path: str, sha256: str | None) -> None:
         """Remember what the run leaves at a path; where that fails, it is a source to later runs."""
-        place = self._place(path)
+        place = self._path(path)
         with contextlib.suppress(OSError):
             if sha256 is None:
                 place.unlink(missing_ok=True)
@@ -51,39 +51,39 @@ class LeftFiles:
             for folder in (self._folder.parent, self._folder):
                 with contextlib.suppress(FileExistsError):
                     folder.mkdir(mode=PRIVATE_DIR)
-            left = Left(path=path, sha256=sha256, run_id=self._run_id)
-            DISK.replace(place, left.model_dump_json().encode(), durable=False)
+            entry = Left(path=path, sha256=sha256, run_id=self._run_id)
+            DISK.replace(place, entry.model_dump_json().encode(), durable=False)
 
     def last(self, path: str) -> Left | None:
         """Return what was left at a path last, by a run that is still in the store."""
-        return self._read(self._place(path))
+        return self._read(self._path(path))
 
     def here(self) -> frozenset[str]:
         """Return the paths where lies what a run left there."""
-        found: set[str] = set()
+        paths: set[str] = set()
         taken = 0
         with contextlib.suppress(OSError):
             for name in sorted(os.listdir(self._folder))[:_MOST]:
-                left = self._read(self._folder / name)
-                if left is None:
+                entry = self._read(self._folder / name)
+                if entry is None:
                     with contextlib.suppress(OSError):
                         (self._folder / name).unlink()
                     continue
                 with contextlib.suppress(OSError, Unsettled):
-                    taken += os.lstat(self.cwd / left.path).st_size
+                    taken += os.lstat(self.cwd / entry.path).st_size
                     if taken > _MOST_BYTES:
                         break
-                    if file_sha256(self.cwd, left.path) == left.sha256:
-                        found.add(left.path)
-        return frozenset(found)
+                    if file_sha256(self.cwd, entry.path) == entry.sha256:
+                        paths.add(entry.path)
+        return frozenset(paths)
 
-    def _place(self, path: str) -> Path:
+    def _path(self, path: str) -> Path:
         return self._folder / sha256_text(path)
 
     def _read(self, place: Path) -> Left | None:
         try:
-            left = Left.model_validate_json(DISK.read(place))
+            entry = Left.model_validate_json(DISK.read(place))
         except (Unreadable, ValidationError, OSError, ValueError):
             return None
-        there = is_run_id(left.run_id) and os.path.isdir(self._home.run_folder(left.run_id))
-        return left if there else None
+        exists = is_run_id(entry.run_id) and os.path.isdir(self._home.run_folder(entry.run_id))
+        return entry if exists else None

@@ -27,9 +27,9 @@ def read_raw(
     With `having`, a document that does not hold these bytes counts as not there. Scores are read by `scores`: a
     mapping of file names to objects.
     """
-    found: dict[str, dict[str, Any] | None] = dict.fromkeys(names)
+    documents: dict[str, dict[str, Any] | None] = dict.fromkeys(names)
     if not is_run_id(run_id):
-        return found
+        return documents
     folder = f"{home.root}{os.sep}runs{os.sep}{run_id}"
     if not _BY_HANDLE:
         return {
@@ -38,16 +38,16 @@ def read_raw(
     try:
         handle = os.open(folder, FOLDER)
     except OSError:
-        return found
+        return documents
     try:
         for name in names:
-            found[name] = _scores(handle) if name == "scores" else _read(name, having, handle)
+            documents[name] = _scores(handle) if name == "scores" else _read(name, having, handle)
     finally:
         os.close(handle)
-    return found
+    return documents
 
 
-def skim_ids(home: StoreHome) -> Iterator[str]:
+def read_raw_ids(home: StoreHome) -> Iterator[str]:
     """Yield the ids of all runs, in no order. A missing store has none."""
     with contextlib.suppress(OSError), os.scandir(home.runs) as entries:
         for entry in entries:
@@ -55,7 +55,7 @@ def skim_ids(home: StoreHome) -> Iterator[str]:
                 yield entry.name
 
 
-def skim_messages(home: StoreHome, run_id: str, step: int) -> list[dict[str, Any]]:
+def read_raw_messages(home: StoreHome, run_id: str, step: int) -> list[dict[str, Any]]:
     """Return what the model of a step was told and said, as its session holds it; nothing if there is none."""
     try:
         value = from_json(DISK.read(home.run(run_id).step(step) / "session.json"))
@@ -84,7 +84,7 @@ def _scores_at(folder: str) -> dict[str, Any] | None:
         names = _documents(os.listdir(place))
     except OSError:
         return None
-    return {name: found for name in names if (found := _read(f"{place}{os.sep}{name}", None)) is not None}
+    return {name: scores for name in names if (scores := _read(f"{place}{os.sep}{name}", None)) is not None}
 
 
 def _documents(names: Sequence[str]) -> list[str]:

@@ -51,11 +51,11 @@ class FileRuns:
     def ids(self) -> list[str]:
         """Return all run ids, newest first. A missing store has none."""
         try:
-            found = [name for name in os.listdir(self.home.runs) if is_run_id(name)]
+            names = [name for name in os.listdir(self.home.runs) if is_run_id(name)]
         except FileNotFoundError:
             return []
-        found.sort(reverse=True)
-        return found
+        names.sort(reverse=True)
+        return names
 
     def snapshot(self, run_id: str, *, whole: bool = False) -> Snapshot:
         """Read one run. With a result in place nothing else is read unless `whole` asks for it, or it is paused.
@@ -93,7 +93,7 @@ class FileRuns:
             unheard_s=unheard_s,
         )
 
-    def has_last_word(self, run_id: str) -> bool:
+    def has_terminal_record(self, run_id: str) -> bool:
         """Say, without reading, whether a run has a result or a verdict. False: only its documents can tell.
 
         Raises:
@@ -125,25 +125,25 @@ class FileRuns:
             names = set(names_in(directory))
         except OSError:
             return status
-        asked = {name.removesuffix(".json") for name in names if name.endswith(".json") and name[0] == "q"}
-        waiting = {one for one in asked if not one.endswith(".reply") and f"{one}.reply" not in asked}
+        question_ids = {name.removesuffix(".json") for name in names if name.endswith(".json") and name[0] == "q"}
+        waiting = {one for one in question_ids if not one.endswith(".reply") and f"{one}.reply" not in question_ids}
         shown = {question.question_id: question for question in status.questions}
         if waiting == shown.keys():
             return status
-        found = [question for one, question in shown.items() if one in waiting]
+        open_questions = [question for one, question in shown.items() if one in waiting]
         for one in waiting - shown.keys():
             with contextlib.suppress(Unreadable):
                 path = f"{directory}{os.sep}{one}.json"
                 question = decode(self._disk.read(path), Question, status.run_id)
-                kept = question.model_dump(include=set(OpenQuestion.model_fields))
-                found.append(OpenQuestion.model_validate(kept))
-        found.sort(key=lambda question: question.asked_at)
-        return status.model_copy(update={"questions": tuple(found)})
+                fields = question.model_dump(include=set(OpenQuestion.model_fields))
+                open_questions.append(OpenQuestion.model_validate(fields))
+        open_questions.sort(key=lambda question: question.asked_at)
+        return status.model_copy(update={"questions": tuple(open_questions)})
 
     @staticmethod
     def _nothing(folder: str) -> Damage:
-        there = os.path.isdir(folder)
-        message = "the directory holds no document of a run" if there else "the run's directory is gone"
+        exists = os.path.isdir(folder)
+        message = "the directory holds no document of a run" if exists else "the run's directory is gone"
         return Damage(document="run", kind="missing", message=message)
 
 

@@ -43,13 +43,13 @@ def stops_of(paths: RunPaths) -> list[ControlRequest]:
         names = sorted(name for name in names_in(paths.control) if name.startswith("stop-"))
     except OSError:
         return []
-    found = []
+    stops = []
     for name in names:
         with contextlib.suppress(Unreadable):
             request = read_request(paths.control / name, paths.root.name)
             if request.verb == "stop" and request.step is None:
-                found.append(request)
-    return found
+                stops.append(request)
+    return stops
 
 
 def is_heard(paths: RunPaths, request: ControlRequest) -> bool:
@@ -113,8 +113,8 @@ class Mailbox:
             except Unreadable as error:
                 if error.kind != "busy":
                     seen.add(name)
-                    whole = name.removesuffix(".json")
-                    yield whole.partition("-")[2] or whole, str(error)
+                    request_id = name.removesuffix(".json")
+                    yield request_id.partition("-")[2] or request_id, str(error)
             else:
                 seen.add(name)
                 yield request

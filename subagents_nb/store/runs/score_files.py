@@ -39,8 +39,8 @@ def read_scores(home: StoreHome, run_id: str) -> list[Score]:
 
 def scores_in(documents: Mapping[str, Any] | None, run_id: str) -> list[Score]:
     """Return the judgements among documents that were read raw."""
-    found = []
+    scores = []
     for _, document in sorted((documents or {}).items())[:MAX_SCORES]:
         with contextlib.suppress(Unreadable):
-            found.append(as_document(document, Score, run_id))
-    return found
+            scores.append(as_document(document, Score, run_id))
+    return scores

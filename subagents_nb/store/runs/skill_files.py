@@ -57,7 +57,7 @@ def read_folder(folder: Path, allowed: Callable[[os.stat_result], str | None] = 
         OSError: it can't be read.
     """
     root = os.path.realpath(folder)
-    found: list[SkillFile] = []
+    files: list[SkillFile] = []
     waiting, entries, left = [""], 0, MOST_BYTES
     while waiting:
         where = waiting.pop()
@@ -76,11 +76,11 @@ def read_folder(folder: Path, allowed: Callable[[os.stat_result], str | None] = 
             if stat.S_ISDIR(about.st_mode):
                 waiting.append(path)
                 continue
-            if len(found) == MOST_FILES:
+            if len(files) == MOST_FILES:
                 raise SkillRefused(f"it has more than {MOST_FILES} files")
-            found.append(_file(root, path, left, is_link=stat.S_ISLNK(about.st_mode)))
-            left -= len(found[-1].data)
-    return tuple(found)
+            files.append(_file(root, path, left, is_link=stat.S_ISLNK(about.st_mode)))
+            left -= len(files[-1].data)
+    return tuple(files)
 
 
 def _file(root: str, path: str, left: int, *, is_link: bool) -> SkillFile:
@@ -128,13 +128,13 @@ def write_skills(paths: RunPaths, skills: Mapping[str, SkillFiles], *, disk: Dis
 
 
 def _write_folder(folder: Path, files: SkillFiles, disk: Disk) -> None:
-    made = {""}
+    folders = {""}
     for one in files:
         parts = one.path.split("/")[:-1]
         for depth in range(1, len(parts) + 1):
-            if (inner := "/".join(parts[:depth])) not in made:
+            if (inner := "/".join(parts[:depth])) not in folders:
                 disk.make_dir(folder / inner)
-                made.add(inner)
+                folders.add(inner)
         handle = disk.open(folder / one.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
         try:
             disk.write(handle, one.data)
@@ -149,18 +149,18 @@ def kept_skills(paths: RunPaths, records: Iterable[SkillRecord]) -> dict[str, Sk
     Raises:
         StoreError: some are gone, or are no longer what was copied; with all of them.
     """
-    kept: dict[str, SkillFiles] = {}
-    gone: dict[str, None] = {}
+    skills: dict[str, SkillFiles] = {}
+    broken: dict[str, None] = {}
     for record in records:
-        if record.folder in kept:
+        if record.folder in skills:
             continue
         try:
-            kept[record.folder] = read_folder(paths.root / FOLDER / record.folder)
+            skills[record.folder] = read_folder(paths.root / FOLDER / record.folder)
         except (OSError, SkillRefused):
-            gone[record.name] = None
+            broken[record.name] = None
         else:
-            if sha256_of(kept[record.folder]) != record.sha256:
-                gone[record.name] = None
-    if gone:
-        raise StoreError(f"The copy of skill {', '.join(gone)} in run {paths.root.name} is gone, or was changed.")
-    return kept
+            if sha256_of(skills[record.folder]) != record.sha256:
+                broken[record.name] = None
+    if broken:
+        raise StoreError(f"The copy of skill {', '.join(broken)} in run {paths.root.name} is gone, or was changed.")
+    return skills

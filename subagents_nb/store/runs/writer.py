@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from subagents_nb.domain.plans.plan import LaunchPlan
 from subagents_nb.domain.runs.control import AppendedItems
-from subagents_nb.domain.runs.exit_report import Candidate
+from subagents_nb.domain.runs.exit_report import ExitReport
 from subagents_nb.domain.runs.reads import ReadsSoFar
 from subagents_nb.domain.runs.records import ProcessRecord, RecoveryRecord, RunResult, RunStatus, StepRecord, Verdict
 from subagents_nb.errors import StoreError, Unreadable
@@ -53,7 +53,7 @@ def create_run(
         disk.make_dir(paths.root)
         try:
             if launching:
-                writer.begin_launch()
+                writer.start_launch()
             disk.make_dir(paths.control)
             disk.make_dir(paths.answers)
             disk.make_dir(paths.questions)
@@ -105,7 +105,7 @@ class RunWriter:
         self.mail = Mailbox(paths, disk=disk)
         self.events = EventFile(paths.events, disk=disk)
 
-    def begin_launch(self) -> None:
+    def start_launch(self) -> None:
         """Take the launcher's lock, before there is a plan: the launcher."""
         self._launching = hold(self.paths.launching)
 
@@ -132,7 +132,7 @@ class RunWriter:
         """Replace the process record: the process that started the runner, or who takes over when that one is gone."""
         self._disk.replace(self.paths.process, encode(record), durable=record.state != "pending")
 
-    def candidate(self, candidate: Candidate) -> bool:
+    def exit_report(self, candidate: ExitReport) -> bool:
         """Create the account of the run's processes: the runner, before its result, which brings it to the device."""
         return self._disk.create_once(self.paths.candidate, encode(candidate), durable=False, entry=False)
 

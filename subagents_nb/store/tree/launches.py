@@ -61,14 +61,14 @@ def read_answer(paths: RunPaths, ask_id: str) -> ChildAnswer | None:
         return None
 
 
-def asked_outside(paths: RunPaths) -> list[str]:
+def outside_asks(paths: RunPaths) -> list[str]:
     """Return the ids of the asks that processes of a run made."""
     try:
         names = os.listdir(paths.launches)
     except OSError:
         return []
-    found = (name.removesuffix(".json") for name in names if name[:1] == OUTSIDE and not name.endswith(_ANSWER))
-    return sorted(name for name in found if is_ask_id(name))
+    ids = (name.removesuffix(".json") for name in names if name[:1] == OUTSIDE and not name.endswith(_ANSWER))
+    return sorted(name for name in ids if is_ask_id(name))
 
 
 def appended_steps(paths: RunPaths) -> tuple[StepPlan, ...]:

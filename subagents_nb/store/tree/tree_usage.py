@@ -83,12 +83,12 @@ def used_by(root: RunPaths) -> Usage:
 
 def used_in(folder: os.PathLike[str], *, but: str = "") -> list[Usage]:
     """Return what each run used whose file lies in a folder; one that can't be read counts for nothing."""
-    found = []
+    usages = []
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):
             run_id = name.removeprefix(_BEGIN).removesuffix(_END)
             if not (name.startswith(_BEGIN) and is_run_id(run_id)) or run_id == but:
                 continue
             with contextlib.suppress(Unreadable):
-                found.append(read_document(Path(folder) / name, UsedByRun, run_id).usage)
-    return found
+                usages.append(read_document(Path(folder) / name, UsedByRun, run_id).usage)
+    return usages

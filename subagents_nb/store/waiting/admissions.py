@@ -25,7 +25,7 @@ from subagents_nb.errors import RequestError, StoreError, Unreadable
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.files.codec import encode
 from subagents_nb.store.files.disk import DISK, PRIVATE_DIR, Disk
-from subagents_nb.store.files.lock import alone
+from subagents_nb.store.files.lock import exclusive
 from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.runs.reader import read_document
 
@@ -109,7 +109,7 @@ def admit(
     folder = _folder(paths)
     what = f"The budget of run {paths.root.name}"
     busy = StoreError(f"Another process holds the budget of run {paths.root.name} for {patience_s:g} s.")
-    with alone(folder / "lock", patience_s=patience_s, what=what, busy=busy):
+    with exclusive(folder / "lock", patience_s=patience_s, what=what, busy=busy):
         limit, used = _limit(paths, disk), _used(folder)
         if used + count > limit:
             raise BudgetExceeded(path=path, requested=count, used=used, limit=limit)
@@ -130,18 +130,18 @@ def budget_used(paths: RunPaths, *, disk: Disk = DISK) -> tuple[int, int] | None
 
 
 def _create(folder: Path, slots: tuple[int, ...], data: bytes, disk: Disk) -> None:
-    made: list[Path] = []
+    created: list[Path] = []
     try:
         for slot in slots:
             target = folder / f"{slot:06d}.json"
             if not disk.create_once(target, data, durable=False, entry=False):
                 raise StoreError(f"Somebody else claimed {target.name} meanwhile; nothing was started. Try again.")
-            made.append(target)
-        if made:
+            created.append(target)
+        if created:
             disk.sync_dir(folder)
     except BaseException as error:
         # Nobody was admitted by them yet. Where even this fails they stay used, which errs on the safe side.
-        for target in made:
+        for target in created:
             with contextlib.suppress(OSError):
                 target.unlink()
         if isinstance(error, OSError):
@@ -152,10 +152,10 @@ def _create(folder: Path, slots: tuple[int, ...], data: bytes, disk: Disk) -> No
 def _used(folder: Path) -> int:
     """Return how many slots are used: all up to the highest there is."""
     try:
-        found = [int(match[1]) for name in os.listdir(folder) if (match := _SLOT.match(name))]
+        numbers = [int(match[1]) for name in os.listdir(folder) if (match := _SLOT.match(name))]
     except OSError as error:
         raise StoreError(f"The budget {folder.parent.name}/{folder.name} can't be read: {error.strerror}.") from error
-    return max(found, default=-1) + 1
+    return max(numbers, default=-1) + 1
 
 
 def _limit(paths: RunPaths, disk: Disk) -> int:

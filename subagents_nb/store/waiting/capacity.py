@@ -35,7 +35,7 @@ _FLAGS = os.O_CREAT | os.O_RDWR | NO_LINK
 _PATIENCE_S = 1.0
 
 
-def take_place(home: StoreHome, limit: int, *, waited: bool = False, back: bool = False) -> int | None:
+def take_slot(home: StoreHome, limit: int, *, waited: bool = False, back: bool = False) -> int | None:
     """Return a descriptor that holds a place if fewer than `limit` runs are live. Whoever closes it last frees it.
 
     None if there is no place, or if a run that waits could have it; who keeps the queue says `waited` and passes that.
@@ -46,14 +46,14 @@ def take_place(home: StoreHome, limit: int, *, waited: bool = False, back: bool 
     """
     home.capacity.mkdir(mode=PRIVATE_DIR, exist_ok=True)
     if fcntl is None:
-        return _open(_place(home, 0))
+        return _open(_slot_path(home, 0))
     try:
         with _counting(home):
             return _take(home, limit, waited=waited or back, back=back)
     except BlockingIOError:
         return None  # somebody who counts was halted in the middle of it
     except _NoLocks:
-        return _open(_place(home, 0))
+        return _open(_slot_path(home, 0))
 
 
 def give_back(handle: int) -> None:
@@ -78,14 +78,14 @@ def coming_back(home: StoreHome, run_id: str) -> Iterator[None]:
             os.close(handle)
 
 
-def places_taken(home: StoreHome) -> int:
+def slots_taken(home: StoreHome) -> int:
     """Return how many places are taken now."""
     if fcntl is None or not home.capacity.is_dir():
         return 0
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             stack.enter_context(_counting(home))  # a launcher that counts must not meet our probes
-        return sum(_is_held(_place(home, number)) for number in _numbers(names_in(home.capacity)))
+        return sum(_is_held(_slot_path(home, number)) for number in _numbers(names_in(home.capacity)))
 
 
 class _NoLocks(OSError):
@@ -107,14 +107,14 @@ def _take(home: StoreHome, limit: int, *, waited: bool, back: bool) -> int | Non
                 free = handle
             else:
                 if number >= limit:
-                    _remove(_place(home, number))
+                    _remove(_slot_path(home, number))
                 os.close(handle)
         if not back:
             taken += _coming_back(home, names)
         if taken >= limit or (not waited and line.wanted(names) > taken):
             return None
         kept, free = free, None
-        return kept if kept is not None else _lock(_place(home, _lowest(numbers)))
+        return kept if kept is not None else _lock(_slot_path(home, _lowest(numbers)))
     finally:
         if free is not None:
             os.close(free)
@@ -161,7 +161,7 @@ def _numbers(names: list[str]) -> list[int]:
     return sorted(int(match[1]) for name in names if (match := _PLACE.match(name)))
 
 
-def _place(home: StoreHome, number: int) -> Path:
+def _slot_path(home: StoreHome, number: int) -> Path:
     return home.capacity / f"place-{number:03d}"
 
 

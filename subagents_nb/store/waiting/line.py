@@ -66,8 +66,8 @@ def standing(home: StoreHome) -> list[Turn]:
         names = os.listdir(home.capacity)
     except OSError:
         return []
-    found = (match for match in map(_TURN.match, names) if match is not None and is_run_id(match[1]))
-    return sorted(Turn(match[1], int(match[2]), home.capacity / match[0]) for match in found)
+    matches = (match for match in map(_TURN.match, names) if match is not None and is_run_id(match[1]))
+    return sorted(Turn(match[1], int(match[2]), home.capacity / match[0]) for match in matches)
 
 
 def wanted(names: Iterable[str]) -> int:
@@ -83,8 +83,8 @@ def find(home: StoreHome, run_id: str) -> Turn | None:
 def needs_of(turn: Turn) -> Needs | None:
     """Return what a run needs; None if that can't be read."""
     try:
-        said = json.loads(DISK.read(turn.path))
-        return Needs(int(said["limit"]), str(said["python"]), tuple(map(str, said["variables"])))
+        record = json.loads(DISK.read(turn.path))
+        return Needs(int(record["limit"]), str(record["python"]), tuple(map(str, record["variables"])))
     except (OSError, Unreadable, ValueError, KeyError, TypeError):
         return None
 

@@ -19,7 +19,7 @@ from subagents_nb.domain.values.base import Value, sha256_text
 from subagents_nb.domain.values.ids import is_run_id
 from subagents_nb.errors import LaunchRefused, StoreError, Unreadable
 from subagents_nb.store.files.disk import DISK, PRIVATE_DIR
-from subagents_nb.store.files.lock import alone
+from subagents_nb.store.files.lock import exclusive
 from subagents_nb.store.layout import StoreHome
 
 _FOLDER = "outputs"
@@ -48,12 +48,12 @@ def output_claims(
     if not paths:
         yield lambda _run_id: None
         return
-    places = _places(home, cwd, paths)
+    places = _claim_paths(home, cwd, paths)
     folder = home.root / _FOLDER
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=PRIVATE_DIR)
     busy = StoreError(f"Another process has been claiming output files for {_PATIENCE_S:g} s.")
-    with alone(folder / "lock", patience_s=_PATIENCE_S, what="The claims of output files", busy=busy):
+    with exclusive(folder / "lock", patience_s=_PATIENCE_S, what="The claims of output files", busy=busy):
         if reasons := held_outputs(home, cwd, paths, settled, own=own):
             raise LaunchRefused(reasons)
 
@@ -70,7 +70,7 @@ def held_outputs(
 ) -> list[str]:
     """Say which of these files belong to live runs other than `own`, now; arguments as of `output_claims`."""
     reasons = []
-    for path, place in _places(home, cwd, paths).items():
+    for path, place in _claim_paths(home, cwd, paths).items():
         holder = _holder(home, place)
         snapshot = settled(holder) if holder is not None and holder != own else None
         if snapshot is not None and snapshot.state is not None and snapshot.state.live:
@@ -81,7 +81,7 @@ def held_outputs(
     return reasons
 
 
-def _places(home: StoreHome, cwd: str, paths: Sequence[str]) -> dict[str, Path]:
+def _claim_paths(home: StoreHome, cwd: str, paths: Sequence[str]) -> dict[str, Path]:
     folder = home.root / _FOLDER
     return {path: folder / sha256_text(os.path.realpath(os.path.join(cwd, path))) for path in paths}
 

@@ -17,7 +17,7 @@ WAIT_S = 3.0  # so long the end of a run waits for those of its children
 def stop_children(home: StoreHome, run_id: str) -> list[str]:
     """Ask the children of a run that has ended to stop, each once; return those that have not ended."""
     runs = FileRuns(home)
-    living = [child for child in children_of(home.run(run_id)) if not runs.has_last_word(child)]
+    living = [child for child in children_of(home.run(run_id)) if not runs.has_terminal_record(child)]
     for child in living:
         request = ControlRequest(
             run_id=child,

@@ -44,12 +44,12 @@ class KillEscalation:
         if now - self._looked < LOOK_S:
             return []
         self._looked = now
-        signs = {run_id: sign for run_id, paths in runs.items() if (sign := _unheard(paths)) is not None}
+        signs = {run_id: sign for run_id, paths in runs.items() if (sign := _unread_stop(paths)) is not None}
         self._asked = {run_id: self._asked.get(run_id, now) for run_id in signs}
         before, self._signs = self._signs, {}
         for run_id, sign in signs.items():
-            known = before.get(run_id)
-            self._signs[run_id] = known if known is not None and known[1] == sign else (now, sign)
+            earlier = before.get(run_id)
+            self._signs[run_id] = earlier if earlier is not None and earlier[1] == sign else (now, sign)
         overdue = {run_id for run_id, paths in runs.items() if _is_overdue(paths, now)}
         for run_id in overdue:
             _note(runs[run_id])
@@ -90,7 +90,7 @@ def _note(paths: RunPaths) -> None:
         os.utime(paths.due, ns=(0, _ENDED_NS), follow_symlinks=False)
 
 
-def _unheard(paths: RunPaths) -> str | None:
+def _unread_stop(paths: RunPaths) -> str | None:
     """Return the moment of a run's last status if a stop of the whole run is unheard; None if there is none."""
     if all(is_heard(paths, request) for request in stops_of(paths)):
         return None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from subagents_nb.domain.runs.exit_report import Candidate
+from subagents_nb.domain.runs.exit_report import ExitReport
 from subagents_nb.domain.runs.records import ProcessRecord
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.layout import RunPaths
@@ -30,8 +30,8 @@ def prove(
     *,
     began: bool,
     ended_itself: bool,
-    left: Orphans,
-    said: Candidate | Agreement,
+    orphans: Orphans,
+    report: ExitReport | Agreement,
     started: ProcessRecord,
     lease_held: bool = False,
 ) -> Proof:
@@ -42,40 +42,40 @@ def prove(
     """
     if not began:
         return Proof("not-started")
-    if isinstance(said, Candidate):
-        if said.token != started.token or said.pid != started.pid:
+    if isinstance(report, ExitReport):
+        if report.token != started.token or report.pid != started.pid:
             return Proof("unknown", "runner-instance-mismatch", "differs")
-        agreement: Agreement | None = "agrees" if _fits(said, left) else "differs"
+        agreement: Agreement | None = "agrees" if _fits(report, orphans) else "differs"
     else:
         # A runner that started nothing writes none: then nothing can have been left either.
-        silent = said == "missing" and ended_itself and not left.ended
-        agreement = None if silent else said
+        silent = report == "missing" and ended_itself and not orphans.ended
+        agreement = None if silent else report
     if agreement == "malformed":
         return Proof("unknown", "runner-candidate-malformed", agreement)
-    if agreement == "missing" and not left.accounted:
+    if agreement == "missing" and not orphans.accounted:
         return Proof("unknown", "runner-candidate-missing", agreement)
     if lease_held:
         return Proof("unknown", "session-lease-active", agreement)
-    if left.empty:
+    if orphans.empty:
         return Proof("observed", None, agreement)
-    reason = "process-tree-unverified" if left.empty is False else "unsupported-platform"
+    reason = "process-tree-unverified" if orphans.empty is False else "unsupported-platform"
     return Proof("unknown", reason, agreement)
 
 
-def _fits(said: Candidate, left: Orphans) -> bool:
+def _fits(report: ExitReport, orphans: Orphans) -> bool:
     """Say whether nobody whom the runner saw end was found alive. What it saw running we ended with it."""
-    gone = {child.pid for child in said.children if child.seen_by == "runner" and child.what == "tool"}
-    return not gone.intersection(left.ended)
+    known_pids = {child.pid for child in report.children if child.seen_by == "runner" and child.what == "tool"}
+    return not known_pids.intersection(orphans.ended)
 
 
-def read_candidate(paths: RunPaths) -> Candidate | Agreement:
+def read_exit_report(paths: RunPaths) -> ExitReport | Agreement:
     """Return the runner's candidate, or that there is none or none that can be read.
 
     Raises:
         Unreadable: not just now.
     """
     try:
-        return read_document(paths.candidate, Candidate, paths.root.name)
+        return read_document(paths.candidate, ExitReport, paths.root.name)
     except Unreadable as error:
         if error.kind == "busy":
             raise

@@ -28,9 +28,9 @@ from subagents_nb.store.runs.requests import stops_of
 from subagents_nb.store.runs.writer import RunWriter
 from subagents_nb.supervisor.ends.children_left import stop_children
 from subagents_nb.supervisor.ends.kill_escalation import was_overdue
-from subagents_nb.supervisor.ends.proof import is_proved, prove, read_candidate
+from subagents_nb.supervisor.ends.proof import is_proved, prove, read_exit_report
 from subagents_nb.supervisor.processes.identity import identify
-from subagents_nb.supervisor.processes.orphans import Fallen, Orphans, end_leftovers, mark_of
+from subagents_nb.supervisor.processes.orphans import Fallen, Orphans, end_run_processes, mark_of
 
 Judge = Literal["supervisor", "shim", "sweep", "launcher"]
 _STDERR_CHARS = 4000
@@ -67,7 +67,7 @@ def record_pending(
 def judge_at_once(home: StoreHome, run_id: str, *, exit_code: int | None, signal: int | None, judge: Judge) -> None:
     """Give a run that left no result its verdict before the slower work on its end: a reader would know less of it."""
     with contextlib.suppress(OSError, Unreadable):  # it is tried again with the proof
-        if FileRuns(home).has_last_word(run_id):
+        if FileRuns(home).has_terminal_record(run_id):
             return
         snapshot = FileRuns(home).snapshot(run_id, whole=True)
         if not snapshot.ended and not snapshot.damage and snapshot.plan is not None:
@@ -87,10 +87,12 @@ def clear_up(
     rows = read_children(home.run(run_id).children)
     mark = mark_of(run_id, started.token)
     spare = functools.partial(outlives, home, run_id)
-    left = end_leftovers(leader, mark, since=started.start_ticks, recorded=rows or (), fallen=fallen, spare=spare)
+    orphans = end_run_processes(
+        leader, mark, since=started.start_ticks, recorded=rows or (), fallen=fallen, spare=spare
+    )
     if rows is None and _used_tools(FileRuns(home).snapshot(run_id, whole=True)):
-        return replace(left, accounted=False)
-    return left
+        return replace(orphans, accounted=False)
+    return orphans
 
 
 def record_end(
@@ -100,7 +102,7 @@ def record_end(
     started: ProcessRecord,
     exit_code: int | None = None,
     signal: int | None = None,
-    left: Orphans,
+    orphans: Orphans,
     judge: Judge,
     unseen: Literal["observer-unavailable", "stale-repair"] | None = None,
 ) -> None:
@@ -130,8 +132,8 @@ def record_end(
     proof = prove(
         began=began or itself,
         ended_itself=itself,
-        left=left,
-        said=read_candidate(paths),
+        orphans=orphans,
+        report=read_exit_report(paths),
         started=started,
         lease_held=_holds_session(home, snapshot),
     )
@@ -144,8 +146,8 @@ def record_end(
                 "observed_at": utc_now(),
                 "exit_code": exit_code,
                 "signal": signal,
-                "ended_with_it": left.ended,
-                "group_empty": left.empty,
+                "ended_with_it": orphans.ended,
+                "group_empty": orphans.empty,
             }
         )
     )

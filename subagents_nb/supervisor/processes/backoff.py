@@ -40,7 +40,7 @@ class Backoff:
         except Exception as error:  # noqa: BLE001 - one run's broken directory must not end the watcher of others
             self._wait_s = min(self._wait_s * 2, _LAST_S) or _FIRST_S
             self._next = time.monotonic() + self._wait_s
-            said = f"{type(error).__name__}: {error}" if not isinstance(error, (OSError, Unreadable)) else str(error)
-            news, self._told = (said if said != self._told else ""), said
+            message = f"{type(error).__name__}: {error}" if not isinstance(error, (OSError, Unreadable)) else str(error)
+            news, self._told = (message if message != self._told else ""), message
             return news
         return None

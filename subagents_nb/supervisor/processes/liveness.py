@@ -14,10 +14,10 @@ from subagents_nb.supervisor.processes.identity import host_id, is_zombie, pid_n
 
 def look(identity: Identity | None, paths: RunPaths, token: str | None = None) -> Seen:
     """Return what can be seen of the process that `identity` names, and of the run's lock, launched under `token`."""
-    return _glance(identity, lock=probe(paths.lock), token=token)
+    return _look(identity, lock=probe(paths.lock), token=token)
 
 
-def _glance(identity: Identity | None, *, lock: Literal["held", "free"] | None, token: str | None) -> Seen:
+def _look(identity: Identity | None, *, lock: Literal["held", "free"] | None, token: str | None) -> Seen:
     ticks: int | None = None
     readable = True
     zombie = False
@@ -55,13 +55,13 @@ def is_watched(record: ProcessRecord) -> bool:
             return start_ticks(record.observer_pid) is not None and not is_zombie(record.observer_pid)
         except PermissionError:
             return True
-    return judge_liveness(observer, _glance(observer, lock=None, token=record.token)) is not Liveness.DEAD
+    return judge_liveness(observer, _look(observer, lock=None, token=record.token)) is not Liveness.DEAD
 
 
 def is_alive(identity: Identity) -> bool | None:
     """Say whether the very process that a record names lives, by what can be seen of it; None if that is not plain."""
-    found = judge_liveness(identity, _glance(identity, lock=None, token=identity.token))
-    return None if found is Liveness.UNKNOWN else found is Liveness.ALIVE
+    liveness = judge_liveness(identity, _look(identity, lock=None, token=identity.token))
+    return None if liveness is Liveness.UNKNOWN else liveness is Liveness.ALIVE
 
 
 def is_here(identity: Identity) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from subagents_nb.domain.runs.exit_report import ChildEnd
 from subagents_nb.store.processes.childlog import is_notice
-from subagents_nb.store.processes.process_list import Process, can_look, end, end_fallen, everyone, mark_in
+from subagents_nb.store.processes.process_list import Process, can_look, end, end_orphans, everyone, mark_in
 
 Fallen = Callable[[], Iterable[int]]
 Spare = Callable[[Process], bool]
@@ -40,7 +40,7 @@ def mark_of(run_id: str, token: str) -> str:
     return f"{run_id}:{token}"
 
 
-def end_leftovers(
+def end_run_processes(
     group: int | None,
     mark: str,
     *,
@@ -76,20 +76,20 @@ def end_leftovers(
         now = set(fallen())
         stirs, before = before is not None and bool(now - before), now
         if stirs:
-            ended |= end_fallen(fallen, lambda process: process.pid == group or spared(process), within_s=_HUNT_S)
-        found, traced, doubtful = search.find()
-        if not found:
+            ended |= end_orphans(fallen, lambda process: process.pid == group or spared(process), within_s=_HUNT_S)
+        processes, traced, doubtful = search.find()
+        if not processes:
             clean = 0 if stirs else clean + 1
             if clean == _CLEAN:
                 return Orphans(tuple(sorted(ended)), empty=not doubtful)
             continue
         clean = 0
-        ended.update(process.pid for process in found if end(process))
+        ended.update(process.pid for process in processes if end(process))
         traced_rounds += traced
         if traced_rounds == _TRACED_ROUNDS:
             break
-    found, _, doubtful = search.find()
-    return Orphans(tuple(sorted(ended)), empty=not (found or doubtful or clean == 0))
+    processes, _, doubtful = search.find()
+    return Orphans(tuple(sorted(ended)), empty=not (processes or doubtful or clean == 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +107,15 @@ class _Search:
         And whether a trace of the run led to one of them, and whether there are others to which one leads that proves
         nothing.
         """
-        seen = everyone()
+        table = everyone()
         own = os.getpid()
-        living = {p.pid: p for p in seen.values() if not p.ended and p.pid > 1 and p.pid not in (own, self.group)}
+        living = {p.pid: p for p in table.values() if not p.ended and p.pid > 1 and p.pid not in (own, self.group)}
         fallen = {pid for pid in self.fallen() if pid in living and self._is_ours(living[pid])}
         proved = {p.pid for p in living.values() if self.group and p.group == self.group}
         doubtful = False
         for row in self.recorded:
             led = [p for p in living.values() if row.pid in (p.pid, p.session, p.group)]
-            leader = seen.get(row.pid)
+            leader = table.get(row.pid)
             if leader is not None and leader.ticks != row.start_ticks:
                 continue  # its number was given out again, so nobody of its own is left
             if leader is None and self.group is None:
@@ -124,8 +124,8 @@ class _Search:
                 proved.update(p.pid for p in led if row.start_ticks is not None and p.ticks >= row.start_ticks)
         proved = {pid for pid in proved if self._is_ours(living[pid])}
         proved.update(p.pid for p in living.values() if p.pid not in proved and self._is_marked(p))
-        found = self._with_descendants(proved | fallen, living)
-        return [living[pid] for pid in found], bool(proved), doubtful
+        pids = self._with_descendants(proved | fallen, living)
+        return [living[pid] for pid in pids], bool(proved), doubtful
 
     def _is_ours(self, process: Process) -> bool:
         return mark_in(process.pid) == self.mark or not self.spared(process)
@@ -138,10 +138,10 @@ class _Search:
         below: dict[int, list[int]] = {}
         for process in living.values():
             below.setdefault(process.parent, []).append(process.pid)
-        found, ahead = set(pids), list(pids)
+        family, ahead = set(pids), list(pids)
         while ahead:
             for pid in below.get(ahead.pop(), ()):
-                if pid not in found and self._is_ours(living[pid]):
-                    found.add(pid)
+                if pid not in family and self._is_ours(living[pid]):
+                    family.add(pid)
                     ahead.append(pid)
-        return sorted(found)
+        return sorted(family)

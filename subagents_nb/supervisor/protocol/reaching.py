@@ -61,14 +61,14 @@ def connect_queue(home: StoreHome) -> Lines:
 
 def connect_queue_now(home: StoreHome, *, wait_s: float = 0.0) -> Lines | None:
     """Return the way to the supervisor that keeps the queue if it is up by then; starts it if it is missing."""
-    key = _keeper_key(home)
+    key = _owner_key(home)
     connection = _connect(home, key, wire.queue_path(home.supervisor, key), wait_s=wait_s)
     return None if connection is None else Lines(connection)
 
 
-def ensure_keeper(home: StoreHome) -> None:
+def ensure_queue_owner(home: StoreHome) -> None:
     """Make sure that a supervisor that can keep the queue is up or coming up; returns at once."""
-    ensure_host(home, _keeper_key(home))
+    ensure_host(home, _owner_key(home))
 
 
 def await_starters() -> None:
@@ -78,7 +78,7 @@ def await_starters() -> None:
             process.wait(ACK_S)
 
 
-def _keeper_key(home: StoreHome) -> str:
+def _owner_key(home: StoreHome) -> str:
     """Return the key of the supervisor that shall keep the queue: one of the other kind stands in for a frozen one."""
     cold = spawn_mode() == "cold"
     key, other = host_key("cold" if cold else "warm"), host_key("warm" if cold else "cold")

@@ -23,13 +23,13 @@ class Lines:
         deadline = time.monotonic() + within_s
         early: list[bytes] = []
         while True:
-            line = self.hear(deadline - time.monotonic())
+            line = self.read_line(deadline - time.monotonic())
             if line is None or line.startswith(b"{"):
                 self._held = early + self._held
                 return line
             early.append(line)
 
-    def hear(self, within_s: float) -> bytes | None:
+    def read_line(self, within_s: float) -> bytes | None:
         """Return the next line, or None if the other side closed or said nothing in time."""
         if self._held:
             return self._held.pop(0)

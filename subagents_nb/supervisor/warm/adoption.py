@@ -110,7 +110,7 @@ class Reattached:
         try:
             record = read_document(paths.process, ProcessRecord, run_id)
         except Unreadable as error:
-            if error.kind == "missing" and FileRuns(self._home).has_last_word(run_id):
+            if error.kind == "missing" and FileRuns(self._home).has_terminal_record(run_id):
                 self._settled.add(run_id)  # it never had a process
             return None
         if record.state != "pending" or paths.imported.exists():
@@ -161,7 +161,7 @@ class Reattached:
             self._home,
             run_id,
             started=late.started,
-            left=late.left,
+            orphans=late.left,
             judge="supervisor",
             unseen="observer-unavailable",
         )

@@ -32,6 +32,6 @@ def take_lock(path: str) -> int | None:
 def sign(handle: int) -> None:
     """Write into the lock who holds it, so that others see how that process is, and that it is a supervisor."""
     # Not on Linux: then its number alone says little, and nobody goes by it.
-    said = f"{os.getpid()} {ticks_of(os.getpid()) or ''}".encode()
-    os.pwrite(handle, said, 0)
-    os.ftruncate(handle, len(said))
+    content = f"{os.getpid()} {ticks_of(os.getpid()) or ''}".encode()
+    os.pwrite(handle, content, 0)
+    os.ftruncate(handle, len(content))

@@ -30,7 +30,7 @@ class Withdrawn:
     actor: Actor
 
 
-def hear(paths: RunPaths, heard: set[str]) -> tuple[Withdrawn | None, list[ControlAnswer]]:
+def take_requests(paths: RunPaths, heard: set[str]) -> tuple[Withdrawn | None, list[ControlAnswer]]:
     """Take in the requests that are not in `heard`, and add them; return whether the run is over, and the answers.
 
     The answers are to be written by the caller, after the run's end if there is one. What was promised for later before
@@ -63,15 +63,15 @@ def too_late(answer: ControlAnswer) -> ControlAnswer:
 
 
 def _withdrawn(paths: RunPaths, request: ControlRequest) -> Withdrawn | None:
-    said = f": {request.reason}" if request.reason else ""
+    because = f": {request.reason}" if request.reason else ""
     again = f'Launch it with subagents_nb.attach("{paths.root.name}").launch_again().'
     by: Actor = "parent" if request.asked_by == PARENT else "person"
     match request.verb:
         case "stop" if not _is_about_a_step(paths, request):
-            return Withdrawn("stopped", f"Stopped before it began{said}.", by)
+            return Withdrawn("stopped", f"Stopped before it began{because}.", by)
         case "interrupt":
             # Paused means that there is a session to go on from, and there is none.
-            text = f"Interrupted before it began{said}. It has no session to resume. {again}"
+            text = f"Interrupted before it began{because}. It has no session to resume. {again}"
             return Withdrawn("interrupted", text, by)
         case "drain":
             return Withdrawn("drained", f"It was asked to start nothing new before it began. {again}", by)
@@ -115,5 +115,5 @@ def _plan(paths: RunPaths) -> LaunchPlan | None:
 
 
 def _answer(paths: RunPaths, request_id: str, event: RequestEvent, text: str) -> ControlAnswer:
-    said = {"run_id": paths.root.name, "request_id": request_id, "text": text, "answered_at": utc_now()}
-    return ControlAnswer.after(RequestState.ASKED, event, **said)
+    fields = {"run_id": paths.root.name, "request_id": request_id, "text": text, "answered_at": utc_now()}
+    return ControlAnswer.after(RequestState.ASKED, event, **fields)

@@ -24,7 +24,7 @@ from subagents_nb.errors import RequestError, StoreError, Unreadable
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.files.lock import probe
 from subagents_nb.store.layout import RunPaths, StoreHome
-from subagents_nb.store.runs.contracts import remember
+from subagents_nb.store.runs.contracts import index_run
 from subagents_nb.store.runs.first_status import first_status
 from subagents_nb.store.runs.reader import FileRuns, read_document
 from subagents_nb.store.runs.skill_files import kept_skills
@@ -67,14 +67,14 @@ def answer_ask(home: StoreHome, queue: Queue, message: Mapping[str, Any]) -> Chi
 def _decide(
     home: StoreHome, paths: RunPaths, plan: LaunchPlan, ask: ChildAsk, environ: Mapping[str, str]
 ) -> ChildAnswer:
-    said = {"run_id": plan.run_id, "ask_id": ask.ask_id, "answered_at": utc_now()}
+    fields = {"run_id": plan.run_id, "ask_id": ask.ask_id, "answered_at": utc_now()}
     try:
         child = _admitted(home, paths, plan, ask, environ)
     except (NoChild, RequestError, StoreError) as error:
-        answer = ChildAnswer(**said, refused=str(error))
+        answer = ChildAnswer(**fields, refused=str(error))
         put_answer(paths, answer)
         return answer
-    answer = ChildAnswer(**said, child=child)
+    answer = ChildAnswer(**fields, child=child)
     put_answer(paths, answer)
     return answer
 
@@ -85,7 +85,7 @@ def _admitted(home: StoreHome, paths: RunPaths, plan: LaunchPlan, ask: ChildAsk,
     Raises:
         NoChild, BudgetExceeded, StoreError: why there is none.
     """
-    if FileRuns(home).has_last_word(plan.run_id) or probe(paths.lock) != "held":
+    if FileRuns(home).has_terminal_record(plan.run_id) or probe(paths.lock) != "held":
         raise NoChild("the run that asks is over")
     root_id = plan.origin.root or plan.run_id
     root = home.run(root_id)
@@ -102,7 +102,7 @@ def _admitted(home: StoreHome, paths: RunPaths, plan: LaunchPlan, ask: ChildAsk,
     run_id = make_run_id(time.time_ns() // 1_000_000, secrets.randbits(50))
     child = draft.to_plan(run_id=run_id, token=secrets.token_hex(16), created_at=utc_now())
     skills = kept_skills(paths, (one for step in everything(child.steps) for one in step.skills))
-    remember(home, child)
+    index_run(home, child)
     writer = create_run(home, child, _recovery(paths, child), skills=skills, launching=True)
     try:
         named = {name for model in choices_of(child.steps) for name in model.key_env} | {*child.tool_env}

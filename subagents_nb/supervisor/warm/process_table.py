@@ -106,10 +106,10 @@ class ProcessTable:
             if wrong:
                 print(f"run {child.run_id}: its end was not recorded: {wrong}", file=sys.stderr, flush=True)  # noqa: T201
             if wrong is None:
-                self._bury(pid)
+                self._forget(pid)
                 recorded += 1
         with contextlib.suppress(OSError):
-            for pid in self._fallen():
+            for pid in self._orphans():
                 reap(pid)
         return recorded
 
@@ -130,7 +130,7 @@ class ProcessTable:
         if child.left is None:
             judge_at_once(self._home, run_id, exit_code=code, signal=number, judge="supervisor")
             child.left = clear_up(
-                self._home, run_id, started, leader=pid, fallen=functools.partial(self._fallen, run_id)
+                self._home, run_id, started, leader=pid, fallen=functools.partial(self._orphans, run_id)
             )
         record_end(
             self._home,
@@ -138,7 +138,7 @@ class ProcessTable:
             started=started,
             exit_code=code,
             signal=number,
-            left=child.left,
+            orphans=child.left,
             judge="supervisor",
         )
 
@@ -156,7 +156,7 @@ class ProcessTable:
             return False
         return (record.pid, record.token) != (pid, token)
 
-    def _bury(self, pid: int) -> None:
+    def _forget(self, pid: int) -> None:
         del self._children[pid]
         process = self._processes.pop(pid, None)
         if process is not None:
@@ -164,7 +164,7 @@ class ProcessTable:
         else:
             os.waitpid(pid, 0)
 
-    def _fallen(self, run_id: str = "") -> set[int]:
+    def _orphans(self, run_id: str = "") -> set[int]:
         """Return our children whom we did not start: what dead runners left behind falls to us.
 
         Those are left out that say they are of another run of ours which has ended and is to be cleared up: of a run
@@ -192,8 +192,8 @@ class ProcessTable:
         code = 70
         try:
             root = self._home.run(birth.run_id).root
-            kept = {channel} if place is None else {channel, place}
-            become_runner(run_root=root, cwd=birth.cwd, environ=birth.environ, keep=kept)
+            inherited = {channel} if place is None else {channel, place}
+            become_runner(run_root=root, cwd=birth.cwd, environ=birth.environ, keep=inherited)
             # The runner is known here by its entry point only.
             code = importlib.import_module("subagents_nb.runner.main").run(
                 root, channel=channel, places=() if place is None else (place,)

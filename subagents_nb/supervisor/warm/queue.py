@@ -26,11 +26,11 @@ from subagents_nb.store.runs.reader import FileRuns, read_document
 from subagents_nb.store.runs.requests import Mailbox
 from subagents_nb.store.runs.writer import RunWriter
 from subagents_nb.store.waiting import line
-from subagents_nb.store.waiting.capacity import take_place
+from subagents_nb.store.waiting.capacity import take_slot
 from subagents_nb.supervisor.ends.termination import tell
 from subagents_nb.supervisor.processes.identity import identify
 from subagents_nb.supervisor.protocol import wire
-from subagents_nb.supervisor.warm.meanwhile import hear, too_late
+from subagents_nb.supervisor.warm.meanwhile import take_requests, too_late
 from subagents_nb.supervisor.warm.process_table import ProcessTable, SpawnRequest
 from subagents_nb.supervisor.warm.queue_owner import Keeping
 
@@ -52,7 +52,7 @@ class QueuedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class _LastWord:
+class _UnwrittenVerdict:
     paths: RunPaths
     verdict: Verdict
     answers: Sequence[ControlAnswer]
@@ -67,7 +67,7 @@ class Queue:
         self._files = FileRuns(home)
         self._keeping = Keeping(home)
         self._runs: list[QueuedRun] = []
-        self._unwritten: list[_LastWord] = []
+        self._unwritten: list[_UnwrittenVerdict] = []
 
     def __len__(self) -> int:
         """Return for how many runs there is something to do; nothing can be done for one that lacks a variable."""
@@ -92,7 +92,7 @@ class Queue:
         self.look()
         self._start_those_that_may()
 
-    def begin(self) -> None:
+    def start_waiting(self) -> None:
         """Start as many as there are places, without a look at what else is to be done."""
         self._start_those_that_may()
 
@@ -110,11 +110,11 @@ class Queue:
     def _is_over(self, waiting: QueuedRun) -> bool:
         run_id = waiting.birth.run_id
         paths = self._home.run(run_id)
-        if self._files.has_last_word(run_id):
+        if self._files.has_terminal_record(run_id):
             return self._files.snapshot(run_id).state not in (None, RunState.QUEUED)
         if _is_gone(paths):
             return True
-        withdrawn, answers = hear(paths, waiting.heard)
+        withdrawn, answers = take_requests(paths, waiting.heard)
         if withdrawn is None:
             waiting.promised += [answer for answer in answers if answer.outcome is RequestState.QUEUED]
             waiting.unsaid = [answer for answer in (*waiting.unsaid, *answers) if not _say(paths, answer)]
@@ -129,7 +129,7 @@ class Queue:
             if waiting.limit <= full or waiting.lacks:
                 continue
             try:
-                place = take_place(self._home, waiting.limit, waited=True)
+                place = take_slot(self._home, waiting.limit, waited=True)
             except OSError:
                 return
             if place is None:
@@ -188,12 +188,12 @@ class Queue:
         RunWriter(self._home.run(birth.run_id)).status(queued.model_copy(update=changed), milestone=True)
 
     def _end(self, verdict: Verdict, answers: Sequence[ControlAnswer]) -> None:
-        word = _LastWord(self._home.run(verdict.run_id), verdict, answers)
+        word = _UnwrittenVerdict(self._home.run(verdict.run_id), verdict, answers)
         if not _write(word):
             self._unwritten.append(word)
 
 
-def _write(word: _LastWord) -> bool:
+def _write(word: _UnwrittenVerdict) -> bool:
     """Write a run's last word, then the answers; say whether there is no more to do."""
     if _is_gone(word.paths):
         return True
@@ -248,5 +248,5 @@ def _is_passing(error: Exception) -> bool:
 
 
 def _verdict(run_id: str, event: RunEvent, reason: str, actor: str, message: str) -> Verdict:
-    said = {"run_id": run_id, "reason": reason, "actor": actor, "message": message}
-    return Verdict.over(RunState.QUEUED, event, **said, judged_at=utc_now(), judged_by="supervisor")
+    fields = {"run_id": run_id, "reason": reason, "actor": actor, "message": message}
+    return Verdict.over(RunState.QUEUED, event, **fields, judged_at=utc_now(), judged_by="supervisor")

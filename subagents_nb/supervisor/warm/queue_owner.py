@@ -95,7 +95,7 @@ class Keeping:
 
     def _consider(self, turn: line.Turn) -> Taken | None:
         paths = self._home.run(turn.run_id)
-        if not paths.root.is_dir() or self._files.has_last_word(turn.run_id):
+        if not paths.root.is_dir() or self._files.has_terminal_record(turn.run_id):
             line.leave(self._home, turn.run_id)
             return None
         if probe(paths.launching) == "held":

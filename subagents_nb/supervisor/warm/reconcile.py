@@ -17,8 +17,8 @@ from subagents_nb.store.runs.reader import FileRuns
 from subagents_nb.supervisor.ends.kill_escalation import should_have_ended
 from subagents_nb.supervisor.ends.termination import judge_run, record_end
 from subagents_nb.supervisor.processes.liveness import is_earlier_boot, is_watched, liveness_of
-from subagents_nb.supervisor.processes.orphans import end_leftovers, mark_of
-from subagents_nb.supervisor.protocol.reaching import ensure_keeper
+from subagents_nb.supervisor.processes.orphans import end_run_processes, mark_of
+from subagents_nb.supervisor.protocol.reaching import ensure_queue_owner
 from subagents_nb.supervisor.warm.adoption import left_by
 from subagents_nb.supervisor.warm.queue_owner import how_is
 from subagents_nb.supervisor.warm.takeover import look_after
@@ -32,21 +32,21 @@ _noticed: dict[str, float] = {}  # since when runners are gone whose watchers li
 _CUT = ("empty", "torn")  # what a power cut makes of a status that was not on the device yet
 
 
-def sweep(home: StoreHome, run_ids: Iterable[str]) -> list[str]:
+def reconcile(home: StoreHome, run_ids: Iterable[str]) -> list[str]:
     """Judge the given runs; return the ids of those that got a verdict now."""
     runs = FileRuns(home)
-    return [run_id for run_id in run_ids if _sweep_one(home, runs, run_id)]
+    return [run_id for run_id in run_ids if _reconcile_one(home, runs, run_id)]
 
 
-def _sweep_one(home: StoreHome, runs: FileRuns, run_id: str) -> bool:
+def _reconcile_one(home: StoreHome, runs: FileRuns, run_id: str) -> bool:
     paths = home.run(run_id)
     if probe(paths.lock) == "held":  # alive, and nothing else needs to be read
         if should_have_ended(paths):
             with contextlib.suppress(LaunchError):
-                ensure_keeper(home)  # it takes over whom nobody watches, and ends it
+                ensure_queue_owner(home)  # it takes over whom nobody watches, and ends it
         return False
     snapshot = runs.snapshot(run_id)
-    if snapshot.waits_for_place and snapshot.status is not None and _is_in_line(home, snapshot.status):
+    if snapshot.waits_for_slot and snapshot.status is not None and _is_in_line(home, snapshot.status):
         return False
     if not _is_gone(home, snapshot):
         return False
@@ -94,10 +94,10 @@ def _clear_up(home: StoreHome, snapshot: Snapshot) -> None:
     if record is not None and plan is not None and record.token == plan.token:
         if record.state != "pending" or is_watched(record):
             return
-        left = left_by(home, snapshot.run_id, record)
-        record_end(home, snapshot.run_id, started=record, left=left, judge="sweep", unseen="stale-repair")
+        orphans = left_by(home, snapshot.run_id, record)
+        record_end(home, snapshot.run_id, started=record, orphans=orphans, judge="sweep", unseen="stale-repair")
     elif plan is not None:
-        end_leftovers(None, mark_of(snapshot.run_id, plan.token))
+        end_run_processes(None, mark_of(snapshot.run_id, plan.token))
 
 
 def _is_gone(home: StoreHome, snapshot: Snapshot) -> bool:

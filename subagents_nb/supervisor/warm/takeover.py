@@ -22,7 +22,7 @@ from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.runs.reader import read_document
 from subagents_nb.store.waiting import line
 from subagents_nb.supervisor.processes.orphans import mark_of
-from subagents_nb.supervisor.protocol.reaching import ask, await_starters, connect_queue_now, ensure_keeper
+from subagents_nb.supervisor.protocol.reaching import ask, await_starters, connect_queue_now, ensure_queue_owner
 from subagents_nb.supervisor.warm.queue_owner import how_is
 
 _EACH_S = 1.0
@@ -30,7 +30,7 @@ _own: dict[str, Mapping[str, str]] = {}  # the variables of the runs that this p
 _looked: dict[str, float] = {}
 
 
-def remember(home: StoreHome, run_id: str, environ: Mapping[str, str]) -> None:
+def keep_environ(home: StoreHome, run_id: str, environ: Mapping[str, str]) -> None:
     """Keep the variables of a run that we put into the line, in memory and for as long as it waits."""
     waiting = {turn.run_id for turn in line.standing(home)} if _own else set()
     for gone in _own.keys() - waiting:
@@ -60,7 +60,7 @@ def look_after(home: StoreHome, status: RunStatus) -> bool:
         if environ is not None and (unkept or status.lacks):
             bring(home, turn, environ)
         elif unkept:
-            ensure_keeper(home)
+            ensure_queue_owner(home)
     return True
 
 
@@ -80,7 +80,7 @@ def bring(home: StoreHome, turn: line.Turn, environ: Mapping[str, str]) -> None:
 def main(home: StoreHome, *, now: bool = False) -> None:
     """Bring a supervisor up if runs wait, or if one is needed `now`; return when it holds its lock."""
     if now or line.standing(home):
-        ensure_keeper(home)
+        ensure_queue_owner(home)
         await_starters()
 
 

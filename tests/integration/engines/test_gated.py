@@ -12,7 +12,7 @@ from subagents_nb.domain.policy.decision import decide
 from subagents_nb.domain.policy.policy import Ceiling, Policy
 from subagents_nb.domain.runs.events import ToolEnded
 from subagents_nb.runner.engines.native.native import NativeEngine
-from subagents_nb.runner.engines.tools.judged_calls import Places, judged_call
+from subagents_nb.runner.engines.tools.judged_calls import CallRoots, judged_call
 
 POLICY = Policy.of(Ceiling(origin="worker.md", allow=ALLOW))
 
@@ -20,7 +20,9 @@ POLICY = Policy.of(Ceiling(origin="worker.md", allow=ALLOW))
 def test_of_all_attacks_none_is_carried_out_and_everyday_work_is(workshop: Any, plan: Any, wire: Any) -> None:
     attacks = lines(ATTACKS)
     for line in attacks:  # before any of them comes near a shell
-        assert decide(POLICY, judged_call("bash", {"command": line}, {"bash"}, Places(Path("/w")))).verdict != "allow"
+        assert (
+            decide(POLICY, judged_call("bash", {"command": line}, {"bash"}, CallRoots(Path("/w")))).verdict != "allow"
+        )
     everyday = [line for line in lines(EVERYDAY) if line.startswith(("echo", "pwd", "ls "))]
     sent = [*attacks, *everyday]
     calls = [(f"c{number}", "bash", json.dumps({"command": line})) for number, line in enumerate(sent)]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from subagents_nb.catalog import discover, resolve
-from subagents_nb.catalog.scopes.packages import package_places
+from subagents_nb.catalog.scopes.packages import package_paths
 
 AGENT = "---\nname: {name}\ndescription: {description}\n---\nYou work."
 
@@ -71,14 +71,14 @@ def test_a_package_brings_agents_between_the_built_in_ones_and_the_persons(
 
 def test_what_is_installed_and_taken_away_is_seen_at_once(site: Site) -> None:
     site.install("one", "one.agents", {"a": "d"})
-    assert [place.where for place in package_places()] == ["one:one/agents"]
+    assert [place.where for place in package_paths()] == ["one:one/agents"]
     site.install("a_first", "first.agents", {"b": "d"})
-    assert [place.where for place in package_places()] == ["a-first:first/agents", "one:one/agents"]
+    assert [place.where for place in package_paths()] == ["a-first:first/agents", "one:one/agents"]
 
 
 def test_an_editable_installation_is_read_where_its_sources_lie(site: Site, tmp_path: Path) -> None:
     package = site.install("labtools", "labtools.agents", {"titrator": "d"}, sources=tmp_path / "checkout")
-    (place,) = package_places()
+    (place,) = package_paths()
     assert place.path == package
     assert package.is_relative_to(tmp_path / "checkout")
 
@@ -86,7 +86,7 @@ def test_an_editable_installation_is_read_where_its_sources_lie(site: Site, tmp_
 def test_a_folder_that_only_lies_on_the_path_brings_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Site(tmp_path / "project").install("evil", "evil.agents", {"scout": "d"})
     monkeypatch.setattr(sys, "path", [str(tmp_path / "project"), *sys.path])
-    assert package_places() == ()
+    assert package_paths() == ()
 
 
 @pytest.mark.parametrize("value", ["../../etc", "lab tools.agents", "", "labtools..agents"])
@@ -94,7 +94,7 @@ def test_what_names_no_folder_of_a_package_is_left_out(site: Site, value: str) -
     about = site.folder / "odd-1.0.dist-info"
     about.mkdir()
     (about / "entry_points.txt").write_text(f"[subagents_nb.agents]\nmine = {value}\n")
-    assert package_places() == ()
+    assert package_paths() == ()
 
 
 def test_a_folder_that_is_not_there_is_told_as_absent(site: Site, tmp_path: Path) -> None:

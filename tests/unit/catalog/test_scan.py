@@ -5,12 +5,12 @@ import tempfile
 from pathlib import Path
 
 from subagents_nb.catalog import scan
-from subagents_nb.catalog.scan import Scan, scan_place
+from subagents_nb.catalog.scan import Scan, scan_path
 from subagents_nb.catalog.search_paths import SearchPath
 
 
 def look(folder: Path) -> Scan:
-    return scan_place(SearchPath(path=folder, where=".agents", source="project"))
+    return scan_path(SearchPath(path=folder, where=".agents", source="project"))
 
 
 def touch(*paths: Path) -> None:

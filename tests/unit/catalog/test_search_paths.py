@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from subagents_nb.catalog import project_root
-from subagents_nb.catalog.search_paths import agent_places, printable, settings_files, shown_folder
+from subagents_nb.catalog.search_paths import agent_search_paths, printable, settings_files, shown_folder
 
 
 @pytest.mark.parametrize("marker", [".subagents", ".claude", ".pi", ".agents", ".git"])
@@ -31,7 +31,7 @@ def test_the_home_folder_is_never_the_project(home: Path) -> None:
     (home / ".claude").mkdir()
     (home / "notes" / "today").mkdir(parents=True)
     assert project_root(home / "notes" / "today", home=home) == home / "notes" / "today"
-    assert {place.source for place in agent_places(project_root(home, home=home), home=home)} == {"user"}
+    assert {place.source for place in agent_search_paths(project_root(home, home=home), home=home)} == {"user"}
     assert [place.source for place in settings_files(home, home=home)] == ["user"]
 
 
@@ -58,7 +58,7 @@ def test_a_link_to_the_home_folder_is_the_home_folder(tmp_path: Path, home: Path
 
 
 def test_places_run_from_the_users_to_the_projects_and_are_never_absolute(project: Path, home: Path) -> None:
-    assert [place.where for place in agent_places(project, home=home)] == [
+    assert [place.where for place in agent_search_paths(project, home=home)] == [
         "~/.agents",
         "~/.pi/agents",
         "~/.claude/agents",

@@ -17,7 +17,7 @@ from subagents_nb.domain.values.durations import MAX_TIMEOUT_S, looks_like_durat
 from subagents_nb.domain.values.given import parse_amount, parse_flag, parse_whole
 from subagents_nb.domain.values.reasons import Reasons
 from subagents_nb.notebook.magics.line_parser import split_text
-from subagents_nb.planning.steps.step_plan import asked_time
+from subagents_nb.planning.steps.step_plan import parse_time
 
 DURATIONS = ["30min", "30m", "90 s", "1.5h", "500ms", "2d", "45", "45sec", "0s", "400h", "soon", "٣0s", "", "1w", "-5s"]
 
@@ -25,7 +25,7 @@ DURATIONS = ["30min", "30m", "90 s", "1.5h", "500ms", "2d", "45", "45sec", "0s",
 @pytest.mark.parametrize("text", DURATIONS)
 def test_a_length_of_time_means_the_same_on_a_line_in_a_file_and_in_settings(text: str, tmp_path: Path) -> None:
     reasons = Reasons()
-    in_python = asked_time("timeout", text, reasons)
+    in_python = parse_time("timeout", text, reasons)
     head = f"---\nname: a\ndescription: d\ntimeout: {json.dumps(text)}\n---\n"
     in_file = parse_agent(head, where="a.md", source="user")
     assert getattr(in_file, "timeout_s", None) == in_python

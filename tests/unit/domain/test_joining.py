@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from subagents_nb.domain.acceptance.joining import Told, joined
+from subagents_nb.domain.acceptance.joining import MemberReport, joined
 from subagents_nb.domain.acceptance.reports import CriterionReport, Report
 from subagents_nb.domain.acceptance.verdict import Evaluation, evaluate
 from subagents_nb.domain.plans.acceptance import Acceptance, Criterion
@@ -24,14 +24,16 @@ def report(status: Any = "satisfied", evidence: str = "counted", **more: Any) ->
 
 
 def verdict(*reports: Report | None) -> tuple[str, str]:
-    whole, problem = joined(ASKED, [Told(f"step {n}", one, None) for n, one in enumerate(reports)])
+    whole, problem = joined(ASKED, [MemberReport(f"step {n}", one, None) for n, one in enumerate(reports)])
     ledger = evaluate(ASKED, Evaluation(report=whole, report_problem=problem))
     return ledger.status, ledger.reason
 
 
 def test_what_all_show_the_whole_shows_with_who_said_it() -> None:
     assert verdict(report(), report())[0] == "checked"
-    whole, _ = joined(ASKED, [Told("step 0", report(evidence="a")), Told("step 1", report("not-applicable", "b"))])
+    whole, _ = joined(
+        ASKED, [MemberReport("step 0", report(evidence="a")), MemberReport("step 1", report("not-applicable", "b"))]
+    )
     assert whole is not None and whole.criteria[0].evidence == "step 0: a"
 
 

@@ -17,7 +17,7 @@ from subagents_nb.domain.kept.retention import (
     Reading,
     RunObservation,
     clocks_agree,
-    may_go_on,
+    may_be_resumed,
     reason_to_keep,
     size,
 )
@@ -157,7 +157,7 @@ def test_nothing_on_the_list_of_what_is_never_deleted_is_deleted(seen: RunObserv
 
 @given(states)
 def test_only_a_run_that_is_over_for_good_needs_its_source_no_more(state: RunState | None) -> None:
-    assert may_go_on(state) is (state not in (RunState.STOPPED, RunState.REJECTED))
+    assert may_be_resumed(state) is (state not in (RunState.STOPPED, RunState.REJECTED))
 
 
 def test_every_reason_has_words_for_people() -> None:

@@ -8,7 +8,7 @@ from support import make_plan, make_result
 from subagents_nb.domain.agents.settings import ReusePolicy
 from subagents_nb.domain.plans.experiments import ExperimentPart
 from subagents_nb.domain.runs.reads import ReadLog
-from subagents_nb.domain.runs.reuse import contract_key, why_not
+from subagents_nb.domain.runs.reuse import contract_key, reuse_miss
 from subagents_nb.domain.runs.states import RunState
 
 UNSEEN = ReadLog(untracked=("too large", "other"))
@@ -16,7 +16,7 @@ UNSEEN = ReadLog(untracked=("too large", "other"))
 
 @pytest.mark.parametrize("state", [state for state in RunState if state is not RunState.COMPLETE])
 def test_only_a_complete_run_may(state: RunState) -> None:
-    assert why_not(make_result(state=state, reads=ReadLog()), "complete") == f"scout-1 is {state}"
+    assert reuse_miss(make_result(state=state, reads=ReadLog()), "complete") == f"scout-1 is {state}"
 
 
 @pytest.mark.parametrize(
@@ -36,25 +36,25 @@ def test_only_a_complete_run_may(state: RunState) -> None:
     ],
 )
 def test_what_it_read_and_changed_decides(reads: ReadLog | None, policy: ReusePolicy, why: str | None) -> None:
-    assert why_not(make_result(reads=reads), policy) == why
+    assert reuse_miss(make_result(reads=reads), policy) == why
 
 
 def test_what_changed_by_whomever_keeps_it_from_standing_in_unless_another_run_explains_it() -> None:
     result = make_result(reads=ReadLog(meanwhile=("a", "b")))
     told = "changed while scout-1 was at work, by it or by others, so it is reused only when asked for by its id"
-    assert why_not(result, "complete") == f"a and 1 more {told}"
-    assert why_not(result, "tracked", explained={"a"}.__contains__) == f"b {told}"
-    assert why_not(result, "tracked", explained={"a", "b"}.__contains__) is None
+    assert reuse_miss(result, "complete") == f"a and 1 more {told}"
+    assert reuse_miss(result, "tracked", explained={"a"}.__contains__) == f"b {told}"
+    assert reuse_miss(result, "tracked", explained={"a", "b"}.__contains__) is None
     beside = make_result(reads=ReadLog(beside=("a",)))
-    assert why_not(beside, "complete") is None
-    assert (why_not(beside, "tracked") or "").startswith("a changed while a program of scout-1 stood by")
+    assert reuse_miss(beside, "complete") is None
+    assert (reuse_miss(beside, "tracked") or "").startswith("a changed while a program of scout-1 stood by")
 
 
 def test_of_an_older_version_the_files_that_its_tools_changed_count() -> None:
     result = make_result(changed_files=("a",))
-    assert why_not(result, "complete") == "scout-1 changed a, so it is reused only when asked for by its id"
+    assert reuse_miss(result, "complete") == "scout-1 changed a, so it is reused only when asked for by its id"
     # A worktree's changes are in that list too, and not in the newer account.
-    assert why_not(result.model_copy(update={"reads": ReadLog()}), "tracked") is None
+    assert reuse_miss(result.model_copy(update={"reads": ReadLog()}), "tracked") is None
 
 
 def test_another_experiment_or_other_parameters_ask_for_runs_of_their_own() -> None:

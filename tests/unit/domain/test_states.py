@@ -189,7 +189,7 @@ def test_no_state_is_set_outside_domain() -> None:
         ("Reply.model_validate({**said, 'closed': True})", True),
         ("answer.outcome is RequestState.QUEUED", False),
         ("self._line('steering', {'outcome': receipt.outcome})", False),
-        ("Said(outcome, text)", False),
+        ("Receipt(outcome, text)", False),
         ("record.model_copy(update={'state': 'ready'})", False),  # of a worktree: plain words
         ("self._line('run-ended', {'state': status.state})", False),
         ("RunFailed(text, state=str(result.state))", False),

@@ -13,7 +13,7 @@ from subagents_nb.domain.values.ids import make_run_id
 from subagents_nb.errors import RequestError, StoreError
 from subagents_nb.launching.stored.cleaning import gc, keep_days, restore
 from subagents_nb.store import StoreHome, create_run
-from subagents_nb.store.kept.trash import alone_in
+from subagents_nb.store.kept.trash import exclusive_trash
 
 
 def old_run(home: StoreHome, *, days: float) -> str:
@@ -81,5 +81,5 @@ def test_a_deleted_run_comes_back_as_a_handle(store_home: StoreHome) -> None:
     gc()
     run = restore(run_id)
     assert (run.id, run.text) == (run_id, "three rows")
-    with alone_in(store_home), pytest.raises(StoreError, match="Another process"):
+    with exclusive_trash(store_home), pytest.raises(StoreError, match="Another process"):
         restore(run_id)

@@ -12,7 +12,7 @@ from support import make_plan, make_recovery, make_result, make_status, run_id
 from subagents_nb.launching.stored.doctor import Check, Checkup, examine, lock_fault, ping
 from subagents_nb.store import FileRuns, StoreHome, create_run
 from subagents_nb.store.files.lock import hold_now
-from subagents_nb.store.waiting.capacity import take_place
+from subagents_nb.store.waiting.capacity import take_slot
 from subagents_nb.supervisor.processes.identity import identify
 from subagents_nb.supervisor.protocol.reaching import connect_queue, host_key
 
@@ -135,7 +135,7 @@ def test_sockets_that_were_left_behind_come_with_the_command_that_removes_them(s
 
 def test_places_that_are_all_taken_are_shown(store_home: StoreHome) -> None:
     user_settings("max_live_runs = 2")
-    handles = [take_place(store_home, 2) for _ in range(2)]
+    handles = [take_slot(store_home, 2) for _ in range(2)]
     found = check("capacity")
     for handle in handles:
         assert handle is not None

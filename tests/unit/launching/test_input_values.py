@@ -19,7 +19,7 @@ import pytest
 from support import make_plan, make_recovery, run_id
 
 from subagents_nb.errors import LaunchRefused
-from subagents_nb.launching.inputs.input_values import InputValue, gather, given_again
+from subagents_nb.launching.inputs.input_values import InputValue, gather, inputs_of
 from subagents_nb.store import StoreHome, create_run
 
 FRAME = pandas.DataFrame({"region": ["north", None], "units": [1, 2], "when": pandas.to_datetime(["2026-01-01"] * 2)})
@@ -272,13 +272,13 @@ def test_files_are_read_only_and_checked_when_they_are_used_again(store_home: St
     root = create_run(store_home, plan, make_recovery(), inputs=given).paths.root
     assert sorted(path.name for path in (root / "inputs").iterdir()) == ["config.json", "df.parquet"]
     assert {path.stat().st_mode & 0o777 for path in (root / "inputs").iterdir()} == {0o400}
-    assert given_again(store_home, plan) == given
+    assert inputs_of(store_home, plan) == given
 
     (root / "inputs/config.json").chmod(0o600)
     (root / "inputs/config.json").write_text("{}")
     (root / "inputs/df.parquet").unlink()
     with pytest.raises(LaunchRefused) as caught:
-        given_again(store_home, plan)
+        inputs_of(store_home, plan)
     assert [reason.partition(" of run")[0] for reason in caught.value.reasons] == ["The input df", "The input config"]
     assert run_id() in caught.value.reasons[0] and "it was changed" in caught.value.reasons[1]
     assert Path(root).is_dir()

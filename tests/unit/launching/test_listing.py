@@ -12,7 +12,7 @@ from subagents_nb.domain.plans.plan import GroupItem
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.launching.listing import Runs, about, list_runs
-from subagents_nb.notebook.cards.graph import said_beside
+from subagents_nb.notebook.cards.graph import launch_notes
 from subagents_nb.store import FileRuns, StoreHome, create_run, open_home
 from subagents_nb.store.runs.first_status import first_status
 from subagents_nb.supervisor.processes.identity import identify
@@ -76,7 +76,7 @@ def test_runs_are_found_by_their_lane_and_by_the_workflow_elsewhere_that_they_ar
     assert not listed(home, only=about(home, workflow="wf-7", workflow_key="build.2")).ids
     whole = plan.model_copy(update=said)
     told = Snapshot(run_id=plan.run_id, plan=whole, status=first_status(whole))
-    assert said_beside(told) == "lane code · of workflow wf-7/build.1" and told.steps[0].lane == "docs"
+    assert launch_notes(told) == "lane code · of workflow wf-7/build.1" and told.steps[0].lane == "docs"
 
 
 @pytest.mark.parametrize("content", [b"", None], ids=["empty", "missing"])

@@ -14,7 +14,7 @@ import pytest
 from subagents_nb.domain.agents.environment import NO_RUN, RUN_MARK
 from subagents_nb.local_model import LocalModelError, ensure, stop
 from subagents_nb.local_model.server import _scrubbed
-from subagents_nb.local_model.server_record import Places, ServerRecord, read_start_ticks, write_record
+from subagents_nb.local_model.server_record import ServerPaths, ServerRecord, read_start_ticks, write_record
 from subagents_nb.local_model.weights import SMOLLM2, _sealed
 
 
@@ -53,8 +53,8 @@ def peer_port() -> Iterator[int]:
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
-    places = Places.under(tmp_path)
+def places(tmp_path: Path) -> ServerPaths:
+    places = ServerPaths.under(tmp_path)
     places.directory.mkdir()
     return places
 
@@ -74,7 +74,7 @@ def test_without_weights_the_command_is_named(tmp_path: Path, no_weights: None) 
 
 
 def test_a_server_that_refuses_our_key_is_not_taken_for_ours(
-    tmp_path: Path, places: Places, peer_port: int, no_weights: None
+    tmp_path: Path, places: ServerPaths, peer_port: int, no_weights: None
 ) -> None:
     write_record(places.record, record_of_this_process(peer_port))
     with pytest.raises(LocalModelError, match="not installed"):  # It goes on to start one of its own.
@@ -83,7 +83,7 @@ def test_a_server_that_refuses_our_key_is_not_taken_for_ours(
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 def test_a_server_of_ours_that_stays_silent_is_waited_for_and_then_named(
-    tmp_path: Path, places: Places, peer_port: int
+    tmp_path: Path, places: ServerPaths, peer_port: int
 ) -> None:
     Peer.silent.set()
     write_record(places.record, record_of_this_process(peer_port))
@@ -93,7 +93,7 @@ def test_a_server_of_ours_that_stays_silent_is_waited_for_and_then_named(
 
 
 def test_a_crash_while_loading_is_reported_with_the_end_of_the_log(
-    tmp_path: Path, places: Places, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, places: ServerPaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     models = tmp_path / "models"
     models.mkdir()
@@ -108,7 +108,7 @@ def test_a_crash_while_loading_is_reported_with_the_end_of_the_log(
     assert places.log.stat().st_mode & 0o777 == 0o600
 
 
-def test_stopping_when_nothing_runs_is_false_and_kills_nobody(tmp_path: Path, places: Places) -> None:
+def test_stopping_when_nothing_runs_is_false_and_kills_nobody(tmp_path: Path, places: ServerPaths) -> None:
     assert stop(tmp_path) is False
     write_record(places.record, ServerRecord(pid=os.getpid(), start_ticks=1, port=9, api_key="k"))
     assert stop(tmp_path) is False

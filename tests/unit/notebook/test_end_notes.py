@@ -8,7 +8,7 @@ import pytest
 from card_samples import USAGE, answered, asking, ended, lost, planned, queued, running, unreadable
 
 from subagents_nb.domain.runs.snapshot import Snapshot
-from subagents_nb.notebook.cards.end_notes import ending, go_on
+from subagents_nb.notebook.cards.end_notes import ending, next_action
 
 COSTLY = USAGE.model_copy(update={"cost_usd": 0.123})
 
@@ -56,18 +56,18 @@ COSTLY = USAGE.model_copy(update={"cost_usd": 0.123})
     ],
 )
 def test_there_is_one_command_that_goes_on(snapshot: Snapshot, has_session: bool | None, command: str) -> None:
-    assert go_on(snapshot, has_session=has_session)[1] == command
+    assert next_action(snapshot, has_session=has_session)[1] == command
 
 
 def test_a_run_that_did_nothing_is_not_gone_on_from_unless_somebody_saw_its_session() -> None:
     nothing: dict[str, Any] = {"reason": "startup", "usage": USAGE.model_copy(update={"requests": 0})}
-    assert go_on(ended("failed", **nothing))[0] == "start over:"
-    assert go_on(ended("failed", **nothing), has_session=True)[0] == "go on from here:"
+    assert next_action(ended("failed", **nothing))[0] == "start over:"
+    assert next_action(ended("failed", **nothing), has_session=True)[0] == "go on from here:"
 
 
 def test_a_deadline_is_never_doubled_beyond_what_may_be_asked_for() -> None:
     week = 7 * 24 * 3600.0
-    assert "--timeout 10080m" in go_on(ended("failed", reason="timeout", timeout_s=week), has_session=True)[1]
+    assert "--timeout 10080m" in next_action(ended("failed", reason="timeout", timeout_s=week), has_session=True)[1]
 
 
 def test_an_interrupt_needs_no_second_sentence_about_who_it_was() -> None:

@@ -164,7 +164,7 @@ def test_a_view_feeds_the_graph_at_its_own_pace_and_never_as_a_trait_each_time(c
     for n in range(20):
         clock.now += 0.05
         states: list[StepState] = [C, P, *[C if m <= n // 3 else R for m in range(8)]]
-        view.hear(live(8, states))
+        view.on_snapshot(live(8, states))
         view.tick()
     assert 1 < len(face.messages) <= 5
     assert face.graphs == []

@@ -78,8 +78,8 @@ def test_new_text_goes_out_with_what_else_changed_in_one_message_and_only_once(c
     page = Page()
     view = view_of(page, [], said("abc"), clock)
     clock.now += 1
-    view.hear(said("abcdef"))
-    view.hear(said("abcdef"))
+    view.on_snapshot(said("abcdef"))
+    view.on_snapshot(said("abcdef"))
     clock.now += 1
     view.tick()
     assert page.fresh == [{"at": 3, "text": "def"}]
@@ -90,7 +90,7 @@ def test_nothing_is_sent_when_nothing_changed(clock: Clock) -> None:
     page = Page()
     view = view_of(page, [], said("abc"), clock)
     clock.now += 1
-    view.hear(said("abc"))
+    view.on_snapshot(said("abc"))
     assert (page.traits, page.messages) == ([], [])
 
 
@@ -101,7 +101,7 @@ def test_at_most_four_updates_a_second_and_the_last_is_not_lost(clock: Clock) ->
     for _ in range(100):
         clock.now += 0.01
         text += "x"
-        view.hear(said(text))
+        view.on_snapshot(said(text))
         view.tick()
     clock.now += 0.25
     view.tick()
@@ -114,7 +114,7 @@ def test_the_whole_tail_is_sent_now_and_then_and_a_page_that_is_loaded_anew_has_
     view = view_of(page, [], said("a"), clock)
     for number in range(2, 30):
         clock.now += 0.5
-        view.hear(said("a" * number))
+        view.on_snapshot(said("a" * number))
     tails = [traits["tail"] for traits in page.traits if "tail" in traits]
     assert 2 <= len(tails) <= 4
     assert page.missing() == {"tail": "a" * 29, "tail_end": 29}
@@ -124,7 +124,7 @@ def test_text_that_outran_the_tail_is_sent_whole(clock: Clock) -> None:
     page = Page()
     view = view_of(page, [], said("a"), clock)
     clock.now += 0.5
-    view.hear(said("b" * 9000))
+    view.on_snapshot(said("b" * 9000))
     assert page.fresh == []
     assert page.traits[-1]["tail_end"] == 9000
     assert len(page.traits[-1]["tail"]) == 4000
@@ -142,10 +142,10 @@ def test_a_silent_run_still_beats(clock: Clock) -> None:
 def test_how_the_launch_came_by_the_run_is_said_anew_as_time_goes_by(clock: Clock) -> None:
     page, first = Page(), said("a")
     view = LiveView(page, first, publish_end=lambda _: None, reused=lambda _: f"{clock.now:.0f} s", clock=clock)
-    view.hear(first)
+    view.on_snapshot(first)
     assert page.traits == []
     clock.now += 1
-    view.hear(first)
+    view.on_snapshot(first)
     assert page.traits == [{"reused": "101 s"}]
 
 
@@ -153,8 +153,8 @@ def test_the_end_is_a_card_and_the_view_stays_with_it_for_a_page_that_never_hear
     page, cards = Page(), []
     view = view_of(page, cards, said("a"), clock)
     last = ended()
-    view.hear(last)
-    view.hear(last)
+    view.on_snapshot(last)
+    view.on_snapshot(last)
     view.tick()
     view.leave()
     assert (cards, page.disposed, len(page.traits)) == ([last], 0, 1)
@@ -169,7 +169,7 @@ def test_a_card_that_can_not_be_published_leaves_the_view_with_the_end(clock: Cl
 
     view = LiveView(page, said("a"), publish_end=refuse)
     with pytest.raises(OSError, match="closed"):
-        view.hear(ended())
+        view.on_snapshot(ended())
     assert (page.traits[-1]["state"], page.disposed) == ("complete", 0)
 
 
@@ -178,7 +178,7 @@ def test_the_plain_output_below_a_view_says_anew_how_it_stands_only_if_that_chan
     first, later = said("a"), asking("Keep it?")
     view = LiveView(page, first, publish_end=lambda _: None, publish_state=said_there.append, clock=clock)
     view.restate()
-    view.hear(later)
+    view.on_snapshot(later)
     view.restate()
     view.restate()
     assert said_there == [later]
@@ -188,10 +188,10 @@ def test_a_card_is_shown_anew_with_each_cell_until_the_end(clock: Clock) -> None
     cards: list[Snapshot] = []
     view = CardView(cards.append, clock=clock)
     view.restate()
-    view.hear(said("a"))
+    view.on_snapshot(said("a"))
     view.restate()
     view.restate()
-    view.hear(ended())
+    view.on_snapshot(ended())
     view.restate()
     assert [card.ended for card in cards] == [False, False, True]
 
@@ -208,12 +208,12 @@ def test_a_host_without_widgets_gets_a_card_a_second_and_the_last_at_once(clock:
     view = CardView(cards.append, clock=clock)
     for _ in range(30):
         clock.now += 0.1
-        view.hear(said("a"))
+        view.on_snapshot(said("a"))
         view.tick()
     assert len(cards) in (2, 3)
     last = ended()
-    view.hear(last)
-    view.hear(said("late"))
+    view.on_snapshot(last)
+    view.on_snapshot(said("late"))
     view.tick()
     assert cards[-1] == last
     assert cards.count(last) == 1

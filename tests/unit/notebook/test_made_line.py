@@ -8,7 +8,7 @@ from support import make_plan, make_result, make_status, run_id
 from subagents_nb.domain.runs.records import Artifact
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.notebook.cards.card import CardContext
-from subagents_nb.notebook.cards.work_summary import made_line
+from subagents_nb.notebook.cards.work_summary import work_line
 
 
 def ended(*names: str) -> Snapshot:
@@ -17,24 +17,24 @@ def ended(*names: str) -> Snapshot:
 
 
 def test_the_line_names_some_and_says_how_to_get_them() -> None:
-    assert made_line(ended("table1", "fig1"), "report") == "Made table1, fig1: report.artifacts"
-    many = made_line(ended(*(f"f{n}" for n in range(9))))
+    assert work_line(ended("table1", "fig1"), "report") == "Made table1, fig1: report.artifacts"
+    many = work_line(ended(*(f"f{n}" for n in range(9))))
     assert many == "Made f0, f1, f2, f3, f4, f5 and 3 more: run.artifacts"
-    assert made_line(ended()) == ""
-    assert made_line(Snapshot(run_id=run_id(), status=make_status(), plan=make_plan())) == ""
+    assert work_line(ended()) == ""
+    assert work_line(Snapshot(run_id=run_id(), status=make_status(), plan=make_plan())) == ""
 
 
 def test_a_hostile_name_is_text_in_the_card() -> None:
     name = "<img src=x onerror=alert(1)>\n\u202e" + "x" * 300
     card = card_html(ended(name))
     assert "<img" not in card and "&lt;img src=x" in card
-    assert len(made_line(ended(name))) < 100
+    assert len(work_line(ended(name))) < 100
 
 
 @pytest.mark.parametrize("name", ["table1", "plots/by region.png", "<b>\x1b[31m\n" + "x" * 300])
 def test_the_plain_card_names_them_in_the_words_of_the_other(name: str) -> None:
     snapshot, beside = ended(name, "fig1"), CardContext("report")
-    said = made_line(snapshot, "report")
+    said = work_line(snapshot, "report")
     assert said in card_text(snapshot, beside).splitlines()
     assert said in Page(card_html(snapshot, beside)).text
 

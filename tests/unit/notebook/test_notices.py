@@ -76,8 +76,8 @@ def test_successes_are_told_together_within_a_second_and_failures_at_once(
 def test_an_end_that_nobody_saw_is_told_once(notices: Notices, clock: Clock, expect: Expect) -> None:
     expect()
     assert not notices.take()
-    notices.hear(running())
-    notices.hear(ended())
+    notices.on_snapshot(running())
+    notices.on_snapshot(ended())
     assert not notices.take(), "another may follow"
     clock.now += 0.2
     assert [s.state for s in notices.take().ended] == ["complete"]
@@ -89,7 +89,7 @@ def test_ends_are_told_in_their_order_and_a_failure_takes_the_others_along(
     notices: Notices, clock: Clock, expect: Expect
 ) -> None:
     for number, snapshot in ((3, ended()), (1, ended()), (2, lost())):
-        notices.hear(of(snapshot, expect(f"r-0000000{number}")))
+        notices.on_snapshot(of(snapshot, expect(f"r-0000000{number}")))
         clock.now += 0.01
     assert [s.run_id[-1] for s in notices.take().ended] == ["3", "1", "2"]
 
@@ -97,16 +97,16 @@ def test_ends_are_told_in_their_order_and_a_failure_takes_the_others_along(
 @pytest.mark.parametrize("state", ["failed", "paused", "partial", "stopped"])
 def test_whatever_went_not_well_is_told_at_once(notices: Notices, expect: Expect, state: str) -> None:
     expect()
-    notices.hear(ended(state))
+    notices.on_snapshot(ended(state))
     assert notices.take().ended
 
 
 def test_what_the_person_saw_is_not_told_and_the_reason_is_kept(notices: Notices, clock: Clock, expect: Expect) -> None:
     shown, waited = expect("r-00000001"), expect("r-00000002")
     notices.shown(shown)
-    notices.hear(of(lost(), shown))
-    notices.hear(of(lost(), waited))
-    notices.asked_for(waited)
+    notices.on_snapshot(of(lost(), shown))
+    notices.on_snapshot(of(lost(), waited))
+    notices.known_to_person(waited)
     clock.now += 5
     assert not notices.take()
     assert notices.suppressed == {shown: "shown-live", waited: "asked-for"}
@@ -114,8 +114,8 @@ def test_what_the_person_saw_is_not_told_and_the_reason_is_kept(notices: Notices
 
 def test_a_run_of_another_kernel_is_none_of_ours(notices: Notices) -> None:
     notices.shown("r-00000001")
-    notices.asked_for("r-00000002")
-    notices.hear(lost())
+    notices.known_to_person("r-00000002")
+    notices.on_snapshot(lost())
     assert not notices.take()
     assert notices.suppressed == {}
 
@@ -125,7 +125,7 @@ def test_where_nothing_is_to_be_told_nothing_is_told_later_either(
     notices: Notices, expect: Expect, enabled: bool, person: bool, why: str
 ) -> None:
     expect()
-    notices.hear(lost())
+    notices.on_snapshot(lost())
     notices.enabled = enabled
     assert not notices.take(person=person)
     notices.enabled = True
@@ -135,27 +135,27 @@ def test_where_nothing_is_to_be_told_nothing_is_told_later_either(
 
 def test_a_run_that_asks_is_told_once_a_question_and_its_end_too(notices: Notices, expect: Expect) -> None:
     expect()
-    notices.hear(asking("Go on?"))
+    notices.on_snapshot(asking("Go on?"))
     assert [s.questions[0].text for s in notices.take().asking] == ["Go on?"]
     assert not notices.take()
-    notices.hear(asking("Go on?", "And then?"))
+    notices.on_snapshot(asking("Go on?", "And then?"))
     assert len(notices.take().asking) == 1
-    notices.hear(running())
+    notices.on_snapshot(running())
     assert not notices.take()
-    notices.hear(lost())
+    notices.on_snapshot(lost())
     assert notices.take().ended
 
 
 def test_a_question_that_was_answered_meanwhile_is_not_told(notices: Notices, expect: Expect) -> None:
     expect()
-    notices.hear(asking("Go on?"))
-    notices.hear(running())
+    notices.on_snapshot(asking("Go on?"))
+    notices.on_snapshot(running())
     assert not notices.take()
 
 
 def test_a_question_on_the_page_is_not_told(notices: Notices, expect: Expect) -> None:
     notices.shown(expect())
-    notices.hear(asking("Go on?"))
+    notices.on_snapshot(asking("Go on?"))
     assert not notices.take()
 
 
@@ -172,8 +172,8 @@ def test_the_persons_function_is_called_for_every_end_one_after_the_other(notice
     ids = [expect(f"r-0000000{number}") for number in range(3)]
     notices.shown(ids[0])
     for run_id in ids:
-        notices.hear(of(ended(), run_id))
-        notices.hear(of(ended(), run_id))
+        notices.on_snapshot(of(ended(), run_id))
+        notices.on_snapshot(of(ended(), run_id))
     assert done.wait(10)
     assert called == [(run_id, "subagents-nb-on-end") for run_id in ids]
 
@@ -189,7 +189,7 @@ def test_a_failing_function_is_told_of_once_and_the_next_end_is_heard_all_the_sa
 
     notices.hook = on_end
     for number in range(3):
-        notices.hear(of(ended(), expect(f"r-0000000{number}")))
+        notices.on_snapshot(of(ended(), expect(f"r-0000000{number}")))
     until(lambda: len(called) == 3)
     clock.now += 1
     until(lambda: not [t for t in threading.enumerate() if t.name == "subagents-nb-on-end"])
@@ -205,7 +205,7 @@ def test_the_persons_other_function_is_called_for_questions_and_for_what_may_nee
     notices.attention_hook = lambda run: called.append(run.id)
 
     def heard(snapshot: Snapshot, times: int) -> None:
-        notices.hear(snapshot)
+        notices.on_snapshot(snapshot)
         until(lambda: not [t for t in threading.enumerate() if t.name == "subagents-nb-on-end"])
         assert len(called) == times
 
@@ -224,7 +224,7 @@ def test_the_persons_other_function_is_called_for_questions_and_for_what_may_nee
 
 def test_closing_forgets_everything(notices: Notices, expect: Expect) -> None:
     expect()
-    notices.hear(lost())
+    notices.on_snapshot(lost())
     notices.hook, notices.enabled = print, False
     notices.close()
     assert not notices.take()
@@ -240,7 +240,7 @@ def test_a_run_that_was_launched_from_python_is_expected_once_and_waiting_for_it
     notices.expect(typed)
     assert [expected.run for expected in notices._runs.values()] == [typed]
     notices.awaited(RUN_ID)
-    notices.hear(ended())
+    notices.on_snapshot(ended())
     clock.now += 2
     assert not notices.take()
     assert notices.suppressed == {RUN_ID: "asked-for"}

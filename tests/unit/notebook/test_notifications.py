@@ -13,7 +13,7 @@ from card_payloads import PAYLOADS
 from card_samples import answered, asking, ended, lost
 
 from subagents_nb.notebook.views.notices import Notifications
-from subagents_nb.notebook.views.notifications import DRAIN_S, Telling, bundle_of, drain_s
+from subagents_nb.notebook.views.notifications import DRAIN_S, Notifier, bundle_of, drain_s
 
 
 @dataclass
@@ -52,8 +52,8 @@ def source(monkeypatch: pytest.MonkeyPatch) -> Source:
     return Source()
 
 
-def before_cell(shell: Shell, source: Source, code: str = "x = 1", *, history: bool = True) -> Telling:
-    telling = Telling(shell, lambda: source)
+def before_cell(shell: Shell, source: Source, code: str = "x = 1", *, history: bool = True) -> Notifier:
+    telling = Notifier(shell, lambda: source)
     telling.before_cell(SimpleNamespace(store_history=history, raw_cell=code))
     return telling
 
@@ -69,7 +69,7 @@ def test_a_fresh_kernel_tells_once_what_the_one_before_left_though_it_has_launch
         return lambda: f"left {state[0]}"
 
     idle: list[Callable[[], object]] = []
-    telling = Telling(shell, lambda: None, look_back, idle.append)
+    telling = Notifier(shell, lambda: None, look_back, idle.append)
 
     def next_cell() -> list[dict[str, str]]:
         telling.before_cell(SimpleNamespace(store_history=True, raw_cell="x = 1"))
@@ -147,7 +147,7 @@ def test_a_cell_that_looks_at_runs_by_itself_is_not_told(source: Source, code: s
 
 def test_before_anything_was_launched_nothing_is_looked_at() -> None:
     shell = Shell()
-    telling = Telling(shell, lambda: None)
+    telling = Notifier(shell, lambda: None)
     telling.before_cell(SimpleNamespace(store_history=True))
     telling.at_exit()
     assert shell.shown == []

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from card_samples import RUN_ID
 
-from subagents_nb.notebook.views.old_views import found
+from subagents_nb.notebook.views.old_views import parse_found
 
 TOKEN = "0123456789abcdef" * 2
 
 
 def test_a_token_and_its_run_are_taken() -> None:
     run_id = "r-1m8n4747zas862mqp5j"
-    assert found({"kind": "found", "places": [{"token": TOKEN, "run": run_id}]}) == [(TOKEN, run_id)]
+    assert parse_found({"kind": "found", "places": [{"token": TOKEN, "run": run_id}]}) == [(TOKEN, run_id)]
 
 
 @pytest.mark.parametrize(
@@ -25,4 +25,4 @@ def test_a_token_and_its_run_are_taken() -> None:
     ],
 )  # fmt: skip
 def test_anything_else_is_passed_over(content: object) -> None:
-    assert found(content) == []
+    assert parse_found(content) == []

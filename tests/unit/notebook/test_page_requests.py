@@ -89,13 +89,13 @@ def test_what_the_page_may_ask_for(content: dict[str, Any], found: PageRequest) 
 def test_anything_else_is_passed_over(content: object) -> None:
     told: Told = queue.SimpleQueue()
     handle = Handle()
-    PageRequests(handle).hear(content, told.put)  # type: ignore[arg-type]
+    PageRequests(handle).on_message(content, told.put)  # type: ignore[arg-type]
     assert (handle.asked, told.empty()) == ([], True)
 
 
 def ask(handle: Handle, content: object) -> Told:
     told: Told = queue.SimpleQueue()
-    PageRequests(handle).hear(content, told.put)  # type: ignore[arg-type]
+    PageRequests(handle).on_message(content, told.put)  # type: ignore[arg-type]
     return told
 
 
@@ -142,7 +142,7 @@ def test_the_kernel_is_not_held_up_and_not_flooded() -> None:
     told: Told = queue.SimpleQueue()
     requests = PageRequests(handle)  # type: ignore[arg-type]
     for _ in range(5):
-        requests.hear({"kind": "stop"}, told.put)
+        requests.on_message({"kind": "stop"}, told.put)
     assert told.get(timeout=10)["text"] == "Too many requests at once; try again."
     assert len(handle.asked) <= 4
     handle.may_answer.set()
@@ -150,7 +150,7 @@ def test_the_kernel_is_not_held_up_and_not_flooded() -> None:
     until(
         lambda: not [t for t in threading.enumerate() if t.name == "subagents-nb-page"], what="the end of the threads"
     )
-    requests.hear({"kind": "stop"}, told.put)
+    requests.on_message({"kind": "stop"}, told.put)
     assert told.get(timeout=10)["ok"] is True
 
 
@@ -184,7 +184,7 @@ def test_opening_a_step_tells_what_there_is_of_it_and_watches_one_that_works() -
         told: Told = queue.SimpleQueue()
         requests = PageRequests(ChainHandle())  # type: ignore[arg-type]
         requests.on_watch = lambda number, _told: watched.append(number)
-        requests.hear({"kind": "open", "step": step}, told.put)
+        requests.on_message({"kind": "open", "step": step}, told.put)
         said = told.get(timeout=10)
         assert said["kind"] == "step"
         assert watched[-1] == expected
@@ -201,12 +201,12 @@ def test_what_comes_twice_is_carried_out_once_and_answered_twice() -> None:
     handle, told = Handle(), Told()
     requests = PageRequests(handle)  # type: ignore[arg-type]
     asked = {"kind": "answer", "question": "q1", "text": "yes", "id": "abc1"}
-    requests.hear(asked, told.put)
+    requests.on_message(asked, told.put)
     first = told.get(timeout=10)
-    requests.hear(asked, told.put)
+    requests.on_message(asked, told.put)
     assert told.get(timeout=10) == first
     assert (first["id"], len(handle.asked)) == ("abc1", 1)
-    requests.hear({**asked, "id": "abc2"}, told.put)
+    requests.on_message({**asked, "id": "abc2"}, told.put)
     told.get(timeout=10)
     assert len(handle.asked) == 2
     for odd in ("", 7, "x" * 99, "A B"):
@@ -215,8 +215,8 @@ def test_what_comes_twice_is_carried_out_once_and_answered_twice() -> None:
 
 def test_the_card_is_given_only_of_a_run_that_has_ended() -> None:
     handle, told = Handle(), Told()
-    PageRequests(handle, card=lambda: {"text/html": "card"}).hear({"kind": "card"}, told.put)  # type: ignore[arg-type]
+    PageRequests(handle, card=lambda: {"text/html": "card"}).on_message({"kind": "card"}, told.put)  # type: ignore[arg-type]
     assert told.get(timeout=10)["kind"] == "ack"
     ended_one = SimpleNamespace(status=over())
-    PageRequests(ended_one, card=lambda: {"text/html": "card"}).hear({"kind": "card"}, told.put)  # type: ignore[arg-type]
+    PageRequests(ended_one, card=lambda: {"text/html": "card"}).on_message({"kind": "card"}, told.put)  # type: ignore[arg-type]
     assert told.get(timeout=10) == {"kind": "card", "data": {"text/html": "card"}}

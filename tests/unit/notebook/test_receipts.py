@@ -6,7 +6,7 @@ import pytest
 from card_samples import queued, running
 
 from subagents_nb.domain.runs.control import ControlAnswer
-from subagents_nb.notebook.cards.receipts import Said, drained, retuned, steered
+from subagents_nb.notebook.cards.receipts import Receipt, drained, retuned, steered
 
 
 def answer(outcome: str | None) -> ControlAnswer | None:
@@ -62,6 +62,6 @@ def test_a_run_is_only_said_to_drain_if_it_does(outcome: str | None, began: bool
 
 
 def test_what_is_quoted_from_a_run_is_one_clean_line() -> None:
-    assert repr(Said.about("a\nb", "answered", "which\x1b[31m\u202e one?\n" + "x" * 900)) == (
+    assert repr(Receipt.about("a\nb", "answered", "which\x1b[31m\u202e one?\n" + "x" * 900)) == (
         "a b: answered: which one? " + "x" * 148 + "…"
     )

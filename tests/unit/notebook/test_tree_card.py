@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support import make_status, run_id
 
-from subagents_nb.domain.policy.permissions import as_asked, question_of
+from subagents_nb.domain.policy.permissions import call_as_shown, question_of
 from subagents_nb.domain.runs.questions import OpenQuestion
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
@@ -54,7 +54,7 @@ def test_a_row_that_waits_for_nobody_any_more_says_its_task() -> None:
 
 
 def test_a_call_that_waits_for_a_yes_is_one_short_line_wherever_a_line_is_all_there_is() -> None:
-    call = as_asked("bash", {"command": "rm -r build &&\nmake", "seconds": 9}, "no rule allows `rm`", ("bash",))
+    call = call_as_shown("bash", {"command": "rm -r build &&\nmake", "seconds": 9}, "no rule allows `rm`", ("bash",))
     asks = OpenQuestion(question_id="q1", text=question_of(call), asked_at="2026-03-01T12:00:00Z", permission=call)
     seen = snapshot(row("mid", questions=(asks,)))
     assert tree_rows(seen)[0]["now"] == "“May it run this? rm -r build && make”"

@@ -43,7 +43,7 @@ def judged(
 
     async def work() -> tuple[Ledger | None, str]:
         accepting = Accepting(make_step(acceptance=acceptance, **step), desk)
-        await accepting.begin()
+        await accepting.note_staged()
         if during:
             subprocess.run(during, cwd=desk.cwd, env=PATH, check=True, capture_output=True)
         outcome = accepting.take_report(StepOutcome(text=text))

@@ -10,7 +10,7 @@ import pytest
 from unit.runner.flows import run_flow, write_script
 
 from subagents_nb import expand, parallel, step
-from subagents_nb.domain.runs.resuming import whole_can_go_on
+from subagents_nb.domain.runs.resuming import chain_can_resume
 from subagents_nb.domain.runs.states import RunState, StepState
 from subagents_nb.store import StoreHome, open_home
 
@@ -64,7 +64,7 @@ def test_one_that_is_not_accepted_fails_by_its_rules(home: StoreHome, work: Path
     assert (result.state, result.reason) == (RunState.REJECTED, "rejected")
     assert result.error == "both was not accepted: gate: exit code 3"
     assert (states(result), result.stages[0].state) == (["complete", "complete", "skipped"], StepState.REJECTED)
-    assert whole_can_go_on(carried.look())  # its steps stand, the verdict is asked for anew
+    assert chain_can_resume(carried.look())  # its steps stand, the verdict is asked for anew
     _, result = run_flow(home, work, parallel(*TWO, gate="exit 3", on_failure="continue"), AFTER)
     assert (result.state, states(result)) == (RunState.PARTIAL, ["complete"] * 3)
     assert result.error == "stage 1: the parallel group was not accepted: gate: exit code 3"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from subagents_nb.runner.workspace import artifact_files as artifacts
-from subagents_nb.runner.workspace.artifact_files import ArtifactKeeper
+from subagents_nb.runner.workspace.artifact_files import ArtifactWriter
 from subagents_nb.store.files.disk import DISK
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + struct.pack(">II", 30, 20) + b"rest"
@@ -15,13 +15,13 @@ TABLE = b"PAR1 what stands between PAR1"
 
 
 @pytest.fixture
-def keeper(tmp_path: Path) -> ArtifactKeeper:
+def keeper(tmp_path: Path) -> ArtifactWriter:
     (tmp_path / "run").mkdir()
     (tmp_path / "work").mkdir()
-    return ArtifactKeeper(tmp_path / "run", DISK)
+    return ArtifactWriter(tmp_path / "run", DISK)
 
 
-def test_figures_are_numbered_and_measured(keeper: ArtifactKeeper, tmp_path: Path) -> None:
+def test_figures_are_numbered_and_measured(keeper: ArtifactWriter, tmp_path: Path) -> None:
     first, second = keeper.figure(0, PNG), keeper.figure(3, PNG)
     assert first is not None and second is not None
     assert (first.name, first.path, first.shape, first.step) == ("fig1", "artifacts/0-fig-1.png", (20, 30), 0)
@@ -30,7 +30,7 @@ def test_figures_are_numbered_and_measured(keeper: ArtifactKeeper, tmp_path: Pat
     assert first.sha256 == hashlib.sha256(PNG).hexdigest()
 
 
-def test_a_table_is_taken_from_the_kernels_folder(keeper: ArtifactKeeper, tmp_path: Path) -> None:
+def test_a_table_is_taken_from_the_kernels_folder(keeper: ArtifactWriter, tmp_path: Path) -> None:
     (tmp_path / "1.parquet").write_bytes(TABLE)
     kept = keeper.table(0, tmp_path, {"file": "1.parquet", "shape": [2, 3]})
     assert kept is not None and (kept.name, kept.shape, kept.kind) == ("table1", (2, 3), "table")
@@ -49,7 +49,7 @@ def test_a_table_is_taken_from_the_kernels_folder(keeper: ArtifactKeeper, tmp_pa
         {"file": "4.parquet"},
     ],
 )
-def test_the_kernels_word_about_a_table_is_checked(keeper: ArtifactKeeper, tmp_path: Path, told: dict) -> None:
+def test_the_kernels_word_about_a_table_is_checked(keeper: ArtifactWriter, tmp_path: Path, told: dict) -> None:
     (tmp_path / "3.parquet").write_bytes(b"no table")
     (tmp_path / "secret").write_bytes(TABLE)
     (tmp_path / "4.parquet").symlink_to(tmp_path / "secret")
@@ -57,7 +57,7 @@ def test_the_kernels_word_about_a_table_is_checked(keeper: ArtifactKeeper, tmp_p
     assert not (tmp_path / "run/artifacts").exists()
 
 
-def test_a_file_keeps_its_place_in_the_workspace_as_its_name(keeper: ArtifactKeeper, tmp_path: Path) -> None:
+def test_a_file_keeps_its_place_in_the_workspace_as_its_name(keeper: ArtifactWriter, tmp_path: Path) -> None:
     place = tmp_path / "work/out/<b>a b.csv"
     place.parent.mkdir()
     place.write_text("a,b\n")
@@ -68,7 +68,7 @@ def test_a_file_keeps_its_place_in_the_workspace_as_its_name(keeper: ArtifactKee
 
 
 def test_a_file_that_is_kept_again_by_its_step_takes_the_place_of_what_it_was(
-    keeper: ArtifactKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    keeper: ArtifactWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(artifacts, "MOST", 2)
     monkeypatch.setattr(artifacts, "MOST_BYTES", 20)
@@ -87,30 +87,30 @@ def test_a_file_that_is_kept_again_by_its_step_takes_the_place_of_what_it_was(
     assert other is not None and other.path == "artifacts/1-file-2-a.csv"
 
 
-def test_a_link_is_no_artifact(keeper: ArtifactKeeper, tmp_path: Path) -> None:
+def test_a_link_is_no_artifact(keeper: ArtifactWriter, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
     (tmp_path / "work/link").symlink_to(tmp_path / "secret")
     assert keeper.file(0, tmp_path / "work", "link") is None
 
 
-def test_a_name_that_is_no_text_is_no_artifact(keeper: ArtifactKeeper, tmp_path: Path) -> None:
+def test_a_name_that_is_no_text_is_no_artifact(keeper: ArtifactWriter, tmp_path: Path) -> None:
     (tmp_path / "work" / "\udcff.csv").write_text("a")
     assert keeper.file(0, tmp_path / "work", "\udcff.csv") is None
 
 
-def test_a_file_that_says_it_has_terabytes_is_not_read_through(keeper: ArtifactKeeper, tmp_path: Path) -> None:
+def test_a_file_that_says_it_has_terabytes_is_not_read_through(keeper: ArtifactWriter, tmp_path: Path) -> None:
     with (tmp_path / "work" / "sparse").open("wb") as file:
         file.truncate(10**12)
     assert keeper.file(0, tmp_path / "work", "sparse") is None
 
 
-def test_a_secret_is_no_artifact(keeper: ArtifactKeeper, tmp_path: Path) -> None:
+def test_a_secret_is_no_artifact(keeper: ArtifactWriter, tmp_path: Path) -> None:
     (tmp_path / "work" / "new.p12").write_bytes(b"key")
     assert keeper.file(0, tmp_path / "work", "new.p12") is None
 
 
 def test_what_is_too_large_is_named_and_stays_where_it_is(
-    keeper: ArtifactKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    keeper: ArtifactWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(artifacts, "MOST_FILE_BYTES", 3)
     (tmp_path / "work/big.bin").write_bytes(b"1234")
@@ -120,7 +120,7 @@ def test_what_is_too_large_is_named_and_stays_where_it_is(
 
 
 def test_a_run_may_have_so_many_artifacts_and_no_more(
-    keeper: ArtifactKeeper, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    keeper: ArtifactWriter, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(artifacts, "MOST", 2)
     assert [keeper.figure(0, PNG) is None for _ in range(3)] == [False, False, True]

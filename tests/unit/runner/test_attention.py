@@ -57,7 +57,7 @@ class Life:
         self.journal = Journal(self.writer, plan, first, WorkClock(lambda: self.now))
         for index in indices:
             self.journal.step_began(index)
-        self.journal.begin()
+        self.journal.start()
         self.patience = dict.fromkeys(indices, THRESHOLDS)
 
     def at(self, now: float, *, waiting: Collection[int] = ()) -> Attention | None:

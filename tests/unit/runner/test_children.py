@@ -30,13 +30,13 @@ def run(command: str, tmp_path: Path, *, seconds: float = 10.0) -> None:
 
 
 def test_a_runner_without_children_has_no_account(account: Children) -> None:
-    assert account.candidate("r-x", "t") is None
+    assert account.exit_report("r-x", "t") is None
 
 
 def test_a_command_is_accounted_for_with_its_end_and_its_group(account: Children, tmp_path: Path) -> None:
     run("exit 3", tmp_path)
     run("sleep 300", tmp_path, seconds=0.05)
-    said = account.candidate("r-x", "t")
+    said = account.exit_report("r-x", "t")
     assert said is not None and said.pid == os.getpid() and said.group == os.getpgrp()
     first, second = said.children
     assert (first.how, first.code, first.seen_by, first.group_empty) == ("exited", 3, "runner", True)
@@ -47,7 +47,7 @@ def test_a_command_is_accounted_for_with_its_end_and_its_group(account: Children
 def test_a_child_that_still_runs_was_seen_to_end_by_nobody(account: Children) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
         account.began(child.pid, what="tool")
-        said = account.candidate("r-x", "t")
+        said = account.exit_report("r-x", "t")
         assert said is not None
         assert [(c.pid, c.how, c.seen_by) for c in said.children] == [(child.pid, "unknown", "nobody")]
         assert said.children[0].start_ticks is not None
@@ -61,7 +61,7 @@ def test_a_notice_is_told_apart_from_a_tool_and_asked_how_it_ended(account: Chil
     until(done.exists)
 
     def ended() -> bool:
-        said = account.candidate("r-x", "t")
+        said = account.exit_report("r-x", "t")
         assert said is not None
         return [(c.what, c.how, c.code) for c in said.children] == [("notice", "exited", 0)]
 
@@ -72,18 +72,18 @@ def test_many_children_that_ended_are_only_counted(account: Children) -> None:
     for pid in range(1, KEPT + 11):
         account.began(pid, what="tool")
         account.ended(pid, 0, group_empty=True)
-    said = account.candidate("r-x", "t")
+    said = account.exit_report("r-x", "t")
     assert said is not None and len(said.children) == KEPT and said.dropped == 10
 
 
 def test_whether_a_process_is_the_last_of_its_group_is_seen() -> None:
     script = (
-        "import os, subprocess; from subagents_nb.runner.processes.children import _is_alone as a\n"
+        "import os, subprocess; from subagents_nb.runner.processes.children import _is_last_of_group as a\n"
         "os.setsid(); print(a());"
         "c = subprocess.Popen(['sleep', '300']); print(a()); c.kill(); c.wait(); print(a())"
     )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
-    assert said == ["True", "False", "True"] and children._is_alone() is not None
+    assert said == ["True", "False", "True"] and children._is_last_of_group() is not None
 
 
 LEAVING = """
@@ -117,7 +117,7 @@ until(lambda: not alive(brief), 10)
 BELOW = "sleep 300 >/dev/null 2>&1 & echo $!; exec >/dev/null 2>&1; wait"
 (deep,) = run(f"echo $(env -i setsid --fork sh -c '{BELOW}')")
 account.end_orphans()
-rows = {row.pid: row for row in account.candidate("r-x", "t").children}
+rows = {row.pid: row for row in account.exit_report("r-x", "t").children}
 assert not alive(left) and not alive(deep), "left behind"
 assert (rows[left].how, rows[left].code, rows[left].seen_by) == ("killed", -9, "runner"), rows[left]
 assert (rows[brief].how, rows[brief].code) == ("killed", -15), rows[brief]

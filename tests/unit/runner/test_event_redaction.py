@@ -53,7 +53,7 @@ def journal(home: StoreHome) -> Journal:
     writer.status(first, milestone=True)
     made = Journal(writer, make_plan(), first, WorkClock())
     made.step_began(0)
-    made.begin()
+    made.start()
     return made
 
 

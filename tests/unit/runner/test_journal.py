@@ -72,7 +72,7 @@ def journal(home: StoreHome, disk: Refusing) -> Journal:
     writer.status(first, milestone=True)
     made = Journal(writer, make_plan(), first, WorkClock())
     made.step_began(0)
-    made.begin()
+    made.start()
     return made
 
 

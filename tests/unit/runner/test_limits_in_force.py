@@ -39,13 +39,13 @@ def limits(meter: Meter, budget: dict[str, Any] | None = None, **plan: Any) -> L
 def test_limits_are_as_planned_until_they_are_retuned(meter: Meter) -> None:
     live = limits(meter, timeout_s=60, max_parallel=7)
     step = StepLimits(live, make_step(max_requests=9, tool_timeout_s=5))
-    assert (live.time_left(50), live.max_parallel, live.seats(3)) == ((10, 60), 7, 3)
+    assert (live.time_left(50), live.max_parallel, live.concurrency(3)) == ((10, 60), 7, 3)
     assert (step.max_requests, step.tool_timeout_s) == (9, 5)
 
     live.retune(Retune(timeout_s=90, concurrency=2))
     live.retune(Retune(max_requests=20, tool_timeout_s=8))
 
-    assert (live.time_left(50), live.max_parallel, live.seats(3)) == ((40, 90), 2, 2)
+    assert (live.time_left(50), live.max_parallel, live.concurrency(3)) == ((40, 90), 2, 2)
     assert (step.max_requests, step.tool_timeout_s) == (20, 8)
     assert live.retuned.changes == {"timeout_s": 90, "concurrency": 2, "max_requests": 20, "tool_timeout_s": 8}
 

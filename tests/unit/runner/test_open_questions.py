@@ -14,7 +14,7 @@ from unit.runner.flows import Carried, plan_flow, write_script
 from subagents_nb import chain, parallel, step
 from subagents_nb.domain.agents.environment import RUN_MARK
 from subagents_nb.domain.plans.plan import GroupItem
-from subagents_nb.domain.policy.permissions import PermissionAnswer, as_asked
+from subagents_nb.domain.policy.permissions import PermissionAnswer, call_as_shown
 from subagents_nb.domain.policy.policy import Ceiling, Policy
 from subagents_nb.domain.runs.questions import Answered, Question, Reply
 from subagents_nb.domain.runs.states import RunState
@@ -49,7 +49,7 @@ class ParsedLaunch:
         first = first_status(plan)
         self.writer.status(first, milestone=True)
         self.plan, self.journal = plan, (journal := Journal(self.writer, plan, first, WorkClock()))
-        journal.begin()
+        journal.start()
         self.questions = Questions(self.writer, plan, journal, self.told.append)
 
     def reply(self, text: str, by: str = "a terminal") -> None:
@@ -187,7 +187,7 @@ def test_in_a_chain_the_step_that_asks_is_named_and_stopping_it_closes_its_quest
     assert [str(one.state) for one in result.steps] == ["complete", "stopped"]
 
 
-ASKED = as_asked("bash", {"command": "rm x", "big": "y" * 30_000}, "no rule allows `rm x`", ('bash ["rm", "x"]',))
+ASKED = call_as_shown("bash", {"command": "rm x", "big": "y" * 30_000}, "no rule allows `rm x`", ('bash ["rm", "x"]',))
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_a_call_is_asked_about_as_a_person_reads_it_and_answered_from_anywhere(
 def test_what_is_shown_is_what_would_be_run(home: StoreHome) -> None:
     run = ParsedLaunch(home)
     command = "echo ok \x1b]; rm -rf x; #\x07 \ud800"  # a terminal takes the middle for the title of its window
-    call = as_asked("bash", {"command": command, "x\u202e": "y"}, "no rule", (f"bash {command}",))
+    call = call_as_shown("bash", {"command": command, "x\u202e": "y"}, "no rule", (f"bash {command}",))
 
     async def ask() -> None:
         task = asyncio.ensure_future(run.questions.permit(call))
@@ -239,7 +239,7 @@ def test_what_is_shown_is_what_would_be_run(home: StoreHome) -> None:
 
 
 def test_arguments_that_find_no_room_are_said_to_be_there() -> None:
-    asked = as_asked("mcp__x__y", {f"a{n}": "v" for n in range(20)}, "no rule", ())
+    asked = call_as_shown("mcp__x__y", {f"a{n}": "v" for n in range(20)}, "no rule", ())
     assert len(asked.parts) == 12 and asked.parts[-1].name == "9 more arguments" and asked.parts[-1].cut == 9
     (*_, last) = asked.shortened().parts
     assert last.name == "7 more arguments" and last.cut > 0

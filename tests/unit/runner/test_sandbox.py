@@ -28,7 +28,7 @@ from subagents_nb.runner.engines.tools.shell import CommandEnd, run_command
 from subagents_nb.runner.sandbox.mounts import Place
 from subagents_nb.runner.sandbox.step_sandbox import StepSandbox, sandbox_of
 from subagents_nb.runner.tracking import ReadRecorder
-from subagents_nb.runner.workspace.artifact_files import ArtifactKeeper
+from subagents_nb.runner.workspace.artifact_files import ArtifactWriter
 from subagents_nb.store.files.disk import DISK
 from subagents_nb.store.processes.bubblewrap import TRIED, NoSandbox, bubblewrap
 
@@ -151,7 +151,7 @@ def test_none_of_thirty_ways_leads_out_of_a_kernel(box: Box, aims: dict[str, Any
     environ = {**tool_environ(os.environ), "HOME": str(box.root / "home"), RUN_MARK: "r:t"}
     where = {"step": 0, "cwd": box.work, "step_dir": box.step, "inputs": None, "memory_mb": 1024, "disk": DISK}
     around = Surroundings(**where, environ=environ, sandbox=sandbox)
-    tool = PythonTool(around, ArtifactKeeper(box.root, DISK), lambda _: None, reads)
+    tool = PythonTool(around, ArtifactWriter(box.root, DISK), lambda _: None, reads)
 
     async def work() -> list[Any]:
         try:

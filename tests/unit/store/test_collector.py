@@ -26,7 +26,7 @@ from subagents_nb.store.clock import read_clocks
 from subagents_nb.store.files.codec import encode
 from subagents_nb.store.files.lock import hold_now
 from subagents_nb.store.kept.collector import SESSION_LEASE, collect, collect_daily
-from subagents_nb.store.kept.trash import CollectorBusy, Trash, alone_in
+from subagents_nb.store.kept.trash import CollectorBusy, Trash, exclusive_trash
 from subagents_nb.store.runs.disk_usage import disk_use
 
 KEEP_S = 30 * DAY_S
@@ -295,7 +295,7 @@ def test_a_pass_is_cut_at_its_limit_and_says_so(home: StoreHome) -> None:
 
 def test_a_second_pass_at_the_same_time_is_refused(home: StoreHome) -> None:
     keep(home)
-    with alone_in(home), pytest.raises(CollectorBusy, match="Another process is deleting"):
+    with exclusive_trash(home), pytest.raises(CollectorBusy, match="Another process is deleting"):
         gc(home)
     assert len(gc(home).deleted) == 1
 

@@ -17,7 +17,7 @@ from subagents_nb.domain.plans.plan import LaunchPlan, Resumes
 from subagents_nb.domain.runs.reuse import contract_key
 from subagents_nb.errors import StoreError
 from subagents_nb.store import StoreHome, create_run, open_home
-from subagents_nb.store.runs.contracts import locked, models_of, remember, runs_of
+from subagents_nb.store.runs.contracts import index_run, locked, models_of, runs_of
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def home(tmp_path: Path) -> StoreHome:
 
 def put(home: StoreHome, number: int, **more: object) -> LaunchPlan:
     plan = make_plan(number, **more)
-    remember(home, plan)
+    index_run(home, plan)
     create_run(home, plan, make_recovery(number))
     return plan
 

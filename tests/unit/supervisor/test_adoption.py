@@ -21,7 +21,7 @@ from subagents_nb.supervisor.ends.termination import watcher
 from subagents_nb.supervisor.processes.identity import identify, is_zombie
 from subagents_nb.supervisor.warm import adoption
 from subagents_nb.supervisor.warm.adoption import Reattached
-from subagents_nb.supervisor.warm.reconcile import sweep
+from subagents_nb.supervisor.warm.reconcile import reconcile
 
 TOKEN = "f" * 32
 
@@ -80,7 +80,7 @@ def test_a_run_that_died_with_its_watcher_is_judged_without_a_reader(home: Store
 
 def test_a_sweep_says_that_the_proof_is_a_repair(home: StoreHome) -> None:
     begun(home, observer=dead())
-    assert sweep(home, [run_id()]) == [run_id()]
+    assert reconcile(home, [run_id()]) == [run_id()]
     assert (record(home).state, record(home).reason) == ("unknown", "stale-repair")
     Reattached(home).find()
     assert record(home).reason == "stale-repair", "the first proof wins"
@@ -106,7 +106,7 @@ def test_a_watcher_that_lives_or_that_cannot_be_seen_from_here_is_left_to_its_wo
     begun(home, observer=observer)
     Reattached(home).find()
     assert record(home).state == "pending"
-    sweep(home, [run_id()])
+    reconcile(home, [run_id()])
     assert record(home).state == "pending"
 
 
@@ -130,7 +130,7 @@ def test_a_status_that_names_a_process_of_another_launch_proves_no_death(home: S
     writer = create_run(home, make_plan(), make_recovery())
     stranger = dead().model_copy(update={"token": "e" * 32})
     writer.status(make_status(runner=stranger), milestone=False)
-    assert sweep(home, [run_id()]) == []
+    assert reconcile(home, [run_id()]) == []
     assert not writer.paths.verdict.exists()
 
 

@@ -21,7 +21,7 @@ from subagents_nb.store.processes.outliving import outlives
 from subagents_nb.store.processes.process_list import look
 from subagents_nb.supervisor.ends.termination import record_pending
 from subagents_nb.supervisor.processes.identity import start_ticks
-from subagents_nb.supervisor.processes.orphans import end_leftovers, mark_of
+from subagents_nb.supervisor.processes.orphans import end_run_processes, mark_of
 
 MARK = mark_of("r-1kge3h9010000000001", "a" * 32)
 Starter = Callable[..., subprocess.Popen[str]]
@@ -63,7 +63,7 @@ def test_the_group_and_whoever_carries_the_mark_are_ended_and_named(start: Start
     left_session = [start("session", "deaf", mark=MARK) for _ in range(3)]
     os.kill(leader.pid, 9)
     os.waitid(os.P_PID, leader.pid, os.WEXITED | os.WNOWAIT)
-    left = end_leftovers(leader.pid, MARK)
+    left = end_run_processes(leader.pid, MARK)
     assert set(left.ended) == {in_group.pid, *(p.pid for p in left_session)}
     assert left.empty is True
     until(lambda: not any(alive(pid) for pid in left.ended), 5)
@@ -75,7 +75,7 @@ def test_a_bystander_a_neighbours_run_and_we_ourselves_are_left_alone(start: Sta
     longer = start("session", mark=MARK + "0")
     misspelt = start("session", mark="x" + MARK)
     odd = start("session", "name")
-    left = end_leftovers(ended_leader(start), MARK)
+    left = end_run_processes(ended_leader(start), MARK)
     assert left.ended == () and left.empty is True
     for process in (bystander, neighbour, longer, misspelt, odd):
         assert alive(process.pid)
@@ -83,7 +83,7 @@ def test_a_bystander_a_neighbours_run_and_we_ourselves_are_left_alone(start: Sta
 
 def test_the_marked_are_ended_although_a_process_with_an_odd_name_is_about(start: Starter) -> None:
     odd, marked = start("session", "name"), start("session", mark=MARK)
-    left = end_leftovers(ended_leader(start), MARK)
+    left = end_run_processes(ended_leader(start), MARK)
     assert left.ended == (marked.pid,)
     assert alive(odd.pid)
 
@@ -137,7 +137,7 @@ def test_a_command_that_was_written_down_is_ended_with_all_below_it(
     start: Starter, shell: Callable[..., tuple[subprocess.Popen[str], int]], away: bool, observed: bool
 ) -> None:
     process, below = shell(away=away)
-    left = end_leftovers(ended_leader(start) if observed else None, MARK, recorded=[row_of(process)])
+    left = end_run_processes(ended_leader(start) if observed else None, MARK, recorded=[row_of(process)])
     assert {process.pid, below} <= set(left.ended) and left.empty is True
     until(lambda: not alive(below), 5, what="the end of what was below it")
 
@@ -148,10 +148,10 @@ def test_what_outlived_its_command_is_ended_by_who_can_prove_the_number_and_else
     process, below = shell(after="pass")
     row = row_of(process)
     process.wait()
-    left = end_leftovers(None, MARK, recorded=[row])
+    left = end_run_processes(None, MARK, recorded=[row])
     assert (left.ended, left.empty) == ((), False)
     assert alive(below)
-    left = end_leftovers(ended_leader(start), MARK, recorded=[row])
+    left = end_run_processes(ended_leader(start), MARK, recorded=[row])
     assert (left.ended, left.empty) == ((below,), True)
 
 
@@ -160,7 +160,7 @@ def test_a_number_that_was_given_out_again_and_a_notice_to_the_person_are_left_a
     row = row_of(stranger)
     assert row.start_ticks is not None
     earlier = row.model_copy(update={"start_ticks": row.start_ticks - 1})
-    left = end_leftovers(ended_leader(start), MARK, recorded=[earlier, row_of(notice, what="notice")])
+    left = end_run_processes(ended_leader(start), MARK, recorded=[earlier, row_of(notice, what="notice")])
     assert (left.ended, left.empty) == ((), True)
     assert alive(stranger.pid) and alive(notice.pid)
 
@@ -171,7 +171,7 @@ def test_whoever_fell_to_us_is_ended_whatever_it_says_of_itself_but_for_who_is_p
     ours, other, none = start("session"), start("session", mark=MARK + "0"), start("session", mark=NO_RUN)
     server = start("session", mark=NO_RUN)
     fallen = {ours.pid, other.pid, none.pid, server.pid}
-    left = end_leftovers(
+    left = end_run_processes(
         ended_leader(start), MARK, fallen=lambda: fallen, spare=lambda process: process.pid == server.pid
     )
     assert set(left.ended) == {ours.pid, other.pid, none.pid} and left.empty is True
@@ -185,7 +185,7 @@ def test_nobody_is_left_only_if_two_looks_say_so_between_which_nobody_fell_to_us
         fallen.append(2**22 + len(fallen))  # a number that is gone at each look, and a new one each time
         return fallen
 
-    left = end_leftovers(ended_leader(start), MARK, fallen=falling)
+    left = end_run_processes(ended_leader(start), MARK, fallen=falling)
     assert left.empty is False, "somebody is there whom no look met"
 
 
@@ -222,5 +222,5 @@ def test_for_want_of_descriptors_nobody_is_said_to_be_gone(start: Starter, monke
     with monkeypatch.context() as few:
         few.setattr(os, "pidfd_open", refuse)
         with pytest.raises(OSError, match="Too many"):
-            end_leftovers(None, MARK)
-    assert end_leftovers(None, MARK).ended == (marked.pid,)
+            end_run_processes(None, MARK)
+    assert end_run_processes(None, MARK).ended == (marked.pid,)

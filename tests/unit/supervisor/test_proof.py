@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support import make_plan, make_process, make_recovery, make_result, make_status
 
-from subagents_nb.domain.runs.exit_report import Candidate, ChildEnd
+from subagents_nb.domain.runs.exit_report import ChildEnd, ExitReport
 from subagents_nb.domain.runs.records import ProcessRecord
 from subagents_nb.store import StoreHome, create_run, open_home
 from subagents_nb.store.runs.reader import read_document
@@ -18,9 +18,9 @@ SHELL = ChildEnd(pid=70, group=70, how="exited", code=0, seen_by="runner", group
 CLEAN = Orphans(empty=True)
 
 
-def account(*children: ChildEnd, **more: object) -> Candidate:
+def account(*children: ChildEnd, **more: object) -> ExitReport:
     fields: dict[str, object] = {"run_id": STARTED.run_id, "token": STARTED.token, "pid": STARTED.pid}
-    return Candidate.model_validate({**fields, "children": children, **more})
+    return ExitReport.model_validate({**fields, "children": children, **more})
 
 
 @pytest.mark.parametrize(
@@ -42,29 +42,31 @@ def account(*children: ChildEnd, **more: object) -> Candidate:
     ],
 )
 def test_a_runners_account_can_take_a_proof_away_and_never_give_one(
-    said: Candidate, left: Orphans, expected: tuple[str, str | None, str | None]
+    said: ExitReport, left: Orphans, expected: tuple[str, str | None, str | None]
 ) -> None:
-    assert prove(began=True, ended_itself=True, left=left, said=said, started=STARTED) == expected
+    assert prove(began=True, ended_itself=True, orphans=left, report=said, started=STARTED) == expected
 
 
 def test_a_runner_that_died_before_its_last_word_has_no_account_of_its_processes() -> None:
-    proof = prove(began=True, ended_itself=False, left=CLEAN, said="missing", started=STARTED)
+    proof = prove(began=True, ended_itself=False, orphans=CLEAN, report="missing", started=STARTED)
     assert proof == ("observed", None, "missing")
 
 
 def test_where_nobody_knows_what_a_dead_runner_had_started_nothing_is_proved() -> None:
     left = Orphans(empty=True, accounted=False)
-    proof = prove(began=True, ended_itself=False, left=left, said="missing", started=STARTED)
+    proof = prove(began=True, ended_itself=False, orphans=left, report="missing", started=STARTED)
     assert proof == ("unknown", "runner-candidate-missing", "missing")
 
 
 def test_a_session_that_is_still_held_in_the_runs_name_takes_the_proof_away() -> None:
-    proof = prove(began=True, ended_itself=True, left=CLEAN, said="missing", started=STARTED, lease_held=True)
+    proof = prove(began=True, ended_itself=True, orphans=CLEAN, report="missing", started=STARTED, lease_held=True)
     assert proof[:2] == ("unknown", "session-lease-active")
 
 
 def test_a_runner_that_never_began_has_started_nothing() -> None:
-    assert prove(began=False, ended_itself=False, left=CLEAN, said="missing", started=STARTED).state == "not-started"
+    assert (
+        prove(began=False, ended_itself=False, orphans=CLEAN, report="missing", started=STARTED).state == "not-started"
+    )
 
 
 def ended_run(tmp_path: Path) -> StoreHome:
@@ -78,7 +80,7 @@ def ended_run(tmp_path: Path) -> StoreHome:
 
 def record(home: StoreHome, *, exit_code: int = 0) -> ProcessRecord:
     run_id = STARTED.run_id
-    record_end(home, run_id, started=STARTED, exit_code=exit_code, signal=None, left=CLEAN, judge="supervisor")
+    record_end(home, run_id, started=STARTED, exit_code=exit_code, signal=None, orphans=CLEAN, judge="supervisor")
     return read_document(home.run(run_id).process, ProcessRecord, run_id)
 
 

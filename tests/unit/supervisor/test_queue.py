@@ -22,7 +22,7 @@ from subagents_nb.errors import Unreadable
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, open_home
 from subagents_nb.store.runs.reader import read_document
 from subagents_nb.store.waiting import line
-from subagents_nb.store.waiting.capacity import take_place
+from subagents_nb.store.waiting.capacity import take_slot
 from subagents_nb.supervisor.warm.process_table import ProcessTable, SpawnRequest
 from subagents_nb.supervisor.warm.queue import Queue, QueuedRun
 
@@ -31,7 +31,7 @@ from subagents_nb.supervisor.warm.queue import Queue, QueuedRun
 def home(tmp_path: Path) -> Iterator[StoreHome]:
     """A store whose only place is taken, so that whoever waits goes on waiting."""
     home = open_home(tmp_path / "store")
-    place = take_place(home, 1)
+    place = take_slot(home, 1)
     assert place is not None
     yield home
     os.close(place)
@@ -212,7 +212,7 @@ def test_the_stop_of_one_step_ends_no_chain_that_waits(queue: Queue, home: Store
 
 def test_launchers_are_told_as_long_as_runs_wait(queue: Queue, home: StoreHome) -> None:
     def may_begin() -> bool:
-        place = take_place(home, 2)
+        place = take_slot(home, 2)
         if place is not None:
             os.close(place)
         return place is not None

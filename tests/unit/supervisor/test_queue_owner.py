@@ -17,13 +17,13 @@ from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, open_home
 from subagents_nb.store.runs.reader import read_document
 from subagents_nb.store.waiting import line
-from subagents_nb.store.waiting.capacity import take_place
+from subagents_nb.store.waiting.capacity import take_slot
 from subagents_nb.supervisor.processes.identity import identify
 from subagents_nb.supervisor.warm.process_table import ProcessTable, SpawnRequest
 from subagents_nb.supervisor.warm.queue import Queue, QueuedRun
 from subagents_nb.supervisor.warm.queue_owner import Keeping
-from subagents_nb.supervisor.warm.reconcile import sweep
-from subagents_nb.supervisor.warm.takeover import remember
+from subagents_nb.supervisor.warm.reconcile import reconcile
+from subagents_nb.supervisor.warm.takeover import keep_environ
 
 TOKEN = "f" * 32
 
@@ -69,7 +69,7 @@ def test_the_runs_of_a_dead_keeper_are_taken_over_in_order_and_once(home: StoreH
     mine = status(home).queue_keeper
     assert mine is not None and mine.pid == os.getpid()
     assert all(status(home, number).state is RunState.QUEUED for number in (1, 2, 3))
-    assert sweep(home, [run_id(1)]) == [], "nobody is told that it failed"
+    assert reconcile(home, [run_id(1)]) == [], "nobody is told that it failed"
 
 
 def test_the_runs_of_a_keeper_that_lives_are_its_own(home: StoreHome, other: subprocess.Popen[bytes]) -> None:
@@ -101,7 +101,7 @@ def test_a_keeper_that_wakes_up_finds_that_its_runs_are_anothers(home: StoreHome
 def test_after_the_machine_went_down_nothing_begins_by_itself(home: StoreHome) -> None:
     waits(home, 1, dead().model_copy(update={"boot_id": "another"}))
     assert taken(home) == []
-    assert sweep(home, [run_id(1)]) == [run_id(1)], "it is told, and how to launch it"
+    assert reconcile(home, [run_id(1)]) == [run_id(1)], "it is told, and how to launch it"
 
 
 def test_a_run_of_another_interpreter_is_left_to_that_one_while_it_is_there(home: StoreHome, tmp_path: Path) -> None:
@@ -116,18 +116,18 @@ def test_a_run_of_another_interpreter_is_left_to_that_one_while_it_is_there(home
 
 
 def test_a_run_that_lacks_its_key_keeps_its_turn_says_so_and_holds_up_nobody(home: StoreHome) -> None:
-    place = take_place(home, 1)
+    place = take_slot(home, 1)
     assert place is not None  # nothing begins in this test
     queue = Queue(home, ProcessTable(home, forking=False))
     waits(home, 1, dead(), limit=16, needs=("NO_SUCH_KEY",))
     queue.step()
     assert (status(home).lacks, status(home).state) == (("NO_SUCH_KEY",), RunState.QUEUED)
     assert len(queue) == 0, "a supervisor may leave: there is nothing that it could do"
-    free = take_place(home, 16)
+    free = take_slot(home, 16)
     assert free is not None, "others go past it"
     for handle in (free, place):
         os.close(handle)
-    held = [take_place(home, 16) for _ in range(16)]
+    held = [take_slot(home, 16) for _ in range(16)]
     queue.add(QueuedRun(SpawnRequest(run_id(1), TOKEN, "/", {"NO_SUCH_KEY": "k"}), limit=16))
     assert (status(home).lacks, len(queue)) == ((), 1)
     assert [turn.limit for turn in line.standing(home)] == [16]
@@ -138,7 +138,7 @@ def test_a_run_that_lacks_its_key_keeps_its_turn_says_so_and_holds_up_nobody(hom
 
 def test_no_value_of_a_variable_is_written(home: StoreHome) -> None:
     waits(home, 1, dead(), needs=("A_KEY",))
-    remember(home, run_id(1), {"A_KEY": "CANARY-1"})
+    keep_environ(home, run_id(1), {"A_KEY": "CANARY-1"})
     list(Keeping(home, {"A_KEY": "CANARY-1"}).take_over(()))
     written = [path for path in home.root.rglob("*") if path.is_file() and b"CANARY" in path.read_bytes()]
     assert written == []

@@ -17,7 +17,7 @@ from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, open_
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.files.lock import hold, probe
 from subagents_nb.supervisor.processes.identity import identify
-from subagents_nb.supervisor.warm.reconcile import sweep
+from subagents_nb.supervisor.warm.reconcile import reconcile
 
 
 @pytest.fixture
@@ -35,15 +35,15 @@ def a_run(home: StoreHome, *, created_at: str | None = None) -> RunWriter:
 
 
 def swept(home: StoreHome) -> RunState | None:
-    sweep(home, [run_id()])
+    reconcile(home, [run_id()])
     return FileRuns(home).snapshot(run_id()).state
 
 
 def test_a_run_whose_process_is_gone_gets_one_verdict(home: StoreHome) -> None:
     writer = a_run(home)
     writer.status(make_status(runner=dead()), milestone=False)
-    assert sweep(home, [run_id()]) == [run_id()]
-    assert sweep(home, [run_id()]) == []
+    assert reconcile(home, [run_id()]) == [run_id()]
+    assert reconcile(home, [run_id()]) == []
     verdict = FileRuns(home).snapshot(run_id(), whole=True).verdict
     assert verdict is not None
     assert (verdict.state, verdict.judged_by, verdict.tail) == ("lost", "sweep", "working")
@@ -143,4 +143,4 @@ def test_a_run_whose_status_cannot_be_read_is_not_said_to_have_never_begun(home:
 
 
 def test_a_run_that_is_gone_or_was_never_there_is_passed_over(home: StoreHome) -> None:
-    assert sweep(home, [run_id(7)]) == []
+    assert reconcile(home, [run_id(7)]) == []

@@ -13,7 +13,7 @@ from subagents_nb.runner.engines.kernel.cell_output import Cell
 from subagents_nb.runner.engines.kernel.written import Whose, Written
 from subagents_nb.runner.processes.threads import in_thread
 from subagents_nb.runner.tracking import Moment, ReadRecorder, Since
-from subagents_nb.runner.workspace.artifact_files import ArtifactKeeper
+from subagents_nb.runner.workspace.artifact_files import ArtifactWriter
 
 MOST = 20_000
 _LEFT_OUT = frozenset({"__pycache__", "node_modules"})
@@ -25,7 +25,7 @@ _NOT_KEPT = (
 )
 
 
-class MadeFiles:
+class NewFiles:
     """Tells the step's own files from what else changes in the workspace, and keeps those that are new.
 
     What changes while a cell is at work may be the doing of a neighbour or of a person as well. So only that is the
@@ -37,7 +37,7 @@ class MadeFiles:
         self,
         step: int,
         cwd: Path,
-        keeper: ArtifactKeeper,
+        keeper: ArtifactWriter,
         report: Callable[[EngineEvent], None],
         reads: ReadRecorder,
         written: Written,
@@ -168,7 +168,7 @@ class MadeFiles:
 
 def look(root: Path) -> dict[str, Stamp] | None:
     """Return each plain file with what changes when it is written; None if there are too many to look at."""
-    found: dict[str, Stamp] = {}
+    stamps_found: dict[str, Stamp] = {}
     seen = 0
     pending = [""]
     while pending:
@@ -184,23 +184,23 @@ def look(root: Path) -> dict[str, Stamp] | None:
                 if entry.is_dir(follow_symlinks=False):
                     pending.append(path)
                 elif entry.is_file(follow_symlinks=False):
-                    found[path] = _stamp(entry.stat(follow_symlinks=False))
+                    stamps_found[path] = _stamp(entry.stat(follow_symlinks=False))
             except OSError:
                 continue
-    return found
+    return stamps_found
 
 
 def stamps(root: Path, paths: Iterable[str]) -> dict[str, Stamp]:
     """Return the same of those of these paths that are plain files such as a look finds. No directory is opened."""
-    found: dict[str, Stamp] = {}
+    stamped: dict[str, Stamp] = {}
     for path in paths:
         try:
             info = os.lstat(os.path.join(root, path))
         except (OSError, ValueError):
             continue
         if stat.S_ISREG(info.st_mode) and all(map(_counts, path.split("/"))):
-            found[path] = _stamp(info)
-    return found
+            stamped[path] = _stamp(info)
+    return stamped
 
 
 def _counts(name: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 from subagents_nb.domain.values.words import plain
 from subagents_nb.runner.engines.kernel.preload import TABLE_MIME
-from subagents_nb.runner.engines.tools.shell import Keeper
+from subagents_nb.runner.engines.tools.shell import HeadAndTail
 
 TEXT_BYTES = 50_000
 _STREAM_CHARS = 200_000
@@ -35,9 +35,9 @@ class Cell:
     figures: list[bytes] = field(default_factory=list)
     tables: list[dict[str, Any]] = field(default_factory=list)
     error: str | None = None  # the exception's name
-    _text: Keeper = field(default_factory=lambda: Keeper(TEXT_BYTES))
+    _text: HeadAndTail = field(default_factory=lambda: HeadAndTail(TEXT_BYTES))
 
-    def hear(self, message: dict[str, Any]) -> None:
+    def on_message(self, message: dict[str, Any]) -> None:
         """Take one message of the kernel's about this cell. What it does not look like is left out."""
         content = message.get("content")
         if not isinstance(content, dict):
@@ -75,16 +75,16 @@ class Cell:
         last["text"] += text[: max(0, room)]
 
     def _shown(self, kind: str, content: dict[str, Any]) -> None:
-        given = content.get("data")
-        data = {str(k): v for k, v in given.items()} if isinstance(given, dict) else {}
+        bundle = content.get("data")
+        data = {str(k): v for k, v in bundle.items()} if isinstance(bundle, dict) else {}
         table = data.get(TABLE_MIME)
         if isinstance(table, dict):
             self.tables.append(table)
-        pictures = {name: found for name in _PICTURES if (found := _picture(name, data.get(name))) is not None}
+        pictures = {name: picture for name in _PICTURES if (picture := _picture(name, data.get(name))) is not None}
         figure = pictures.get("image/png")
         if figure is not None:
             self.figures.append(figure)
-        kept: dict[str, Any] = {name: base64.b64encode(found).decode() for name, found in pictures.items()}
+        kept: dict[str, Any] = {name: base64.b64encode(picture).decode() for name, picture in pictures.items()}
         text = data.get("text/plain")
         if isinstance(text, str):
             text = kept["text/plain"] = _plain(text)

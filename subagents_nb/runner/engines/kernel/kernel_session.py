@@ -93,7 +93,7 @@ class Session:
         """
         cell = self._client.execute(code, silent=quiet, store_history=not quiet, allow_stdin=False)
         self._open = cell
-        idle = asyncio.ensure_future(self._hear(cell, hear))
+        idle = asyncio.ensure_future(self._receive(cell, hear))
         reply = asyncio.ensure_future(self._reply(cell))
         gone = asyncio.ensure_future(self._process.gone.wait())
         try:
@@ -152,8 +152,8 @@ class Session:
         try:
             await asyncio.wait({ready, gone}, return_when=asyncio.FIRST_COMPLETED)
             if not ready.done():
-                said = self._process.said[-500:]
-                raise KernelProblem(f"it ended at its start{f': {said}' if said else ''}")
+                output = self._process.output[-500:]
+                raise KernelProblem(f"it ended at its start{f': {output}' if output else ''}")
             try:
                 ready.result()
             except RuntimeError as error:
@@ -176,7 +176,7 @@ class Session:
             if message["parent_header"].get("msg_id") == cell:
                 return message
 
-    async def _hear(self, cell: str, hear: Hear) -> None:
+    async def _receive(self, cell: str, hear: Hear) -> None:
         while True:
             message = await self._client.get_iopub_msg(timeout=None)
             if message["parent_header"].get("msg_id") != cell:

@@ -66,13 +66,13 @@ def _table(path: Path, kind: str) -> Any:
     """Load it with the library it came from, else with one that is there."""
     package, _, name = kind.partition(".")
     order = dict.fromkeys([package, "pandas", "polars", "pyarrow"])
-    found = next((one for one in order if one in _READERS and importlib.util.find_spec(one) is not None), None)
-    if found is None:
+    reader = next((one for one in order if one in _READERS and importlib.util.find_spec(one) is not None), None)
+    if reader is None:
         raise ImportError("no library that reads Parquet is installed")
-    table = _READERS[found](path)
+    table = _READERS[reader](path)
     if name != "Series":
         return table
-    return table.iloc[:, 0] if found == "pandas" else table.to_series() if found == "polars" else table
+    return table.iloc[:, 0] if reader == "pandas" else table.to_series() if reader == "polars" else table
 
 
 def _pandas(path: Path) -> Any:

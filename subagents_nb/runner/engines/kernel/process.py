@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from subagents_nb.runner.engines.engine import Sandboxed
-from subagents_nb.runner.engines.tools.shell import Keeper
+from subagents_nb.runner.engines.tools.shell import HeadAndTail
 from subagents_nb.runner.processes.process_group import Group
 from subagents_nb.store.files.disk import DISK
 from subagents_nb.store.files.opener import FOLDER
@@ -32,7 +32,7 @@ class KernelFolder:
 
     def __init__(self, folder: Path, *, sandboxed: bool = False) -> None:
         self._handle: int | None = None
-        self._elsewhere: str | None = None
+        self._other_home_hint: str | None = None
         self.info: dict[str, Any] = {
             "key": secrets.token_hex(32), "signature_scheme": "hmac-sha256", "kernel_name": "", "transport": "ipc",
             "shell_port": 1, "iopub_port": 2, "stdin_port": 3, "control_port": 4, "hb_port": 5,
@@ -41,8 +41,8 @@ class KernelFolder:
             self._handle = os.open(folder, FOLDER)
             self.info["ip"] = f"/proc/self/fd/{self._handle}/k"
         elif os.name == "posix":
-            self._elsewhere = tempfile.mkdtemp(prefix="nb-")
-            self.info["ip"] = f"{self._elsewhere}/k"
+            self._other_home_hint = tempfile.mkdtemp(prefix="nb-")
+            self.info["ip"] = f"{self._other_home_hint}/k"
         else:
             from jupyter_client.connect import write_connection_file
 
@@ -65,8 +65,8 @@ class KernelFolder:
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
-        if self._elsewhere is not None:
-            shutil.rmtree(self._elsewhere, ignore_errors=True)
+        if self._other_home_hint is not None:
+            shutil.rmtree(self._other_home_hint, ignore_errors=True)
         with contextlib.suppress(OSError):
             self.file.unlink()
         for number in range(1, 6):
@@ -77,10 +77,10 @@ class KernelFolder:
 class KernelProcess:
     """A started kernel. Its own output, which only a fault at its start makes interesting, is kept in part."""
 
-    def __init__(self, group: Group, keeper: Keeper, *, sandboxed: bool = False) -> None:
+    def __init__(self, group: Group, keeper: HeadAndTail, *, sandboxed: bool = False) -> None:
         self._group = group
         self._sandboxed = sandboxed
-        self._keeper = keeper
+        self._queue_owner = keeper
         self.pid = group.pid
 
     @classmethod
@@ -99,7 +99,7 @@ class KernelProcess:
         Raises:
             OSError: it could not be started.
         """
-        keeper = Keeper(_SAID_BYTES)
+        keeper = HeadAndTail(_SAID_BYTES)
         # -P: a file of the workspace must not stand in for one of the kernel's modules.
         argv = [sys.executable, "-P", "-m", _MODULE, str(place.file), str(memory_mb * 1_000_000)]
         variables = _environ(environ, folder)
@@ -119,9 +119,9 @@ class KernelProcess:
         return self._group.exited
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         """Return what it wrote past its cells."""
-        return self._keeper.text().strip()
+        return self._queue_owner.text().strip()
 
     def interrupt(self) -> None:
         """Interrupt what it is doing; nothing if it has ended."""

@@ -15,12 +15,12 @@ from subagents_nb.domain.plans.inputs import InputRecord
 from subagents_nb.domain.runs.events import ArtifactMade, EngineEvent
 from subagents_nb.domain.runs.records import Artifact
 from subagents_nb.runner.engines.engine import InputFiles, PythonEnd, Sandboxed
-from subagents_nb.runner.engines.kernel.cell_files import MadeFiles
+from subagents_nb.runner.engines.kernel.cell_files import NewFiles
 from subagents_nb.runner.engines.kernel.cell_output import Cell
 from subagents_nb.runner.engines.kernel.written import LOG, Written
 from subagents_nb.runner.engines.step_limits import CELL_SECONDS
 from subagents_nb.runner.tracking import ReadRecorder
-from subagents_nb.runner.workspace.artifact_files import ArtifactKeeper
+from subagents_nb.runner.workspace.artifact_files import ArtifactWriter
 from subagents_nb.store.files.disk import Disk
 
 NOTEBOOK = "python.ipynb"
@@ -55,16 +55,16 @@ class PythonTool:
     def __init__(
         self,
         around: Surroundings,
-        keeper: ArtifactKeeper,
+        keeper: ArtifactWriter,
         report: Callable[[EngineEvent], None],
         reads: ReadRecorder,
     ) -> None:
         self._around = around
-        self._keeper = keeper
+        self._queue_owner = keeper
         self._report = report
         written = Written(around.step_dir / "kernel")
         self._reads = reads
-        self._files = MadeFiles(around.step, around.cwd, keeper, report, reads, written, alone=around.alone)
+        self._files = NewFiles(around.step, around.cwd, keeper, report, reads, written, alone=around.alone)
         self._record = CellNotebook(around.step_dir / NOTEBOOK, around.disk)
         self._session: Session | None = None
         self._lost = False  # a kernel went with all that it knew
@@ -82,7 +82,7 @@ class PythonTool:
                 session = await self._ready(cell)
                 if session is None:
                     return PythonEnd(text=cell.text(), ok=False)
-                end = await session.run(code, cell.hear, seconds=limit)
+                end = await session.run(code, cell.on_message, seconds=limit)
                 await self._after(end, cell, limit)
                 self._keep(cell)
             try:
@@ -142,7 +142,7 @@ class PythonTool:
         )
         try:
             said = Cell("")
-            end = await session.run(prepare, said.hear, seconds=_PREPARE_S, quiet=True)
+            end = await session.run(prepare, said.on_message, seconds=_PREPARE_S, quiet=True)
         except BaseException:
             await session.end()
             raise
@@ -177,8 +177,8 @@ class PythonTool:
     def _keep(self, cell: Cell) -> None:
         """Keep what the cell showed, and name it to the model."""
         tables = self._around.step_dir / "kernel" / "tables"
-        made: list[Artifact | None] = [self._keeper.figure(self._around.step, data) for data in cell.figures]
-        made += [self._keeper.table(self._around.step, tables, told) for told in cell.tables]
+        made: list[Artifact | None] = [self._queue_owner.figure(self._around.step, data) for data in cell.figures]
+        made += [self._queue_owner.table(self._around.step, tables, told) for told in cell.tables]
         for artifact in made:
             if artifact is not None:
                 self._report(ArtifactMade(artifact))

@@ -47,9 +47,9 @@ class Written:
             os.lseek(handle, self._at, os.SEEK_SET)
             while len(data) < _MOST_BYTES and (piece := os.read(handle, 1 << 20)):
                 data += piece
-        whole = data[: data.rfind(b"\0") + 1]
-        self._at += len(whole)
-        for note in whole.split(b"\0")[:-1]:
+        records = data[: data.rfind(b"\0") + 1]
+        self._at += len(records)
+        for note in records.split(b"\0")[:-1]:
             path = os.fsdecode(note[1:])
             if note[:1] == b"!":
                 self._lost = True

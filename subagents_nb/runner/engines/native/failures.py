@@ -28,21 +28,21 @@ def failure_of(error: Exception, step: StepPlan, where: str, redact: Callable[[s
     if isinstance(error, pai.ContentFilterError):
         return StepFailed("filtered", "The provider's content filter stopped the answer.")
     if isinstance(error, pai.UnexpectedModelBehavior):
-        said = one_line(redact(error.message))
-        return StepFailed("model", f"The model {step.model.label} behaved in a way that can't be used: {said}")
+        message = one_line(redact(error.message))
+        return StepFailed("model", f"The model {step.model.label} behaved in a way that can't be used: {message}")
     if isinstance(error, pai.UserError):
-        said = one_line(redact(str(error)))
-        return StepFailed("setup", f"The model {step.model.label} can't carry out this step: {said}")
+        message = one_line(redact(str(error)))
+        return StepFailed("setup", f"The model {step.model.label} can't carry out this step: {message}")
     return None
 
 
 def _of_request(error: pai.ModelAPIError, step: StepPlan, where: str, redact: Callable[[str], str]) -> StepFailed:
     label, status = step.model.label, getattr(error, "status_code", None)
-    said = provider_words(error, redact)
-    tail = f": {said}" if said else "."
+    words = provider_words(error, redact)
+    tail = f": {words}" if words else "."
     if isinstance(error, pai.ModelAuthenticationError):
         return StepFailed("auth", _auth_words(step, where, status, tail))
-    if isinstance(error, pai.ModelContextWindowExceededError) or _is_about_context(status, said):
+    if isinstance(error, pai.ModelContextWindowExceededError) or _is_about_context(status, words):
         return StepFailed("context", f"The task and what was read do not fit into the context of {label}{tail}")
     if isinstance(error, pai.ModelQuotaExceededError):
         return StepFailed("provider", f"The account's quota or credit at {where} is used up{tail}")
@@ -83,8 +83,8 @@ def _auth_words(step: StepPlan, where: str, status: int | None, tail: str) -> st
     if not names:
         return f"{where} wants a key{number}, and the endpoint names no variable for one: set its key_env."
     # A 403 may be about the model or the region; at a 401 the provider's words only repeat the key.
-    said = tail if status == 403 else "."
-    return f"{where} did not accept the key in {names}{number}{said}"
+    words = tail if status == 403 else "."
+    return f"{where} did not accept the key in {names}{number}{words}"
 
 
 def _connection_words(error: pai.ModelConnectionError, where: str) -> str:

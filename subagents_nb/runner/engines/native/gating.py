@@ -19,7 +19,7 @@ from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.values.characters import sayable
 from subagents_nb.runner.engines.clean_text import one_line
 from subagents_nb.runner.engines.engine import StepContext
-from subagents_nb.runner.engines.gate import Gate, NotAllowed
+from subagents_nb.runner.engines.gate import CallGate, NotAllowed
 from subagents_nb.runner.engines.opencalls import CANCELLED, CallCancelled
 from subagents_nb.runner.engines.tools.calls import ToolNotes
 from subagents_nb.runner.engines.tools.tools import ToolContext
@@ -29,7 +29,7 @@ from subagents_nb.runner.engines.tools.tools import ToolContext
 class Gating(AbstractCapability[ToolContext]):
     """Let a call through, with the arguments it was allowed with, or tell the model why not."""
 
-    gate: Gate
+    gate: CallGate
     notes: ToolNotes
 
     async def wrap_tool_execute(
@@ -64,10 +64,10 @@ class Gating(AbstractCapability[ToolContext]):
         if passed is not args:
             import jsonschema_rs
 
-            found = next(jsonschema_rs.validator_for(tool_def.parameters_json_schema).iter_errors(passed), None)
-            if found is not None:
+            error = next(jsonschema_rs.validator_for(tool_def.parameters_json_schema).iter_errors(passed), None)
+            if error is not None:
                 raise NotAllowed(
-                    f"the person changed its arguments, and they don't fit: {one_line(found.message, 200)}."
+                    f"the person changed its arguments, and they don't fit: {one_line(error.message, 200)}."
                 )
         return passed
 
@@ -81,9 +81,9 @@ def gating_of(
     """
     if step.policy is None or not step.policy.judges_calls:
         return []
-    from subagents_nb.runner.engines.tools.judged_calls import Places, judged_call
+    from subagents_nb.runner.engines.tools.judged_calls import CallRoots, judged_call
 
-    judge = partial(judged_call, own=frozenset(names), places=Places.of(context))
+    judge = partial(judged_call, own=frozenset(names), places=CallRoots.of(context))
     granted = context.permit.granted if context.permit is not None else set[str]()
     hints = {one.name: one.hints for one in context.mcp.tools} if context.mcp is not None else {}
-    return [Gating(Gate(step.policy, judge, context.permit, granted, hints), notes)]
+    return [Gating(CallGate(step.policy, judge, context.permit, granted, hints), notes)]

@@ -15,16 +15,16 @@ from subagents_nb.domain.runs.events import Noticed, StepFailed
 from subagents_nb.runner.engines.engine import Report
 
 
-def asked_of_model(step: StepPlan, model: Model) -> dict[str, Any]:
+def request_settings(step: StepPlan, model: Model) -> dict[str, Any]:
     """Return the settings of a request that say how the model shall work."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     if step.thinking and _thinks(model):
-        found["thinking"] = False if step.thinking == "off" else step.thinking
+        settings["thinking"] = False if step.thinking == "off" else step.thinking
     if step.prompt_cache is not None:
-        found["cache"] = {"on": True, "off": False}.get(step.prompt_cache, step.prompt_cache)
+        settings["cache"] = {"on": True, "off": False}.get(step.prompt_cache, step.prompt_cache)
     if step.fast:
-        found |= {"anthropic_speed": "fast"} if step.model.provider == "anthropic" else {"service_tier": "priority"}
-    return found
+        settings |= {"anthropic_speed": "fast"} if step.model.provider == "anthropic" else {"service_tier": "priority"}
+    return settings
 
 
 def left_out(step: StepPlan, model: Model, environ: Mapping[str, str]) -> Iterator[Noticed]:
@@ -52,14 +52,14 @@ def judge_of(step: StepPlan, model: Model, report: Report) -> Callable[[str], No
 
     def judge(answered: str) -> None:
         chosen, asked = step.model, model.model_name
-        found = sameness(asked, answered, step.response_aliases)
-        if found == "other" and step.verify_model:
+        likeness = sameness(asked, answered, step.response_aliases)
+        if likeness == "other" and step.verify_model:
             raise StepFailed(
                 "other-model",
                 f"the provider answered as {answered}, not {asked}; if that is the same, add it to "
                 f'response_aliases: "{chosen.label}" = ["{answered}"]',
             )
-        if found != "same" and chosen.kind == "provider":
+        if likeness != "same" and chosen.kind == "provider":
             report(Noticed("model-named-otherwise", f"{chosen.label} was asked; who answered calls itself {answered}."))
 
     return judge

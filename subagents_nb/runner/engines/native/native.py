@@ -34,7 +34,7 @@ from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.native.failures import NO_ANSWER, failure_of
 from subagents_nb.runner.engines.native.gating import gating_of
-from subagents_nb.runner.engines.native.model_answers import asked_of_model, judge_of, left_out, window_of
+from subagents_nb.runner.engines.native.model_answers import judge_of, left_out, request_settings, window_of
 from subagents_nb.runner.engines.native.observer import Observer
 from subagents_nb.runner.engines.native.output import SchemaCheck, output_mode, output_spec
 from subagents_nb.runner.engines.native.provider_http import LastLine
@@ -131,7 +131,7 @@ class NativeEngine:
             return settings
         if step.temperature is not None:
             settings["temperature"] = step.temperature
-        return cast(ModelSettings, {**settings, **asked_of_model(step, model)})
+        return cast(ModelSettings, {**settings, **request_settings(step, model)})
 
 
 def _agent(step: StepPlan, model: Model, check: SchemaCheck | None) -> Agent[ToolContext, Any]:
@@ -160,16 +160,16 @@ def _tool_names(step: StepPlan, context: StepContext) -> tuple[str, ...]:
 
 def _more(step: StepPlan, context: StepContext, notes: ToolNotes) -> Sequence[AbstractCapability[ToolContext]]:
     """Return the capabilities that only some steps have; only these import what they need."""
-    found: list[AbstractCapability[ToolContext]] = []
+    capabilities: list[AbstractCapability[ToolContext]] = []
     if step.skills:
         from subagents_nb.runner.engines.native.skill_loading import skill_capabilities
 
-        found += skill_capabilities(step, context)
+        capabilities += skill_capabilities(step, context)
     if context.memory is not None:
         from subagents_nb.runner.engines.native.notes import memory_capability
 
-        found += [made] if (made := memory_capability(context.memory, notes)) is not None else []
-    return found
+        capabilities += [memory] if (memory := memory_capability(context.memory, notes)) is not None else []
+    return capabilities
 
 
 def _named_by(step: StepPlan, context: StepContext) -> tuple[str, ...]:

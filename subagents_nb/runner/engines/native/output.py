@@ -76,13 +76,13 @@ class SchemaCheck:
 
 def schema_errors(validator: Any, value: Any) -> tuple[str, ...]:
     """Return the first errors as `path: what`, paths dotted."""
-    found: list[str] = []
+    errors: list[str] = []
     for error in validator.iter_errors(value):
         path = ".".join(str(part) for part in error.instance_path) or "the whole answer"
-        found.append(f"{path}: {one_line(error.message, 200)}")
-        if len(found) == _ERRORS_SHOWN:
+        errors.append(f"{path}: {one_line(error.message, 200)}")
+        if len(errors) == _ERRORS_SHOWN:
             break
-    return tuple(found)
+    return tuple(errors)
 
 
 def _safe_name(title: str) -> str:

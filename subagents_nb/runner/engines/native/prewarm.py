@@ -34,7 +34,7 @@ _PATIENCE_S = 60.0  # the other side is ourselves; only the machine can be slow
 _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
 
 
-def rehearse() -> None:
+def prewarm() -> None:
     """Make the runs and forget them.
 
     Raises:

@@ -87,6 +87,6 @@ async def _cap_connecting(request: httpx2.Request) -> None:
     # The SDKs send one figure for every phase, and nobody wants to wait ten minutes for a connection.
     phases: dict[str, Any] = dict(request.extensions.get("timeout") or {})
     for phase in ("connect", "pool"):
-        given = phases.get(phase)
-        phases[phase] = _CONNECT_S if given is None else min(given, _CONNECT_S)
+        limit_s = phases.get(phase)
+        phases[phase] = _CONNECT_S if limit_s is None else min(limit_s, _CONNECT_S)
     request.extensions = {**request.extensions, "timeout": phases}

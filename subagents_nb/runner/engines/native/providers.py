@@ -73,13 +73,13 @@ def _provider(choice: ModelChoice, key: str | None, environ: Mapping[str, str], 
 
     def build(name: str) -> Provider[Any]:
         kind: Any = infer_provider_class(name)
-        given: dict[str, Any] = {"api_key": key} if key else {}
+        options: dict[str, Any] = {"api_key": key} if key else {}
         base_url = environ.get(base_url_env(name)) or (_OLLAMA if name == "ollama" else None)
         if base_url:
-            given["base_url"] = base_url
+            options["base_url"] = base_url
         if name in _OUR_CLIENT:
-            given["http_client"] = client
-        provider: Provider[Any] = kind(**given)
+            options["http_client"] = client
+        provider: Provider[Any] = kind(**options)
         return provider
 
     try:

@@ -75,22 +75,26 @@ def pause_after(error: Exception, attempt: int, patience: RetryPolicy, seed: str
     if attempt >= (patience.tries if busy else patience.slip_tries):
         return None
     if error.retry_after is not None and (busy or status in _SLIPS):
-        return _as_asked(error.retry_after, patience, share)
+        return _requested_wait(error.retry_after, patience, share)
     backoff = min(patience.longest_s, patience.first_s * 2 ** (attempt - 1)) * (0.75 + share / 4)
     if busy:
-        return Pause(backoff, Noticed("rate-limited", f"The provider is busy; it is asked again in {_said(backoff)}."))
+        return Pause(
+            backoff, Noticed("rate-limited", f"The provider is busy; it is asked again in {_seconds_text(backoff)}.")
+        )
     if status in _SLIPS or _is_slip_of_the_line(error):
         what = f"answered with an error (HTTP {status})" if status else "could not be reached"
-        return Pause(backoff, Noticed("retrying", f"The provider {what}; it is asked again in {_said(backoff)}."))
+        return Pause(
+            backoff, Noticed("retrying", f"The provider {what}; it is asked again in {_seconds_text(backoff)}.")
+        )
     return None
 
 
-def _as_asked(seconds: float, patience: RetryPolicy, share: float) -> Pause | None:
+def _requested_wait(seconds: float, patience: RetryPolicy, share: float) -> Pause | None:
     if seconds > patience.longest_asked_s:
         return None
     # Never sooner than asked; a little later, so that not all come back in one moment.
     wait = seconds + min(1.0, seconds / 10) * share
-    return Pause(wait, Noticed("rate-limited", f"The provider asks to wait {_said(seconds)}."))
+    return Pause(wait, Noticed("rate-limited", f"The provider asks to wait {_seconds_text(seconds)}."))
 
 
 def _is_slip_of_the_line(error: pai.ModelAPIError) -> bool:
@@ -99,5 +103,5 @@ def _is_slip_of_the_line(error: pai.ModelAPIError) -> bool:
     return isinstance(error, pai.ModelConnectionError)
 
 
-def _said(seconds: float) -> str:
+def _seconds_text(seconds: float) -> str:
     return f"{seconds:.3g} s"

@@ -20,7 +20,7 @@ from subagents_nb.runner.engines.tools.tools import ToolContext
 
 
 @dataclass(frozen=True, slots=True)
-class CallMade:
+class CallResult:
     """What a model would be told of the call, and why it was refused, if it was."""
 
     text: str
@@ -28,7 +28,9 @@ class CallMade:
     refused: str | None = None
 
 
-async def make_call(step: StepPlan, context: StepContext, name: str, args: dict[str, Any], *, call_id: str) -> CallMade:
+async def make_call(
+    step: StepPlan, context: StepContext, name: str, args: dict[str, Any], *, call_id: str
+) -> CallResult:
     """Make one call with the tools and the policy of a step.
 
     Raises:
@@ -56,5 +58,5 @@ async def make_call(step: StepPlan, context: StepContext, name: str, args: dict[
             if getattr(part, "tool_call_id", None) == call_id and not isinstance(part, ToolCallPart):
                 text = str(getattr(part, "content", ""))
                 ok = isinstance(part, ToolReturnPart) and part.outcome == "success"
-                return CallMade(text, ok, notes.refused.get(call_id) or (None if name in known else text))
-    return CallMade("There was no answer.", ok=False)
+                return CallResult(text, ok, notes.refused.get(call_id) or (None if name in known else text))
+    return CallResult("There was no answer.", ok=False)

@@ -116,11 +116,11 @@ def _array(schema: dict[str, Any], root: Any, depth: int) -> list[Any]:
     if missing <= 0:
         return fixed
     item = schema.get("items", {})
-    made = [_build(item, root, depth + 1) for _ in range(missing)]
+    items = [_build(item, root, depth + 1) for _ in range(missing)]
     if schema.get("uniqueItems"):
         choices = _flat(item, root, depth).get("enum") if isinstance(item, dict) else None
-        made = list(choices[:missing]) if choices else [_differ(value, n) for n, value in enumerate(made)]
-    return fixed + made
+        items = list(choices[:missing]) if choices else [_differ(value, n) for n, value in enumerate(items)]
+    return fixed + items
 
 
 def _differ(value: Any, number: int) -> Any:

@@ -25,7 +25,7 @@ from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.scripted.instances import minimal_instance
 from subagents_nb.runner.engines.scripted.scripted_history import Transcript
-from subagents_nb.runner.engines.scripted.stub_tools import PretendedCalls
+from subagents_nb.runner.engines.scripted.stub_tools import StubCalls
 from subagents_nb.runner.engines.step_limits import may_not_ask
 
 _TOKEN_CHARS = 4
@@ -43,7 +43,7 @@ class Player:
         self._length = 0
         self._text: list[str] = []
         meter = ToolMeter(step.tool_budget, context.report)
-        self.calls = PretendedCalls(context, transcript, self.count, meter, self._remind)
+        self.calls = StubCalls(context, transcript, self.count, meter, self._remind)
         self.value: tuple[Any] | None = None  # the structured answer, in a box of its own: it may be None
 
     @property
@@ -58,7 +58,7 @@ class Player:
         limits = self.context.limits
         return self._counted.requests < limits.max_requests and limits.over_budget() is None
 
-    def begin(self) -> None:
+    def first_request(self) -> None:
         """Report what a model's first request would."""
         self._request([self.step.task])
         self.context.report(ModelNamed(self.step.model.label))
@@ -67,29 +67,29 @@ class Player:
 
     def steers(self) -> Sequence[str]:
         """Take what was said meanwhile; a request brings it, so without one left nothing is taken."""
-        said = self.context.inbox.steers() if self.may_ask else ()
-        if said:
-            self._request(said)
-        return said
+        texts = self.context.inbox.steers() if self.may_ask else ()
+        if texts:
+            self._request(texts)
+        return texts
 
     async def steer(self) -> str:
         """Wait until somebody steers, and return what was said."""
-        while not (said := self.steers()):
+        while not (texts := self.steers()):
             if not self.may_ask:
                 raise may_not_ask(self.context.limits)
             await asyncio.sleep(_LOOK_S)
-        return "\n".join(said)
+        return "\n".join(texts)
 
     def more(self) -> Sequence[str]:
         """Begin another turn if somebody has more to say now that this one is over, and return that."""
         if not self.may_ask:
             return ()
-        said = (*self.context.inbox.steers(), *self.context.inbox.follow_ups())
-        if said:
-            self._request(said)
+        texts = (*self.context.inbox.steers(), *self.context.inbox.follow_ups())
+        if texts:
+            self._request(texts)
             self._text.clear()
             self.context.report(TextStreamed("\n\n"))
-        return said
+        return texts
 
     # --- what it says ---
 
@@ -117,7 +117,7 @@ class Player:
 
     def _request(self, said: Sequence[str]) -> None:
         for text in said:
-            self.transcript.hear(text)
+            self.transcript.add_prompt(text)
         tokens = sum(len(text) for text in said) // _TOKEN_CHARS
         self._counted = self._counted.plus(Usage(input_tokens=tokens, requests=1, cost_usd=0.0))
         self.context.report(ModelAsked(self._counted.requests))
@@ -143,13 +143,13 @@ class Player:
             validator = jsonschema_rs.validator_for(schema)
         except (ValueError, jsonschema_rs.ReferencingError) as error:
             raise StepFailed("setup", f"The output schema is not usable: {one_line(str(error))}") from error
-        given = self.value is not None
+        has_value = self.value is not None
         value = self.value[0] if self.value is not None else minimal_instance(schema)
         first = next(iter(validator.iter_errors(value)), None)
         if first is None:
             return value
         where = ".".join(str(part) for part in first.instance_path) or "the whole value"
         what = f"{where}: {one_line(first.message, 200)}"
-        if given:
+        if has_value:
             raise StepFailed("schema", f"The script's value does not fit the schema: {what}.")
         raise StepFailed("setup", f"No value could be made up for this schema ({what}); give one in a script.")

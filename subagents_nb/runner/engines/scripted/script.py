@@ -75,7 +75,7 @@ class ScriptStep(Value):
     rate_limited: float | None = Field(default=None, ge=0, le=86_400)  # the provider asks to wait
 
     @model_validator(mode="after")
-    def _one_verb(self) -> ScriptStep:
+    def _single_verb(self) -> ScriptStep:
         given = [verb for verb in _VERBS if verb in self.model_fields_set]
         if len(given) != 1:
             raise ValueError(f"a step has exactly one of {', '.join(_VERBS)}, not {', '.join(given) or 'none'}")
@@ -104,13 +104,13 @@ def parse_script(content: bytes, where: str) -> Script:
         StepFailed: it is not one; the message names the first faults.
     """
     try:
-        found, faults = read(_ScriptFile, {"steps": json.loads(content)})
+        written, faults = read(_ScriptFile, {"steps": json.loads(content)})
         reasons = "; ".join(fault.at() for fault in faults[:5])
     except (ValueError, RecursionError) as error:
-        found, reasons = None, f"it is no JSON: {error}"
-    if found is None:
+        written, reasons = None, f"it is no JSON: {error}"
+    if written is None:
         raise StepFailed("setup", f"The script {where} can't be used: {one_line(reasons, 600)}")
-    return found.steps
+    return written.steps
 
 
 def read_script(name: str, cwd: Path) -> Script:

@@ -40,13 +40,13 @@ class ScriptedEngine:
         _note_script(name, context)  # again: were it another one by now, nobody could say which one was played
         player = Player(step, context, await Transcript.after(context.history))
         try:
-            player.begin()
+            player.first_request()
             if script is not None:
                 await perform(player, script)
             else:
                 await _BUILTIN[name](player)
-            while said := player.more():
-                await _say(player, "\n".join(said))
+            while texts := player.more():
+                await _say(player, "\n".join(texts))
             return player.outcome()
         except StepFailed as failure:
             failure.usage = player.usage
@@ -169,10 +169,10 @@ async def _steerable(player: Player) -> None:
     """Tick like `slow`, say what was heard, and end when that says so."""
     ends, number = time.monotonic() + _SLOW_S, 0
     while time.monotonic() < ends:
-        said = player.steers()
-        for text in said:
+        texts = player.steers()
+        for text in texts:
             player.text(f"heard: {text}\n")
-        if any("finish" in text.lower() for text in said):
+        if any("finish" in text.lower() for text in texts):
             return
         number += 1
         player.text(f"tick {number}\n")
@@ -213,9 +213,9 @@ async def _do(player: Player, item: ScriptStep) -> None:
         case "tool":
             await player.calls.tool(item.tool or "", item.args, item.result, refused=item.refused, seconds=item.seconds)
         case "call":
-            said = await player.calls.real(player.step, item.call or "", item.args)
+            result = await player.calls.real(player.step, item.call or "", item.args)
             if item.say:
-                player.text(said)
+                player.text(result)
         case "sleep":
             await asyncio.sleep(item.sleep or 0.0)
         case "value":
@@ -227,9 +227,9 @@ async def _do(player: Player, item: ScriptStep) -> None:
         case "ask":
             player.text(await player.calls.ask(item.ask or "", item.choices) or "")
         case "python":
-            said = await player.calls.python(item.python or "")
+            result = await player.calls.python(item.python or "")
             if item.say:
-                player.text(said)
+                player.text(result)
         case "delegate":
             answers = await player.calls.delegate([(one.agent, one.task) for one in item.delegate or ()])
             if item.say:
@@ -237,9 +237,9 @@ async def _do(player: Player, item: ScriptStep) -> None:
         case "remember":
             await player.calls.remember(item.remember or "")
         case "recall":
-            found = await player.calls.recall(item.recall or "")
+            notes = await player.calls.recall(item.recall or "")
             if item.say:
-                player.text(found)
+                player.text(notes)
         case "skill":
             loaded = await player.calls.skill(player.step, item.skill or "")
             if item.say:

@@ -37,7 +37,7 @@ class Transcript:
             raise StepFailed("setup", "The session of the earlier run is damaged, so it can't be gone on from.")
         return cls(messages)
 
-    def hear(self, text: str) -> None:
+    def add_prompt(self, text: str) -> None:
         """Take what was said to the model."""
         self._request({"part_kind": "user-prompt", "content": text})
 
@@ -51,8 +51,8 @@ class Transcript:
 
     def call(self, call_id: str, tool: str, args: dict[str, Any]) -> None:
         """Take a call of a tool."""
-        given = json.dumps(args, ensure_ascii=False)
-        self._said.append({"part_kind": "tool-call", "tool_name": tool, "args": given, "tool_call_id": call_id})
+        arguments = json.dumps(args, ensure_ascii=False)
+        self._said.append({"part_kind": "tool-call", "tool_name": tool, "args": arguments, "tool_call_id": call_id})
 
     def result(self, call_id: str, tool: str, content: str, *, ok: bool) -> None:
         """Take what a call came to."""
@@ -88,5 +88,5 @@ class Transcript:
 
 def _calls_in(message: Any) -> int:
     parts = message.get("parts") if isinstance(message, dict) else None
-    found = parts if isinstance(parts, list) else ()
-    return sum(isinstance(part, dict) and part.get("part_kind") == "tool-call" for part in found)
+    listed = parts if isinstance(parts, list) else ()
+    return sum(isinstance(part, dict) and part.get("part_kind") == "tool-call" for part in listed)

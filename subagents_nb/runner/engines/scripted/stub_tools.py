@@ -24,7 +24,7 @@ from subagents_nb.runner.engines.skill_texts import skill_text
 from subagents_nb.runner.engines.step_limits import cell_seconds, limit_of, past_limit
 
 
-class PretendedCalls:
+class StubCalls:
     """Calls one tool after the other. What people, Python, skills and memory do is in earnest."""
 
     def __init__(
@@ -108,10 +108,10 @@ class PretendedCalls:
         from subagents_nb.runner.engines.native.single_call import make_call
 
         async def work(call_id: str) -> str:
-            made = await make_call(step, self._context, name, args, call_id=call_id)
-            if not made.ok:
-                raise _CellFailed(made.text, refused=made.refused is not None)
-            return made.text
+            result = await make_call(step, self._context, name, args, call_id=call_id)
+            if not result.ok:
+                raise _CellFailed(result.text, refused=result.refused is not None)
+            return result.text
 
         return await self._call(name, args, work, limited=False) or ""
 
@@ -172,13 +172,13 @@ class PretendedCalls:
             refused = error.text if error.refused else None
         except CallTimedOut as error:
             failure = past_limit(name, error.seconds)
-        told = CANCELLED if result is None else result
-        shown = one_line(failure.message if failure else told, 160)
+        text = CANCELLED if result is None else result
+        shown = one_line(failure.message if failure else text, 160)
         seconds = round(time.monotonic() - began, 1)  # what takes no time takes the same each time
         ok = refused is None and result is not None and not failed
         if failure is None:  # else the run ends here, and no model is told anything
-            told = told if refused is None or result is None else result or _not_allowed(refused)
-            self._transcript.result(call_id, name, told, ok=ok)
+            text = text if refused is None or result is None else result or _not_allowed(refused)
+            self._transcript.result(call_id, name, text, ok=ok)
         self._over(ToolEnded(call_id, ok=ok, seconds=seconds, preview=shown, refused=refused))
         if failure is not None:
             raise failure

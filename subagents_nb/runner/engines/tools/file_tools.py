@@ -162,16 +162,16 @@ class Files(FileSystemToolset[Any]):
         if above.startswith("."):
             above = above if above == "." else ""
         names = walk(str(folder), pattern, allowance) if above else ()
-        found: list[str] = []
+        lines: list[str] = []
         for name in sorted(names, key=lambda name: name.split("/")):
             target = self._resolve_walk_entry(folder / name)
             if target is None or not target.exists():
                 continue
-            if len(found) == _MOST_FOUND:
-                found.append(f"[... truncated at {_MOST_FOUND} matches]")
+            if len(lines) == _MOST_FOUND:
+                lines.append(f"[... truncated at {_MOST_FOUND} matches]")
                 break
-            found.append(f"{self._relative_to_cwd(folder / name)}{'/' if target.is_dir() else ''}")
-        return "\n".join(found) or "No matches found."
+            lines.append(f"{self._relative_to_cwd(folder / name)}{'/' if target.is_dir() else ''}")
+        return "\n".join(lines) or "No matches found."
 
     async def search(
         self, pattern: str, *, path: str, include: str | None, environ: Mapping[str, str], seconds: float
@@ -204,8 +204,8 @@ class Files(FileSystemToolset[Any]):
         try:
             answer = json.loads(end.output)
         except ValueError:
-            said = one_line(end.output.strip().rpartition("\n")[2], 300)
-            why = said or "use a plainer pattern, or name a directory or file"
+            message = one_line(end.output.strip().rpartition("\n")[2], 300)
+            why = message or "use a plainer pattern, or name a directory or file"
             raise ModelRetry(f"The search failed: {why}.") from None
         if "error" in answer:
             raise ModelRetry(answer["error"])
@@ -219,14 +219,14 @@ class Files(FileSystemToolset[Any]):
             if not resolved.exists():
                 raise FileNotFoundError(f"File not found: {path}")
         except (OSError, ValueError) as error:
-            said = f"{path}: {error.strerror}" if isinstance(error, OSError) and error.strerror else str(error)
-            raise ModelRetry(said) from error
+            message = f"{path}: {error.strerror}" if isinstance(error, OSError) and error.strerror else str(error)
+            raise ModelRetry(message) from error
         return resolved
 
     def _first_matching_pattern(self, path: str, patterns: Sequence[str]) -> str | None:
         # A hundred patterns for each file of a tree take longer than to read it. Without this it is slow, not open.
-        found = super()._first_matching_pattern(path, list(patterns if is_protected(path) else self.store))
-        return found and re.sub(r"\[(\w)\w+\]", r"\1", found)  # as people write it
+        pattern = super()._first_matching_pattern(path, list(patterns if is_protected(path) else self.store))
+        return pattern and re.sub(r"\[(\w)\w+\]", r"\1", pattern)  # as people write it
 
 
 def _matcher(expression: str) -> Matcher | None:

@@ -22,7 +22,7 @@ _NAMES = {DELEGATE: ("agent", "name"), SKILL: ("id", "name", "skill")}
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class CallRoots:
     """Where the paths of a step's calls may lie."""
 
     cwd: Path
@@ -30,7 +30,7 @@ class Places:
     given: tuple[tuple[str, Path], ...] = ()  # what the plan gave: inputs and skills, by what the file tools call them
 
     @classmethod
-    def of(cls, context: StepContext) -> Places:
+    def of(cls, context: StepContext) -> CallRoots:
         """Return the places of a step."""
         roots = [(one.folder, one.root) for one in (context.inputs, context.skills) if one is not None]
         if context.skills is not None:
@@ -46,7 +46,7 @@ class Places:
         real = os.path.realpath(os.path.join(root, written) if folder is None else folder / inner)
         relative = _below(real, root) if folder is None else os.path.normpath(written)
         ours = [folder for _, folder in self.given] + ([] if self.own is None else [self.own])
-        given = any(_below(real, os.path.realpath(one)) is not None for one in ours)
+        is_given = any(_below(real, os.path.realpath(one)) is not None for one in ours)
         as_written = os.path.normpath(os.path.join(self.cwd, written))
         also = [_below(as_written, os.path.normpath(self.cwd)), os.path.normpath(written)]
         home = _below(real, os.path.realpath(os.path.expanduser("~")))
@@ -56,7 +56,7 @@ class Places:
             absolute=real,
             home=None if home is None else f"~/{home}",
             also=tuple(dict.fromkeys(one for one in also if one and not one.startswith(("/", "..")))),
-            given=given,
+            given=is_given,
         )
 
 
@@ -65,7 +65,7 @@ def _below(path: str, folder: str) -> str | None:
     return None if inner.split("/", 1)[0] == ".." else inner
 
 
-def judged_call(name: str, args: Mapping[str, Any], own: Collection[str], places: Places) -> ToolCall:
+def judged_call(name: str, args: Mapping[str, Any], own: Collection[str], places: CallRoots) -> ToolCall:
     """Return what is judged of a call; `own` are the names of our tools that the step has."""
     if name == REPLY and name in own:  # to a run that was delegated: `leaf`, `leaf-2`
         return ToolCall(DELEGATE, name=_NUMBER.sub("", str(args.get("child", "")).rpartition("/")[2]))

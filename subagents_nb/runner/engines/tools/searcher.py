@@ -51,7 +51,7 @@ def main() -> None:
 
 def search(request: dict[str, Any], is_secret: Callable[[str], bool]) -> dict[str, Any]:
     """Return the lines that match, as `path:line:text`, and whether there are more."""
-    found: list[str] = []
+    lines: list[str] = []
     tests = _tests(request["pattern"])
     hidden = [re.compile(fnmatch.translate(one)).match for one in request["hidden"]]
     for path in _files(request["root"], request["path"], request["include"]):
@@ -61,12 +61,12 @@ def search(request: dict[str, Any], is_secret: Callable[[str], bool]) -> dict[st
         try:
             with open(os.open(os.path.join(request["root"], real), _FLAGS), "rb") as file:
                 for number, line in _lines(file, *tests):
-                    if len(found) == request["most"]:
-                        return {"found": found, "more": True}
-                    found.append(f"{_plain(path)}:{number}:{line[: request['chars']]}")
+                    if len(lines) == request["most"]:
+                        return {"found": lines, "more": True}
+                    lines.append(f"{_plain(path)}:{number}:{line[: request['chars']]}")
         except OSError:
             continue
-    return {"found": found, "more": False}
+    return {"found": lines, "more": False}
 
 
 def _tests(pattern: str) -> tuple[Callable[[str], object], bytes]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from subagents_nb.domain.agents.environment import absolute_places
+from subagents_nb.domain.agents.environment import absolute_entries
 from subagents_nb.runner.engines.engine import Sandboxed
 from subagents_nb.runner.processes.process_group import Group, within
 
@@ -27,7 +27,7 @@ class CommandEnd:
     code: int | None
 
 
-class Keeper:
+class HeadAndTail:
     """Keep the head and the tail of a stream of bytes, and count what fell out between them."""
 
     def __init__(self, limit: int) -> None:
@@ -67,7 +67,7 @@ async def run_command(
         OSError: the shell could not be started.
     """
     # The commands in it are found as the person's path says; the shell itself is none that lies in the workspace.
-    shell = shutil.which("bash", path=absolute_places(environ.get("PATH", os.defpath))) or "/bin/sh"
+    shell = shutil.which("bash", path=absolute_entries(environ.get("PATH", os.defpath))) or "/bin/sh"
     argv = [shell, "-c", command]
     if sandbox is not None:
         argv, environ = sandbox.argv(argv, cwd=cwd), sandbox.environ(environ)
@@ -82,7 +82,7 @@ async def run_program(
     Raises:
         OSError: it could not be started.
     """
-    keeper = Keeper(limit)
+    keeper = HeadAndTail(limit)
     group = await Group.start(argv, cwd=cwd, environ=environ, keep=keeper.add)
     in_time = False
     try:

@@ -152,14 +152,14 @@ class _Reader:
         return text, wild
 
     def _string(self, node: Any) -> str:
-        whole = self._text(node)
+        text = self._text(node)
         kinds = [child.type for child in node.children if child.type != '"']
         other = next((child for child in node.children if child.type not in ('"', "string_content")), None)
         if other is not None:
             raise _refused(other)
-        if len(whole) < 2 or whole[0] != '"' or whole[-1] != '"' or not _QUOTED.fullmatch(whole) or len(kinds) > 1:
+        if len(text) < 2 or text[0] != '"' or text[-1] != '"' or not _QUOTED.fullmatch(text) or len(kinds) > 1:
             raise _Unproved("a string with signs in it")
-        return whole[1:-1]
+        return text[1:-1]
 
     def _nothing_between(self, start: int, end: int) -> None:
         if self._data[start:end].strip(b" \t\n"):

@@ -155,7 +155,7 @@ async def _read(ctx: RunContext[ToolContext], path: str, offset: int = 0, limit:
         limit: How many lines to return at most (default 2000).
     """
     files, path, seen = ctx.deps.for_reading(path, ctx.deps.context.reads.reading)
-    return await _beside(lambda: files.read_file(path, offset=offset, limit=limit), seen)
+    return await _in_thread(lambda: files.read_file(path, offset=offset, limit=limit), seen)
 
 
 async def _list(ctx: RunContext[ToolContext], path: str = ".") -> str:
@@ -166,7 +166,7 @@ async def _list(ctx: RunContext[ToolContext], path: str = ".") -> str:
         path: Directory path, relative to the workspace.
     """
     files, path, seen = ctx.deps.for_reading(path, ctx.deps.context.reads.listing)
-    return await _beside(lambda: files.list_directory(path), seen)
+    return await _in_thread(lambda: files.list_directory(path), seen)
 
 
 async def _find(ctx: RunContext[ToolContext], pattern: str, path: str = ".") -> str:
@@ -195,8 +195,8 @@ async def _grep(ctx: RunContext[ToolContext], pattern: str, path: str = ".", inc
     context = ctx.deps.context
     files, path, seen = ctx.deps.for_reading(path, lambda path: context.reads.searching(path, include))
     # A pattern that takes for ever is no fault of the run's: the model is told before the tool's limit would end that.
-    given = context.limits.tool_timeout_s
-    seconds = _SEARCH_SECONDS if given is None else 0.8 * given
+    limit_s = context.limits.tool_timeout_s
+    seconds = _SEARCH_SECONDS if limit_s is None else 0.8 * limit_s
     async with _noting(seen):
         return _cap(
             await files.search(pattern, path=path, include=include, environ=context.tool_environ, seconds=seconds)
@@ -231,7 +231,7 @@ async def _edit(ctx: RunContext[ToolContext], path: str, old_text: str, new_text
     """
     files, place = ctx.deps.for_writing(path)
     seen = ctx.deps.context.reads.reading(path) if files is ctx.deps.files else nullcontext()
-    edited = await _beside(lambda: files.edit_file(place, old_text, new_text), seen)
+    edited = await _in_thread(lambda: files.edit_file(place, old_text, new_text), seen)
     ctx.deps.changed(path)
     return edited
 
@@ -356,7 +356,7 @@ _FUNCTIONS: dict[str, Callable[..., Awaitable[str]]] = {
 }
 
 
-async def _beside(work: Callable[[], Coroutine[Any, Any, str]], seen: AbstractContextManager[None]) -> str:
+async def _in_thread(work: Callable[[], Coroutine[Any, Any, str]], seen: AbstractContextManager[None]) -> str:
     def carry_out() -> str:
         with seen:
             return asyncio.run(work())

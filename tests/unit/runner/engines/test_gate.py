@@ -11,10 +11,10 @@ import pytest
 from shell_lines import ALLOW, ATTACKS, EVERYDAY, lines
 
 from subagents_nb.domain.policy.decision import Decision, decide
-from subagents_nb.domain.policy.permissions import PermissionAnswer, PermissionAsked, question_of, read_answer
+from subagents_nb.domain.policy.permissions import PermissionAnswer, PermissionRequest, question_of, read_answer
 from subagents_nb.domain.policy.policy import Ceiling, Policy
-from subagents_nb.runner.engines.gate import Gate, NotAllowed
-from subagents_nb.runner.engines.tools.judged_calls import Places, judged_call
+from subagents_nb.runner.engines.gate import CallGate, NotAllowed
+from subagents_nb.runner.engines.tools.judged_calls import CallRoots, judged_call
 from subagents_nb.runner.engines.tools.shell_parser import parse_line
 
 TOOLS = frozenset(("read", "list", "find", "grep", "write", "edit", "bash", "python"))
@@ -22,7 +22,7 @@ SHELL = Policy.of(Ceiling(origin="worker.md", allow=ALLOW))
 
 
 def on_line(line: str, policy: Policy = SHELL) -> Decision:
-    return decide(policy, judged_call("bash", {"command": line}, TOOLS, Places(Path("/w"))))
+    return decide(policy, judged_call("bash", {"command": line}, TOOLS, CallRoots(Path("/w"))))
 
 
 def test_two_hundred_ways_to_run_what_no_rule_allows_run_nothing() -> None:
@@ -107,7 +107,7 @@ def test_without_rules_on_the_shell_nothing_is_taken_apart_for_nothing() -> None
 def test_what_is_granted_for_the_run_is_these_commands_and_no_others() -> None:
     found = on_line("rm x && cd y && rm z")
     assert found.verdict == "ask" and on_line("cd q; rm z").verdict == "ask"
-    policy, places = SHELL, Places(Path("/w"))
+    policy, places = SHELL, CallRoots(Path("/w"))
     for line, verdict in {"cd q; rm z": "allow", "rm x": "allow", "rm y": "ask", "rm x z": "ask"}.items():
         call = judged_call("bash", {"command": line}, TOOLS, places)
         assert decide(policy, call, found.grants).verdict == verdict, line
@@ -132,7 +132,7 @@ def test_what_is_granted_for_the_run_is_these_commands_and_no_others() -> None:
 )
 def test_a_yes_for_the_run_is_about_what_was_shown(policy: Ceiling, line: str, after: dict[str, str]) -> None:
     found = on_line(line, Policy.of(policy))
-    calls = {one: judged_call("bash", {"command": one}, TOOLS, Places(Path("/w"))) for one in after}
+    calls = {one: judged_call("bash", {"command": one}, TOOLS, CallRoots(Path("/w"))) for one in after}
     assert {one: decide(Policy.of(policy), call, found.grants).verdict for one, call in calls.items()} == after
 
 
@@ -182,12 +182,12 @@ FILES = Policy.of(Ceiling(origin="me", allow=("read(src/**)", "write(src/**)"), 
     ],
 )
 def test_paths_are_judged_where_they_really_are(workspace: Path, tool: str, path: str, verdict: str) -> None:
-    call = judged_call(tool, {"path": path, "pattern": "*"}, TOOLS, Places(workspace))
+    call = judged_call(tool, {"path": path, "pattern": "*"}, TOOLS, CallRoots(workspace))
     assert decide(FILES, call).verdict == verdict
 
 
 def test_a_pattern_that_climbs_is_judged_by_all_that_it_sees(workspace: Path) -> None:
-    call = judged_call("find", {"path": "src", "pattern": "../docs/*"}, TOOLS, Places(workspace))
+    call = judged_call("find", {"path": "src", "pattern": "../docs/*"}, TOOLS, CallRoots(workspace))
     assert decide(FILES, call).verdict == "ask"
 
 
@@ -195,7 +195,7 @@ def test_what_the_plan_gave_to_the_step_needs_no_rule(workspace: Path, tmp_path:
     inputs, own = tmp_path / "inputs", tmp_path / "files"
     for folder in (inputs, own):
         folder.mkdir()
-    places = Places(workspace, own=own, given=(("inputs-7", inputs),))
+    places = CallRoots(workspace, own=own, given=(("inputs-7", inputs),))
     for tool, path in (("read", "inputs-7/a.csv"), ("write", str(own / "0/out.md")), ("grep", "inputs-7")):
         assert decide(FILES, judged_call(tool, {"path": path}, TOOLS, places)).verdict == "allow"
     (inputs / "link").symlink_to("/etc")
@@ -205,21 +205,21 @@ def test_what_the_plan_gave_to_the_step_needs_no_rule(workspace: Path, tmp_path:
 # --- the gate ---
 
 
-def gate(workspace: Path, policy: Policy, *answers: str) -> tuple[Gate, list[PermissionAsked]]:
-    asked: list[PermissionAsked] = []
+def gate(workspace: Path, policy: Policy, *answers: str) -> tuple[CallGate, list[PermissionRequest]]:
+    asked: list[PermissionRequest] = []
     left = list(answers)
 
-    async def permit(question: PermissionAsked, *, call_id: str = "") -> PermissionAnswer:
+    async def permit(question: PermissionRequest, *, call_id: str = "") -> PermissionAnswer:
         asked.append(question)
         return read_answer(left.pop(0))
 
     def judge(name: str, args: Any) -> Any:
-        return judged_call(name, args, TOOLS, Places(workspace))
+        return judged_call(name, args, TOOLS, CallRoots(workspace))
 
-    return Gate(policy, judge, permit if answers else None), asked
+    return CallGate(policy, judge, permit if answers else None), asked
 
 
-def passed(gate: Gate, name: str, **args: Any) -> Any:
+def passed(gate: CallGate, name: str, **args: Any) -> Any:
     try:
         return asyncio.run(gate.passed(name, args, call_id="c1"))
     except NotAllowed as error:

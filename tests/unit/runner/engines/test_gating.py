@@ -14,7 +14,7 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
 
-from subagents_nb.domain.policy.permissions import PermissionAnswer, PermissionAsked
+from subagents_nb.domain.policy.permissions import PermissionAnswer, PermissionRequest
 from subagents_nb.domain.policy.policy import Ceiling, Policy
 from subagents_nb.domain.runs.events import ToolEnded
 from subagents_nb.runner.engines.meter import ToolMeter
@@ -64,9 +64,9 @@ def test_a_model_is_told_what_is_not_allowed_and_the_work_goes_on(workshop: Any,
 
 
 def test_the_call_is_made_with_the_arguments_that_the_person_gave(workshop: Any, plan: Any, plays: Any) -> None:
-    asked: list[PermissionAsked] = []
+    asked: list[PermissionRequest] = []
 
-    async def permit(question: PermissionAsked, *, call_id: str = "") -> PermissionAnswer:
+    async def permit(question: PermissionRequest, *, call_id: str = "") -> PermissionAnswer:
         asked.append(question)
         if len(asked) == 2:
             return PermissionAnswer(decision="edit", args={"new_text": 7})
@@ -86,7 +86,7 @@ def test_the_call_is_made_with_the_arguments_that_the_person_gave(workshop: Any,
 
 
 def test_a_call_that_waits_for_the_person_can_be_cancelled(workshop: Any, plan: Any, plays: Any) -> None:
-    async def permit(question: PermissionAsked, *, call_id: str = "") -> PermissionAnswer:
+    async def permit(question: PermissionRequest, *, call_id: str = "") -> PermissionAnswer:
         workshop.open_tools[call_id]()
         await asyncio.Event().wait()
         raise AssertionError

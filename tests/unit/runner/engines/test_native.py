@@ -25,7 +25,7 @@ from subagents_nb.domain.runs.events import (
     ToolStarted,
     UsageChanged,
 )
-from subagents_nb.runner.engines.native.model_answers import asked_of_model
+from subagents_nb.runner.engines.native.model_answers import request_settings
 from subagents_nb.runner.engines.native.native import NativeEngine
 
 SCHEMA = {
@@ -427,7 +427,7 @@ def test_how_full_the_context_is_is_told_where_the_window_is_known(workshop: Any
 def test_what_a_step_asks_of_its_model_are_settings_of_its_requests(
     plan: Any, plays: Any, model: str, asked: dict[str, Any], sent: dict[str, Any]
 ) -> None:
-    assert asked_of_model(plan(model, **asked), plays(["three"], profile={"supports_thinking": True})) == sent
+    assert request_settings(plan(model, **asked), plays(["three"], profile={"supports_thinking": True})) == sent
 
 
 def test_a_level_that_a_model_lacks_and_no_plan_could_know_of_is_noticed(workshop: Any, plan: Any, plays: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from subagents_nb.domain.policy.permissions import PermissionAnswer, PermissionAsked
+from subagents_nb.domain.policy.permissions import PermissionAnswer, PermissionRequest
 from subagents_nb.domain.policy.policy import Ceiling, Policy
 from subagents_nb.domain.runs.events import ToolEnded, ToolStarted
 from subagents_nb.runner.engines.engine import ServedTool, ToolCallFailed
@@ -43,9 +43,9 @@ def told(workshop: Any) -> list[str]:
 def test_calls_are_made_judged_by_their_whole_name_and_shown_by_server_and_tool(
     workshop: Any, plan: Any, plays: Any
 ) -> None:
-    servers, asked = Two(), list[PermissionAsked]()
+    servers, asked = Two(), list[PermissionRequest]()
 
-    async def permit(question: PermissionAsked, *, call_id: str = "") -> PermissionAnswer:
+    async def permit(question: PermissionRequest, *, call_id: str = "") -> PermissionAnswer:
         asked.append(question)
         return PermissionAnswer(decision="edit", args={"path": "b"})
 

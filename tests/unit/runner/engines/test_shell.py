@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from subagents_nb.runner.engines.tools.shell import CommandEnd, Keeper, run_command
+from subagents_nb.runner.engines.tools.shell import CommandEnd, HeadAndTail, run_command
 from subagents_nb.runner.processes.process_group import Group
 from subagents_nb.signals import is_unreaped
 
@@ -108,7 +108,7 @@ def test_a_command_cancelled_while_it_starts_leaves_nothing(tmp_path: Path) -> N
 
 
 def test_a_keeper_keeps_everything_that_fits() -> None:
-    keeper = Keeper(10)
+    keeper = HeadAndTail(10)
     for piece in (b"abc", b"defg", b"hij"):
         keeper.add(piece)
 

@@ -17,13 +17,13 @@ from support import is_listening, make_step, until
 
 from subagents_nb.domain.agents.mcp_servers import McpServer
 from subagents_nb.domain.plans.plan import StepPlan
-from subagents_nb.domain.policy.permissions import PermissionAnswer, PermissionAsked
+from subagents_nb.domain.policy.permissions import PermissionAnswer, PermissionRequest
 from subagents_nb.domain.policy.policy import Ceiling, Policy
 from subagents_nb.domain.runs.events import ServersSeen, StepFailed
 from subagents_nb.runner.engines.engine import StepContext, ToolCallFailed
 from subagents_nb.runner.mcp.connection import McpLimits
 from subagents_nb.runner.mcp.step_servers import StepServers
-from subagents_nb.runner.workspace.artifact_files import ArtifactKeeper
+from subagents_nb.runner.workspace.artifact_files import ArtifactWriter
 from subagents_nb.store.files.disk import DISK
 from subagents_nb.supervisor.processes.identity import is_zombie
 
@@ -62,7 +62,7 @@ class Ground:
         step: StepPlan = make_step(tools=named, mcp=servers, policy=policy)
 
         async def main() -> Any:
-            keeper = ArtifactKeeper(self.folder, DISK)
+            keeper = ArtifactWriter(self.folder, DISK)
             found = StepServers(step, self.context(**more), keeper, limits=limits)
             try:
                 await found.start()
@@ -203,10 +203,10 @@ def test_a_server_that_does_not_let_go_is_ended_with_all_of_its_group(ground: Gr
 
 def test_other_tools_than_before_are_asked_about_before_they_are_used(ground: Ground, tmp_path: Path) -> None:
     text = tmp_path / "text"
-    server, asked = one("files", "changes", str(text)), list[PermissionAsked]()
+    server, asked = one("files", "changes", str(text)), list[PermissionRequest]()
 
     def answering(decision: str) -> Any:
-        async def permit(question: PermissionAsked, *, call_id: str = "") -> PermissionAnswer:
+        async def permit(question: PermissionRequest, *, call_id: str = "") -> PermissionAnswer:
             asked.append(question)
             return PermissionAnswer.model_validate({"decision": decision})
 

@@ -21,7 +21,7 @@ PNG = base64.b64encode(b"\x89PNG\r\n\x1a\nrest").decode()
 def heard(*messages: tuple[str, dict[str, Any]]) -> Cell:
     cell = Cell("x")
     for kind, content in messages:
-        cell.hear({"msg_type": kind, "content": content})
+        cell.on_message({"msg_type": kind, "content": content})
     return cell
 
 
@@ -69,13 +69,13 @@ def test_an_exception_is_told_with_its_traceback() -> None:
 @pytest.mark.parametrize("message", [{}, {"msg_type": "stream"}, {"msg_type": "error", "content": {}}, {"content": 3},
                                      {"msg_type": "display_data", "content": {"data": "x"}}])  # fmt: skip
 def test_messages_of_no_sense_do_no_harm(message: dict[str, Any]) -> None:
-    Cell("x").hear(message)
+    Cell("x").on_message(message)
 
 
 def test_a_flood_is_cut_in_the_middle() -> None:
     cell = Cell("x")
     for number in range(3000):
-        cell.hear({"msg_type": "stream", "content": {"name": "stdout", "text": f"line {number} {'x' * 200}\n"}})
+        cell.on_message({"msg_type": "stream", "content": {"name": "stdout", "text": f"line {number} {'x' * 200}\n"}})
     cell.say("said at the end")
     text = cell.text()
     assert len(text) < 52_000
