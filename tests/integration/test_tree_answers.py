@@ -36,7 +36,7 @@ for line in sys.stdin:
 
 def on_the_page(run: Run, question: str, text: str) -> None:
     told: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-    PageRequests(run).hear({"kind": "answer", "question": question, "text": text}, told.put)
+    PageRequests(run).on_message({"kind": "answer", "question": question, "text": text}, told.put)
     said = told.get(timeout=20)
     if not said["ok"]:
         raise RequestError(said["text"])

@@ -28,7 +28,7 @@ def team(*leaf: object, lead: object = None) -> None:
 
 
 def actors(runs: list[Run]) -> set[str | None]:
-    return {getattr(run.status.last_word, "actor", None) for run in runs}
+    return {getattr(run.status.terminal_record, "actor", None) for run in runs}
 
 
 def test_a_stop_of_the_root_reaches_every_level_and_none_outlives_it(shared_home: StoreHome) -> None:

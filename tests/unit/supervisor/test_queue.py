@@ -157,7 +157,7 @@ def test_what_ends_a_run_ends_one_that_waits(
     queue.step()
     found = seen(home)
     assert (found.state, found.reason, found.ended_in_queue) == (RunState.STOPPED, reason, True)
-    assert found.last_word is not None and found.last_word.actor == actor
+    assert found.terminal_record is not None and found.terminal_record.actor == actor
     assert found.error is not None and found.error.startswith(said)
     assert (answered(writer) or "")[0] == "accepted"
     late = ("too-late", "the run was ended before it began")
