@@ -49,7 +49,7 @@ class ServerRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerPaths:
-    """Every path of this room below a home directory."""
+    """Every path of this package below a home directory."""
 
     directory: Path
 

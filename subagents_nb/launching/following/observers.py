@@ -1,4 +1,4 @@
-"""Who in this process hears of its launches and waits. The notebook face registers here; this room knows none."""
+"""Who in this process hears of its launches and waits. Front ends register here; this package knows none."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Observer(Protocol):
 
 _guard = threading.Lock()
 _observers: list[Observer] = []
-# Nobody may listen yet: a face is told of what was launched before it came, once.
+# Nobody may listen yet: a front end is told of what was launched before it came, once.
 _unheard: deque[tuple[StoreHome, str]] = deque(maxlen=_KEPT)
 
 
@@ -74,5 +74,5 @@ def tell_awaited(run_ids: Iterable[str]) -> None:
 def _call(tell: Callable[[], None]) -> None:
     try:
         tell()
-    except Exception:  # noqa: BLE001 - a face's fault must spoil neither a launch nor a wait
+    except Exception:  # noqa: BLE001 - a fault of theirs must spoil neither a launch nor a wait
         _log.exception("an observer of launches failed")
