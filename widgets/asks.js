@@ -47,9 +47,9 @@ export class Asked {
   }
 }
 
-/** What a view sends to the kernel, until something is heard of it. */
+/** What was sent to the kernel, until it is heard of. */
 export class Mailbox {
-  /** @type {Set<string>} The requests of which nothing was heard. */ open = new Set();
+  /** @type {Set<string>} Not heard of yet. */ open = new Set();
   /** @type {Set<ReturnType<typeof setTimeout>>} */ waiting = new Set();
   /** @param {{get(name: any): any, send(message: any): void, widget_manager?: any}} model @param {() => void} draw */
   constructor(model, draw) {
@@ -73,7 +73,7 @@ export class Mailbox {
     const timer = setTimeout(() => (this.waiting.delete(timer), work(), this.draw()), ANSWER_MS);
     this.waiting.add(timer);
   }
-  /** The kernel as JupyterLab and Notebook 7 know it; other hosts show none. */
+  /** As JupyterLab and Notebook 7 know it. */
   get kernel() {
     return this.model.widget_manager?.kernel;
   }
@@ -82,9 +82,8 @@ export class Mailbox {
     return this.kernel?.status === "idle" && "idle";
   }
   /**
-   * Send a request that was not taken though the kernel is idle to the kernel itself, past the host's own comm and its
-   * subshell, which may be gone: ipython/ipykernel#1557. The kernel carries out a request once, however often it comes.
-   * @param {{kind: string, id: string}} request
+   * Send what was not taken though the kernel is idle to the kernel itself, past the host's comm and its subshell, which
+   * may be gone: ipython/ipykernel#1557. A request is carried out once. @param {{kind: string, id: string}} request
    */
   askAgain(request) {
     if (!this.open.delete(request.id) || !this.idle || !this.model.get("token")) return;
@@ -162,7 +161,6 @@ export class QuestionBlock {
     for (const button of this.choices) button.disabled = closed;
     this.asked.draw(now, live, stale, `subagents-nb answer ${run} --question ${line(this.id, 80)} "…"`);
   }
-  /** Whether the reader is in here. */
   get focused() {
     const root = /** @type {Document | ShadowRoot} */ (this.box.getRootNode());
     return root.activeElement !== null && this.box.contains(root.activeElement);
@@ -251,7 +249,6 @@ export class PermissionBlock {
     this.buttons.forEach((button, i) => (button.disabled = this.closed || (i === 2 && !this.main)));
     this.asked.draw(now, live, stale, `subagents-nb answer ${run} --question ${line(this.id, 80)} -- once`);
   }
-  /** Whether the reader is in here. */
   get focused() {
     const root = /** @type {Document | ShadowRoot} */ (this.box.getRootNode());
     return root.activeElement !== null && this.box.contains(root.activeElement);

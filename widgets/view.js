@@ -2,8 +2,7 @@
 /**
  * The live view of one run: what it is, who does it, how long, how much, what it says now, what it asks.
  *
- * The traits of the model are the truth; messages only carry text between two updates of
- * `tail`, and requests and their receipts. All text is untrusted and reaches the page as text nodes only.
+ * The traits are the truth; messages carry text between two updates of `tail`, requests and receipts. All text is untrusted.
  *
  * @typedef {import("./dom.js").Tool} Tool
  * @typedef {import("./asks.js").Question} Question

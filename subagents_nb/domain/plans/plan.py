@@ -51,10 +51,9 @@ class OutputPlan(Value):
 
 # What may differ in a step whose result stands in for another's: words for people, its place, and its limits.
 _NOT_BOUND = (
-    "index", "agent_source", "agent_where", "agent_digest", "label", "title", "goal", "description", "phase",
-    "lane",
-    "schema_name", "timeout_s", "tool_timeout_s", "checkpoint_s", "max_requests", "output_retries",
-    "prompt_cache", "fast", "verify_model", "response_aliases",
+    "index", "agent_source", "agent_where", "agent_digest", "label", "title", "goal", "description", "phase", "lane",
+    "schema_name", "timeout_s", "tool_timeout_s", "checkpoint_s", "max_requests", "output_retries", "prompt_cache",
+    "fast", "verify_model", "response_aliases",
 )  # fmt: skip
 
 
@@ -347,9 +346,7 @@ def _item_contract(item: PlanItem) -> dict[str, Any]:
     if isinstance(item, FanOutItem):
         bound["template"] = item.template.contract()
     if isinstance(item, AttachedItem):  # only what is set, as of a step
-        bound = {
-            key: value for key, value in bound.items() if key not in ("step", "outputs") or value not in (None, [])
-        }
+        bound = {key: kept for key, kept in bound.items() if key not in ("step", "outputs") or kept not in (None, [])}
     return bound
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from subagents_nb.domain.plans.options import of_launch
 from subagents_nb.notebook.magics.experiment_flags import add_experiment_flags
 from subagents_nb.notebook.magics.line_parser import MagicParser
-from subagents_nb.notebook.verbs.table import BINDING, WAITING
+from subagents_nb.notebook.verbs.arguments import BINDING, WAITING
 from subagents_nb.notebook.verbs.verb import NARGS, Arg, Verb
 
 _RUN = "a variable that holds the run, its name, its id, or at least 8 characters of the id"

@@ -6,61 +6,22 @@ from functools import partial
 
 from subagents_nb.domain.plans.options import of_launch
 from subagents_nb.notebook.verbs import controlling, defining, looking, preserving, starting
-from subagents_nb.notebook.verbs.verb import FOREVER, Arg, Verb, amount_of, arg, count
-
-_NO_VARIABLES = "a terminal has no variables"
-_WAIT_APART = "`wait` waits, and nothing is shown"
-_OF_THE_STORE = "it is about the whole store, in which other notebooks keep their runs too"
-
-BINDING = (
-    arg("-o", "--bind", metavar="NAME", help="bind the Run to this variable", not_in_terminal=_NO_VARIABLES),
-    arg("--force", action="store_true", help="let -o replace a builtin or a module", not_in_terminal=_NO_VARIABLES),
+from subagents_nb.notebook.verbs.arguments import (
+    AGENT,
+    AS_A_LAUNCH,
+    BINDING,
+    EXPERIMENT,
+    LISTING,
+    OF_THE_STORE,
+    PROJECT,
+    REASON,
+    SCOPE,
+    TEMPLATE,
+    WAITING,
+    many_arg,
+    step_arg,
 )
-WAITING = (
-    arg(
-        "--wait", metavar="TIME", nargs="?", const=FOREVER, not_in_terminal=_WAIT_APART,
-        help="wait for the end, or for so long; the run goes on anyway",
-    ),
-    arg(
-        "-q", "--quiet", action="store_true", default=None, not_in_terminal=_WAIT_APART,
-        help="show nothing; the run still starts",
-    ),
-)  # fmt: skip
-_LISTING = (
-    arg("--state", metavar="STATE", help="only runs in this state, live, or asking"),
-    arg("--asking", action="store_true", help="only runs that wait for your answer"),
-    arg("--here", action="store_true", help="only runs of this notebook", not_in_terminal="it is in no notebook"),
-    arg("--notebook", metavar="FILE", help="only runs of this notebook, as it is named from here"),
-    arg("--cell", metavar="ID", help="only runs of the cell with this id"),
-    arg("--phase", metavar="WORD", help="only runs that name this phase, or have a step that does"),
-    arg("--lane", metavar="WORD", help="only runs that name this lane, or have a step that does"),
-    arg("--workflow", metavar="ID", help="only runs that are part of this run of a workflow elsewhere"),
-    arg("-n", "--number", metavar="NUMBER", read=count(0), default="20", help="at most so many ended runs (20)"),
-)
-_REASON = arg("--reason", metavar="TEXT", default="", help="why, for the record")
-_EXPERIMENT = arg("--experiment", metavar="NAME", help="the runs of this experiment")
-_PROJECT = arg("--project", metavar="DIR", help="the project they belong to (the current directory)")
-_AGENT = arg("name", help="the agent")
-_SCOPE = arg(
-    "--scope",
-    metavar="WHERE",
-    default="user",
-    help="user: for all projects of yours (the default); project: for this one",
-)
-_TEMPLATE = arg(
-    "--template", action="store_true", default=None, help="fill {{ name }} in its texts from your variables",
-    not_in_terminal=_NO_VARIABLES,
-)  # fmt: skip
-_AS_A_LAUNCH = "the flags of a launch have it"
-
-
-def _step(about: str) -> Arg:
-    return arg("--step", metavar="NUMBER", read=count(0), help=about)
-
-
-def _many(flag: str, about: str) -> Arg:
-    return arg(flag, action="append", default=[], metavar="NAME", help=f"{about}; repeatable")
-
+from subagents_nb.notebook.verbs.verb import Verb, amount_of, arg, count
 
 VERBS: tuple[Verb, ...] = (
     Verb(
@@ -93,16 +54,16 @@ VERBS: tuple[Verb, ...] = (
         "A mapping {task: ..., steps: [...], attach: RUN} says what {task} stands for, and which run it goes\n"
         "on from.",
         args=tuple(
-            one.add_to(partial(arg, not_in_cell=_AS_A_LAUNCH), chain=True) for one in of_launch(chain=True)
+            one.add_to(partial(arg, not_in_cell=AS_A_LAUNCH), chain=True) for one in of_launch(chain=True)
         ),
     ),
     Verb(
-        name="list", args=_LISTING, call=looking.list_runs,
+        name="list", args=LISTING, call=looking.list_runs,
         help="list runs, newest first",
         not_in_cell="%subagent_status without a run lists them",
     ),
     Verb(
-        name="status", runs="maybe", args=_LISTING, call=looking.status,
+        name="status", runs="maybe", args=LISTING, call=looking.status,
         in_cell=looking.show_status, in_terminal=looking.print_status,
         help="show one run: how it stands and what it came to",
         about="Show runs as a live board, grouped by what they need, or one run in full.",
@@ -131,12 +92,12 @@ VERBS: tuple[Verb, ...] = (
         usage="RUN ... [FLAGS]",
         args=(
             arg("--all", action="store_true", help="all that are live, of every notebook of yours"),
-            _REASON,
-            _step("stop this step of a chain alone; the others go on"),
+            REASON,
+            step_arg("stop this step of a chain alone; the others go on"),
         ),
     ),
     Verb(
-        name="interrupt", runs="one", args=(_REASON,),
+        name="interrupt", runs="one", args=(REASON,),
         call=controlling.interrupt, in_terminal=controlling.print_settled,
         help="pause a run; `resume` goes on from it",
         about="Pause a run: its work ends now, its session is kept, and %subagent_resume goes on from it.",
@@ -149,7 +110,7 @@ VERBS: tuple[Verb, ...] = (
         "seconds for the receipt: told, waiting for the next request, or too late.",
         args=(
             arg("--follow-up", action="store_true", help="when its turn is over, not before its next request"),
-            _step("which step of a chain is meant, where several are at work"),
+            step_arg("which step of a chain is meant, where several are at work"),
         ),
     ),
     Verb(
@@ -159,7 +120,7 @@ VERBS: tuple[Verb, ...] = (
         args=(arg("--question", metavar="ID", help="which one, if several are open"),),
     ),
     Verb(
-        name="append", runs="one", yaml="items", args=(_TEMPLATE,), call=controlling.append,
+        name="append", runs="one", yaml="items", args=(TEMPLATE,), call=controlling.append,
         help="append the items of a YAML file to a live chain",
         about="Append items to a live chain, behind its last one. The cell's body is YAML, as in %%subagent_chain.",
     ),
@@ -191,7 +152,7 @@ VERBS: tuple[Verb, ...] = (
         "the limits. A chain goes on as a whole: what is done stands, the rest is carried out.",
         args=(
             arg("--name", help="a name to find the new run by"),
-            _step("of a chain: only this step goes on, as a run of its own"),
+            step_arg("of a chain: only this step goes on, as a run of its own"),
             arg("--timeout", metavar="TIME", help="its deadline, such as 30m, instead of what is left"),
             arg("--max-requests", metavar="NUMBER", read=count(), help="how often it may ask the model, likewise"),
             arg("--usage-budget", metavar="AMOUNT", help="what it may use, as 200k or '$2', likewise"),
@@ -205,7 +166,7 @@ VERBS: tuple[Verb, ...] = (
         about="Start a new run of the very same plan, whatever became of this one.",
     ),
     Verb(
-        name="retry", runs="any", args=(_EXPERIMENT,), call=starting.retry, in_terminal=starting.print_retried,
+        name="retry", runs="any", args=(EXPERIMENT,), call=starting.retry, in_terminal=starting.print_retried,
         help="launch again those of the runs that failed, by their own plans",
         about="Start a new run of the very plan of each run that failed, was lost or stopped, and of no other.\n"
         "Of a sweep, cells without a run too.",
@@ -216,12 +177,12 @@ VERBS: tuple[Verb, ...] = (
         about="Compare runs by the parameters in which they differ: scores with spread and interval, cost,\n"
         "time, and the paired difference to a baseline. Without runs: those of the current experiment.",
         args=(
-            _EXPERIMENT,
+            EXPERIMENT,
             arg("--baseline", metavar="NAME=VALUE",
                 help="what the others are held against, as model=a or model=a,style=x"),
-            _many("--by", "a parameter that makes the groups"),
-            _many("--metric", "a score or figure to show"),
-            _many("--lower", "a score of which less is better"),
+            many_arg("--by", "a parameter that makes the groups"),
+            many_arg("--metric", "a score or figure to show"),
+            many_arg("--lower", "a score of which less is better"),
         ),
     ),
     Verb(
@@ -238,7 +199,7 @@ VERBS: tuple[Verb, ...] = (
         name="diff", runs="one", call=preserving.diff, in_cell=preserving.show_diff, in_terminal=preserving.print_diff,
         help="print what a run changed in its git worktrees, as a patch",
         about="Show what a run changed in git worktrees of its own. Your files are as they were.",
-        args=(_step("only what this step changed"),),
+        args=(step_arg("only what this step changed"),),
     ),
     Verb(
         name="apply", runs="one", call=preserving.apply,
@@ -247,7 +208,7 @@ VERBS: tuple[Verb, ...] = (
         about="Put what a run changed in its worktrees into the repository it was launched from: all of it, or\n"
         "nothing where it does not fit. Nothing is committed.",
         args=(
-            _step("only what this step changed"),
+            step_arg("only what this step changed"),
             arg("--check", action="store_true", help="say whether it fits, and change nothing"),
         ),
     ),
@@ -257,14 +218,14 @@ VERBS: tuple[Verb, ...] = (
         help="remove the worktrees of a run that were kept, with all that is in them",
         about="Remove the worktrees and branches of a run that were kept, with all that is in them.\n"
         "Changes that were captured stay: %subagent_diff shows them.",
-        args=(_step("only the worktree of this step"),),
+        args=(step_arg("only the worktree of this step"),),
     ),
     Verb(
         name="transcript", runs="one", call=preserving.transcript, in_cell=preserving.show_written,
         help="write what was said as a notebook",
         about="Write what was said in a run as a notebook beside this one.",
         args=(
-            _step("only this step"),
+            step_arg("only this step"),
             arg("-o", "--output", metavar="FILE", help="where to; NAME-transcript.ipynb if not given",
                 in_terminal={"help": "where to; else it lies with the run"}),
         ),
@@ -285,13 +246,13 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         name="archive", command_name="export", runs="some", call=preserving.archive,
         help="write runs that have ended into a zip file",
-        args=(arg("-o", "--output", required=True, metavar="FILE.zip", help="the new file"), _PROJECT),
+        args=(arg("-o", "--output", required=True, metavar="FILE.zip", help="the new file"), PROJECT),
         not_in_cell="an archive goes from store to store, not from a notebook to another",
     ),
     Verb(
         name="import", call=preserving.take_in,
         help="take the runs of such a file in: to look at, and to be reused",
-        args=(arg("file"), _PROJECT),
+        args=(arg("file"), PROJECT),
         not_in_cell="an archive goes from store to store, not from a notebook to another",
     ),
     Verb(
@@ -302,12 +263,12 @@ VERBS: tuple[Verb, ...] = (
             arg("--days", type=float, metavar="N", help="delete what is older (keep_days in the settings)"),
             arg("--now", action="store_true", help="empty the trash at once"),
         ),
-        not_in_cell=_OF_THE_STORE,
+        not_in_cell=OF_THE_STORE,
     ),
     Verb(
         name="restore", runs="one", call=preserving.restore,
         help="bring a run back from the trash",
-        not_in_cell=_OF_THE_STORE,
+        not_in_cell=OF_THE_STORE,
     ),
     Verb(
         name="agents", call=looking.agents,
@@ -324,19 +285,19 @@ VERBS: tuple[Verb, ...] = (
             arg("--tools", metavar="NAMES", help="what it may use, as 'read, grep'; those that read if not given"),
             arg("--model", help="which model it asks where a launch names none"),
             arg("--thinking", metavar="LEVEL", help="how hard it thinks"),
-            _SCOPE,
+            SCOPE,
         ),
     ),
     Verb(
-        name="eject", agent=True, call=defining.eject, args=(_AGENT, _SCOPE), usage="NAME [FLAGS]",
+        name="eject", agent=True, call=defining.eject, args=(AGENT, SCOPE), usage="NAME [FLAGS]",
         help="copy a built-in or installed agent to a file of yours, to be edited",
     ),
     Verb(
-        name="disable", agent=True, call=defining.disable, args=(_AGENT, _SCOPE), usage="NAME [FLAGS]",
+        name="disable", agent=True, call=defining.disable, args=(AGENT, SCOPE), usage="NAME [FLAGS]",
         help="let an agent be launched no more, by a line in your settings",
     ),
     Verb(
-        name="enable", agent=True, call=defining.enable, args=(_AGENT, _SCOPE), usage="NAME [FLAGS]",
+        name="enable", agent=True, call=defining.enable, args=(AGENT, SCOPE), usage="NAME [FLAGS]",
         help="take that line back; says what else still disables it",
     ),
     Verb(
@@ -348,13 +309,13 @@ VERBS: tuple[Verb, ...] = (
         "apply it.",
         epilog="They lie in ~/.subagents/refinements/NAME.md, which you may edit.",
         args=(
-            _AGENT,
+            AGENT,
             arg("run", nargs="*", help="runs of the agent from which a reviewer learns"),
             arg("--model", help="the model of the reviewer"),
             arg("--apply", metavar="RUN", help="add what this reviewer's run proposes"),
             arg("--rollback", action="store_true", help="go back to the text before the last change"),
             arg("--to", metavar="NUMBER", read=count(0), help="to this revision instead; 0: to none"),
-            _SCOPE,
+            SCOPE,
             *BINDING,
             *WAITING,
         ),
