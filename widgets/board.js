@@ -226,7 +226,10 @@ export class Board {
     this.mean(target);
     const writing = (tag === "input" && target !== this.current?.box_) || tag === "textarea";
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    if (writing) {
+    const held = event.repeat && !writing && !event.key.startsWith("Arrow"); // a key that is held answers nothing more
+    if (held) {
+      // it goes nowhere else either
+    } else if (writing) {
       if (event.key !== "Escape" && !(target === this.filter && event.key === "ArrowDown")) return;
       if (target === this.filter && event.key === "Escape") this.filter.value = "";
       this.draw();
@@ -237,7 +240,7 @@ export class Board {
   }
   /** Carry out a key; whether it was one. @param {string} key @param {boolean} onButton */
   act(key, onButton) {
-    const row = this.current;
+    const row = this.current?.focused ? this.current : undefined; // the keys mean the row that the reader is in
     if (key === "ArrowDown" || key === "ArrowUp") return this.move(key === "ArrowDown" ? 1 : -1);
     if (key === "/") return (this.filter.focus(), true);
     if (key === "g") return (this.groupBy(GROUPINGS[(GROUPINGS.indexOf(this.by) + 1) % GROUPINGS.length]), true);
@@ -362,4 +365,19 @@ function keys(...all) {
   return mark(h("span", "sa-keys", ...all.map((one) => h("span", "", ...one.slice(0, -1).map((key) => (key === "–" ? key : h("kbd", "", key))), ` ${one.at(-1)}`))), { "aria-hidden": "true" });
 }
 
-export default { initialize: standing(Board) };
+const stand = standing(Board);
+
+/** A view that is made later begins with `rows`: they are kept up to date though no view is there. @param {{model: Model}} host */
+function initialize(host) {
+  const { model } = host;
+  const keep = () => {
+    const [fresh, rows] = [model.get("fresh") ?? {}, model.get("rows") ?? {}];
+    Object.assign(rows, fresh.rows ?? {});
+    for (const id of fresh.gone ?? []) delete rows[id];
+  };
+  model.on("change:fresh", keep);
+  const leave = stand(host);
+  return () => (model.off("change:fresh", keep), leave());
+}
+
+export default { initialize };

@@ -19,6 +19,7 @@ const ICONS_OF = {
 };
 const [SAMPLE_MS, SAMPLES] = [5_000, 12];
 const [WIDE, HIGH] = [60, 14];
+const READ_MS = 800; // before that nobody has read a question that took another's place
 const SHORT = 120; // a call of at most so many characters is shown as a whole, and may be allowed from its row
 
 /** What may be answered from the row: the choices of a question, or of a call that is in sight as a whole. @param {Question} question */
@@ -30,7 +31,7 @@ export function answersOf(question) {
 /** The call, if a row can show all of it. @param {Question} question */
 export function wholeCall(question) {
   const parts = question.permission?.parts ?? [];
-  const text = parts.length === 1 && !parts[0].cut ? String(parts[0].text) : "";
+  const text = parts.length === 1 && parts[0] && !parts[0].cut ? String(parts[0].text) : "";
   return text && text.length <= SHORT && line(text, SHORT) === text ? text : "";
 }
 
@@ -49,6 +50,7 @@ export class Row {
   questionId = "";
   group = ""; // under which heading it stands
   heardAt = performance.now();
+  shownAt = -Infinity; // when its question came, if it had another one before
   /** @type {number[]} Tokens a minute. */ rates = [];
   sampled = { at: -Infinity, tokens: 0 };
   box_ = mark(h("input", "sa-pick"), { type: "checkbox", tabindex: -1 });
@@ -84,6 +86,7 @@ export class Row {
       this.write("");
     });
     this.take(data);
+    this.shownAt = -Infinity;
   }
   get live() {
     return this.data.need !== "done" && this.data.need !== "failed";
@@ -103,7 +106,8 @@ export class Row {
       const answers = question ? answersOf(question) : [];
       this.choices.replaceChildren(...answers.map(([label, text], i) => makeButton(label, String(i + 1), () => this.answer(text), "sa-choice")));
       if (question && !question.permission) this.choices.append(makeButton("Write…", "w", () => this.write("answer")));
-      if (this.writes === "answer") this.write("");
+      this.shownAt = this.heardAt;
+      if (this.writes === "answer") this.writes = "gone"; // the field and the focus stay: what is typed must not become keys
     }
     if (data.stopping || !this.live) this.asked.heard = true;
     this.sample();
@@ -135,6 +139,7 @@ export class Row {
   /** Answer by the number of a choice. @param {number} i */
   choose(i) {
     const answers = this.data.question ? answersOf(this.data.question) : [];
+    if (performance.now() - this.shownAt < READ_MS) return true; // nobody has read it yet
     if (answers[i]) this.answer(answers[i][1]);
     return Boolean(answers[i]);
   }
@@ -142,6 +147,7 @@ export class Row {
   write(what) {
     const within = this.focused;
     if (what === "steer" && !this.live) return;
+    if (what !== this.writes) this.field.input.value = "";
     this.writes = what;
     mark(this.field.input, { placeholder: what === "steer" ? "Say to the agent" : "Your answer", "aria-label": what === "steer" ? "Say to the agent" : "Your answer" });
     hide(this.field.box, !what);
@@ -152,6 +158,7 @@ export class Row {
   /** @param {string} text */
   send(text) {
     const what = this.writes;
+    if (what === "gone") return;
     this.field.input.value = "";
     this.write("");
     if (what === "answer") return this.answer(text);
@@ -188,6 +195,7 @@ export class Row {
     const what = call ? `may it call ${line(d.question?.permission?.tool, 60)}: ${call}` : line(d.now, 200);
     put(this.now, [what, d.more ? `and ${d.more} more` : "", d.attention && !asks ? line(d.attention, 120) : ""].filter(Boolean).join(" · "));
     set(this.now, { title: this.now.textContent });
+    if (this.writes === "gone") mark(this.field.input, { placeholder: "That question is closed", "aria-label": "That question is closed" });
     const elapsed = (number(d.elapsed_s) ?? 0) + (moving ? since : 0);
     put(this.time, elapsed > 0 ? clock(elapsed) : "");
     put(this.cost, line(d.cost, 20));
@@ -209,7 +217,7 @@ export class Row {
     set(this.box_, { checked: picked });
     mark(this.box_, { "aria-label": `Select ${line(d.name, 80)}` });
     set(this.box.dataset, { need: d.need, picked: String(picked) });
-    mark(this.box, { tabindex: current ? 0 : -1, "aria-label": `${line(d.name, 80)}, ${line(d.word, 20)}, ${line(d.agent, 60)}: ${line(d.now, 200)}` });
+    mark(this.box, { tabindex: current ? 0 : -1, "aria-label": `${line(d.name, 80)}, ${line(d.word, 20)}, ${line(d.agent, 60)}: ${line(what, 400)}` });
     const inside = current ? 0 : -1;
     for (const button of [this.openButton, this.steerButton, this.stopButton, this.seenButton, ...Array.from(this.choices.children)]) mark(button, { tabindex: inside });
     mark(this.box_, { tabindex: inside });

@@ -30,6 +30,8 @@ while time.monotonic() < end:
     snapshot = reader.snapshot(run_id)
     assert not snapshot.damage, snapshot.damage
     reads += 1
+    if reads == 201:
+        print("has read", flush=True)
     if snapshot.ended:
         break
     if snapshot.status is not None:
@@ -45,6 +47,9 @@ def test_two_readers_beside_a_writing_runner_see_nothing_torn_and_nothing_older(
         subprocess.Popen([sys.executable, "-c", READER, run.id], stdout=subprocess.PIPE, text=True) for _ in range(2)
     ]
     until(lambda: "tick 20" in run.status.tail, 20)
+    for reader in readers:
+        assert reader.stdout is not None
+        assert reader.stdout.readline() == "has read\n"
     run.stop()
     for reader in readers:
         said = reader.communicate(timeout=30)[0].split()

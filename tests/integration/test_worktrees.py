@@ -899,3 +899,27 @@ def test_a_submodule_is_left_alone_and_one_that_was_filled_keeps_the_tree(
     assert record.state == "removed" and [change.path for change in record.changes] == ["n"], record.reason
     record = bench.work(lambda cwd: (cwd / "lib" / "mine").write_text("mine\n") and None, 1)
     assert record.state == "preserved" and "submodule lib" in record.reason
+
+
+def test_a_repository_that_was_put_into_a_submodule_starts_nothing(
+    store_home: StoreHome, repo: Path, tmp_path: Path
+) -> None:
+    """Git would start another git in there, with what was configured in it: a filter is a program."""
+    other, mark = tmp_path / "other", tmp_path / "started"
+    other.mkdir()
+    git("init", "-q", cwd=other)
+    (other / "o").write_text("o\n")
+    commit_all(other)
+    git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "lib", cwd=repo)
+    commit_all(repo)
+
+    def work(cwd: Path) -> None:
+        lib = cwd / "lib"
+        git("clone", "-q", str(other), str(lib), cwd=cwd)
+        git("config", "filter.x.clean", f"sh -c 'touch {mark}; cat'", cwd=lib)
+        (lib / ".gitattributes").write_text("* filter=x\n")
+        (lib / "o").write_text("changed\n")
+
+    record = Bench(store_home, repo).work(work)
+    assert not mark.exists()
+    assert record.state == "preserved" and "submodule lib" in record.reason

@@ -63,6 +63,45 @@ test("a question is answered by its digit, once, and the row keeps its place unt
   assert.deepEqual(names(), ["asks-2", "asks-1"]);
 });
 
+test("what is typed into a field is no key, whatever becomes of the question; a held key and an unread question answer nothing", () => {
+  const { model, view, press, line } = show([asking(1, 60)]);
+  press("ArrowDown");
+  press("w");
+  const { input } = line("asks-1").field;
+  input.value = "es";
+  const permission = { tool: "bash", reason: "r", for_run: [], parts: [{ name: "command", kind: "command", text: "rm -rf data", cut: 0 }] };
+  const next = { id: "q2", text: "May it?", choices: [], permission };
+  model.set({ fresh: { seq: 1, rows: keyed([asking(1, 1, { question: next })]), gone: [] } });
+  pass(0.3);
+  assert.equal(FakeElement.focused, input); // the field and the focus stay
+  input.press("Enter");
+  assert.deepEqual(model.sent, []);
+  line("asks-1").write("");
+  line("asks-1").box.focus();
+  view.section.fire("keydown", { key: "1", target: view.section, repeat: true });
+  model.set({ fresh: { seq: 2, rows: keyed([asking(1, 1, { question: { ...next, id: "q3" } })]), gone: [] } });
+  press("1");
+  assert.deepEqual(model.sent, []); // it came a moment ago
+  pass(1);
+  press("1");
+  assert.deepEqual(model.sent, [{ kind: "answer", run: RUN(1), question: "q3", text: "once" }]);
+});
+
+test("keys that act mean the row with the focus, and no other", () => {
+  const { model, press } = show([row(1, "working"), asking(2, 5)]);
+  for (const key of ["s", "1", "e", "t", "Enter"]) press(key);
+  assert.deepEqual(model.sent, []);
+});
+
+test("a view that is made later has what came meanwhile", () => {
+  const model = new FakeModel({ token: "feedc0de", version: 0, rows: keyed([row(1, "working")]), head: {}, fresh: {} });
+  const leave = board.initialize({ model });
+  model.set({ fresh: { seq: 1, rows: keyed([row(1, "done"), row(2, "working")]), gone: [] } });
+  model.set({ fresh: { seq: 2, rows: {}, gone: [RUN(1)] } });
+  assert.deepEqual(Object.keys(model.get("rows")), [RUN(2)]);
+  leave();
+});
+
 test("a call is allowed from its row only if the row shows all of it", () => {
   const call = (text, cut = 0) => ({ id: "p", text: "May it run this?", choices: [], permission: { tool: "bash", reason: "r", for_run: [], parts: [{ name: "command", kind: "command", text, cut }] } });
   const { line } = show([asking(1, 9, { question: call("git status") }), asking(2, 8, { question: call("x".repeat(300)) }), asking(3, 7, { question: call("git log", 5) }), asking(4, 6, { question: call("ls\nrm -r /") })]);

@@ -57,7 +57,14 @@ def _overridden(
     agent: AgentDefinition, overrides: list[AgentOverride], trust: Trust, acting: list[Acting]
 ) -> AgentDefinition | AgentProblem:
     disabled_by: AgentOverride | None = None
+    strict: set[str] = set()  # what the person's own settings ask for: no project takes it back
     for override in overrides:
+        if override.by_project and strict:
+            kept = {name: value for name, value in override.fields.items() if name not in strict}
+            override = override.model_copy(update={"fields": kept})  # noqa: PLW2901 - what is left of it
+        elif not override.by_project:
+            asked = {"sandbox": "workspace", "network": False, "disabled": True}
+            strict |= {name for name, value in asked.items() if override.fields.get(name) == value}
         where = f"[agents.{agent.name}] in {override.origin}"
         wider = _beyond_trust(agent, override) if override.by_project else ()
         if wider:

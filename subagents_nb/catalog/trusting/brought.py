@@ -21,13 +21,13 @@ from subagents_nb.catalog.scopes.mcp_files import mcp_servers
 from subagents_nb.catalog.trusting.agents_withheld import how_it_acts
 from subagents_nb.domain.agents.acting import Acting, Held, Trust
 from subagents_nb.domain.agents.agent import AgentCatalog
-from subagents_nb.domain.agents.mcp_servers import KIND
+from subagents_nb.domain.agents.mcp_servers import KIND, VARIABLE
 from subagents_nb.domain.agents.models import script_meant
 from subagents_nb.domain.agents.scripts import script_paths
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.values.base import sha256_text, stable_json
 from subagents_nb.errors import RequestError
-from subagents_nb.store.files.opener import read_plain
+from subagents_nb.store.files.opener import chunks, open_plain, read_plain
 from subagents_nb.store.trust_file import MOST_TEXT_BYTES
 
 PROJECT_SETTINGS = ".subagents/settings.toml"  # as `Settings.origins` writes the project's file
@@ -92,14 +92,20 @@ def _servers(project: ProjectContext) -> Iterable[Acting]:
     own = [one for agent in project.catalog.agents for one in agent.mcp_servers or ()]
     for server in (*found, *own):
         if server.source == "project" and not server.disabled:
-            words = [word for word in (server.command or "", *server.args) if _may_be_file(word)]
-            here = os.path.realpath(project.cwd)
-            paths = [os.path.relpath(os.path.join(here, word), os.path.realpath(project.root)) for word in words]
-            yield server.acting({path: sha for path in paths if (sha := _hash(project.root / path, project.root))})
+            texts = (server.command or "", *server.args, *server.env.values())
+            words = [found for text in texts for found in _words(text)]
+            here, root = os.path.realpath(project.cwd), os.path.realpath(project.root)
+            folders = dict.fromkeys((os.path.normpath(os.path.join(here, *_words(server.cwd or ".")[:1])), here))
+            paths = {os.path.relpath(os.path.join(one, word), root) for one in folders for word in words}
+            within = sorted(path for path in paths if not path.startswith("../"))
+            yield server.acting({path: sha for path in within if (sha := _hash(project.root / path, project.root))})
 
 
-def _may_be_file(word: str) -> bool:
-    return bool(word) and not word.startswith(("-", "/", "~", "$")) and "\0" not in word
+def _words(text: str) -> tuple[str, ...]:
+    """Return what of a text may name a file: itself, and what stands behind a sign of equality or as a default."""
+    plain = VARIABLE.sub(lambda match: (match[2] or "")[2:], text)
+    found = (plain, plain.partition("=")[2] if plain.startswith("-") else "")
+    return tuple(word for word in found if word and not word.startswith(("-", "~")) and "\0" not in word)
 
 
 def _text_of_server(root: Path, item: Acting, path: str) -> str | None:
@@ -152,6 +158,10 @@ def text_of(root: Path, item: Acting, path: str) -> str | None:
 
 def _hash(path: Path, within: Path) -> str:
     try:
-        return hashlib.sha256(read_plain(path, _MOST_SCRIPT_BYTES, within=within)).hexdigest()
+        digest = hashlib.sha256()
+        with open_plain(path, within=within) as fd:
+            for piece in chunks(fd):
+                digest.update(piece)
+        return digest.hexdigest()
     except OSError:
         return ""

@@ -77,7 +77,7 @@ def tool_called(name: str, own: Collection[str]) -> str:
 
 def covers(named: str, tool: str) -> bool:
     """Say whether what a rule names is this tool, or the server that it comes from."""
-    return named in (tool, "*") or (named.startswith(MCP) and tool.startswith(f"{named}__"))
+    return named in (tool, "*") or (is_server(named) and tool.startswith(f"{named}__"))
 
 
 def is_ours(tool: str) -> bool:

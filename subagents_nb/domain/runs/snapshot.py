@@ -165,7 +165,8 @@ class Snapshot(Value):
         """Return the questions that wait for the person: of a live run, oldest first, and of all below it."""
         if self.status is None or self.ended:
             return ()
-        return (*to_person(self.status.questions), *questions_below(self.status.tree))
+        waiting = (*to_person(self.status.questions), *questions_below(self.status.tree))
+        return tuple(sorted(waiting, key=lambda question: question.asked_at))
 
     @property
     def tree(self) -> tuple[TreeRow, ...]:

@@ -134,7 +134,7 @@ def _dirt(git: Git, root: Path) -> Iterator[str]:
     store = Path(os.path.realpath(default_home()))
     if store.is_relative_to(root) and store != root:
         outside.append(f":(exclude,top,literal){store.relative_to(root)}")
-    options = ("--porcelain=v1", "-z", "--untracked-files=normal", "--no-renames", "--ignore-submodules=none")
+    options = ("--porcelain=v1", "-z", "--untracked-files=normal", "--no-renames", "--ignore-submodules=dirty")
     status = git("status", *options, "--", ".", *outside)
     for number, entry in enumerate(status.split(b"\0")[:-1]):
         if number == _MOST_DIRT:

@@ -126,7 +126,15 @@ class BoardFeed:
         head = self._head
         if now - self._placed >= _PLACES_S:
             self._placed, head = now, self._about()
+            self._see_again()
         self._send(head, now)
+
+    def _see_again(self) -> None:
+        """Look which failures were seen elsewhere meanwhile."""
+        with self._guard:
+            for run_id, row in list(self._rows.items()):
+                if row["need"] == "failed" and is_seen(self.home.run(run_id)):
+                    self._set(self._snapshots[run_id])
 
     def _loop(self) -> None:
         while not self._stop.wait(EVERY_S):
@@ -172,7 +180,7 @@ class BoardFeed:
     def _about(self) -> dict[str, Any]:
         """Return what the head says beside the rows: places, and today's sums."""
         limit = None
-        with contextlib.suppress(SubagentsError):
+        with contextlib.suppress(SubagentsError, OSError):  # the current directory may be gone
             limit = live_limit()
         with self._guard:
             known = dict(self._snapshots)

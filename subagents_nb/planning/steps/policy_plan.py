@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from subagents_nb.domain.agents.agent import ALL_AGENTS, DELEGATE, REPLY, AgentDefinition
+from subagents_nb.domain.agents.mcp_servers import servers_named
 from subagents_nb.domain.agents.models import ModelChoice
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.plans.budgets import Amount, UsageBudget
@@ -272,6 +273,7 @@ def _met_again(step: StepPlan, settings: Settings, reasons: Reasons, levels: int
     again = {
         "policy": policy,
         "tools": tools,
+        "mcp": tuple(one for one in step.mcp if one.name in servers_named(tools)),
         "reviewer": reviewer,
         "children": children,
         "delegates": names,

@@ -22,6 +22,7 @@ from subagents_nb.domain.plans.flow import Step
 from subagents_nb.domain.plans.options import OPTIONS
 from subagents_nb.domain.plans.plan import CHILD_TIMEOUT_S, LaunchRequest, StepPlan, label_of
 from subagents_nb.domain.plans.resumed import SessionPlan
+from subagents_nb.domain.policy.policy import Policy
 from subagents_nb.domain.values.reasons import Reason, Reasons
 from subagents_nb.domain.values.words import parse_duration
 from subagents_nb.planning.acceptance.acceptance_parser import plan_acceptance
@@ -36,7 +37,7 @@ from subagents_nb.planning.steps.model_options import plan_model_options
 from subagents_nb.planning.steps.plan_context import PlanContext
 from subagents_nb.planning.steps.policy_plan import beyond, plan_policy
 from subagents_nb.planning.steps.prompt import plan_refinements, system_prompt
-from subagents_nb.planning.steps.sandboxed import needed
+from subagents_nb.planning.steps.sandboxed import inherited, needed
 from subagents_nb.planning.steps.schema import schema_problem
 from subagents_nb.planning.steps.skill_plan import plan_skills
 from subagents_nb.planning.steps.step_outputs import plan_output, plan_progress, plan_reads
@@ -90,7 +91,8 @@ def plan_step(
     terms = terms_of(asked.agent_contract, asked.gate_on, reasons).under(context.terms)
     acceptance = plan_acceptance(asked, judged, reasons, terms)
     below = replace(context, above=may.below, network=may.sandbox is not None and may.sandbox.network)
-    reviewer = _reviewer(acceptance.review.agent, context, reasons) if acceptance and acceptance.review else None
+    judging = replace(context, above=inherited(context.above or Policy(), may.sandbox), network=below.network)
+    reviewer = _reviewer(acceptance.review.agent, judging, reasons) if acceptance and acceptance.review else None
     sandbox = needed(may.tools, may.sandbox, acceptance, may.policy, reasons)
     worktree = plan_worktree(worktree_of(asked, judged), environment, reasons)
     reads = plan_reads(asked, judged, environment.inside(folder), reasons)

@@ -136,5 +136,9 @@ def _told(result: StepResult, folder: str | None) -> MemberReport:
 
 def _strictest(works: Sequence[StepWork]) -> SandboxPlan | None:
     """Return the sandbox for commands that meet what all of these have made; None if none of them had one."""
-    plans = [work.step.sandbox for work in works if work.step.sandbox is not None]
-    return SandboxPlan(network=all(one.network for one in plans)) if plans else None
+    steps = [work.step for work in works]
+    plans = [step.sandbox for step in steps if step.sandbox is not None]
+    # A step that starts nothing has none, and is under the word of who wants one all the same.
+    if plans or any(step.policy is not None and step.policy.wants_sandbox is not None for step in steps):
+        return SandboxPlan(network=bool(plans) and all(one.network for one in plans))
+    return None

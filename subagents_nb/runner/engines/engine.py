@@ -111,8 +111,18 @@ class Permit(Protocol):
 class Sandboxed(Protocol):
     """Starts processes in the sandbox of the step."""
 
-    def argv(self, argv: Sequence[str], *, cwd: Path, also: Iterable[tuple[str, str]] = ()) -> list[str]:
-        """Return the command line that starts `argv` in it; `also` are folders to write, and their names there."""
+    def argv(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        also: Iterable[tuple[str, str]] = (),
+        environ: Mapping[str, str] | None = None,
+    ) -> list[str]:
+        """Return the command line that starts `argv` in it; `also` are folders to write, and their names there.
+
+        What of `environ` a program is loaded by is put in place inside alone.
+        """
         ...
 
     def environ(self, environ: Mapping[str, str]) -> dict[str, str]:

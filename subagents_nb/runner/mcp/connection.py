@@ -187,7 +187,7 @@ class Connection:
         cwd = Path(os.path.join(context.cwd, os.path.expanduser(made.cwd or ".")))
         log = context.step_dir / f"mcp-{self.server.name}.log"
         if (sandbox := context.sandbox) is not None:
-            argv = tuple(sandbox.argv(made.argv, cwd=cwd))
+            argv = tuple(sandbox.argv(made.argv, cwd=cwd, environ=made.environ))
             made = replace(made, argv=argv, environ=sandbox.environ(made.environ or {}))
         yield StdioServer.started(made, cwd=cwd, log=log, told=told)
 

@@ -143,8 +143,8 @@ class Mounts:
                 if os.path.isdir(folder) and os.path.realpath(folder) == folder:
                     self._set("rw", folder)
             for name in ("commondir", "gitdir", "config.worktree"):
-                if os.path.isfile(path := os.path.join(found.own, name)):
-                    self._set("ro", path)
+                path = os.path.join(found.own, name)
+                self._set("ro" if os.path.isfile(path) else "null", path)
         for checkout in checkouts:
             memory = os.path.join(checkout, MEMORY)
             if os.path.isdir(memory) and not is_within(memory, self.workspace):

@@ -17,6 +17,11 @@ from subagents_nb.store.processes.bubblewrap import Bubblewrap, NoSandbox, bubbl
 _OF_THE_SESSION = ("XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "SESSION_MANAGER")
 
 
+def _of_loader(name: str) -> bool:
+    """Say whether bubblewrap itself would load what a variable names, before there is a sandbox: ld.so(8)."""
+    return name.startswith(("LD_", "GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH"))
+
+
 class StepSandbox:
     """Wraps what is started. All its processes end with the one that was started, and see only one another."""
 
@@ -29,7 +34,14 @@ class StepSandbox:
         self._mounts = Mounts(place)
         self._author = author_of(self._mounts.workspace) if place.commits else {}
 
-    def argv(self, argv: Sequence[str], *, cwd: Path, also: Iterable[tuple[str, str]] = ()) -> list[str]:
+    def argv(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        also: Iterable[tuple[str, str]] = (),
+        environ: Mapping[str, str] | None = None,
+    ) -> list[str]:
         """Return the command line that starts `argv` in the sandbox, in a folder of the workspace.
 
         Start it as any other: with the variables that `environ` returns, in a session of its own, and **without a
@@ -44,6 +56,7 @@ class StepSandbox:
             *self._mounts.arguments(also),
             "--chdir",
             os.path.realpath(cwd),
+            *(part for name, text in (environ or {}).items() if _of_loader(name) for part in ("--setenv", name, text)),
             "--",
             *argv,
         ]
@@ -53,7 +66,7 @@ class StepSandbox:
         kept = {
             name: value
             for name, value in environ.items()
-            if name not in _OF_THE_SESSION and not name.startswith(("DBUS_", "SSH_"))
+            if name not in _OF_THE_SESSION and not _of_loader(name) and not name.startswith(("DBUS_", "SSH_"))
         }
         return {**self._author, **kept, "TMPDIR": TMP, SANDBOX_MARK: self._plan.kind}
 

@@ -173,11 +173,22 @@ def _tree(git: Git, record: WorktreeRecord, folder: Path) -> str:
     # As ignored files they are not even read; but a .gitignore may take that back, gitignore(5): dropped besides.
     ignored = folder / "ignored"
     ignored.write_text("".join(f"/{_SPECIAL.sub(_ESCAPED, path)}\n" for path in record.synthetic), encoding="utf-8")
-    git("-c", f"core.excludesFile={ignored}", "add", "-A", "--", ".", within_s=LONG_S)
+    # In a submodule that holds a repository git would start a git of its own, which obeys what was configured there.
+    filled = (
+        f":(exclude,top,literal){name}" for name in _submodules(git) if os.path.lexists(Path(record.path, name, ".git"))
+    )
+    git("-c", f"core.excludesFile={ignored}", "add", "-A", "--", ".", *filled, within_s=LONG_S)
     if record.synthetic:
         literal = (f":(top,literal){path}" for path in record.synthetic)
         git("rm", "-r", "-f", "-q", "--cached", "--ignore-unmatch", "--", *literal)
     return git.line("write-tree")
+
+
+def _submodules(git: Git) -> Iterator[str]:
+    for entry in git("ls-files", "-s", "-z").split(b"\0"):
+        mode, _, name = entry.partition(b"\t")
+        if mode.startswith(_GITLINK):
+            yield os.fsdecode(name)
 
 
 def tree_of_patch(git: Git, folder: Path, record: WorktreeRecord, patch: Path | None) -> str:

@@ -148,3 +148,14 @@ def test_what_is_wrong_with_a_table_is_told_with_its_key(desk: Desk) -> None:
         f"{USER}: `agents.worker.tools` names tools that are not there: WebSearch",
     )
     assert desk.faults("agents = 3") == (f"{USER}: `agents` must be tables: [agents.scout], not 3",)
+
+
+def test_a_project_takes_nothing_back_that_the_person_asked_of_its_agents(desk: Desk) -> None:
+    folder = desk.project / ".subagents" / "agents"
+    folder.mkdir()
+    (folder / "dep.md").write_text("---\nname: dep\ndescription: d\ntools: read\n---\nx", encoding="utf-8")
+    boxed = '[agents.dep]\nsandbox = "workspace"\nnetwork = false\n'
+    agent = desk.agent("dep", boxed, '[agents.dep]\nsandbox = "none"\nnetwork = true\nthinking = "low"')
+    assert (agent.sandbox, agent.network, agent.thinking) == ("workspace", False, "low")
+    with pytest.raises(BrokenAgent, match="disabled"):
+        desk.agent("dep", "[agents.dep]\ndisabled = true", "[agents.dep]\ndisabled = false")

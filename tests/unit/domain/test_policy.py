@@ -14,7 +14,7 @@ from subagents_nb.domain.policy.decision import decide
 from subagents_nb.domain.policy.policy import Ceiling, Policy
 from subagents_nb.domain.policy.policy_rules import BadRule, parse_rule, rule_faults
 from subagents_nb.domain.policy.tool_call import CallPath, ToolCall
-from subagents_nb.domain.policy.tool_names import tool_called
+from subagents_nb.domain.policy.tool_names import covers, tool_called
 
 
 @settings(max_examples=CASES, deadline=None)
@@ -161,3 +161,9 @@ def test_a_plan_without_a_policy_has_the_digest_it_had_and_who_says_it_is_not_bo
     assert "policy" not in make_step().contract()
     assert digest(here) == digest(there) == digest(here.meet(there)) != digest(None)
     assert digest(here.meet(Policy.of(Ceiling(max_depth=1)))) != digest(here)
+
+
+def test_a_rule_on_one_tool_of_a_server_is_about_no_other() -> None:
+    assert covers("mcp__t", "mcp__t__add")
+    assert covers("mcp__t__add", "mcp__t__add")
+    assert not covers("mcp__t__add", "mcp__t__add__all")

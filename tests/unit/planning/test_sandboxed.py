@@ -122,3 +122,12 @@ def test_a_run_that_goes_on_is_in_the_sandbox_of_then_and_in_that_of_now() -> No
     shut = Ceiling(origin=USER, network=False)
     assert under_today(boxed, Settings(ceilings=(shut,))).steps[0].sandbox == SHUT
     assert Policy.of(BOX).meet(boxed.steps[0].policy).wants_sandbox is not None
+
+
+def test_who_judges_works_in_the_sandbox_of_who_made_it() -> None:
+    asked = {"review": {"agent": "judge"}}
+    judge = agent("tools: bash", "judge")
+    for said in ({"sandbox": "workspace"}, {}):
+        planned = plan("" if said else "sandbox: workspace", others=(judge,), acceptance=asked, **said).steps[0]
+        assert planned.reviewer is not None
+        assert planned.reviewer.sandbox == planned.sandbox == SHUT

@@ -343,3 +343,18 @@ def test_a_home_folder_is_no_workspace(tmp_path: Path) -> None:
     place = Place(workspace=tmp_path, store=tmp_path, tmp=tmp_path / "t", home=tmp_path / "home")
     with pytest.raises(StepFailed, match="the workspace is your home folder or holds it"):
         sandbox_of(SandboxPlan(), place, os.environ)
+
+
+@boxed
+def test_what_a_program_is_loaded_by_reaches_no_bubblewrap(box: Box) -> None:
+    """LD_PRELOAD and their kind count for bubblewrap itself, before there is a sandbox: ld.so(8)."""
+    made = box.sandbox()
+    loaders = {"LD_PRELOAD": "./evil.so", "LD_LIBRARY_PATH": ":/usr/local/cuda/lib64", "GCONV_PATH": "."}
+    assert not loaders.keys() & made.environ({"PATH": "/bin", **loaders}).keys()
+    argv = made.argv(["true"], cwd=box.work, environ=loaders)
+    before = argv[: argv.index("--")]
+    assert [before[before.index(name) - 1 : before.index(name) + 2] for name in loaders] == [
+        ["--setenv", name, value] for name, value in loaders.items()
+    ]
+    told = box.run('echo "$LD_LIBRARY_PATH"', sandbox=made, LD_LIBRARY_PATH="/nowhere")
+    assert "/nowhere" in told.output

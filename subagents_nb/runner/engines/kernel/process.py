@@ -107,7 +107,8 @@ class KernelProcess:
         if sandbox is not None:
             # Where this process reads what it made is a mount of its own: no link to elsewhere takes its place.
             real, tables = os.path.realpath(folder), os.path.realpath(folder / "tables")
-            argv = sandbox.argv(argv, cwd=cwd, also=((real, real), (tables, tables), (real, _SANDBOXED)))
+            also = ((real, real), (tables, tables), (real, _SANDBOXED))
+            argv = sandbox.argv(argv, cwd=cwd, also=also, environ=variables)
             variables, handles = sandbox.environ(variables), ()
             del variables["JPY_PARENT_PID"]  # of another namespace; it ends with the sandbox
         group = await Group.start(argv, cwd=cwd, environ=variables, keep=keeper.add, handles=handles)

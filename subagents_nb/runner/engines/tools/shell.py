@@ -70,7 +70,7 @@ async def run_command(
     shell = shutil.which("bash", path=absolute_entries(environ.get("PATH", os.defpath))) or "/bin/sh"
     argv = [shell, "-c", command]
     if sandbox is not None:
-        argv, environ = sandbox.argv(argv, cwd=cwd), sandbox.environ(environ)
+        argv, environ = sandbox.argv(argv, cwd=cwd, environ=environ), sandbox.environ(environ)
     return await run_program(argv, cwd=cwd, environ=environ, seconds=seconds, limit=limit)
 
 
