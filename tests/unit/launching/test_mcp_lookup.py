@@ -95,3 +95,25 @@ def test_an_agent_of_a_project_that_has_tools_of_a_server_acts(project: Path) ->
     (project / ".agents").mkdir()
     (project / ".agents/theirs.md").write_text("---\nname: theirs\ndescription: d\ntools: mcp:own\n---\nwork\n")
     assert "agent theirs (mcp:own)" in refused("theirs")
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        {"command": "python", "args": ["srv.py"], "cwd": "tools"},
+        {"command": "node", "args": ["--require=./tools/srv.py"]},
+        {"command": "python", "args": ["${MISSING:-tools/srv.py}"]},
+        {"command": "python", "env": {"LD_PRELOAD": "./tools/srv.py"}},
+        {"command": "python", "args": ["{here}/tools/srv.py"]},
+    ],
+)
+def test_a_file_that_a_server_names_anywhere_is_asked_for_again(project: Path, definition: dict[str, object]) -> None:
+    server = project / "tools" / "srv.py"
+    server.parent.mkdir()
+    server.write_text("x" * 1_500_000 + "one")  # what changes lies far behind its beginning
+    text = json.dumps({"mcpServers": {"files": definition}}).replace("{here}", str(project))
+    (project / ".mcp.json").write_text(text)
+    launching.trust(contents=True)
+    assert refused() == ""
+    server.write_text("x" * 1_500_000 + "two")
+    assert "changed" in refused()

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from support import make_step
 from unit.runner.flows import run_flow, write_script
 
 from subagents_nb import expand, parallel, step
+from subagents_nb.domain.plans.plan import StepPlan
+from subagents_nb.domain.policy.policy import Ceiling, Policy
+from subagents_nb.domain.policy.sandbox_plan import SandboxPlan
 from subagents_nb.domain.runs.resuming import chain_can_resume
 from subagents_nb.domain.runs.states import RunState, StepState
+from subagents_nb.runner.chains.accepting_all import _strictest
+from subagents_nb.runner.steps.step_run import StepWork
 from subagents_nb.store import StoreHome, open_home
 
 LIST = {"type": "object", "properties": {"files": {"type": "array"}}}
@@ -117,3 +124,18 @@ def test_an_answer_beyond_its_bound_is_given_on_in_part_and_kept_whole(home: Sto
     assert (first.text, first.text_file) == ("012345678901", "steps/0/output.txt")
     assert (carried.writer.paths.root / "steps/0/output.txt").read_text() == "0123456789" * 5
     assert "[Cut: only the first 12 characters of this answer are given]\n012345678901" in result.steps[1].text
+
+
+def test_commands_of_a_group_are_in_the_sandbox_that_any_member_is_under() -> None:
+    """A step that starts nothing has none of its own, and is under the word of who wants one all the same."""
+    ruled = Policy(ceilings=(Ceiling(origin="managed", sandbox="workspace"),))
+    plain, under = make_step(), make_step(policy=ruled)
+    boxed = make_step(sandbox=SandboxPlan(network=True))
+
+    def of(*steps: StepPlan) -> SandboxPlan | None:
+        return _strictest([cast(StepWork, SimpleNamespace(step=step)) for step in steps])
+
+    assert of(plain) is None
+    assert of(plain, under) == SandboxPlan()
+    assert of(boxed) == SandboxPlan(network=True)
+    assert of(boxed, make_step(sandbox=SandboxPlan())) == SandboxPlan()
