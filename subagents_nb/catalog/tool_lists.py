@@ -92,10 +92,19 @@ def _switched(value: Mapping[object, object]) -> ToolList:
 
 
 def denied_of(value: object) -> ToolList:
-    """Read the tools of ours that a deny-list takes away; a restricted entry takes away the whole tool."""
+    """Read the tools that a deny-list takes away; a restricted entry takes away the whole tool.
+
+    Raises:
+        Unfit: an entry means tools of servers, or all, in a way that can't be read.
+    """
     items = text_list(value)
     bare = [item.partition("(")[0].strip() for item in items]
     tools = dict.fromkeys(tool for item in bare if (tool := TOOL_SPELLINGS.get(item.lower()) or mcp_tool(item)))
+    for name in bare:  # what can't be read would guard nothing, and nobody would know
+        if name == "*" or (name.lower().startswith("mcp") and mcp_tool(name) is None):
+            raise Unfit(
+                f"must hold tools; {shown(name)} names none: write mcp:SERVER, or mcp:SERVER/TOOL for one of them"
+            )
     agents = [name for item in items for name in _delegated(item) or ()]
     return ToolList(tuple(tools), agents=_together(agents) or None)
 

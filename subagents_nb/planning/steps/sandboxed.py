@@ -14,6 +14,7 @@ from subagents_nb.domain.values.reasons import Reasons
 from subagents_nb.planning.steps.plan_context import PlanContext
 
 _PARENT = "its parent"
+_PERSON = "~/.subagents/settings.toml"  # as `AgentDefinition.overridden` names it
 
 
 def kind_of(given: str | bool | None) -> str | None:
@@ -71,7 +72,14 @@ def plan_sandbox(
     given = bool(asked.network or context.settings.network or context.network)
     by_others = Policy.of(*(one for one in policy.ceilings if one != own)).wants_sandbox
     if agent.network and not given and denies is None:
-        given = by_others is None
+        said = dict(agent.overridden)
+        # Who put the agent into the sandbox may let the network in, and so may the person: nobody else.
+        given = by_others is None and said.get("network") in (said.get("sandbox"), _PERSON)
+        if by_others is None and not given:
+            context.note(
+                f"Agent {agent.name} goes without the network: its sandbox is that of {said.get('sandbox')}; "
+                "network=True at the launch lets it out."
+            )
         if by_others is not None:
             context.note(
                 f"Agent {agent.name} goes without the network: the sandbox is that of {_who(by_others)}; network=True "

@@ -589,3 +589,10 @@ def test_a_file_says_whom_it_asks_first(asks: str, seconds: float | None) -> Non
 @pytest.mark.parametrize("asks", ["nobody", "{parent: soon}", "{parent: 1, x: 2}", "{parent: 0}", "[parent]"])
 def test_whom_else_it_can_not_ask(asks: str) -> None:
     assert "`asks`" in bad(f"asks: {asks}")
+
+
+@pytest.mark.parametrize("entry", ["'*'", "mcp__*", "mcp__files__delete*", "mcp:files.add", "mcp:files/add.x"])
+def test_a_deny_list_that_can_not_be_read_guards_nothing_and_is_told(entry: str) -> None:
+    problem = read(f"---\nname: a\ndescription: d\ndisallowedTools: [{entry}]\n---\nx")
+    assert isinstance(problem, AgentProblem)
+    assert "names none: write mcp:SERVER" in str(problem)

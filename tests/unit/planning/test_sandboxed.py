@@ -17,7 +17,7 @@ from subagents_nb.errors import LaunchRefused
 from subagents_nb.planning import LaunchEnvironment, draft
 from subagents_nb.planning.steps.policy_plan import under_today
 
-USER = "~/.subagents/settings.toml"
+USER, PROJECT = "~/.subagents/settings.toml", ".subagents/settings.toml"
 BOX = Ceiling(origin=USER, sandbox="workspace")
 SHUT, OPEN = SandboxPlan(), SandboxPlan(network=True)
 
@@ -131,3 +131,24 @@ def test_who_judges_works_in_the_sandbox_of_who_made_it() -> None:
         planned = plan("" if said else "sandbox: workspace", others=(judge,), acceptance=asked, **said).steps[0]
         assert planned.reviewer is not None
         assert planned.reviewer.sandbox == planned.sandbox == SHUT
+
+
+@pytest.mark.parametrize(
+    ("overridden", "network"),
+    [
+        ((), True),
+        ((("sandbox", USER),), False),
+        ((("network", USER), ("sandbox", USER)), True),
+        ((("network", PROJECT), ("sandbox", USER)), False),
+        ((("network", PROJECT),), False),
+        ((("network", PROJECT), ("sandbox", PROJECT)), True),
+    ],
+)
+def test_only_who_puts_an_agent_into_the_sandbox_or_the_person_lets_the_network_in(
+    overridden: tuple[tuple[str, str], ...], network: bool
+) -> None:
+    worker = agent("tools: bash\nsandbox: workspace\nnetwork: true").model_copy(update={"overridden": overridden})
+    request = LaunchRequest(agent="worker", task="t", model="scripted:echo")
+    environment = LaunchEnvironment(cwd="/home/me/w", scripts=frozenset({"echo"}))
+    (step,) = draft(request, catalog=AgentCatalog(agents=(worker,)), settings=Settings(), environment=environment).steps
+    assert step.sandbox == SandboxPlan(network=network)
