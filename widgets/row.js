@@ -4,7 +4,7 @@
  *
  * @typedef {import("./asks.js").Question} Question
  * @typedef {{id: string, need: string, name: string, word: string, agent: string, model: string, now: string,
- *   elapsed_s: number, tokens_in: number, tokens_out: number, cost: string, usd: number, typed: string, stopping: boolean,
+ *   elapsed_s: number, tokens_in: number, tokens_out: number, cost: string, stopping: boolean,
  *   attention: string, more: number, notebook: string, experiment: string, day: string, at: string, began: number,
  *   tags: string[], task: string, question?: Question, asked?: string, asked_s?: number}} RowData
  * @typedef {{ask(request: any): void, open(row: Row): void, pick(row: Row): void}} Owner

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from pathlib import Path
 
 import pytest
-from support import processes_of, script, until
+from support import makes_namespaces, processes_of, script, until
 
 from subagents_nb import attach, launch, preflight, runs
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.store import StoreHome
-from subagents_nb.store.processes.bubblewrap import TRIED, NoSandbox, bubblewrap
+from subagents_nb.store.processes.bubblewrap import TRIED, bubblewrap
 
 pytestmark = [pytest.mark.timeout(90), pytest.mark.usefixtures("shared_home")]
 
 
-def can_be_made() -> bool:
-    with contextlib.suppress(NoSandbox):
-        return bool(bubblewrap(Path("/nowhere"), os.environ, cwd=Path("/nowhere")).program)
-    return False
-
-
-boxed = pytest.mark.skipif(not can_be_made(), reason="no bubblewrap that makes namespaces")
+boxed = pytest.mark.skipif(not makes_namespaces(), reason="a kernel that makes no namespaces")
 
 
 def agent(name: str, *head: str) -> None:

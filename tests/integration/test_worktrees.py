@@ -884,16 +884,22 @@ def test_a_sparse_checkout_does_not_look_like_deletions(store_home: StoreHome, r
     assert [change.path for change in record.changes] == ["sub/inner.txt"], record.reason
 
 
-def test_a_submodule_is_left_alone_and_one_that_was_filled_keeps_the_tree(
-    store_home: StoreHome, repo: Path, tmp_path: Path
-) -> None:
-    other = tmp_path / "other"
+def with_a_submodule(repo: Path, beside: Path) -> Path:
+    """Add a submodule `lib` to a repository; return the repository that it is of."""
+    other = beside / "other"
     other.mkdir()
     git("init", "-q", cwd=other)
     (other / "o").write_text("o\n")
     commit_all(other)
     git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "lib", cwd=repo)
     commit_all(repo)
+    return other
+
+
+def test_a_submodule_is_left_alone_and_one_that_was_filled_keeps_the_tree(
+    store_home: StoreHome, repo: Path, tmp_path: Path
+) -> None:
+    with_a_submodule(repo, tmp_path)
     bench = Bench(store_home, repo, count=2)
     record = bench.work(lambda cwd: (cwd / "n").write_text("n\n") and None)
     assert record.state == "removed" and [change.path for change in record.changes] == ["n"], record.reason
@@ -905,13 +911,7 @@ def test_a_repository_that_was_put_into_a_submodule_starts_nothing(
     store_home: StoreHome, repo: Path, tmp_path: Path
 ) -> None:
     """Git would start another git in there, with what was configured in it: a filter is a program."""
-    other, mark = tmp_path / "other", tmp_path / "started"
-    other.mkdir()
-    git("init", "-q", cwd=other)
-    (other / "o").write_text("o\n")
-    commit_all(other)
-    git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "lib", cwd=repo)
-    commit_all(repo)
+    other, mark = with_a_submodule(repo, tmp_path), tmp_path / "started"
 
     def work(cwd: Path) -> None:
         lib = cwd / "lib"

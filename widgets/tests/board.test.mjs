@@ -11,7 +11,7 @@ function row(n, need, more = {}) {
   const word = { asks: "asks you", failed: "failed", working: "running", waiting: "queued", done: "complete" }[need];
   return {
     id: RUN(n), need, word, name: `${need}-${n}`, agent: "scout", model: "m", now: "does something", elapsed_s: 5, tokens_in: 10, tokens_out: 2,
-    cost: "$0.01", usd: 0.01, typed: `${need}-${n}`, stopping: false, attention: "", more: 0, notebook: "a.ipynb", experiment: "", day: "2026-11-30",
+    cost: "$0.01", stopping: false, attention: "", more: 0, notebook: "a.ipynb", experiment: "", day: "2026-11-30",
     at: "14:00", began: n, tags: [], task: "the task", ...more,
   };
 }

@@ -15,7 +15,7 @@ from subagents_nb.domain.values import words
 from subagents_nb.domain.values.base import stable_json
 from subagents_nb.errors import Unreadable
 from subagents_nb.launching import Run
-from subagents_nb.notebook.cards.end_notes import ending, next_action
+from subagents_nb.notebook.cards.end_notes import ending
 from subagents_nb.notebook.cards.shown import model_words
 from subagents_nb.notebook.cards.view import question_row
 from subagents_nb.notebook.page.lines import cut, line, plural
@@ -44,9 +44,7 @@ def board_detail(run: Run) -> dict[str, Any]:
         "earlier": earlier,
         "text": text,
         "more": more,
-        "ended": snapshot.ended,
         "questions": [question_row(snapshot, question) for question in snapshot.questions[:4]],
-        "next": next_action(snapshot)[1] if snapshot.ended else "",
     }
 
 

@@ -11,7 +11,7 @@ from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.values import words
 from subagents_nb.domain.values.ids import launched_ms
-from subagents_nb.notebook.cards.shown import UNREADABLE, shown_name, shown_state, typed_name, who
+from subagents_nb.notebook.cards.shown import UNREADABLE, shown_name, shown_state, who
 from subagents_nb.notebook.cards.view import attention_line, now, question_row
 from subagents_nb.notebook.page.lines import line
 from subagents_nb.store.clock import age_s
@@ -63,8 +63,6 @@ def row_of(snapshot: Snapshot, origin: dict[str, Any], *, seen: bool) -> dict[st
         "tokens_in": usage.input_tokens,
         "tokens_out": usage.output_tokens,
         "cost": words.cost(usage.cost_usd),
-        "usd": usage.cost_usd or 0.0,
-        "typed": typed_name(snapshot),
         "stopping": bool(snapshot.status is not None and snapshot.status.stopping and not snapshot.ended),
         "attention": attention_line(snapshot),
         "more": max(0, len(snapshot.questions) - 1),

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import anywidget
 import traitlets
 
 from subagents_nb.notebook.page.assets import asset, joined
-from subagents_nb.notebook.views.widget import dispose, heed_the_sender
+from subagents_nb.notebook.views.widget import PageWidget
 
 Reply = Callable[[dict[str, Any]], None]
 
 
-class BoardWidget(anywidget.AnyWidget):
+class BoardWidget(PageWidget):
     """Many runs on the page. The traits are the contract with widgets/board.js."""
 
     _esm = joined(*map(asset, ("beat.js", "dom.js", "asks.js", "stand.js", "opened.js", "row.js", "board.js")))
@@ -31,19 +30,9 @@ class BoardWidget(anywidget.AnyWidget):
         self, whole: Callable[[], dict[str, Any]], *, on_request: Callable[[Any, Reply], None], token: str
     ) -> None:
         self._whole = whole
-        super().__init__(model_id=token, token=token)
-        heed_the_sender(self.comm)
-        self._on_request = on_request
-        self.on_msg(self._hear)
+        super().__init__(on_request, token, token=token)
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> Any:
         """Return the traits; as a whole with the rows, which otherwise go out piece by piece."""
         state = super().get_state(key, drop_defaults)
         return {**state, **self._whole()} if key is None else state
-
-    def _hear(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        self._on_request(content, self.send)
-
-    def dispose(self) -> None:
-        """Close the board; the plain table stays."""
-        dispose(self)

@@ -13,7 +13,27 @@ from subagents_nb.notebook.page.assets import asset, joined
 Reply = Callable[[dict[str, Any]], None]
 
 
-class RunWidget(anywidget.AnyWidget):
+class PageWidget(anywidget.AnyWidget):
+    """What a page hears of, and may send messages to: each goes to `on_message`, with the way of an answer.
+
+    A `model_id` is the token by which a page finds it.
+    """
+
+    def __init__(self, on_message: Callable[[Any, Reply], None], model_id: str = "", **state: Any) -> None:
+        super().__init__(**({"model_id": model_id} if model_id else {}), **state)
+        heed_the_sender(self.comm)
+        self._on_message = on_message
+        self.on_msg(lambda _widget, content, _buffers: self._on_message(content, self.send))
+
+    def dispose(self) -> None:
+        """Close it and its layout, which would stay in ipywidgets' registry: jupyter-widgets/ipywidgets#2308."""
+        layout = getattr(self, "layout", None)
+        if layout is not None:
+            layout.close()
+        self.close()
+
+
+class RunWidget(PageWidget):
     """One run on the page. The traits are the contract with widgets/view.js."""
 
     _esm = joined(*map(asset, ("beat.js", "dom.js", "asks.js", "stand.js", "tree.js", "view.js", "run.js")))
@@ -55,33 +75,15 @@ class RunWidget(anywidget.AnyWidget):
 
     def __init__(self, state: dict[str, Any], *, on_request: Callable[[Any, Reply], None], token: str = "") -> None:
         self.missing: Callable[[], dict[str, Any]] = dict  # what a page that is loaded anew must be told besides
-        super().__init__(model_id=token or None, token=token, **state)
-        heed_the_sender(self.comm)
-        self._on_request = on_request
-        self.on_msg(self._on_message)
+        super().__init__(on_request, token, token=token, **state)
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> Any:
         """Return the traits; as a whole with what went out piece by piece since."""
         state = super().get_state(key, drop_defaults)
         return {**state, **self.missing()} if key is None else state
 
-    def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        self._on_request(content, self.send)
 
-    def dispose(self) -> None:
-        """Close the view and its layout, so that nothing of it stays in the kernel or the saved notebook."""
-        dispose(self)
-
-
-def dispose(widget: anywidget.AnyWidget) -> None:
-    """Close a widget and its layout, which would stay in ipywidgets' registry: jupyter-widgets/ipywidgets#2308."""
-    layout = getattr(widget, "layout", None)
-    if layout is not None:
-        layout.close()
-    widget.close()
-
-
-class SheetWidget(anywidget.AnyWidget):
+class SheetWidget(PageWidget):
     """A plain table that is published anew while it changes: tells a page that knows no display ids to ask for it."""
 
     _esm = joined(*map(asset, ("stand.js", "sheet.js")))
@@ -90,37 +92,20 @@ class SheetWidget(anywidget.AnyWidget):
     version = traitlets.Int(0).tag(sync=True)
 
     def __init__(self, token: str, bundle: Callable[[], dict[str, str]]) -> None:
-        super().__init__(model_id=token, token=token)
-        heed_the_sender(self.comm)
-        self._bundle = bundle
-        self.on_msg(self._on_message)
+        def answer(content: Any, reply: Reply) -> None:
+            if isinstance(content, dict) and content.get("kind") == "card":
+                reply({"kind": "card", "data": bundle()})
 
-    def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        if isinstance(content, dict) and content.get("kind") == "card":
-            self.send({"kind": "card", "data": self._bundle()})
-
-    def dispose(self) -> None:
-        """Close it; the table stays as it is."""
-        dispose(self)
+        super().__init__(answer, token, token=token)
 
 
-class FinderWidget(anywidget.AnyWidget):
+class FinderWidget(PageWidget):
     """Finds on the page what an earlier kernel left there: the plain outputs of live runs."""
 
     _esm = joined(*map(asset, ("stand.js", "finder.js")))
 
     def __init__(self, on_found: Callable[[Any], None]) -> None:
-        super().__init__()
-        heed_the_sender(self.comm)
-        self._on_found = on_found
-        self.on_msg(self._on_message)
-
-    def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        self._on_found(content)
-
-    def dispose(self) -> None:
-        """Find no more."""
-        dispose(self)
+        super().__init__(lambda content, _: on_found(content))
 
 
 class ChainWidget(RunWidget):

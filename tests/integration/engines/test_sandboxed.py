@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
+from support import makes_namespaces
 
 from subagents_nb.domain.policy.sandbox_plan import SandboxPlan
 from subagents_nb.domain.runs.events import ToolEnded
 from subagents_nb.runner.engines.native.native import NativeEngine
 from subagents_nb.runner.sandbox.mounts import Place
 from subagents_nb.runner.sandbox.step_sandbox import sandbox_of
-from subagents_nb.store.processes.bubblewrap import NoSandbox, bubblewrap
 
 
-def can_be_made() -> bool:
-    with contextlib.suppress(NoSandbox):
-        return bool(bubblewrap(Path("/nowhere"), os.environ, cwd=Path("/nowhere")).program)
-    return False
-
-
-@pytest.mark.skipif(not can_be_made(), reason="no bubblewrap that makes namespaces")
+@pytest.mark.skipif(not makes_namespaces(), reason="a kernel that makes no namespaces")
 def test_a_command_of_a_model_reaches_its_workspace_and_nothing_else(workshop: Any, plan: Any, wire: Any) -> None:
     (workshop.step_dir / "session").write_text("canary", encoding="utf-8")
     port = wire.url.rpartition(":")[2]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import alive, make_step, until
+from support import alive, make_step, makes_namespaces, until
 from unit.runner.escapes import PYTHON, SHELL, python_cell, shell_script
 
 import subagents_nb
@@ -35,17 +35,11 @@ from subagents_nb.store.processes.bubblewrap import TRIED, NoSandbox, bubblewrap
 CANARY = "canary-5b1f"
 
 
-def can_be_made() -> bool:
-    with contextlib.suppress(NoSandbox):
-        return bool(bubblewrap(Path("/nowhere"), os.environ, cwd=Path("/nowhere")).program)
-    return False
-
-
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's"),
     pytest.mark.timeout(120),
 ]
-boxed = pytest.mark.skipif(not can_be_made(), reason="no bubblewrap that makes namespaces")
+boxed = pytest.mark.skipif(not makes_namespaces(), reason="a kernel that makes no namespaces")
 
 
 @dataclass
