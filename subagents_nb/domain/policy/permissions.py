@@ -87,6 +87,11 @@ class PermissionAnswer(Value):
     waited_s: float | None = None
 
 
+def lets_through(answer: PermissionAnswer) -> bool:
+    """Say whether a call is made after this answer."""
+    return answer.decision in ("once", "run", "edit")
+
+
 _HEADINGS = {
     "bash": "May it run this?",
     "python": "May it run this code?",

@@ -8,9 +8,10 @@ from pydantic import Field
 
 from subagents_nb.domain.policy.permissions import PermissionRequest, in_short
 from subagents_nb.domain.runs.states import QUESTION, QuestionEvent, QuestionState
-from subagents_nb.domain.values.base import Document, Value
+from subagents_nb.domain.values.base import Document, Value, sha256_text, stable_json
 
 Asked = Literal["person", "parent"]
+_DIGEST_CHARS = 10
 
 
 class Question(Document):
@@ -25,6 +26,19 @@ class Question(Document):
     asked_at: str
     permission: PermissionRequest | None = None  # it is about this call: whether it may be made
     to: Asked = "person"  # parent: the agent that delegated this run; who passes it on has it put to the person
+
+    @property
+    def is_as_asked(self) -> bool:
+        """Whether it still is what its id was made of; one without a digest in its id is taken at its word."""
+        number, _, digest = self.question_id.partition("-")
+        own = number if self.permission is None else permission_id(number, self.run_id, self.permission)
+        return not digest or own == self.question_id
+
+
+def permission_id(number: str, run_id: str, asked: PermissionRequest) -> str:
+    """Return the id of a question about a call: whoever answers by it answers what was shown of this very call."""
+    shown = stable_json([run_id, asked.model_dump(mode="json")])
+    return f"{number}-{sha256_text(shown)[:_DIGEST_CHARS]}"
 
 
 class Reply(Document):

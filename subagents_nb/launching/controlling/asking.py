@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from subagents_nb.domain.agents.environment import RUN_MARK
+from subagents_nb.domain.policy.permissions import PART_CHARS, lets_through, question_of, read_answer
 from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest, Verb
 from subagents_nb.domain.runs.questions import Question, Reply, brief
 from subagents_nb.domain.runs.records import Verdict
@@ -141,7 +142,9 @@ def _waiting(home: StoreHome, run_id: str) -> list[Question]:
             if path.name.endswith(".reply.json") or path.with_suffix(".reply.json").exists():
                 continue
             with contextlib.suppress(Unreadable):
-                questions.append(read_document(path, Question, run_id))
+                question = read_document(path, Question, run_id)
+                if question.is_as_asked and question.question_id == path.stem:
+                    questions.append(question)
     return sorted(questions, key=lambda question: question.asked_at)
 
 
@@ -169,16 +172,33 @@ def reply(home: StoreHome, run_id: str, text: str, *, question: str | None, answ
     if len(chosen) > 1:
         listed = "\n".join(f"  {q.question_id}{_asker(snapshot, q)}: {one_line(brief(q), 100)}" for q in chosen)
         raise RequestError(f"Several questions are open; name one with question=:\n{listed}")
-    if asker_of(chosen[0].question_id):
-        return reply(home, run_id, text, question=chosen[0].question_id, answered_by=answered_by)
-    if chosen[0].permission is not None and (mark := os.environ.get(RUN_MARK)):
+    (meant,) = chosen
+    if meant.permission is not None:
+        _check_permission(meant, text, named=question is not None)
+    if asker_of(meant.question_id):
+        return reply(home, run_id, text, question=meant.question_id, answered_by=answered_by)
+    said = {"run_id": run_id, "question_id": meant.question_id, "text": text, "answered_by": answered_by}
+    if not Mailbox(home.run(run_id)).reply(Reply.after(QuestionEvent.ANSWER, **said, answered_at=utc_now())):
+        raise RequestError(f"You were not the first. {_became(home, run_id, meant.question_id)}".rstrip())
+    return meant
+
+
+def _check_permission(question: Question, text: str, *, named: bool) -> None:
+    """Refuse who may not give it, and a yes to a call that need not be the one that was seen.
+
+    The only call that waits now may be another one than a moment ago. Its id holds a digest of what is shown of it.
+    """
+    if mark := os.environ.get(RUN_MARK):
         raise RequestError(
             f"This process belongs to run {mark.partition(':')[0]}: a permission is the person's to give."
         )
-    said = {"run_id": run_id, "question_id": chosen[0].question_id, "text": text, "answered_by": answered_by}
-    if not Mailbox(home.run(run_id)).reply(Reply.after(QuestionEvent.ANSWER, **said, answered_at=utc_now())):
-        raise RequestError(f"You were not the first. {_became(home, run_id, chosen[0].question_id)}".rstrip())
-    return chosen[0]
+    if named or question.permission is None or not lets_through(read_answer(text)):
+        return
+    shown = question_of(question.permission, PART_CHARS)
+    raise RequestError(
+        f"A yes names the call that it is about, with question={question.question_id!r} "
+        f"(--question {question.question_id}). This one is open:\n{shown}"
+    )
 
 
 def _reply_below(

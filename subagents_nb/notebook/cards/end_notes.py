@@ -130,7 +130,7 @@ def next_action(snapshot: Snapshot, *, has_session: bool | None = None, by_name:
     """
     if snapshot.questions:
         first, *others = snapshot.questions
-        flags = f"--question {first.question_id}" if others else ""
+        flags = f"--question {first.question_id}" if others or first.permission is not None else ""
         return "answer it:", command(snapshot, "answer", flags, "…", by_name=by_name)
     state = shown_state(snapshot)
     if not snapshot.ended:

@@ -18,7 +18,7 @@ from subagents_nb.domain.policy.permissions import (
     read_answer,
 )
 from subagents_nb.domain.runs.control import ControlRequest
-from subagents_nb.domain.runs.questions import Answered, Asked, OpenQuestion, Question, Reply
+from subagents_nb.domain.runs.questions import Answered, Asked, OpenQuestion, Question, Reply, permission_id
 from subagents_nb.domain.runs.states import QuestionEvent
 from subagents_nb.domain.values.words import one_line, plain
 from subagents_nb.errors import Unreadable
@@ -123,9 +123,10 @@ class Questions:
     ) -> Reply:
         clean = self._journal.clean
         self._asked += 1
+        number, run_id = f"q{self._asked}", self._plan.run_id
         question = Question(
-            run_id=self._plan.run_id,
-            question_id=f"q{self._asked}",
+            run_id=run_id,
+            question_id=number if permission is None else permission_id(number, run_id, permission),
             step=step,
             call_id=call_id,
             text=plain(clean(text))[:_TEXT_CHARS],

@@ -53,7 +53,9 @@ class ParsedLaunch:
         self.questions = Questions(self.writer, plan, journal, self.told.append)
 
     def reply(self, text: str, by: str = "a terminal") -> None:
-        asking.reply(self.home, run_id(), text, question=None, answered_by=by)
+        only = asking.open_questions(self.home, run_id())
+        named = only[0].question_id if len(only) == 1 and only[0].permission is not None else None
+        asking.reply(self.home, run_id(), text, question=named, answered_by=by)
 
     def events(self) -> list[dict[str, object]]:
         lines = map(json.loads, self.home.run(run_id()).events.read_bytes().splitlines())
@@ -261,11 +263,76 @@ def test_a_process_of_a_run_gives_no_permission(home: StoreHome, monkeypatch: py
     assert asyncio.run(ask()).decision == "no"
 
 
+@pytest.mark.parametrize("said", ["once", "for this run", 'with {"command": "ls"}'])
+def test_a_yes_is_to_the_call_that_was_shown_and_never_to_the_one_that_waits_now(home: StoreHome, said: str) -> None:
+    run = ParsedLaunch(home)
+    other = call_as_shown("bash", {"command": "rm -rf y"}, "no rule allows it", ())
+
+    async def ask() -> PermissionAnswer:
+        seen = await run.questions.permit(ASKED, seconds=0.05)
+        assert seen.decision == "unattended"
+        (closed,) = (path.stem for path in home.run(run_id()).questions.glob("q1-??????????.json"))
+        task = asyncio.ensure_future(run.questions.permit(other))
+        await sees(lambda: asking.open_questions(home, run_id()))
+        (now,) = asking.open_questions(home, run_id())
+        with pytest.raises(RequestError, match=f"--question {now.question_id}") as caught:
+            asking.reply(home, run_id(), said, question=None, answered_by="a terminal")
+        assert "$ rm -rf y\nAsked because no rule allows it." in str(caught.value), "what it would be a yes to"
+        with pytest.raises(RequestError, match=f"{closed} is closed"):
+            asking.reply(home, run_id(), said, question=closed, answered_by="a terminal")
+        with pytest.raises(RequestError, match="no open question q2"):  # the number of another run's, from its text
+            asking.reply(home, run_id(), said, question="q2-0123456789", answered_by="a terminal")
+        asking.reply(home, run_id(), "no", question=None, answered_by="a terminal")  # a no harms nobody
+        return await task
+
+    assert asyncio.run(ask()).decision == "no"
+
+
+def test_a_question_whose_text_was_changed_under_its_id_is_none(home: StoreHome) -> None:
+    run = ParsedLaunch(home)
+
+    async def ask() -> None:
+        task = asyncio.ensure_future(run.questions.permit(ASKED))
+        await sees(lambda: asking.open_questions(home, run_id()))
+        (asked,) = asking.open_questions(home, run_id())
+        path = home.run(run_id()).questions / f"{asked.question_id}.json"
+        path.write_text(path.read_text().replace("rm x", "ls x"))
+        assert asking.open_questions(home, run_id()) == []
+        with pytest.raises(RequestError, match="no open question"):
+            asking.reply(home, run_id(), "once", question=asked.question_id, answered_by="a terminal")
+        task.cancel()
+        await asyncio.wait({task})
+
+    asyncio.run(ask())
+
+
+def test_of_several_calls_that_wait_a_bare_yes_means_none_and_each_is_named(home: StoreHome) -> None:
+    run = ParsedLaunch(home)
+
+    async def ask() -> None:
+        calls = [call_as_shown("bash", {"command": f"rm {n}"}, "no rule", ()) for n in "ab"]
+        tasks = [asyncio.ensure_future(run.questions.permit(one)) for one in calls]
+        await sees(lambda: len(asking.open_questions(home, run_id())) == 2)
+        with pytest.raises(RequestError, match="Several questions are open") as caught:
+            run.reply("once")
+        first, second = asking.open_questions(home, run_id())
+        assert [f"{one.question_id} (step 0): May it run this? rm {n}" for one, n in ((first, "a"), (second, "b"))] == [
+            line.strip() for line in str(caught.value).splitlines()[1:]
+        ]
+        asking.reply(home, run_id(), "once", question=second.question_id, answered_by="a terminal")
+        await sees(tasks[1].done)
+        assert (await tasks[1]).decision == "once" and not tasks[0].done()
+        tasks[0].cancel()
+        await asyncio.wait(tasks)
+
+    asyncio.run(ask())
+
+
 def test_nobody_who_answers_in_time_is_no_yes_and_the_question_is_closed(home: StoreHome) -> None:
     run = ParsedLaunch(home)
     answer = asyncio.run(run.questions.permit(ASKED, seconds=0.05))
     assert answer == PermissionAnswer(decision="unattended", waited_s=0.05)
-    with pytest.raises(RequestError, match="q1 is closed"):
+    with pytest.raises(RequestError, match=r"q1-\w+ is closed"):
         run.reply("once")
 
 
