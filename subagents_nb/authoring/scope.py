@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Literal
 
 from subagents_nb.catalog.guidance.refinement_files import refinement_places
 from subagents_nb.catalog.search_paths import SearchPath, agent_search_paths, project_root, settings_files
 from subagents_nb.errors import RequestError
-
-Scope = Literal["user", "project"]
 
 
 def folder_of(scope: str, cwd: Path) -> SearchPath:

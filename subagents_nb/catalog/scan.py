@@ -38,6 +38,7 @@ def scan_path(place: SearchPath) -> Scan:
     Links are followed, those of a project as far as it goes. What does not count is reported.
     """
     try:
+        os.lstat(place.path)  # most places are not there, and need no second look
         if (why := _refused(place.path, place)) is not None:
             problem = AgentProblem(where=place.where, source=place.source, error=why)
             return Scan(_searched(place, "unreadable"), problems=[problem])

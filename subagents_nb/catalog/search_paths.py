@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +52,7 @@ def find_project(cwd: Path, *, home: Path | None = None) -> Project:
     for folder in (cwd, *cwd.parents):
         if folder == top:
             break
-        if any(_present(folder / marker) for marker in _MARKERS):
+        if any(os.path.lexists(f"{folder}/{marker}") for marker in _MARKERS):
             others = None if folder == cwd else _who_else_writes(folder)
             if others is None or is_trusted(folder, home=home):
                 return Project(root=folder, left_out=tuple(left_out))
@@ -114,14 +115,6 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-
-
-def _present(path: Path) -> bool:
-    try:
-        path.lstat()
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 def _who_else_writes(folder: Path) -> str | None:

@@ -23,12 +23,12 @@ _KEY = "trusted_folders"
 
 def home_folder(home: Path | None = None) -> Path:
     """Return the person's home folder, links in its path followed."""
-    return _resolved(Path.home() if home is None else home)
+    return _resolved(os.path.expanduser("~") if home is None else str(home))
 
 
 @lru_cache(maxsize=16)
-def _resolved(home: Path) -> Path:
-    return home.resolve()  # a dozen times a launch, and nobody moves it meanwhile
+def _resolved(home: str) -> Path:
+    return Path(home).resolve()  # two dozen times a launch, and nobody moves it meanwhile
 
 
 def is_trusted(folder: Path, *, home: Path | None = None) -> bool:

@@ -54,7 +54,7 @@ found: dict[str, Any] = {
     "key": reasons(lambda: magics.subagent_chain(f"{ECHO} --dry-run", f"{STEP}  quietTime: never\n")),
     "sweep": reasons(lambda: magics.subagent(f"scout {ECHO} --sweep quiet_time=never --dry-run", "x")),
     "terminal": in_terminal("chain", str(body), "--model", "scripted:echo", "--quiet-time", "never"),
-    "help": "how long it may say nothing" in magics.subagent.__doc__,
+    "help": "how long it may say nothing" in magics.subagent.getdoc(),
     "default": by_default("never"),
 }
 folder = Path(".subagents/agents")

@@ -17,11 +17,10 @@ from pathlib import Path
 from subagents_nb.catalog.guidance.refinement_files import read_refinements
 from subagents_nb.catalog.guidance.skill_trust import acting_skills
 from subagents_nb.catalog.resolve import resolve
-from subagents_nb.catalog.scopes.mcp_files import mcp_servers
 from subagents_nb.catalog.trusting.agents_withheld import how_it_acts
 from subagents_nb.domain.agents.acting import Acting, Held, Trust
 from subagents_nb.domain.agents.agent import AgentCatalog
-from subagents_nb.domain.agents.mcp_servers import KIND, VARIABLE
+from subagents_nb.domain.agents.mcp_servers import KIND, VARIABLE, McpServers
 from subagents_nb.domain.agents.models import script_meant
 from subagents_nb.domain.agents.scripts import script_paths
 from subagents_nb.domain.agents.settings import Settings
@@ -31,7 +30,6 @@ from subagents_nb.store.files.opener import chunks, open_plain, read_plain
 from subagents_nb.store.trust_file import MOST_TEXT_BYTES
 
 PROJECT_SETTINGS = ".subagents/settings.toml"  # as `Settings.origins` writes the project's file
-_MOST_SCRIPT_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +40,7 @@ class ProjectContext:
     cwd: Path
     catalog: AgentCatalog
     settings: Settings
+    mcp: McpServers  # all that can be named from `cwd`
 
 
 def _text_of_file(root: Path, _item: Acting, path: str) -> str | None:
@@ -88,7 +87,7 @@ def _skills(project: ProjectContext) -> Iterable[Acting]:
 
 def _servers(project: ProjectContext) -> Iterable[Acting]:
     """MCP servers that its files define, with the files of it that their command lines name."""
-    found = mcp_servers(project.cwd, project.settings.mcp).servers.values()
+    found = project.mcp.servers.values()
     own = [one for agent in project.catalog.agents for one in agent.mcp_servers or ()]
     for server in (*found, *own):
         if server.source == "project" and not server.disabled:

@@ -19,10 +19,6 @@ Evidence = Literal[
     "changed-files", "tests-added", "commands-run", "validation-output", "residual-risks", "no-staged-files",
     "diff-summary", "review-findings", "manual-notes",
 ]  # fmt: skip
-EVIDENCE: tuple[Evidence, ...] = (
-    "changed-files", "tests-added", "commands-run", "validation-output", "residual-risks", "no-staged-files",
-    "diff-summary", "review-findings", "manual-notes",
-)  # fmt: skip
 # What the runner sees by itself; all other evidence can only stand in a report.
 SEEN_BY_RUNNER: frozenset[Evidence] = frozenset({"no-staged-files"})
 _CHECKED: tuple[Evidence, ...] = ("changed-files", "tests-added", "commands-run", "residual-risks", "no-staged-files")

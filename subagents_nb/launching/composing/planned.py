@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from subagents_nb.catalog import load_settings
-from subagents_nb.catalog.scopes.mcp_files import mcp_servers
 from subagents_nb.domain.agents.agent import AgentCatalog
 from subagents_nb.domain.agents.models import PROVIDER_NAMES, ModelChoice
 from subagents_nb.domain.agents.settings import Settings
@@ -77,8 +76,7 @@ def plan_launch(asked: ParsedLaunch) -> Planned:
     settings, wrong = _with_defaults(settings, asked.defaults)
     catalog = usable_agents(base, settings)
     project = brought_here(base, catalog, settings)
-    of_project = {**environment_of(project, base), "mcp": mcp_servers(base, settings.mcp)}
-    environment = environment.model_copy(update=of_project)
+    environment = environment.model_copy(update=environment_of(project, base))
     environment = with_repository(environment, worktrees_of(request, catalog, settings.default_agent))
     skills = SkillLookups(base)
     environment = environment.model_copy(update={"skills": skills.lookups})

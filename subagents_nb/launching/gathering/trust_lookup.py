@@ -11,11 +11,13 @@ from pathlib import Path
 
 from subagents_nb.catalog import load_settings, project_root
 from subagents_nb.catalog.guidance.refinement_files import read_refinements
+from subagents_nb.catalog.scopes.mcp_files import mcp_servers
 from subagents_nb.catalog.trust import home_folder
 from subagents_nb.catalog.trusting.answers import trust_of
 from subagents_nb.catalog.trusting.brought import ProjectContext, brought, held_of, texts_of
 from subagents_nb.domain.agents.acting import Acting, Answer, Held, Trust
 from subagents_nb.domain.agents.agent import AgentCatalog
+from subagents_nb.domain.agents.mcp_servers import McpServers
 from subagents_nb.domain.agents.refinements import Refinement
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.errors import RequestError, StoreError
@@ -32,6 +34,7 @@ class Brought:
     items: tuple[Acting, ...]
     held: tuple[Held, ...]
     trust: Trust
+    mcp: McpServers  # that can be named there, the person's too
 
 
 def brought_here(cwd: Path, catalog: AgentCatalog, settings: Settings, *, whole: bool = False) -> Brought:
@@ -41,18 +44,19 @@ def brought_here(cwd: Path, catalog: AgentCatalog, settings: Settings, *, whole:
     left to them.
     """
     root = project_root(cwd)
-    project = ProjectContext(root=root, cwd=cwd, catalog=catalog, settings=settings)
+    mcp = mcp_servers(cwd, settings.mcp)
+    project = ProjectContext(root=root, cwd=cwd, catalog=catalog, settings=settings, mcp=mcp)
     trust = trust_of(root, work_in=work_in)
     items = () if root == home_folder() else brought(project, whole=whole or trust.by_folder)  # there it is all theirs
     known = {item.key for item in catalog.acting}  # these were judged already
     held = held_of((item for item in items if item.key not in known), trust)
-    return Brought(root, items, catalog.held + held, trust)
+    return Brought(root, items, catalog.held + held, trust, mcp)
 
 
 def environment_of(found: Brought, cwd: Path) -> dict[str, object]:
     """Return what planning needs to know of it, and of what was added to the instructions of agents, by field."""
     refinements = refinements_here(found.root, cwd, found.trust)
-    return {"brought": found.items, "held": found.held, "refinements": refinements}
+    return {"brought": found.items, "held": found.held, "refinements": refinements, "mcp": found.mcp}
 
 
 def refinements_here(root: Path, cwd: Path, trust: Trust) -> tuple[Refinement, ...]:

@@ -180,7 +180,9 @@ def _magic(verb: Verb) -> Callable[..., Any]:
         return carry_out(verb, self, line, cell)
 
     magic.__name__ = verb.magic
-    magic.__doc__ = magic_parser(verb).format_help()  # what `%%subagent?` shows is what -h shows
+    magic.__doc__ = verb.described
+    # What `%%subagent?` shows is what -h shows, made when it is asked for: IPython calls `getdoc` where there is one.
+    magic.getdoc = lambda: magic_parser(verb).format_help()  # type: ignore[attr-defined]
     kind = line_cell_magic if verb.without_body else line_magic
     return no_var_expand(kind(magic))
 

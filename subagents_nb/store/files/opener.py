@@ -50,6 +50,7 @@ def read_plain(path: Path, most: int, *, within: Path | None = None) -> bytes:
 @contextlib.contextmanager
 def open_plain(path: Path, *, within: Path | None = None) -> Iterator[int]:
     """Open a plain file for reading, as `read_plain` does."""
+    os.lstat(path)  # most that a launch looks for are not there, and need no second look
     # As text: a launch may look at thousands of files that another read.
     place = os.path.realpath(path)
     top = (os.path.dirname(place) if within is None else os.path.realpath(within)).rstrip(os.sep) + os.sep

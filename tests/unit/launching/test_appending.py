@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from support import make_plan, make_status
 
@@ -30,3 +32,16 @@ def test_a_step_whose_price_nobody_knows_is_not_appended_to_a_chain_that_counts_
     snapshot = Snapshot(run_id=plan.run_id, plan=plan, status=make_status(1))
     with pytest.raises(AppendRefused, match="no price is known of ollama:x"):
         plan_appendix(chain(step("scout", "go on", model="ollama:x")), plan, snapshot)
+
+
+def test_an_appended_step_may_name_a_server_as_a_step_of_the_launch_may(store_home: StoreHome) -> None:
+    del store_home
+    agents = Path.home() / ".subagents/agents"
+    agents.mkdir(parents=True)
+    (agents / "user.md").write_text("---\nname: user\ndescription: d\ntools: mcp:files\n---\nwork\n")
+    (Path.home() / ".subagents/settings.toml").write_text("[mcp.files]\ncommand = 'sh'\n")
+    plan = make_plan(1, items=(StepItem(step=0),), mode="chain")
+    snapshot = Snapshot(run_id=plan.run_id, plan=plan, status=make_status(1))
+    asked = chain(step("user", "go on", model="scripted:echo"))
+    (planned,) = plan_appendix(asked, plan, snapshot).steps
+    assert [one.name for one in planned.mcp] == ["files"]
