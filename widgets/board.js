@@ -10,7 +10,6 @@
 import { Mailbox } from "./asks.js";
 import { drawNever, drawSoon } from "./beat.js";
 import { ago, h, hide, line, mark, number, put, short } from "./dom.js";
-import { Opened } from "./opened.js";
 import { Row } from "./row.js";
 import { standing } from "./stand.js";
 
@@ -56,7 +55,7 @@ export class Board {
   /** @type {Map<string, Row>} */ rows = new Map();
   /** @type {Map<string, Group>} */ groups = new Map();
   /** @type {Set<string>} */ picked = new Set();
-  /** @type {Opened | null} */ opened = null;
+  /** @type {Row | null} Whose run is open in full. */ opened = null;
   at = ""; // the row that the keys mean
   by = "need";
   seq = 0;
@@ -140,11 +139,10 @@ export class Board {
     const row = this.rows.get(id);
     if (row) row.take(data);
     else this.rows.set(id, new Row({ ...data, id }, this));
-    if (this.opened?.run === id) this.opened.stale = true;
   }
   /** @param {string} id */
   drop(id) {
-    if (this.opened?.run === id) this.shut();
+    if (this.opened?.data.id === id) this.shut();
     this.rows.get(id)?.box.remove();
     this.rows.delete(id);
     this.picked.delete(id);
@@ -153,11 +151,9 @@ export class Board {
   receive(message) {
     [this.heardAt, this.orphan] = [performance.now(), false];
     const id = String(message?.run);
-    if (message?.kind === "detail" && this.opened?.run === id) this.opened.hear(message);
     if (message?.kind === "ack") {
       this.mail.hear(message);
       this.rows.get(id)?.hear(message);
-      if (this.opened?.run === id) this.opened.hearAck(message);
     }
     this.redraw();
   }
@@ -168,22 +164,22 @@ export class Board {
 
   /** @param {Row} row */
   open(row) {
-    const same = this.opened?.run === row.data.id;
+    const same = this.opened === row;
     this.shut();
     this.at = row.data.id;
     if (!same) {
-      this.opened = new Opened(row.data.id, (request) => this.ask(request), () => this.shut());
-      row.place.append(this.opened.box);
+      this.opened = row;
+      row.place.open({ run: row.data.id });
     }
     this.draw();
   }
   shut() {
-    const opened = this.opened;
-    if (!opened) return;
-    const within = opened.focused;
-    this.opened = null;
-    opened.box.remove();
-    if (within) this.rows.get(opened.run)?.box.focus({ preventScroll: true });
+    this.opened?.place.close();
+  }
+  /** A run that was open in full is closed. @param {Row} row @param {boolean} within whether the reader was in it */
+  left(row, within) {
+    if (this.opened === row) this.opened = null;
+    if (within) row.box.focus({ preventScroll: true });
     this.redraw();
   }
   /** @param {Row} row */
@@ -253,7 +249,7 @@ export class Board {
     if (key === "t") return (row.write("steer"), true);
     if (key === "w" && row.data.need === "asks") return (row.write("answer"), true);
     if (key === "e") return (row.see(), true);
-    return /^[1-4]$/.test(key) && row.data.need === "asks" && !this.opened?.focused && row.choose(Number(key) - 1);
+    return /^[1-4]$/.test(key) && row.data.need === "asks" && !row.place.focused && row.choose(Number(key) - 1);
   }
   /** @param {number} by */
   move(by) {
@@ -280,8 +276,6 @@ export class Board {
     this.place(shown);
     this.at = shown.some((row) => row.data.id === this.at) ? this.at : shown[0]?.data.id ?? "";
     for (const row of shown) row.draw(now, stale || this.mail.idle, this.picked.has(row.data.id), row.data.id === this.at);
-    const open = this.opened && this.rows.get(this.opened.run);
-    if (open) this.opened?.draw(now, open.live, stale || this.mail.idle);
     if (within && root.activeElement !== within && within.isConnected) within.focus({ preventScroll: true });
     this.drawFrame(shown, stale, now, words.length > 0);
   }

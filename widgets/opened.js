@@ -1,71 +1,188 @@
 // @ts-check
 /**
- * What a row of the board opens in place: why it ended, the task, where it comes from, what it asks, every call, the answer.
+ * A run in full, in place: why it ended, its task, where it comes from, its limits, everything it did, what it left; an
+ * anywidget (AFM) module. It stands below a row, a card, a view or a step, wherever the class of its token is.
  *
- * @typedef {{name?: unknown, args?: unknown, result?: unknown, state?: unknown, seconds?: unknown}} Call
+ * @typedef {import("./entry.js").Entry} Entry
+ * @typedef {{get(name: string): any, send(message: any): void, on(event: string, ear: (message?: any) => void): void,
+ *   off(event: string, ear: (message?: any) => void): void, widget_manager?: any}} Model
  */
-import { PermissionBlock, QuestionBlock } from "./asks.js";
-import { clean, cut, h, hide, line, mark, number, put, putIcon, thousands } from "./dom.js";
+import { Mailbox, PermissionBlock, QuestionBlock } from "./asks.js";
+import { drawNever, drawSoon } from "./beat.js";
+import { clean, cut, h, hide, line, makeMeter, mark, number, put, thousands } from "./dom.js";
+import { EntryRow, Parts } from "./entry.js";
+import { Place } from "./place.js";
+import { standing } from "./stand.js";
 
-const CALL_ICONS = /** @type {Record<string, string>} */ ({ running: "turning", complete: "check", failed: "cross", refused: "barred" });
-const AGAIN_MS = 2_000;
+const [RENEW_MS, TYPED_MS, SILENT_MS] = [2_000, 250, 15_000];
+const METERS = ["deadline", "requests", "tools", "tokens", "money"];
 
 export class Opened {
   error = h("p", "sa-error");
   errorBox = h("div", "sa-say sa-failed", this.error);
+  title = h("strong", "sa-opened-title");
   task = h("p", "sa-opened-task");
   facts = h("div", "sa-opened-facts");
+  lineage = h("div", "sa-lineage");
+  load = h("span", "sa-note");
   questions = h("div", "sa-asks");
-  search = mark(h("input"), { type: "search", placeholder: "Find in the calls", "aria-label": "Find in the calls" });
+  meters = METERS.map((label) => makeMeter(label));
+  meterBox = h("div", "sa-meters", ...this.meters.map((meter) => meter.box));
+  did = h("span", "sa-count");
+  search = mark(h("input"), { type: "search", placeholder: "Find in all it did", "aria-label": "Find in all it did", autocomplete: "off" });
   found = mark(h("span", "sa-count"), { role: "status" });
-  calls = h("div", "sa-calls");
-  earlier = h("p", "sa-note");
-  text = mark(h("div", "sa-out"), { role: "region", "aria-label": "Text", tabindex: 0 });
-  more = h("p", "sa-note");
-  shut = mark(h("button", "", "Close"), { type: "button" });
-  bar = h("div", "sa-opened-bar", this.search, this.found);
-  box = mark(h("section", "sa-opened", this.errorBox, this.questions, this.task, this.facts, this.bar, this.earlier, this.calls, this.text, this.more,
-    h("div", "sa-panel-foot", this.shut)), { role: "group" });
+  before = mark(h("button", "", "‹"), { type: "button", "aria-label": "The match before" });
+  after = mark(h("button", "", "›"), { type: "button", "aria-label": "The next match" });
+  list = mark(h("div", "sa-did"), { role: "group", "aria-label": "What it did" });
+  artifacts = h("ul", "sa-artifacts");
+  answer = new Parts((_, from) => this.send({ kind: "part", at: -1, from }));
+  fault = mark(h("p", "sa-note sa-failed"), { role: "status" });
+  hint = h("code");
+  shut = mark(h("button", "", "Close ", mark(h("kbd", "", "esc"), { "aria-hidden": "true" })), { type: "button", "data-shut": "1" });
+  relative = new Place((request) => this.send(request), () => {});
+  section = mark(h("section", "sa sa-opened", this.title, this.errorBox, this.questions, this.task, this.facts, this.lineage, this.relative.box, this.load,
+    this.meterBox, h("div", "sa-opened-bar", h("strong", "", "What it did"), this.did, h("span", "sa-finder", this.search, this.found, this.before, this.after)),
+    this.list, h("div", "sa-left", h("strong", "", "Artifacts"), this.artifacts), h("div", "sa-left", h("strong", "", "Answer"), this.answer.box), this.fault,
+    h("div", "sa-panel-foot", this.shut, h("span", "sa-note", "as a notebook: ", this.hint))), { role: "group", tabindex: -1 });
   /** @type {Map<string, QuestionBlock | PermissionBlock>} */ blocks = new Map();
-  /** @type {{box: HTMLElement, all: string, key: string}[]} */ rows = [];
-  askedAt = -Infinity;
-  stale = true; // what it shows is older than its row
-  /** @param {string} run @param {(request: any) => void} ask @param {() => void} close */
-  constructor(run, ask, close) {
-    this.run = run;
-    this.ask = ask;
-    this.shut.addEventListener("click", close);
-    this.search.addEventListener("input", () => this.filter());
-    put(this.task, "Reading…");
-    for (const part of [this.errorBox, this.bar, this.earlier, this.more, this.text]) part.hidden = true;
+  /** @type {Map<number, EntryRow>} By the byte at which each begins. */ rows = new Map();
+  /** @type {EntryRow[]} In their order. */ order = [];
+  /** @type {Map<string, EntryRow>} */ byKey = new Map();
+  /** @type {[number, number][]} The pieces of the events that are here. */ spans = [];
+  /** @type {number[]} */ places = []; // of the matches
+  match = -1;
+  wanted = -1; // the match that waits for its page
+  phrase = "";
+  next = 0; // where what is new begins
+  heardAt = performance.now();
+  lookedAt = performance.now();
+  orphan = false;
+  closed = false;
+  /** @type {any} */ head = {};
+  /** @type {ReturnType<typeof setTimeout> | undefined} */ typed;
+  /** @type {[string, (message?: any) => void][]} */
+  ears = [["msg:custom", (message) => this.receive(message)], ["comm_live_update", () => ((this.orphan = true), this.redraw())]];
+  /** @param {Model} model */
+  constructor(model) {
+    this.model = model;
+    this.mail = new Mailbox(model, () => this.redraw());
+    mark(this.section, { "data-lm-suppress-shortcuts": "true" });
+    const [artifacts, answer] = this.section.getElementsByClassName("sa-left");
+    this.artifactBox = /** @type {HTMLElement} */ (artifacts);
+    this.answerBox = /** @type {HTMLElement} */ (answer);
+    this.search.addEventListener("input", () => {
+      clearTimeout(this.typed);
+      this.typed = setTimeout(() => this.find(), TYPED_MS);
+    });
+    this.before.addEventListener("click", () => this.go(this.match - 1));
+    this.after.addEventListener("click", () => this.go(this.match + 1));
+    this.section.addEventListener("keydown", (event) => this.press(event));
   }
-  /** Whether the reader is in here. */
-  get focused() {
-    const root = /** @type {Document | ShadowRoot} */ (this.box.getRootNode());
-    return Boolean(root.activeElement) && this.box.contains(root.activeElement);
+  start() {
+    for (const [event, ear] of this.ears) this.model.on(event, ear);
+    const told = this.model.get("told") ?? {};
+    this.hearHead(told.head ?? {});
+    for (const page of Array.isArray(told.pages) ? told.pages : []) this.hearPage(page);
+    this.hearMatches([]);
+    this.draw();
+    this.ticking = setInterval(() => this.redraw(), 1000);
+    globalThis.requestAnimationFrame?.(() => this.greet());
+    return this;
   }
-  /** Ask for all of it, if it may have changed. @param {number} now */
-  renew(now) {
-    if (!this.stale || now - this.askedAt < AGAIN_MS) return;
-    [this.stale, this.askedAt] = [false, now];
-    this.ask({ kind: "open", run: this.run });
+  close() {
+    for (const [event, ear] of this.ears.splice(0)) this.model.off(event, ear);
+    clearInterval(this.ticking);
+    clearTimeout(this.typed);
+    drawNever(this);
+    this.mail.close();
+    this.closed = true;
   }
-  /** @param {any} told */
-  hear(told) {
-    put(this.error, cut(clean(told.error).trim(), 4000));
+  /** Whoever opened it reads on in here. */
+  greet() {
+    const root = /** @type {Document | ShadowRoot} */ (this.section.getRootNode());
+    if (root.activeElement && this.section.parentNode?.parentNode?.contains(root.activeElement)) this.section.focus({ preventScroll: true });
+    this.section.scrollIntoView?.({ block: "nearest" });
+  }
+  redraw() {
+    if (!this.closed) drawSoon(this);
+  }
+  /** @param {any} message */
+  send(message) {
+    try {
+      this.model.send(message);
+    } catch { /* the connection is closed */ }
+  }
+
+  /** @param {any} message */
+  receive(message) {
+    [this.heardAt, this.orphan] = [performance.now(), false];
+    if (message?.kind === "head") {
+      this.hearHead(message);
+      if (message.page) this.hearPage(message.page);
+    } else if (message?.kind === "page") this.hearPage(message);
+    else if (message?.kind === "part") (message.at === -1 ? this.answer : this.rows.get(message.at))?.hear(message.parts, this.phrase);
+    else if (message?.kind === "found" && message.text === this.phrase) this.hearMatches(Array.isArray(message.places) ? message.places : []);
+    else if (message?.kind === "fault") put(this.fault, line(message.text));
+    else if (message?.kind === "ack") {
+      this.mail.hear(message);
+      this.blocks.get(String(message.question))?.hear(message);
+    }
+    this.redraw();
+  }
+  /** @param {any} head */
+  hearHead(head) {
+    this.head = head;
+    const name = line(head.name, 120);
+    mark(this.section, { "aria-label": `${name} in full, ${line(head.state, 30)}` });
+    put(this.title, line(head.title, 160));
+    put(this.error, cut(clean(head.error).trim(), 4000));
+    put(this.task, cut(clean(head.task).trim(), 20_400));
+    const cell = this.cellNumber(String(head.cell ?? ""));
+    const facts = (Array.isArray(head.facts) ? head.facts : []).slice(0, 24);
+    const said = (/** @type {any} */ value) => line(value, 600).replace(/^a cell of /, cell ? `cell ${cell} of ` : "a cell of ");
+    const shown = JSON.stringify([facts, cell]);
+    if (this.facts.dataset.shown !== shown) {
+      this.facts.dataset.shown = shown;
+      this.facts.replaceChildren(...facts.flatMap((/** @type {any} */ [label, value]) => [h("span", "sa-fact", line(label, 40)), h("span", "", said(value))]));
+    }
+    this.hearLineage(Array.isArray(head.lineage) ? head.lineage.slice(0, 16) : []);
+    put(this.load, head.load ? `at work: ${line(head.load, 200)}` : "");
+    (Array.isArray(head.meters) ? head.meters : []).slice(0, METERS.length).forEach((/** @type {any} */ meter, /** @type {number} */ i) => {
+      const part = number(meter.part);
+      this.meters[i].set([line(meter.text, 60), line(meter.word, 20)].filter(Boolean).join(" · "), 100 * (part ?? 0), part === null ? null : 100);
+    });
+    hide(this.meterBox, !head.meters?.length);
+    put(this.did, line(head.did, 120));
+    const files = (Array.isArray(head.artifacts) ? head.artifacts : []).slice(0, 60);
+    this.artifacts.replaceChildren(...files.map((/** @type {any} */ one) => h("li", "", h("code", "", line(one.name, 160)), ` ${line(one.kind, 20)} ${line(one.size, 40)}`)));
+    hide(this.artifactBox, files.length === 0);
+    const shownTo = this.answer.texts.get("text")?.end ?? 0;
+    if (shownTo <= (number(head.answer?.read) ?? 0)) this.answer.hear([head.answer ?? {}], this.phrase); // else more of it was asked for
+    hide(this.answerBox, !head.answer?.text);
+    put(this.hint, line(head.next, 160));
+    this.hearQuestions(Array.isArray(head.questions) ? head.questions.slice(0, 4) : []);
+    for (const part of [this.title, this.task, this.load]) hide(part, !part.textContent);
     hide(this.errorBox, !this.error.textContent);
-    put(this.task, cut(clean(told.task).trim(), 20_000));
-    const facts = (Array.isArray(told.facts) ? told.facts : []).slice(0, 24);
-    this.facts.replaceChildren(...facts.map((/** @type {any} */ [name, value]) => h("div", "", h("span", "", `${line(name, 40)} `), h("b", "", line(value, 600)))));
-    this.hearQuestions(Array.isArray(told.questions) ? told.questions.slice(0, 4) : []);
-    this.hearCalls(Array.isArray(told.calls) ? told.calls.slice(-200) : []);
-    put(this.earlier, told.earlier ? "… earlier calls: %subagent_transcript has all" : "");
-    hide(this.earlier, !told.earlier);
-    put(this.text, cut(clean(told.text), 24_000));
-    hide(this.text, !this.text.textContent);
-    const more = number(told.more);
-    put(this.more, more ? `… ${thousands(more)} more characters` : "");
-    hide(this.more, !more);
+  }
+  /** The runs it came from and that came from it; each opens below. @param {any[]} runs */
+  hearLineage(runs) {
+    const shown = JSON.stringify(runs);
+    if (this.lineage.dataset.shown === shown) return;
+    this.lineage.dataset.shown = shown;
+    this.lineage.replaceChildren(...runs.map((one) => {
+      const button = mark(h("button", "sa-link", line(one.name, 80)), { type: "button" });
+      button.disabled = !one.run;
+      button.addEventListener("click", () => (this.relative.close(), this.relative.open({ run: String(one.run) })));
+      return h("span", "", h("span", "sa-fact", `${line(one.word, 30)} `), button, ` ${line(one.state, 20)}`);
+    }));
+  }
+  /** Where the cell stands in this notebook, counted from 1; nothing if it is in none. @param {string} id */
+  cellNumber(id) {
+    try {
+      const cells = this.model.widget_manager.context.model.cells; // of JupyterLab and Notebook 7
+      for (let i = 0; id && i < cells.length; i++) if (cells.get(i).id === id) return i + 1;
+    } catch { /* another host */ }
+    return 0;
   }
   /** @param {any[]} questions */
   hearQuestions(questions) {
@@ -77,58 +194,150 @@ export class Opened {
       /** @type {QuestionBlock | PermissionBlock} */
       const block = new Kind({ ...question, id }, (text) => {
         block.asked.begin();
-        this.ask({ kind: "answer", run: this.run, question: id, text });
+        this.mail.ask(/** @type {any} */ ({ kind: "answer", question: id, text }));
       });
       this.blocks.set(id, block);
       this.questions.append(block.box);
     }
   }
-  /** Rows that are there stay as they are, so that nothing that was opened closes. @param {Call[]} calls */
-  hearCalls(calls) {
-    const keys = calls.map((call) => JSON.stringify([call.name, call.args, call.state, call.result]));
-    while (this.rows.length && this.rows[0].key !== keys[0] && keys.length && !keys.includes(this.rows[0].key)) this.rows.shift()?.box.remove();
-    calls.forEach((call, i) => {
-      if (this.rows[i]?.key === keys[i]) return;
-      const made = { box: makeCall(call, i), all: keys[i].toLowerCase(), key: keys[i] };
-      const before = this.rows[i];
-      if (before) {
-        /** @type {any} */ (made.box).open = /** @type {any} */ (before.box).open;
-        this.calls.insertBefore(made.box, before.box);
-        before.box.remove();
-      } else this.calls.append(made.box);
-      this.rows[i] = made;
+
+  /** Put in what a page brings; rows that are there stay as they are, so that nothing that was opened closes. @param {any} page */
+  hearPage(page) {
+    if (page?.kind !== "page") return put(this.fault, line(page?.text));
+    const [from, to] = [number(page.from) ?? 0, number(page.to) ?? 0];
+    for (const entry of Array.isArray(page.entries) ? page.entries : []) this.take(entry);
+    for (const end of Array.isArray(page.ends) ? page.ends : []) this.byKey.get(String(end?.key))?.take(end);
+    if (to > from) this.spans = joinedSpans([...this.spans, [from, to]]);
+    if (to >= this.next) this.next = number(page.next) ?? to;
+    this.drawGaps();
+    if (this.wanted >= 0 && this.rows.has(this.places[this.wanted])) this.go(this.wanted);
+    else this.wanted = -1;
+  }
+  /** @param {Entry} entry */
+  take(entry) {
+    const [at, key] = [number(entry?.at), String(entry?.key ?? "")];
+    if (at === null) return;
+    const before = this.rows.get(at);
+    if (before) return before.take(entry);
+    if (entry.kind === "steered" && this.byKey.has(key)) return this.byKey.get(key)?.take({ aside: entry.aside });
+    const row = new EntryRow(entry, (request) => this.send(request));
+    row.find(this.phrase);
+    this.rows.set(at, row);
+    if (key) this.byKey.set(key, row);
+    let place = this.order.length;
+    while (place > 0 && this.order[place - 1].data.at > at) place -= 1;
+    this.list.insertBefore(row.box, this.order[place]?.box ?? null);
+    this.order.splice(place, 0, row);
+  }
+  /** Say between two pieces what is not here, with what brings it. */
+  drawGaps() {
+    for (const old of Array.from(this.list.getElementsByClassName("sa-gap"))) old.remove();
+    this.spans.slice(1).forEach(([to], i) => {
+      const from = this.spans[i][1];
+      const button = mark(h("button", "", "Show more of it"), { type: "button" });
+      button.addEventListener("click", () => this.send({ kind: "page", at: from }));
+      const gap = h("div", "sa-gap", `… ${thousands(Math.ceil((to - from) / 1024))} KB between are not shown `, button);
+      this.list.insertBefore(gap, this.order.find((row) => row.data.at >= to)?.box ?? null);
     });
-    for (const row of this.rows.splice(calls.length)) row.box.remove();
-    hide(this.bar, calls.length < 2);
-    this.filter();
   }
-  filter() {
-    const words = this.search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let count = 0;
-    for (const row of this.rows) {
-      const fits = words.every((word) => row.all.includes(word));
-      count += Number(fits);
-      hide(row.box, !fits);
+
+  find() {
+    const phrase = this.search.value.trim().toLowerCase();
+    if (phrase === this.phrase) return;
+    this.phrase = phrase;
+    for (const row of this.order) row.find(phrase);
+    this.answer.find(phrase);
+    this.hearMatches([]);
+    if (!phrase) return;
+    put(this.found, "looks…");
+    this.send({ kind: "find", text: phrase });
+  }
+  /** @param {number[]} places */
+  hearMatches(places) {
+    [this.places, this.match, this.wanted] = [places.filter((at) => number(at) !== null), -1, -1];
+    this.drawMatches();
+  }
+  drawMatches() {
+    const count = this.places.length;
+    put(this.found, !this.phrase ? "" : this.match < 0 ? `${thousands(count)} found` : `${this.match + 1} of ${thousands(count)}`);
+    for (const button of [this.before, this.after]) hide(button, count === 0);
+  }
+  /** Go to a match, round the end; one that is not here is asked for. @param {number} i */
+  go(i) {
+    const count = this.places.length;
+    if (!count) return;
+    this.match = ((i % count) + count) % count;
+    this.drawMatches();
+    const at = this.places[this.match], row = this.rows.get(at);
+    if (!row) {
+      this.wanted = this.match;
+      return this.send({ kind: "page", at });
     }
-    put(this.found, words.length ? `${count} of ${this.rows.length} calls` : `${this.rows.length} calls`);
+    this.wanted = -1;
+    this.openRow(row, false);
   }
-  /** @param {any} ack */
-  hearAck(ack) {
-    this.blocks.get(String(ack.question))?.hear(ack);
+  /** @param {EntryRow} row @param {boolean} focus */
+  openRow(row, focus) {
+    if (row.opens) /** @type {any} */ (row.box).open = true;
+    row.show();
+    if (focus) row.head.focus({ preventScroll: true });
+    row.box.scrollIntoView?.({ block: "nearest" });
   }
-  /** @param {number} now @param {boolean} live @param {import("./asks.js").Silence} stale */
-  draw(now, live, stale) {
-    for (const block of this.blocks.values()) block.draw(now, live, stale, this.run);
-    if (stale !== true) this.renew(now);
+
+  /** @param {KeyboardEvent} event */
+  press(event) {
+    const target = /** @type {HTMLElement} */ (event.target), tag = String(target?.tagName ?? "").toLowerCase();
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || this.relative.box.contains(target)) return;
+    if (target === this.search) {
+      if (event.key !== "Enter") return;
+      this.find();
+      this.go(this.match + (event.shiftKey ? -1 : 1));
+    } else if (tag === "input" || tag === "textarea" || !this.act(event.key)) return;
+    event.preventDefault();
+    event.stopPropagation(); // the board and the notebook would take it for their own
+  }
+  /** Carry out a key; whether it was one. @param {string} key */
+  act(key) {
+    if (key === "/") return (this.search.focus(), true);
+    if ((key === "n" || key === "N") && this.places.length) return (this.go(this.match + (key === "n" ? 1 : -1)), true);
+    if (key === "ArrowDown" || key === "ArrowUp") return this.move(key === "ArrowDown" ? 1 : -1);
+    const call = /^[1-9]$/.test(key) ? this.order.filter((row) => row.isCall)[Number(key) - 1] : undefined;
+    if (call) this.openRow(call, true);
+    return Boolean(call);
+  }
+  /** @param {number} by */
+  move(by) {
+    const root = /** @type {Document | ShadowRoot} */ (this.section.getRootNode());
+    if (root.activeElement?.tagName?.toLowerCase() === "pre") return false; // it scrolls
+    const at = this.order.findIndex((row) => row.box.contains(root.activeElement));
+    const next = this.order[at < 0 ? 0 : Math.max(0, Math.min(this.order.length - 1, at + by))];
+    next?.head.focus({ preventScroll: true });
+    next?.box.scrollIntoView?.({ block: "nearest" });
+    return Boolean(next);
+  }
+
+  draw() {
+    const now = performance.now(), live = Boolean(this.head.live);
+    const silent = this.orphan || (live && now - this.heardAt >= SILENT_MS);
+    for (const block of this.blocks.values()) block.draw(now, live, silent || this.mail.idle, line(this.model.get("run_id"), 60));
+    if (silent) put(this.fault, this.orphan ? "The kernel was restarted, so this stands still." : "The notebook's kernel is not answering, so this is old.");
+    else if (this.fault.textContent?.startsWith("The notebook's kernel")) put(this.fault, "");
+    hide(this.fault, !this.fault.textContent);
+    if (!live || this.orphan || now - this.lookedAt < RENEW_MS || !this.section.isConnected) return;
+    this.lookedAt = now;
+    this.send({ kind: "look", at: this.next });
   }
 }
 
-/** @param {Call} call @param {number} i */
-function makeCall(call, i) {
-  const state = Object.hasOwn(CALL_ICONS, String(call.state)) ? String(call.state) : "unknown";
-  const [icon, seconds] = [h("span", `sa-tree-icon sa-${state}`), number(call.seconds)];
-  putIcon(icon, CALL_ICONS[state] ?? "dashes");
-  const head = h("summary", "", icon, h("span", "sa-hide", ` ${state} `), mark(h("span", "sa-no", String(i + 1)), { "aria-hidden": "true" }),
-    h("span", "sa-tool", line(call.name, 60)), h("code", "", line(call.args, 160)), h("span", "sa-row-time", seconds === null ? "" : `${seconds.toFixed(1)} s`));
-  return h("details", "sa-call", head, h("pre", "sa-part", cut(clean(call.args), 2000)), h("pre", "sa-part", cut(clean(call.result), 2000) || "no result yet"));
+/** Pieces in their order, those that touch made one. @param {[number, number][]} spans */
+export function joinedSpans(spans) {
+  /** @type {[number, number][]} */ const joined = [];
+  for (const [from, to] of spans.sort((a, b) => a[0] - b[0])) {
+    const last = joined.at(-1);
+    if (last && from <= last[1]) last[1] = Math.max(last[1], to);
+    else joined.push([from, to]);
+  }
+  return joined;
 }
+
+export default { initialize: standing(Opened) };

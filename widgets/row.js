@@ -7,10 +7,11 @@
  *   elapsed_s: number, tokens_in: number, tokens_out: number, cost: string, stopping: boolean,
  *   attention: string, more: number, notebook: string, experiment: string, day: string, at: string, began: number,
  *   tags: string[], task: string, question?: Question, asked?: string, asked_s?: number}} RowData
- * @typedef {{ask(request: any): void, open(row: Row): void, pick(row: Row): void}} Owner
+ * @typedef {{ask(request: any): void, open(row: Row): void, left(row: Row, within: boolean): void, pick(row: Row): void}} Owner
  */
 import { Asked, makeField } from "./asks.js";
 import { ago, clock, drawing, h, hide, line, mark, number, put, putClass, putIcon, set } from "./dom.js";
+import { Place } from "./place.js";
 
 /** @type {Record<string, string>} */
 const ICONS_OF = {
@@ -65,14 +66,15 @@ export class Row {
   choices = h("span", "sa-choices");
   when = h("span", "sa-row-when");
   second = h("div", "sa-row-second", this.choices, this.field.box, this.asked.box, this.when);
-  place = h("div", "sa-row-place"); // of what is opened below it
   what = h("span", "sa-row-what", this.now);
   box = mark(h("li", "sa-row", this.box_, this.icon, this.name, this.agent, this.what, this.spark,
-    this.time, this.cost, this.second, this.place), { tabindex: -1 });
+    this.time, this.cost, this.second), { tabindex: -1 });
   /** @param {RowData} data @param {Owner} owner */
   constructor(data, owner) {
     this.data = data;
     this.owner = owner;
+    this.place = new Place((request) => owner.ask(request), (within) => owner.left(this, within), "sa-row-place");
+    this.box.append(this.place.box);
     this.openButton = makeButton("Open", "↵", () => owner.open(this));
     this.steerButton = makeButton("Steer…", "t", () => this.write("steer"));
     this.stopButton = makeButton("Stop", "s", () => this.stop(), "sa-danger");

@@ -58,7 +58,7 @@ def unload(shell: Any) -> None:
     ours = manager.registry.pop(_MAGICS, None)
     if ours in shell.configurables:
         shell.configurables.remove(ours)  # or %config would go on setting the defaults of the one that was left
-    for name in ("views.show", "comparing.compare_show", "comparing.sweep_show", "board.board_show"):
+    for name in ("views.show", "comparing.compare_show", "comparing.sweep_show", "board.board_show", "full.full_view"):
         shown = sys.modules.get(f"subagents_nb.notebook.{name}")
         if shown is not None:
             shown.leave_all()

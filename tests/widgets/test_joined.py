@@ -10,19 +10,20 @@ import pytest
 
 from subagents_nb.notebook.board.board_widget import BoardWidget
 from subagents_nb.notebook.comparing.compare_show import CompareWidget
+from subagents_nb.notebook.full.full_view import FullWidget
 from subagents_nb.notebook.views.widget import ChainWidget, FinderWidget, RunWidget, SheetWidget
 
 
 @pytest.mark.parametrize(
     ("kind", "renders"),
     [(RunWidget, "function"), (ChainWidget, "function"), (SheetWidget, "undefined"), (FinderWidget, "undefined"),
-     (CompareWidget, "undefined"), (BoardWidget, "undefined")],
+     (CompareWidget, "undefined"), (BoardWidget, "undefined"), (FullWidget, "undefined")],
 )  # fmt: skip
 def test_the_joined_text_is_one_module(tmp_path: Path, kind: type[RunWidget], renders: str) -> None:
     node = shutil.which("node")
     assert node, "these tests need node; install it: apt-get install nodejs"
     text = str(kind._esm)
-    assert len(text.encode()) < {ChainWidget: 60_000, BoardWidget: 56_000}.get(kind, 40_000)
+    assert len(text.encode()) < {ChainWidget: 60_000, BoardWidget: 56_000, FullWidget: 48_000}.get(kind, 40_000)
     (tmp_path / "widget.mjs").write_text(text)
     check = "const { default: it } = await import('./widget.mjs'); console.log(typeof it.render, typeof it.initialize)"
     done = subprocess.run(

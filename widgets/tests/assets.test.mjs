@@ -9,23 +9,25 @@ const CHAIN = ["beat.js", "dom.js", "asks.js", "graph.js", "stand.js", "step.js"
 const COMPARE = ["dom.js", "compare.js"]; // ... and for a comparison
 const SHEET = ["stand.js", "sheet.js"]; // ... and for a table that is published anew
 const FINDER = ["stand.js", "finder.js"]; // ... and to find what an earlier kernel left
-const BOARD = ["beat.js", "dom.js", "asks.js", "stand.js", "opened.js", "row.js", "board.js"]; // ... and for many runs at once
-const MODULES = [...new Set([...RUN, ...CHAIN, ...COMPARE, ...SHEET, ...FINDER, ...BOARD])];
-const [js, css] = [MODULES.map(read).join("\n"), read("run.css") + read("chain.css") + read("compare.css") + read("board.css")];
+const BOARD = ["beat.js", "dom.js", "asks.js", "stand.js", "place.js", "row.js", "board.js"]; // ... and for many runs at once
+const FULL = ["beat.js", "dom.js", "asks.js", "stand.js", "place.js", "entry.js", "opened.js"]; // ... and for a run in full
+const MODULES = [...new Set([...RUN, ...CHAIN, ...COMPARE, ...SHEET, ...FINDER, ...BOARD, ...FULL])];
+const [js, css] = [MODULES.map(read).join("\n"), read("run.css") + read("chain.css") + read("compare.css") + read("board.css") + read("opened.css")];
 
 test("each file is below 40 KB and 400 lines, and what a host loads for a run of one step below 56 KB", () => {
   assert.deepEqual(readdirSync(new URL("..", import.meta.url)).filter((name) => name.endsWith(".js")).sort(), [...MODULES].sort());
   assert.ok(Buffer.byteLength(RUN.map(read).join("\n")) < 56_000);
   assert.ok(Buffer.byteLength(CHAIN.map(read).join("\n")) < 80_000);
   assert.ok(Buffer.byteLength(BOARD.map(read).join("\n")) < 72_000);
-  for (const text of [...MODULES.map(read), ...["run.css", "chain.css", "compare.css", "board.css"].map(read)]) {
+  assert.ok(Buffer.byteLength(FULL.map(read).join("\n")) < 62_000);
+  for (const text of [...MODULES.map(read), ...["run.css", "chain.css", "compare.css", "board.css", "opened.css"].map(read)]) {
     assert.ok(Buffer.byteLength(text) < 40_000);
     assert.ok(text.split("\n").length <= 400);
   }
 });
 
 test("nothing is imported but our own modules, and nothing is fetched", () => {
-  for (const [whole] of js.matchAll(/^\s*(?:import|export\b.*\bfrom)\b.*/gm)) assert.match(whole, /^import \{[^}]*\} from "\.\/(?:asks|beat|dom|graph|opened|row|stand|step|tree|view)\.js";$/);
+  for (const [whole] of js.matchAll(/^\s*(?:import|export\b.*\bfrom)\b.*/gm)) assert.match(whole, /^import \{[^}]*\} from "\.\/(?:asks|beat|dom|entry|graph|opened|place|row|stand|step|tree|view)\.js";$/);
   const code = js.replace(/\/\*[\s\S]*?\*\//g, "");
   assert.doesNotMatch(code, /\bimport\s*\(|\bfetch\s*\(|XMLHttpRequest|WebSocket|\beval\b|new Function|https:/);
   assert.deepEqual(js.match(/http:[^"]*/g), ["http://www.w3.org/2000/svg"]); // the name of SVG, not an address

@@ -123,26 +123,27 @@ test("runs are selected and stopped together; those that are over are not", () =
   assert.equal(view.strip.hidden, true);
 });
 
-test("a row is opened in place, its calls are read and found, and Escape closes it", () => {
-  const { model, view, press, line } = show([row(1, "failed")]);
+test("a row is opened in place: the kernel makes the view where the class stands, and Escape or Close ends it", () => {
+  const { model, view, press, line } = show([row(1, "failed"), row(2, "failed")]);
   press("ArrowDown");
   press("Enter");
-  assert.deepEqual(model.sent, [{ kind: "open", run: RUN(1) }]);
-  const calls = [1, 2, 3].map((n) => ({ name: "grep", args: `arg${n}`, result: `${EVIL}${n}`, state: "complete", seconds: 0.1 }));
-  model.message({ kind: "detail", run: RUN(1), task: "the task", facts: [["cell", "c1"]], error: "it broke", calls, earlier: false, text: "", more: 0, questions: [] });
-  const box = view.opened.box;
-  assert.match(box.seen, /it broke.*the task.*cell c1.*3 calls/s);
-  assert.equal(box.all().filter((node) => node.tag === "details").length, 3);
-  assert.match(box.seen, /<img src=x onerror=alert\(1\)>3/); // as text
-  view.opened.search.value = "arg2";
-  view.opened.search.fire("input");
-  assert.match(box.seen, /1 of 3 calls/);
-  model.set({ fresh: { seq: 1, rows: keyed([row(1, "failed", { now: "more" })]), gone: [] } });
-  pass(3);
-  assert.equal(model.sent.length, 2); // asked anew, since it may have changed
+  const { place } = line("failed-2");
+  const [{ token }] = model.sent;
+  assert.deepEqual(model.sent, [{ kind: "full", run: RUN(2), token }]);
+  assert.match(token, /^f[0-9a-f]{8,32}$/);
+  assert.deepEqual(document.body.getElementsByClassName(token), [place.box]);
   press("Escape");
-  assert.equal(view.opened, null);
-  assert.equal(line("failed-1").place.childNodes.length, 0);
+  assert.deepEqual(model.sent.at(-1), { kind: "shut", token });
+  assert.deepEqual([view.opened, place.box.className, place.box.childNodes.length], [null, "sa-row-place", 0]);
+  line("failed-2").openButton.fire("click");
+  line("failed-1").openButton.fire("click"); // one at a time
+  assert.deepEqual(model.sent.slice(2).map((one) => one.kind), ["full", "shut", "full"]);
+  assert.equal(view.opened, line("failed-1"));
+  const inside = line("failed-1").place.box.all().at(-1);
+  inside.focus();
+  const ended = line("failed-1").place.box.fire("click", { target: { dataset: { shut: "1" } } });
+  assert.equal(ended.stopped, 1);
+  assert.equal(FakeElement.focused, line("failed-1").box);
 });
 
 test("words filter, by part too, and the count is told; other groupings keep the rows", () => {

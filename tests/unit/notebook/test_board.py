@@ -10,19 +10,17 @@ from typing import Any
 import pytest
 from support import make_plan, make_recovery, make_result, make_status, run_id, until
 
-from subagents_nb.domain.runs.events import ToolEnded, ToolStarted
 from subagents_nb.domain.runs.questions import OpenQuestion
 from subagents_nb.domain.runs.records import RunStatus
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
-from subagents_nb.launching import Run, Runs, runs
-from subagents_nb.notebook.board.board_detail import board_detail
+from subagents_nb.launching import Runs, runs
 from subagents_nb.notebook.board.board_feed import BoardFeed
 from subagents_nb.notebook.board.board_requests import BoardRequests
 from subagents_nb.notebook.board.board_rows import need_of, order, origin_of, row_of
 from subagents_nb.notebook.board.board_show import MAX_BYTES, board, bundle
 from subagents_nb.notebook.cards.tables import runs_table
-from subagents_nb.runner.journal.eventlog import event_line
+from subagents_nb.notebook.full.full_view import OPEN
 from subagents_nb.store import FileRuns, StoreHome, create_run
 from subagents_nb.store.files.lock import hold
 from subagents_nb.store.runs.seen import is_seen
@@ -161,29 +159,22 @@ def test_a_page_may_ask_only_about_runs_of_the_board(store_home: StoreHome, put:
     requests.hear({"kind": "stop", "run": run_id(1), "id": "a1"}, told.put)
     answer = told.get(timeout=10)
     assert (answer["kind"], answer["run"], answer["text"]) == ("ack", run_id(1), "It is failed already.")
-    requests.hear({"kind": "open", "run": run_id(1)}, told.put)
-    assert told.get(timeout=10)["error"] == "it broke"
     assert told.empty()
 
 
-def test_what_a_row_opens_has_every_call(store_home: StoreHome) -> None:
-    writer = create_run(store_home, make_plan(1), make_recovery(1))
-    events = [
-        ToolStarted("c1", "grep", "one"),
-        ToolEnded("c1", True, 0.5, "found it"),
-        ToolStarted("c1", "read", "two"),
-    ]
-    events += [ToolEnded("c1", False, 0.1, "", "not allowed"), ToolStarted("c2", "list", ".")]
-    for seq, event in enumerate(events):
-        kind, fields = event_line(event)
-        writer.events.append({"seq": seq, "t": "", "type": kind, "step": 0, **fields}, keep=True)
-    writer.status(make_status(1), milestone=False)
-    writer.result(failed(1))
-    detail = board_detail(Run(store_home, run_id(1)))
-    calls = [(call["name"], call["state"], call.get("result")) for call in detail["calls"]]
-    assert calls == [("grep", "complete", "found it"), ("read", "refused", "not allowed"), ("list", "running", None)]
-    assert (detail["error"], detail["task"], detail["earlier"]) == ("it broke", "count the rows", False)
-    assert dict(detail["facts"])["model"]
+def test_a_run_of_the_board_is_opened_in_full_and_closed_again(store_home: StoreHome, put: Any) -> None:
+    put(1, result=failed(1))
+    put(2, result=failed(2))
+    requests = BoardRequests(feed_of(store_home, run_id(1)), dict)
+    requests.hear({"kind": "full", "run": run_id(2), "token": "f00000002"}, print)
+    for _ in range(2):  # as one that was sent twice
+        requests.hear({"kind": "full", "run": run_id(1), "token": "f00000001"}, print)
+    widget = until(lambda: OPEN._widgets.get("f00000001"), 10, what="the run in full")
+    assert widget.told["head"]["error"] == "it broke"
+    assert widget.model_id == widget.token == "f00000001"
+    assert list(OPEN._widgets) == ["f00000001"]
+    requests.hear({"kind": "shut", "token": "f00000001"}, print)
+    assert OPEN._widgets == {}
 
 
 def test_what_a_notebook_keeps_is_bounded_and_says_as_of_when(store_home: StoreHome, put: Any) -> None:
