@@ -23,6 +23,7 @@ from subagents_nb.catalog.scopes.policy_table import (
     narrowed_to,
     widened,
 )
+from subagents_nb.catalog.scopes.project_limits import beyond, lower_of
 from subagents_nb.catalog.search_paths import SearchPath, not_counted, project_root, settings_files
 from subagents_nb.catalog.trust import MAX_SETTINGS_BYTES
 from subagents_nb.domain.agents.attention import AttentionSettings
@@ -99,6 +100,8 @@ def load_settings(
         "mcp": tuple(merged.mcp.values()),
         "ceilings": tuple(merged.ceilings),
         "origins": origins,
+        "held_back": tuple(merged.held_back.values()),
+        "raised": tuple(merged.raised.values()),
     }
     return Settings.model_validate({**merged.values, **whole})
 
@@ -112,6 +115,8 @@ class _Merge:
     agents: list[AgentOverride] = field(default_factory=list)
     ceilings: list[Ceiling] = field(default_factory=list)
     mcp: dict[str, McpServer] = field(default_factory=dict)
+    held_back: dict[str, str] = field(default_factory=dict)  # by field, what a project says beyond the person's word
+    raised: dict[str, str] = field(default_factory=dict)  # ... and beyond what holds where nobody says anything
 
     def add_ceiling(self, ceiling: Ceiling | None, reasons: Iterable[Reason], *, project: bool = False) -> None:
         """Take what one source allows at most."""
@@ -158,7 +163,7 @@ class _Merge:
             self.add_ceiling(*ceiling_of(policy, place.where), project=place.source != "user")
         elif policy is not None:
             table["policy"] = policy  # told as what it is
-        self._add(table, place.where)
+        self._add(table, place.where, by_project=place.source != "user")
         return self._narrow(table, place)
 
     def _narrow(self, table: Mapping[str, Any], place: SearchPath) -> None:
@@ -184,8 +189,8 @@ class _Merge:
     def _refuse(self, origin: str, text: str) -> None:
         self.reasons.append(Reason(text, lead=origin, place=origin))
 
-    def _add(self, table: Mapping[str, Any], origin: str, called: str = "") -> None:
-        """Take what one file or variable says over what those before it said."""
+    def _add(self, table: Mapping[str, Any], origin: str, called: str = "", *, by_project: bool = False) -> None:
+        """Take what one file or variable says over what those before it said; of limits a project only lowers it."""
         written, faults = read(_SettingsFile, table)
         for fault in faults:
             self.reasons.append(Reason(fault.about(f"{origin}: {called or f'`{fault.where}`'}"), place=origin))
@@ -198,16 +203,29 @@ class _Merge:
             if written is None:
                 continue
             setting = getattr(written, key)
+            before = self.values.get(target)
+            if by_project and self._is_held_back(target, setting, origin):
+                continue
             if key == "endpoints":
                 for name in sorted(self.reserved & setting.keys()):
                     self._refuse(origin, f"`endpoints.{name}`: this is the name of a known provider; choose another")
                 self.origins |= {f"endpoints.{name}": origin for name in setting}
             else:
                 self.origins[target] = origin
-            before = self.values.get(target)
             if isinstance(before, AttentionSettings):  # a nearer file need not say all of it
                 setting = before.model_copy(update=setting.model_dump(exclude_none=True))
-            self.values[target] = setting
+            self.values[target] = lower_of(target, before, setting) if by_project else setting
+
+    def _is_held_back(self, target: str, setting: object, origin: str) -> bool:
+        """Say whether nothing of what a project says of a limit holds; note the rest, and what is above ours."""
+        own = self.values.get(target)
+        if own is None:
+            if said := beyond(target, Settings.model_fields[target].get_default(), setting):
+                self.raised[target] = said
+            return False
+        if said := beyond(target, own, setting):
+            self.held_back[target] = f"{origin}: {said}, which {self.origins[target]} says and which counts."
+        return bool(said) and lower_of(target, own, setting) == lower_of(target, own, own)
 
 
 class _Attention(Value):

@@ -70,6 +70,8 @@ def draft(
         reasons.extend(_misplaced(request))
         planned = plan_flow(request.flow, context, reasons, limit=children)
         mode, steps, items = planned.mode, planned.steps, planned.items
+    for text in settings.held_back:
+        context.note(text)
     if context.wanted:
         raise LookupsNeeded(context.wanted)
     if reasons:

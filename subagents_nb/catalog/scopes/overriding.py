@@ -21,8 +21,12 @@ _FREE = frozenset({"model", "thinking", "temperature", "disabled", "denied"})
 _LIMITS = tuple(one.stored for one in OPTIONS if one.file is not None and one.kind in ("duration", "count"))
 
 
-def with_overrides(catalog: AgentCatalog, overrides: tuple[AgentOverride, ...], trust: Trust) -> AgentCatalog:
+def with_overrides(
+    catalog: AgentCatalog, overrides: tuple[AgentOverride, ...], trust: Trust, usual: Mapping[str, Any] | None = None
+) -> AgentCatalog:
     """Return the catalog as settings have it; the nearer file comes later and outranks.
+
+    `usual` are the limits that hold for an agent which has none, by field.
 
     An agent that is disabled, or of which a project says what the person has not allowed, can't be named. What this
     process registered is as its code says.
@@ -35,7 +39,7 @@ def with_overrides(catalog: AgentCatalog, overrides: tuple[AgentOverride, ...], 
     problems: list[AgentProblem] = []
     for agent in catalog.agents:
         said = by_name.pop(agent.name, []) if agent.source != "registered" else []
-        overridden = _overridden(agent, said, trust, acting)
+        overridden = _overridden(agent, said, trust, acting, usual or {})
         (agents if isinstance(overridden, AgentDefinition) else problems).append(overridden)  # type: ignore[arg-type]
     broken = {problem.name for problem in catalog.problems}
     for name, said in by_name.items():
@@ -54,7 +58,11 @@ def with_overrides(catalog: AgentCatalog, overrides: tuple[AgentOverride, ...], 
 
 
 def _overridden(
-    agent: AgentDefinition, overrides: list[AgentOverride], trust: Trust, acting: list[Acting]
+    agent: AgentDefinition,
+    overrides: list[AgentOverride],
+    trust: Trust,
+    acting: list[Acting],
+    usual: Mapping[str, Any],
 ) -> AgentDefinition | AgentProblem:
     disabled_by: AgentOverride | None = None
     strict: set[str] = set()  # what the person's own settings ask for: no project takes it back
@@ -66,7 +74,7 @@ def _overridden(
             asked = {"sandbox": "workspace", "network": False, "disabled": True}
             strict |= {name for name, value in asked.items() if override.fields.get(name) == value}
         where = f"[agents.{agent.name}] in {override.origin}"
-        wider = _beyond_trust(agent, override) if override.by_project else ()
+        wider = _beyond_trust(agent, override, usual) if override.by_project else ()
         if wider:
             files = {override.origin: sha256_text(stable_json(to_jsonable_python(override.fields)))}
             item = Acting(kind="settings", name=f"agents.{agent.name}", does=wider, files=files)
@@ -99,9 +107,9 @@ def _applied(agent: AgentDefinition, override: AgentOverride) -> AgentDefinition
     return AgentDefinition.model_validate({**dict(agent), **changed, "overridden": tuple(sorted(origins.items()))})
 
 
-def _beyond_trust(agent: AgentDefinition, override: AgentOverride) -> tuple[str, ...]:
+def _beyond_trust(agent: AgentDefinition, override: AgentOverride, usual: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what a project's table lets an agent do that the person would have to allow."""
-    wider = tuple(_wider(agent, override.fields))
+    wider = tuple(_wider(agent, override.fields, usual))
     if agent.source != "project":
         return wider
     # Its own are the project's to change, but for what acts.
@@ -111,7 +119,7 @@ def _beyond_trust(agent: AgentDefinition, override: AgentOverride) -> tuple[str,
     return (*(word for word in wider if "a script that" in word or word.startswith("agents adds")), *more)
 
 
-def _wider(agent: AgentDefinition, fields: Mapping[str, Any]) -> Iterator[str]:
+def _wider(agent: AgentDefinition, fields: Mapping[str, Any], usual: Mapping[str, Any]) -> Iterator[str]:
     """Yield what an override adds to an agent that the person knows otherwise."""
     for name, value in fields.items():
         match name:
@@ -135,7 +143,7 @@ def _wider(agent: AgentDefinition, fields: Mapping[str, Any]) -> Iterator[str]:
             case "disabled" if not value:
                 yield "disabled is false"
             case _ if name in (*_LIMITS, "max_depth"):
-                before = getattr(agent, name)
+                before = getattr(agent, name) or usual.get(name)
                 if before is not None and value > before:
                     yield f"{name.removesuffix('_s')} is above {before:g}"
             case _ if name not in _FREE:

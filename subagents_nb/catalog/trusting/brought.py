@@ -63,7 +63,7 @@ def _agents(project: ProjectContext) -> Iterable[Acting]:
 
 
 def _settings(project: ProjectContext) -> Iterable[Acting]:
-    """What the project's settings let happen where nobody names it: a script as the model, an agent that acts."""
+    """What its settings let happen where nobody names it: a script as the model, an agent that acts, higher limits."""
     settings = project.settings
     chosen = {key for key, origin in settings.origins.items() if origin == PROJECT_SETTINGS}
     model = settings.default_model or ""
@@ -71,6 +71,8 @@ def _settings(project: ProjectContext) -> Iterable[Acting]:
         scripts = {path: _hash(project.cwd / path, project.cwd) for path in script_paths(name)}
         said = (model, "a script that makes tool calls")
         yield Acting(kind="settings", name="default_model", does=said, files=_of(said) | scripts)
+    if settings.raised:
+        yield Acting(kind="settings", name="limits", does=settings.raised, files=_of(settings.raised))
     agent = None
     if "default_agent" in chosen:
         with contextlib.suppress(RequestError):  # the launch says it

@@ -81,5 +81,13 @@ class Settings(Value):
     # As files say them; what they forbid stands among the ceilings.
     sandbox: Literal["workspace", "none"] | None = None
     network: bool | None = None
+    # What a project's file says of limits beyond the person's word, which then counts; and beyond the defaults above.
+    held_back: tuple[str, ...] = ()
+    raised: tuple[str, ...] = ()
     # Where each value came from, for `doctor`: {"default_model": "~/.subagents/settings.toml"}.
     origins: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def limits(self) -> dict[str, float | None]:
+        """Return the limits that hold for an agent which says nothing of them, by field."""
+        return {name: getattr(self, name) for name in ("timeout_s", "tool_timeout_s", "max_requests")}

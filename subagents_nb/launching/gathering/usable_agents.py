@@ -19,4 +19,5 @@ def usable_agents(cwd: Path, settings: Settings, *, home: Path | None = None) ->
     catalog = discover(cwd, home=home, registered=registered_agents(), work_in=work_in)
     if not settings.agents:
         return catalog
-    return with_overrides(catalog, settings.agents, trust_of(project_root(cwd, home=home), home=home, work_in=work_in))
+    trust = trust_of(project_root(cwd, home=home), home=home, work_in=work_in)
+    return with_overrides(catalog, settings.agents, trust, settings.limits)

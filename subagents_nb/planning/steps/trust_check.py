@@ -38,6 +38,7 @@ def acting_in(
             "default_model": model.origin == "settings",
             "default_agent": not asked.agent,
             f"agents.{agent.name}": True,
+            "limits": True,
         }
         if item.kind == "settings" and by_settings.get(item.name, False):
             yield item

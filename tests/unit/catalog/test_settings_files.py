@@ -74,7 +74,7 @@ def test_when_to_point_at_a_run_is_said_key_by_key_and_a_nearer_file_need_not_sa
 
 
 def test_the_project_stands_over_the_user_and_the_environment_over_both(load: Load) -> None:
-    user = 'default_model = "u"\ndefault_thinking = "low"\ntimeout_s = 10\nmax_requests = 1\n'
+    user = 'default_model = "u"\ndefault_thinking = "low"\ntimeout_s = 30\nmax_requests = 1\n'
     project = 'default_model = "p"\ndefault_thinking = "off"\ntimeout = 20\n'
     environ = {"SUBAGENTS_NB_MODEL": "e", "SUBAGENTS_NB_TIMEOUT": "90s", "SUBAGENTS_NB_THINKING": ""}
     settings = load(user, project, environ)
@@ -86,6 +86,54 @@ def test_the_project_stands_over_the_user_and_the_environment_over_both(load: Lo
         "timeout_s": "SUBAGENTS_NB_TIMEOUT",
         "max_requests": "~/.subagents/settings.toml",
     }
+
+
+LIMITS = {  # field: what the person says, more than that, less
+    "timeout": ("600", '"3h"', "60"),
+    "tool_timeout": ("60", "90", "5"),
+    "max_requests": ("10", "9999", "2"),
+    "max_children": ("8", "1000", "1"),
+    "max_parallel": ("2", "99", "1"),
+    "group_concurrency": ("2", "99", "1"),
+    "max_items": ("10", "10000", "3"),
+    "usage_budget": ('"$2"', '"$200"', '"$0.5"'),
+    "tool_budget": ("{hard = 10, soft = 5}", "9999", "3"),
+}
+
+
+@pytest.mark.parametrize("key", LIMITS)
+def test_a_project_lowers_a_limit_that_the_person_said_and_never_raises_it(load: Load, key: str) -> None:
+    own, more, less = LIMITS[key]
+    field = f"{key}_s" if key in ("timeout", "tool_timeout") else key
+    alone = load(f"{key} = {own}")
+    asked = load(f"{key} = {own}", f"{key} = {more}")
+    assert asked.origins[field] == "~/.subagents/settings.toml"
+    assert getattr(asked, field) == getattr(alone, field)
+    (told,) = asked.held_back
+    assert told.startswith(f".subagents/settings.toml: {key} ") and "which ~/.subagents/settings.toml says" in told
+    lower = load(f"{key} = {own}", f"{key} = {less}")
+    assert lower.held_back == () and lower.origins[field] == ".subagents/settings.toml"
+    assert getattr(lower, field) != getattr(alone, field)
+    assert lower.raised == asked.raised == ()
+
+
+def test_of_a_budget_each_part_is_the_lower_one_and_what_the_project_leaves_out_still_holds(load: Load) -> None:
+    usage = load('usage_budget = "$2"', "usage_budget = {tokens = 5000, cost_usd = {hard = 9, soft = 1}}").usage_budget
+    assert usage == {"tokens": {"hard": 5000}, "cost_usd": {"hard": 2, "soft": 1}}
+    calls = load('tool_budget = {hard = 9, block = "bash"}', "tool_budget = {hard = 20, soft = 10, block = 'read'}")
+    assert calls.tool_budget == {"hard": 9, "soft": 9, "block": ["bash", "read"]}
+    assert calls.held_back and load('usage_budget = "$2"', "usage_budget = 5000").held_back == ()
+
+
+def test_what_the_environment_says_is_the_persons_word_too(load: Load) -> None:
+    settings = load("", "tool_timeout = 120", {"SUBAGENTS_NB_TOOL_TIMEOUT": "20s"})
+    assert (settings.tool_timeout_s, settings.origins["tool_timeout_s"]) == (20, "SUBAGENTS_NB_TOOL_TIMEOUT")
+    assert "tool_timeout 2 min is above 20 s, which SUBAGENTS_NB_TOOL_TIMEOUT says" in settings.held_back[0]
+
+
+def test_where_the_person_says_nothing_a_project_above_the_defaults_is_told(load: Load) -> None:
+    settings = load("", 'timeout = "3h"\nmax_requests = 3\nusage_budget = "$5"')
+    assert settings.raised == ("timeout 3 h is above 30 min",) and settings.held_back == ()
 
 
 def test_a_time_limit_of_tools_in_a_file_stands_over_the_one_in_the_environment(load: Load) -> None:

@@ -211,6 +211,31 @@ def test_a_default_agent_of_the_projects_settings_that_acts_is_asked_for(project
     assert refused("worker") == ""
 
 
+def test_limits_that_the_projects_settings_raise_are_asked_for_and_never_above_the_persons(
+    project: Path, user: Path
+) -> None:
+    (project / ".subagents").mkdir()
+    settings = project / ".subagents/settings.toml"
+    settings.write_text('timeout = "3h"\n[agents.scout]\nmax_requests = 9999')
+    assert "settings limits (timeout 3 h is above 30 min)" in refused("delegate")
+    assert "max_requests is above 50" in refused("scout"), "what is said of one agent is a limit too"
+    assert launching.trust(contents=True).ok
+    assert refused("delegate") == refused("scout") == ""
+    settings.write_text('timeout = "4h"')
+    assert "settings limits (timeout 4 h is above 30 min; changed)" in refused("delegate")
+    settings.write_text('timeout = "3h"\nmax_requests = 20')
+    (user / ".subagents").mkdir(exist_ok=True)
+    (user / ".subagents/settings.toml").write_text('timeout = "10m"')
+    found = launching.preflight("delegate", "t", model="scripted:echo")
+    assert found.ok and found.plan is not None and found.plan.timeout_s == 600
+    said = (
+        ".subagents/settings.toml: timeout 3 h is above 10 min, which ~/.subagents/settings.toml says and which counts."
+    )
+    assert said in found.plan.notes
+    settings.write_text('timeout = "3h"\n[agents.scout]\ntimeout = "20m"')
+    assert "timeout is above 600" in refused("scout")
+
+
 def test_what_the_projects_settings_add_to_an_agent_is_asked_for(project: Path) -> None:
     (project / ".subagents").mkdir()
     settings = project / ".subagents/settings.toml"
