@@ -5,16 +5,20 @@ It decides nothing: the plan holds the policy, `decide` says what follows from i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from subagents_nb.domain.agents.agent import ASK_TOOLS
+from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.policy.decision import Decision, decide
 from subagents_nb.domain.policy.permissions import PermissionAnswer, call_as_shown
 from subagents_nb.domain.policy.policy import Policy
 from subagents_nb.domain.policy.tool_call import ToolCall
+from subagents_nb.domain.policy.tool_names import MCP
 from subagents_nb.domain.values.words import duration
-from subagents_nb.runner.engines.engine import Permit
+from subagents_nb.runner.engines.engine import Permit, StepContext
 
 Judge = Callable[[str, Mapping[str, Any]], ToolCall]
 
@@ -36,6 +40,10 @@ class CallGate:
     permit: Permit | None = None  # None: nobody can be asked
     granted: set[str] = field(default_factory=set)  # what the person allowed for the whole run
     hints: Mapping[str, str] = field(default_factory=dict)  # what servers say of their tools
+
+    def allows(self, name: str, args: Mapping[str, Any]) -> bool:
+        """Say whether a call may be made without a question."""
+        return decide(self.policy, self.judge(name, args), self.granted).verdict == "allow"
 
     async def passed(self, name: str, args: dict[str, Any], *, call_id: str) -> dict[str, Any]:
         """Return the arguments that the call is made with.
@@ -78,3 +86,25 @@ class CallGate:
         if decision.verdict == "deny":
             raise NotAllowed(f"the person changed its arguments, and {decision.reason}.")
         return args
+
+
+def own_tools(step: StepPlan, context: StepContext) -> tuple[str, ...]:
+    """Return the names of the tools of ours that a step has; where nobody can be asked, it asks nobody."""
+    return tuple(
+        name for name in step.tools if not name.startswith(MCP) and (name not in ASK_TOOLS or context.ask is not None)
+    )
+
+
+def gate_of(step: StepPlan, context: StepContext, names: Sequence[str]) -> CallGate | None:
+    """Return the gate of a step, whichever engine carries it out; None where its plan limits no call.
+
+    `names` are the tools of ours that the step has.
+    """
+    if step.policy is None or not step.policy.judges_calls:
+        return None
+    from subagents_nb.runner.engines.tools.judged_calls import CallRoots, judged_call
+
+    judge = partial(judged_call, own=frozenset(names), places=CallRoots.of(context))
+    granted = context.permit.granted if context.permit is not None else set[str]()
+    hints = {one.name: one.hints for one in context.mcp.tools} if context.mcp is not None else {}
+    return CallGate(step.policy, judge, context.permit, granted, hints)

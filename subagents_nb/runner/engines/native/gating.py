@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from pydantic_ai.capabilities import AbstractCapability
@@ -19,7 +18,7 @@ from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.values.characters import sayable
 from subagents_nb.runner.engines.clean_text import one_line
 from subagents_nb.runner.engines.engine import StepContext
-from subagents_nb.runner.engines.gate import CallGate, NotAllowed
+from subagents_nb.runner.engines.gate import CallGate, NotAllowed, gate_of
 from subagents_nb.runner.engines.opencalls import CANCELLED, CallCancelled
 from subagents_nb.runner.engines.tools.calls import ToolNotes
 from subagents_nb.runner.engines.tools.tools import ToolContext
@@ -79,11 +78,5 @@ def gating_of(
 
     `names` are the tools of ours that the step has.
     """
-    if step.policy is None or not step.policy.judges_calls:
-        return []
-    from subagents_nb.runner.engines.tools.judged_calls import CallRoots, judged_call
-
-    judge = partial(judged_call, own=frozenset(names), places=CallRoots.of(context))
-    granted = context.permit.granted if context.permit is not None else set[str]()
-    hints = {one.name: one.hints for one in context.mcp.tools} if context.mcp is not None else {}
-    return [Gating(CallGate(step.policy, judge, context.permit, granted, hints), notes)]
+    gate = gate_of(step, context, names)
+    return [] if gate is None else [Gating(gate, notes)]

@@ -31,6 +31,7 @@ from subagents_nb.domain.runs.finish import Finish
 from subagents_nb.domain.values.characters import sayable
 from subagents_nb.runner.engines.clean_text import Redactor
 from subagents_nb.runner.engines.engine import StepContext
+from subagents_nb.runner.engines.gate import own_tools
 from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.native.failures import NO_ANSWER, failure_of
 from subagents_nb.runner.engines.native.gating import gating_of
@@ -43,7 +44,7 @@ from subagents_nb.runner.engines.native.request_retries import Patient, RetryPol
 from subagents_nb.runner.engines.native.steering import Steering
 from subagents_nb.runner.engines.opencalls import OpenCalls
 from subagents_nb.runner.engines.session_file import read_session, save_session
-from subagents_nb.runner.engines.tools.calls import ToolNotes, own_tools, toolset_for
+from subagents_nb.runner.engines.tools.calls import ToolNotes, toolset_for
 from subagents_nb.runner.engines.tools.served_tools import served_tools
 from subagents_nb.runner.engines.tools.tools import ToolContext
 from subagents_nb.runner.processes.threads import in_thread

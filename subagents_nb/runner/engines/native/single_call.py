@@ -11,10 +11,11 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.runner.engines.engine import StepContext
+from subagents_nb.runner.engines.gate import own_tools
 from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.native.gating import gating_of
 from subagents_nb.runner.engines.opencalls import OpenCalls
-from subagents_nb.runner.engines.tools.calls import ToolNotes, own_tools, toolset_for
+from subagents_nb.runner.engines.tools.calls import ToolNotes, toolset_for
 from subagents_nb.runner.engines.tools.served_tools import served_tools
 from subagents_nb.runner.engines.tools.tools import ToolContext
 

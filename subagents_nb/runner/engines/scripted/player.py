@@ -43,7 +43,7 @@ class Player:
         self._length = 0
         self._text: list[str] = []
         meter = ToolMeter(step.tool_budget, context.report)
-        self.calls = StubCalls(context, transcript, self.count, meter, self._remind)
+        self.calls = StubCalls(step, context, transcript, self.count, meter, self._remind)
         self.value: tuple[Any] | None = None  # the structured answer, in a box of its own: it may be None
 
     @property

@@ -97,24 +97,26 @@ async def _slow(player: Player) -> None:
 
 async def _tools(player: Player) -> None:
     """List the workspace and read its first small text file, really."""
-    root = player.context.cwd.resolve()
-    entries = sorted(entry.name + "/" * entry.is_dir() for entry in root.iterdir() if not entry.name.startswith("."))
-    with player.context.reads.listing("."):
-        await player.calls.tool("list", {"path": "."}, "\n".join(entries))
+    root, gate, reads = player.context.cwd.resolve(), player.calls.gate, player.context.reads
+    names = sorted(entry.name + "/" * entry.is_dir() for entry in root.iterdir() if not entry.name.startswith("."))
+    entries = [name for name in names if gate is None or gate.allows("read", {"path": name})]
+    with reads.listing("."):
+        if not await player.calls.look("list", ".", "\n".join(entries)):
+            return player.text("I was not allowed to look around.")
     await asyncio.sleep(0)
     for entry in entries:
         path = root / entry
         if path.is_symlink() or not path.is_file() or is_secret(entry) or path.stat().st_size > _SMALL_BYTES:
             continue
         try:
-            with player.context.reads.reading(entry):
+            with reads.reading(entry):
                 content = read_plain(path, _SMALL_BYTES, within=root).decode("utf-8")
         except (OSError, UnicodeDecodeError):
             continue
-        await player.calls.tool("read", {"path": entry}, content)
-        player.text(f"The workspace has {len(entries)} entries. {entry} has {len(content.splitlines())} lines.")
-        return
-    player.text(f"The workspace has {len(entries)} entries and no small text file.")
+        if await player.calls.look("read", entry, content):
+            player.text(f"The workspace has {len(entries)} entries. {entry} has {len(content.splitlines())} lines.")
+        return None
+    return player.text(f"The workspace has {len(entries)} entries and no small text file.")
 
 
 async def _refused(player: Player) -> None:

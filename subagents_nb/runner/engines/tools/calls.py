@@ -11,12 +11,9 @@ from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.tools import RunContext, Tool
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool, WrapperToolset
 
-from subagents_nb.domain.agents.agent import ASK_TOOLS, DELEGATE, KNOWN_TOOLS, REPLY
-from subagents_nb.domain.plans.plan import StepPlan
-from subagents_nb.domain.policy.tool_names import MCP
+from subagents_nb.domain.agents.agent import DELEGATE, KNOWN_TOOLS, REPLY
 from subagents_nb.domain.runs.events import ToolEnded
 from subagents_nb.domain.values.characters import sayable, sayable_data
-from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.opencalls import CANCELLED, CallCancelled, CallTimedOut, OpenCalls
 from subagents_nb.runner.engines.step_limits import limit_of, past_limit
@@ -78,13 +75,6 @@ class GuardedToolset(WrapperToolset[ToolContext]):
             raise ToolFailed(error.strerror or type(error).__name__) from error
         finally:
             self.notes.seconds[call_id] = time.monotonic() - started
-
-
-def own_tools(step: StepPlan, context: StepContext) -> tuple[str, ...]:
-    """Return the names of the tools of ours that a step has; where nobody can be asked, it asks nobody."""
-    return tuple(
-        name for name in step.tools if not name.startswith(MCP) and (name not in ASK_TOOLS or context.ask is not None)
-    )
 
 
 def toolset_for(

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pydantic_ai import Agent
 from pydantic_ai.capabilities import Capability
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart
@@ -189,6 +190,90 @@ def test_a_script_can_make_a_call_in_earnest(workshop: Any, plan: Any) -> None:
     assert not (workshop.cwd / "b.txt").exists()
     assert [event.ok for event in workshop.told(ToolEnded)] == [True, False, True, False]
     assert [event.refused is None for event in workshop.told(ToolEnded)] == [True, False, True, False]
+
+
+class Desk:
+    """What a script uses in earnest, and what was done."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    async def run(self, code: str, *, seconds: float) -> Any:
+        del seconds
+        self.done.append(f"python {code}")
+        return type("End", (), {"ok": True, "text": f"ran {code}"})()
+
+    async def delegate(self, agent: str, task: str) -> str:
+        self.done.append(f"delegate {agent} {task}")
+        return "found"
+
+    async def ask(self, text: str, _choices: Any = (), *, call_id: str = "") -> str:
+        self.done.append(f"ask {text} {bool(call_id)}")
+        return "yes"
+
+
+EARNEST = [
+    {"python": "1 + 1", "say": True},
+    {"delegate": [{"agent": "scout", "task": "look"}, {"agent": "worker", "task": "mend"}], "say": True},
+    {"ask": "May I?"},
+]
+
+
+def played(workshop: Any, plan: Any, policy: Policy, script: Any = EARNEST, **fields: Any) -> tuple[Desk, Any]:
+    desk = Desk()
+    workshop.more |= {"python": desk, "delegate": desk.delegate, "ask": desk.ask}
+    place = workshop.cwd / ".subagents/scripts/earnest.json"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(json.dumps([*script, {"text": "done"}]))
+    tools = ("python", "delegate", "ask")
+    step = plan(tools=tools, policy=policy, model="scripted:earnest", delegates=("scout", "worker"), **fields)
+    return desk, workshop.run(ScriptedEngine(), step)
+
+
+def test_what_a_script_does_in_earnest_passes_the_gate_too(workshop: Any, plan: Any) -> None:
+    rules = {"deny": ("python", "delegate(worker)"), "ask": ("ask",)}
+    desk, outcome = played(workshop, plan, Policy.of(Ceiling(origin="me", **rules)))
+    assert desk.done == ["delegate scout look"] and outcome.text.endswith("done")
+    ends = {event.refused for event in workshop.told(ToolEnded)}
+    assert ends == {
+        "me denies python.", None, "rule 'delegate(worker)' (me) denies it.",
+        "rule 'ask' (me) says to ask, and nobody can be asked here.",
+    }  # fmt: skip
+    assert "Not allowed: me denies python." in str(workshop.messages), "its history says so as a model's does"
+
+
+@pytest.mark.parametrize(
+    ("given", "done"),
+    [
+        (PermissionAnswer(decision="once"), ["python 1 + 1"]),
+        (PermissionAnswer(decision="edit", args={"code": "2"}), ["python 2"]),
+        (PermissionAnswer(decision="edit", args={"code": 2}), []),
+        (PermissionAnswer(decision="edit", args={"path": "x"}), []),
+        (PermissionAnswer(decision="no"), []),
+    ],
+)
+def test_the_person_is_asked_for_a_scripts_code_as_for_a_models(
+    workshop: Any, plan: Any, given: PermissionAnswer, done: list[str]
+) -> None:
+    async def permit(question: PermissionRequest, *, call_id: str = "") -> PermissionAnswer:
+        assert call_id and [(part.kind, part.text) for part in question.parts] == [("code", "1 + 1")]
+        return given
+
+    permit.granted = set()  # type: ignore[attr-defined]
+    workshop.more["permit"] = permit
+    desk, _ = played(workshop, plan, Policy.of(Ceiling(origin="me", ask=("python",))), EARNEST[:1])
+    assert desk.done == done
+
+
+def test_the_twin_that_reads_files_reads_none_that_are_denied(workshop: Any, plan: Any) -> None:
+    (workshop.cwd / "a.txt").write_text("the needle")
+    (workshop.cwd / "b.txt").write_text("one line")
+    policy = Policy.of(Ceiling(origin="me", deny=("read(a.txt)",)))
+    outcome = workshop.run(ScriptedEngine(), plan(tools=("read", "list"), policy=policy, model="scripted:tools"))
+    assert outcome.text == "The workspace has 1 entries. b.txt has 1 lines."
+    assert "needle" not in str(workshop.messages) and "a.txt" not in str(workshop.messages)
+    closed = plan(tools=("read",), policy=Policy.of(Ceiling(origin="me", tools=("read",))), model="scripted:tools")
+    assert workshop.run(ScriptedEngine(), closed).text == "I was not allowed to look around."
 
 
 def test_nothing_of_it_is_loaded_where_a_plan_does_not_need_it() -> None:
