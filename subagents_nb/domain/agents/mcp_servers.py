@@ -36,6 +36,7 @@ class McpServer(Value):
     url: str | None = None
     headers: dict[str, str] = Field(default_factory=dict)
     disabled: bool = False
+    outside_sandbox: bool = False  # asked over HTTP from a sandbox that has no network; counts where the person says it
     notes: tuple[str, ...] = ()  # keys that are not carried out, as written
 
     @property

@@ -40,6 +40,7 @@ class _Definition(Written):
     url: str | None = None
     headers: dict[str, str] = Field(default_factory=dict)
     disabled: bool = False
+    outside_sandbox: bool = False
 
 
 def read_server(name: str, table: object, *, where: str, source: ServerSource) -> tuple[McpServer | None, list[str]]:

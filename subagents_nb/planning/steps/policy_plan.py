@@ -20,7 +20,14 @@ from subagents_nb.domain.runs.control import Retune
 from subagents_nb.domain.values.reasons import Reasons
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.planning.steps.plan_context import PlanContext
-from subagents_nb.planning.steps.sandboxed import inherited, own_limits, plan_sandbox, said_limits, sandbox_again
+from subagents_nb.planning.steps.sandboxed import (
+    inherited,
+    outside,
+    own_limits,
+    plan_sandbox,
+    said_limits,
+    sandbox_again,
+)
 
 _LAUNCH, _STEP = "this launch", "this step"
 _NOBODY = "?"  # stands in for an agent that is not there
@@ -270,14 +277,17 @@ def _met_again(step: StepPlan, settings: Settings, reasons: Reasons, levels: int
     depth = min(one for one in (step.depth, policy.max_depth, levels) if one is not None)
     children = tuple(_met_again(one, settings, reasons, depth - 1) for one in left if depth)
     names = tuple(name for name in step.delegates if DELEGATE in tools and policy.who_forbids_agent(name) is None)
+    sandbox = sandbox_again(step.model_copy(update={"tools": tools}), policy, settings)
+    servers = tuple(one for one in step.mcp if one.name in servers_named(tools))
+    reasons.extend(outside(sandbox, servers, step.worktree, policy))
     again = {
         "policy": policy,
         "tools": tools,
-        "mcp": tuple(one for one in step.mcp if one.name in servers_named(tools)),
+        "mcp": servers,
         "reviewer": reviewer,
         "children": children,
         "delegates": names,
         "depth": depth,
-        "sandbox": sandbox_again(step.model_copy(update={"tools": tools}), policy, settings),
+        "sandbox": sandbox,
     }
     return step.model_copy(update=again)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from subagents_nb.domain.agents.agent import AgentDefinition
+from subagents_nb.domain.agents.mcp_servers import McpServer
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.plans.acceptance import Acceptance
 from subagents_nb.domain.plans.flow import StepOptions
 from subagents_nb.domain.plans.plan import StepPlan
+from subagents_nb.domain.plans.worktree import WorktreePlan
 from subagents_nb.domain.policy.policy import Ceiling, Policy
 from subagents_nb.domain.policy.sandbox_plan import SANDBOXES, WITHOUT_PROCESS, SandboxPlan
 from subagents_nb.domain.values.faults import shown, snake
@@ -115,6 +119,31 @@ def needed(
             path=("network",),
         )
     return sandbox if starts else None
+
+
+def outside(
+    sandbox: SandboxPlan | None, servers: Sequence[McpServer], worktree: WorktreePlan | None, policy: Policy
+) -> Iterator[str]:
+    """Yield what of a step would use the network for it, outside of a sandbox that has none."""
+    if sandbox is None or sandbox.network:
+        return
+    denies = policy.denies_network
+    by = "" if denies is None else f" ({_who(denies)} says network false)"
+    for one in servers:
+        if one.url is None or (one.outside_sandbox and one.source == "user" and denies is None):
+            continue
+        else_ = (
+            f"network=True at the launch, or outside_sandbox = true below [mcp.{one.name}] in {_PERSON}, allows it"
+            if denies is None
+            else f"go without it, by deny='mcp:{one.name}'"
+        )
+        yield (
+            f"MCP server {one.name!r} ({one.where}) is asked over HTTP, outside of the sandbox, which has no "
+            f"network{by}; {else_}"
+        )
+    if worktree is not None and (worktree.setup_hook is not None or worktree.provider == "worktrunk"):
+        what = "its setup hook runs" if worktree.setup_hook is not None else "hooks of worktrunk run"
+        yield f"worktree: {what} outside of the sandbox, which has no network{by}; take one of the two out"
 
 
 def sandbox_again(step: StepPlan, policy: Policy, settings: Settings) -> SandboxPlan | None:

@@ -37,7 +37,7 @@ from subagents_nb.planning.steps.model_options import plan_model_options
 from subagents_nb.planning.steps.plan_context import PlanContext
 from subagents_nb.planning.steps.policy_plan import beyond, plan_policy
 from subagents_nb.planning.steps.prompt import plan_refinements, system_prompt
-from subagents_nb.planning.steps.sandboxed import inherited, needed
+from subagents_nb.planning.steps.sandboxed import inherited, needed, outside
 from subagents_nb.planning.steps.schema import schema_problem
 from subagents_nb.planning.steps.skill_plan import plan_skills
 from subagents_nb.planning.steps.step_outputs import plan_output, plan_progress, plan_reads
@@ -95,6 +95,7 @@ def plan_step(
     reviewer = _reviewer(acceptance.review.agent, judging, reasons) if acceptance and acceptance.review else None
     sandbox = needed(may.tools, may.sandbox, acceptance, may.policy, reasons)
     worktree = plan_worktree(worktree_of(asked, judged), environment, reasons)
+    reasons.extend(outside(sandbox, servers, worktree, may.policy))
     reads = plan_reads(asked, judged, environment.inside(folder), reasons)
     progress = plan_progress(asked, judged, reasons)
     session = _session(asked, context, reasons)

@@ -8,14 +8,17 @@ import pytest
 
 from subagents_nb.catalog.parse import parse_agent
 from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition
+from subagents_nb.domain.agents.mcp_servers import McpServer, McpServers
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.plans.flow import Chain, Step
 from subagents_nb.domain.plans.plan import Draft, LaunchRequest
+from subagents_nb.domain.plans.worktree import WorktreePlan
 from subagents_nb.domain.policy.policy import Ceiling, Policy
 from subagents_nb.domain.policy.sandbox_plan import SandboxPlan
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.planning import LaunchEnvironment, draft
 from subagents_nb.planning.steps.policy_plan import under_today
+from subagents_nb.planning.steps.sandboxed import outside
 
 USER, PROJECT = "~/.subagents/settings.toml", ".subagents/settings.toml"
 BOX = Ceiling(origin=USER, sandbox="workspace")
@@ -152,3 +155,62 @@ def test_only_who_puts_an_agent_into_the_sandbox_or_the_person_lets_the_network_
     environment = LaunchEnvironment(cwd="/home/me/w", scripts=frozenset({"echo"}))
     (step,) = draft(request, catalog=AgentCatalog(agents=(worker,)), settings=Settings(), environment=environment).steps
     assert step.sandbox == SandboxPlan(network=network)
+
+
+DOCS = McpServer(name="docs", where=".mcp.json", source="project", url="https://docs.example/mcp")
+
+
+def with_server(server: McpServer, *ceilings: Ceiling, worktree: Any = None, **asked: Any) -> Draft:
+    own = agent("tools: read, mcp:docs")
+    request = {"agent": "worker", "task": "t", "model": "scripted:echo", "worktree": worktree, **asked}
+    mcp = McpServers(servers={"docs": server})
+    here = LaunchEnvironment(cwd="/home/me/w", scripts=frozenset({"echo"}), mcp=mcp)
+    return draft(
+        LaunchRequest.model_validate(request),
+        catalog=AgentCatalog(agents=(own,)),
+        settings=Settings(ceilings=ceilings, network=asked.get("by_settings")),
+        environment=here,
+    )
+
+
+def test_from_a_sandbox_without_network_no_server_is_asked_over_http() -> None:
+    with pytest.raises(LaunchRefused) as caught:
+        with_server(DOCS, BOX)
+    assert caught.value.reasons == (
+        "MCP server 'docs' (.mcp.json) is asked over HTTP, outside of the sandbox, which has no network; network=True "
+        "at the launch, or outside_sandbox = true below [mcp.docs] in ~/.subagents/settings.toml, allows it",
+    )
+    assert with_server(DOCS).steps[0].mcp == (DOCS,), "without a sandbox nobody asked for that"
+    assert with_server(DOCS, BOX, network=True).steps[0].sandbox == OPEN
+    started = McpServer(name="docs", command="docs-server")
+    assert with_server(started, BOX).steps[0].sandbox == SHUT, "it is started inside"
+
+
+@pytest.mark.parametrize(
+    ("where", "source", "passes"), [(USER, "user", True), (PROJECT, "project", False), ("a package", "package", False)]
+)
+def test_the_person_alone_lets_a_server_be_asked_from_a_sandbox(where: str, source: str, passes: bool) -> None:
+    said = DOCS.model_copy(update={"outside_sandbox": True, "where": where, "source": source})
+    if passes:
+        assert with_server(said, BOX).steps[0].mcp == (said,)
+    else:
+        with pytest.raises(LaunchRefused, match="asked over HTTP"):
+            with_server(said, BOX)
+    for shut in (BOX.model_copy(update={"network": False}), Ceiling(origin="/etc/x", network=False)):
+        with pytest.raises(LaunchRefused, match=r"says network false\); go without it, by deny='mcp:docs'"):
+            with_server(said, BOX, shut)
+    assert with_server(said, BOX, Ceiling(origin="/etc/x", network=False), deny=("mcp:docs",)).steps[0].mcp == ()
+
+
+def test_a_plan_of_before_asks_no_server_from_the_sandbox_of_today() -> None:
+    before = with_server(DOCS)
+    with pytest.raises(LaunchRefused, match="asked over HTTP, outside of the sandbox"):
+        under_today(before, Settings(ceilings=(BOX,)))
+    assert under_today(before, Settings(ceilings=(BOX,), network=True)).steps[0].sandbox == OPEN
+
+
+@pytest.mark.parametrize("fields", [{"setup_hook": "/w/setup.sh"}, {"provider": "worktrunk"}])
+def test_no_hook_of_a_worktree_runs_beside_a_sandbox_without_network(fields: dict[str, str]) -> None:
+    tree = WorktreePlan(repo_root="/w", base_ref="HEAD", base_commit="0" * 40, **fields)  # type: ignore[arg-type]
+    assert "outside of the sandbox, which has no network" in "".join(outside(SHUT, (), tree, Policy()))
+    assert not [*outside(OPEN, (), tree, Policy()), *outside(None, (), tree, Policy())]
