@@ -6,11 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from subagents_nb.domain.plans.budgets import Amount, WrittenToolBudget, WrittenUsageBudget
+from subagents_nb.domain.plans.options import OPTIONS
 from subagents_nb.domain.values.reading import read
 from subagents_nb.domain.values.words import duration
 
-_TIMES = ("timeout_s", "tool_timeout_s")
-_COUNTS = ("max_requests", "max_children", "max_parallel", "group_concurrency", "max_items")
+_NO_LIMIT = "checkpoint"  # says when, not how long
+_OPTIONS = {one.in_settings: one.kind for one in OPTIONS if one.setting and one.setting != _NO_LIMIT}
+_TIMES = tuple(field for field, kind in _OPTIONS.items() if kind == "duration")
+_COUNTS = tuple(field for field, kind in _OPTIONS.items() if kind == "count")
+_OF_RUNS = ("max_parallel", "group_concurrency", "max_items")
 
 
 def lower_of(field: str, own: Any, project: Any) -> Any:
@@ -81,7 +85,7 @@ def _said(given: Any) -> str:
 
 
 _LIMITS: Mapping[str, Callable[[Any, Any], Any]] = {
-    **dict.fromkeys((*_TIMES, *_COUNTS), min),
+    **dict.fromkeys((*_TIMES, *_COUNTS, *_OF_RUNS), min),
     "tool_budget": _tool_calls,
     "usage_budget": _usage,
 }
