@@ -10,6 +10,9 @@ _UNSAFE = re.compile(
 )
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 
+# One that a cut leaves without its end would be another, shorter one.
+_ESCAPE_CUT_OFF = r"\x1b(?:\[[0-?]*[ -/]*|\][^\x07\x1b]*)?\Z"
+
 # Besides these what takes no room, or only room, on a page, and half characters. Texts: they are compiled for who asks.
 _UNSEEN = (
     f"{_UNSAFE.pattern[:-1]}\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u2028\u2029\u3164\uffa0"
@@ -36,7 +39,13 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str, limit: int = 160) -> str:
-    """Return untrusted text as one plain line of at most `limit` characters."""
+    """Return untrusted text as one plain line of at most `limit` characters. Of a long text it reads the beginning."""
+    size = 4 * limit
+    while size < len(text):
+        line = " ".join(plain(re.sub(_ESCAPE_CUT_OFF, "", text[:size])).split())
+        if len(line) > limit:
+            return shortened(line, limit)
+        size *= 4
     return shortened(" ".join(plain(text).split()), limit)
 
 

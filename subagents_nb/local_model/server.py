@@ -36,6 +36,10 @@ from subagents_nb.signals import KILL, signal_process, ticks_of
 
 _LOG_LIMIT_BYTES = 1_000_000
 _STOP_GRACE_S = 5.0
+# The engine's threads wait for each other after each of thousands of steps. GCC's OpenMP lets them spin for that, and
+# where others want the cores too, that took three quarters of the processor's time. It is in its manual:
+# https://gcc.gnu.org/onlinedocs/libgomp/GOMP_005fSPINCOUNT.html
+_BRIEF_WAITS = {"GOMP_SPINCOUNT": "1000"}
 
 
 class _Answer(Enum):
@@ -237,6 +241,7 @@ def _log_tail(path: Path, lines: int = 8) -> str:
 def _scrubbed(environment: dict[str, str]) -> dict[str, str]:
     """The environment without secrets, and without what belongs to the notebook, or to the run, that calls."""
     return {
+        **_BRIEF_WAITS,
         **exec_environ(runner_environ(environment))[0],
         RUN_MARK: NO_RUN,
     }  # the server outlives the run that needed it first

@@ -44,15 +44,14 @@ def acceptance(ledger: Ledger, *, room: int = _OUTPUT_CHARS) -> Child:
     look = _STATUS[ledger.status]
     reason = f": {line(ledger.reason, 400)}" if ledger.reason else ""
     head = styled("p", "margin:0", Either(None, "acceptance "), _badge(look), _seen_only(ledger), reason)
+    findings = list(_findings(ledger))
     rows = [
         (_badge(_look(one)), safe(kind, " ", code(line(one.id, 60))), line(one.text, 300))
-        for kind, one in _findings(ledger)
+        for kind, one in findings[:MAX_ROWS]
     ]
-    more = len(rows) - MAX_ROWS
-    shown = Table(_COLUMNS, rows[:MAX_ROWS], unseen="Acceptance") if rows else None
-    listed = (
-        _listed(_look(one), f"{kind} {line(one.id, 60)}: {line(one.text, 200)}") for kind, one in _findings(ledger)
-    )
+    more = len(findings) - MAX_ROWS
+    shown = Table(_COLUMNS, rows, unseen="Acceptance") if rows else None
+    listed = (_listed(_look(one), f"{kind} {line(one.id, 60)}: {line(one.text, 200)}") for kind, one in findings)
     runs = ledger.verify_runs
     problem = ledger.report_problem if ledger.report_problem and ledger.report_problem not in ledger.reason else ""
     return element(
@@ -83,7 +82,7 @@ def _findings(ledger: Ledger) -> Iterable[tuple[str, Finding]]:
 
 def _run(run: VerifyRun, room: int) -> Child:
     head = safe(_badge(_look_of_run(run)), ": ", code(line(run.command, 160)), soft(_how(run)))
-    kept, left_out = cut(clean(run.output).strip("\n"), max(room, 0))
+    kept, left_out = cut(clean(run.output).strip("\n"), room) if room > 0 else ("", 0)
     if not kept:
         return styled("p", "margin:4px 0 0", head)
     more = note(f"… cut: {left_out:,} more characters" if left_out else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from subagents_nb.blocks import Child, clean, to_text
+from subagents_nb.blocks import Child, to_text
 from subagents_nb.domain.plans.acceptance import Ledger
 from subagents_nb.domain.plans.worktree import Change, WorktreeRecord
 from subagents_nb.domain.runs.records import StepResult
@@ -15,7 +15,6 @@ from subagents_nb.notebook.cards.graph import accepted_line, remarks, saved_line
 from subagents_nb.notebook.cards.ledgers import acceptance
 from subagents_nb.notebook.page.html import code, element, note, safe, say, soft, styled
 from subagents_nb.notebook.page.lines import cut, line, plural
-from subagents_nb.plain_text import shortened
 
 MAX_TEXT_CHARS = 6_000
 _FILES = 8
@@ -109,7 +108,7 @@ def _matters(ledger: Ledger) -> bool:
 
 
 def _files(changes: tuple[Change, ...]) -> list[str]:
-    rows = [f"  {line(clean(one.path), 120)} {_counts(one)}" for one in changes[:_FILES]]
+    rows = [f"  {line(one.path, 120)} {_counts(one)}" for one in changes[:_FILES]]
     more = len(changes) - _FILES
     return [*rows, f"  … and {plural(more, 'more file')}"] if more > 0 else rows
 
@@ -140,6 +139,5 @@ def work_line(snapshot: Snapshot, run: str = "run") -> str:
 
 
 def _names(names: Sequence[str]) -> str:
-    flat = [" ".join(clean(name).split()) for name in names[:_NAMED]]
-    shown = ", ".join(shortened(name, _NAME_CHARS) for name in flat)
+    shown = ", ".join(line(name, _NAME_CHARS) for name in names[:_NAMED])
     return f"{shown} and {len(names) - _NAMED:,} more" if len(names) > _NAMED else shown

@@ -8,7 +8,7 @@ from subagents_nb.domain.values import words
 
 def line(text: str, limit: int = 160) -> str:
     """Return untrusted text as one clean line of at most `limit` characters."""
-    return words.one_line(clean(text), limit)
+    return clean(words.one_line(text, limit))
 
 
 def cut(text: str, limit: int) -> tuple[str, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +21,7 @@ from subagents_nb.domain.values.words import (
     tokens,
     visible,
 )
+from subagents_nb.plain_text import shortened
 
 
 @pytest.mark.parametrize(
@@ -128,6 +131,25 @@ def test_who_decides_by_a_text_sees_all_that_is_in_it(text: str, seen: str) -> N
 @given(st.text(alphabet=st.sampled_from("ab \n\x1b]\x07[m\u202e;")))
 def test_of_what_is_shown_to_who_decides_no_visible_character_is_left_out(text: str) -> None:
     assert [char for char in visible(text) if char in "ab;"] == [char for char in text if char in "ab;"]
+
+
+PIECES = st.sampled_from(
+    ["a", "b ", "\n", "\r\n", "\r", "\x1b", "\x1b[", "31", ";", "m", "\x1b]", "8;;http://x", "\x07", "\x1b\\", "\u202e"]
+)
+
+
+@given(st.lists(PIECES, max_size=80).map("".join), st.integers(2, 12))
+def test_one_line_of_a_beginning_is_that_of_the_whole_text(text: str, limit: int) -> None:
+    assert one_line(text, limit) == shortened(" ".join(plain(text).split()), limit)
+
+
+def test_a_long_text_costs_its_line_no_more_than_a_short_one() -> None:
+    long = "<img src=x> \x1b[31m" * 1_000_000
+    one_line(long)
+    began = time.thread_time()
+    for _ in range(100):
+        one_line(long)
+    assert time.thread_time() - began < 1
 
 
 @given(st.text())

@@ -123,3 +123,4 @@ def test_the_servers_environment_holds_no_secrets_and_nothing_of_the_notebook() 
     assert set(wanted) <= set(kept)
     assert kept[RUN_MARK] == NO_RUN  # whoever clears up after the run that needed it first leaves it alone
     assert not set(kept) & {*unwanted, "PYTHONDONTWRITEBYTECODE"}
+    assert kept["GOMP_SPINCOUNT"] == "1000"  # or its threads take the cores of everybody else while they wait
