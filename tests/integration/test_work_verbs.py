@@ -13,6 +13,7 @@ from support import CHILDREN, until
 from subagents_nb import Run, launch, parallel, step
 from subagents_nb.cli import main
 from subagents_nb.domain.runs.states import RunState
+from subagents_nb.errors import RequestError
 from subagents_nb.launching.results import worktree_handoff as handoff
 from subagents_nb.store import StoreHome
 
@@ -96,3 +97,19 @@ def test_a_tree_that_was_kept_is_discarded(repo: Path, shared_home: StoreHome, t
     assert main(["discard", "odd"]) == 0
     assert capsys.readouterr().out == f"removed {left.path}\n"
     assert not Path(left.path).exists()
+
+
+def test_a_run_without_a_worktree_has_no_patch_and_says_how_to_have_one(capsys: Said) -> None:
+    run = done(launch("scout", "hello", model="scripted:echo", name="plain"))
+    with pytest.raises(RequestError, match="Run plain worked in no worktree"):
+        run.diff()
+    assert main(["diff", "plain"]) == 1
+    assert "Run plain worked in no worktree" in capsys.readouterr().err
+
+
+def test_who_steers_an_ended_run_is_told_that_it_can_be_resumed() -> None:
+    run = done(launch("scout", "hello", model="scripted:echo"))
+    with pytest.raises(
+        RequestError, match=r"nothing to steer\. To say more to its agent, resume it: run\.resume\(text\)"
+    ):
+        run.steer("more")

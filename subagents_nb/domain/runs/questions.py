@@ -9,6 +9,7 @@ from pydantic import Field
 from subagents_nb.domain.policy.permissions import PermissionRequest, in_short
 from subagents_nb.domain.runs.states import QUESTION, QuestionEvent, QuestionState
 from subagents_nb.domain.values.base import Document, Value, sha256_text, stable_json
+from subagents_nb.domain.values.words import one_line
 
 Asked = Literal["person", "parent"]
 _DIGEST_CHARS = 10
@@ -33,6 +34,10 @@ class Question(Document):
         number, _, digest = self.question_id.partition("-")
         own = number if self.permission is None else permission_id(number, self.run_id, self.permission)
         return not digest or own == self.question_id
+
+    def __repr__(self) -> str:
+        choices = f" ({one_line(', '.join(self.choices), 120)})" if self.choices else ""
+        return f"<Question {self.question_id} of step {self.step}: {one_line(brief(self), 200)}{choices}>"
 
 
 def permission_id(number: str, run_id: str, asked: PermissionRequest) -> str:

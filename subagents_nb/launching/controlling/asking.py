@@ -62,11 +62,13 @@ def request(
 
 
 def too_late(snapshot: Snapshot, verb: str) -> str:
-    """Say why nothing can be asked of a run that has ended, and of a paused one what to do first."""
+    """Say why nothing can be asked of a run that has ended, and what can be done instead."""
     text = f"Run {snapshot.name} is {snapshot.state} already; there is nothing to {verb}."
-    if snapshot.state is not RunState.PAUSED:
-        return text
-    return f"{text} Resume it first: run.resume(text) returns the run that goes on."
+    if snapshot.state is RunState.PAUSED:
+        return f"{text} Resume it first: run.resume(text) returns the run that goes on."
+    if verb == "steer" and snapshot.state is not RunState.STOPPED:
+        return f"{text} To say more to its agent, resume it: run.resume(text) returns a run that goes on from there."
+    return text
 
 
 def stop_paused(home: StoreHome, snapshot: Snapshot, *, reason: str, asked_by: str) -> None:

@@ -128,6 +128,11 @@ def _captured(home: StoreHome, run_id: str, step: int | None) -> list[WorktreeRe
         handoff = _recovered(home, run_id)
     if step is None:
         chosen = list(handoff.worktrees)
+        if not chosen and FileRuns(home).snapshot(run_id).ended:
+            raise RequestError(
+                f"R{_named(home, run_id, None)[1:]} worked in no worktree: what it changed is in the directory itself, "
+                "and no patch of it was kept. Launch with --worktree, or worktree=True, to have one."
+            )
     else:
         one = handoff.of(step)
         if one is None:
