@@ -3,7 +3,7 @@
  * What goes from the page to the run: a request with its receipt, a field to write in, a question to answer.
  *
  * @typedef {{name: string, kind: string, text: string, cut: number, marked?: boolean}} Part one argument of a call
- * @typedef {{tool: string, reason: string, parts: Part[], for_run: string[]}} Permission a call that waits for a yes
+ * @typedef {{tool: string, asker?: string, reason: string, parts: Part[], for_run: string[]}} Permission a call that waits for a yes
  * @typedef {{id: string, text: string, choices: string[], permission?: Permission}} Question
  * @typedef {{text?: unknown, ok?: unknown, more?: unknown}} Ack
  * @typedef {boolean | "idle"} Silence whether the kernel is not answering at all, or is idle

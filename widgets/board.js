@@ -9,47 +9,14 @@
  */
 import { Mailbox } from "./asks.js";
 import { drawNever, drawSoon } from "./beat.js";
+import { Group, NEEDS, entitle, inOrder, settle, tally } from "./group.js";
+import { Hand } from "./hand.js";
 import { ago, h, hide, line, mark, number, put, short } from "./dom.js";
 import { Row } from "./row.js";
 import { standing } from "./stand.js";
 
-/** @type {[string, string, string][]} What a run needs, its heading, and in which order its rows stand. */
-const NEEDS = [
-  ["asks", "asks you", "oldest first"], ["failed", "failed, not seen", ""], ["working", "working", ""], ["waiting", "waiting", ""], ["done", "done", ""],
-];
-const GROUPINGS = ["need", "agent", "experiment", "notebook", "day"];
-const STALE_MS = 15_000; // three missed beats
-const TITLE = /^\(\d+ ask\) /;
-
-/** Order rows: what needs a person first; questions and the line oldest first, all else newest first. @param {RowData} a @param {RowData} b */
-function inOrder(a, b) {
-  const [first, second] = [a, b].map((row) => NEEDS.findIndex(([need]) => need === row.need));
-  if (first !== second) return first - second;
-  if (a.need === "asks" && a.asked !== b.asked) return String(a.asked) < String(b.asked) ? -1 : 1;
-  if (a.need === "asks") return a.began - b.began;
-  return a.need === "waiting" ? a.began - b.began : b.began - a.began;
-}
-
-class Group {
-  label = h("strong");
-  count = h("b");
-  aside = h("span", "sa-aside");
-  button = mark(h("button", "sa-fold", this.label, " ", this.count, " ", this.aside), { type: "button", "aria-expanded": "true" });
-  list = h("ul", "sa-rows");
-  box = h("section", "sa-group", this.button, this.list);
-  folded = false;
-  /** @param {string} key */
-  constructor(key) {
-    this.fold(key === "done");
-    this.button.addEventListener("click", () => this.fold(!this.folded));
-  }
-  /** @param {boolean} folded */
-  fold(folded) {
-    this.folded = folded;
-    hide(this.list, folded);
-    mark(this.button, { "aria-expanded": String(!folded) });
-  }
-}
+const GROUPINGS = ["need", "agent", "experiment", "tag", "notebook", "day"];
+const STALE_MS = 15_000; // three missed beats of a kernel that runs a cell; an idle one has nothing to say
 
 export class Board {
   /** @type {Map<string, Row>} */ rows = new Map();
@@ -72,6 +39,7 @@ export class Board {
   strip = h("div", "sa-strip");
   stripText = h("b");
   stopAll = mark(h("button", "sa-danger", "Stop"), { type: "button" });
+  seeAll = mark(h("button", "", "Seen"), { type: "button" });
   clear = mark(h("button", "", "Clear ", mark(h("kbd", "", "esc"), { "aria-hidden": "true" })), { type: "button" });
   age = h("span", "sa-aside");
   stale = h("p", "sa-say sa-stale");
@@ -90,16 +58,19 @@ export class Board {
   constructor(model) {
     this.model = model;
     this.mail = new Mailbox(model, () => this.redraw());
-    mark(this.section, { "aria-label": "Runs", "data-lm-suppress-shortcuts": "true" }); // or JupyterLab would take x for its own
+    this.hand = new Hand(this.section, this.body, () => [...this.rows.values()]);
+    mark(this.section, { "aria-label": "Runs" });
     this.filter.addEventListener("input", () => this.draw());
     this.by_.forEach((button, i) => button.addEventListener("click", () => this.groupBy(GROUPINGS[i])));
-    this.strip.append(this.stripText, this.stopAll, this.clear);
+    this.strip.append(this.stripText, this.stopAll, this.seeAll, this.clear);
     this.stopAll.addEventListener("click", () => this.stopPicked());
+    this.seeAll.addEventListener("click", () => this.seePicked());
     this.clear.addEventListener("click", () => this.clearPicked());
     this.section.addEventListener("keydown", (event) => this.press(event));
   }
   start() {
     for (const [event, ear] of this.ears) this.model.on(event, ear);
+    this.hand.start();
     this.hearAll();
     this.hearFresh();
     this.draw();
@@ -112,7 +83,8 @@ export class Board {
     drawNever(this);
     this.mail.close();
     this.closed = true;
-    if (TITLE.test(document.title ?? "")) document.title = document.title.replace(TITLE, "");
+    this.hand.close();
+    entitle(this, null);
   }
   redraw() {
     if (!this.closed) drawSoon(this);
@@ -137,15 +109,23 @@ export class Board {
   /** @param {string} id @param {any} data */
   take(id, data) {
     const row = this.rows.get(id);
-    if (row) row.take(data);
+    if (row) (row.gone = false, row.take(data));
     else this.rows.set(id, new Row({ ...data, id }, this));
   }
   /** @param {string} id */
   drop(id) {
-    if (this.opened?.data.id === id) this.shut();
-    this.rows.get(id)?.box.remove();
-    this.rows.delete(id);
+    const row = this.rows.get(id);
     this.picked.delete(id);
+    if (row) row.gone = true;
+  }
+  /** Take away what is gone, but nothing that the reader is in: its keys would mean the next row. */
+  sweep() {
+    for (const [id, row] of this.rows) {
+      if (!row.gone || row.focused) continue;
+      if (this.opened?.data.id === id) this.shut();
+      row.box.remove();
+      this.rows.delete(id);
+    }
   }
   /** @param {any} message */
   receive(message) {
@@ -192,9 +172,24 @@ export class Board {
     this.draw();
     this.current?.box.focus({ preventScroll: true });
   }
+  /** Those that are selected and in sight: what a filter or a fold hides is not meant. */
+  get meant() {
+    return this.shown.filter((row) => this.picked.has(row.data.id));
+  }
   stopPicked() {
-    for (const id of this.picked) this.rows.get(id)?.stop();
-    this.clearPicked();
+    this.actPicked((row) => row.stop());
+  }
+  seePicked() {
+    this.actPicked((row) => row.see());
+  }
+  /** @param {(row: Row) => void} act */
+  actPicked(act) {
+    for (const row of this.meant) {
+      act(row);
+      this.picked.delete(row.data.id);
+    }
+    this.draw();
+    this.current?.box.focus({ preventScroll: true });
   }
   /** @param {string} by */
   groupBy(by) {
@@ -207,7 +202,8 @@ export class Board {
   }
   /** The rows in sight, in their order. */
   get shown() {
-    return [...this.groups.values()].filter((group) => !group.folded && group.box.parentNode)
+    const groups = new Map([...this.groups.values()].map((group) => [/** @type {Element} */ (group.box), group]));
+    return Array.from(this.body.children, (box) => groups.get(box)).filter((group) => group !== undefined).filter((group) => !group.folded)
       .flatMap((group) => Array.from(group.list.children, (box) => [...this.rows.values()].find((row) => row.box === box))).filter((row) => row !== undefined);
   }
 
@@ -220,6 +216,7 @@ export class Board {
     const target = /** @type {HTMLElement} */ (event.target);
     const tag = String(target?.tagName ?? "").toLowerCase();
     this.mean(target);
+    if (this.body.contains(target)) this.hand.at = performance.now();
     const writing = (tag === "input" && target !== this.current?.box_) || tag === "textarea";
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     const held = event.repeat && !writing && !event.key.startsWith("Arrow"); // a key that is held answers nothing more
@@ -242,6 +239,7 @@ export class Board {
     if (key === "g") return (this.groupBy(GROUPINGS[(GROUPINGS.indexOf(this.by) + 1) % GROUPINGS.length]), true);
     if (key === "Escape") return this.opened ? (this.shut(), true) : this.picked.size ? (this.clearPicked(), true) : false;
     if (key === "s" && this.picked.size) return (this.stopPicked(), true);
+    if (key === "e" && this.picked.size) return (this.seePicked(), true);
     if (!row || (key === "Enter" && onButton)) return false;
     if (key === "Enter") return (this.open(row), true);
     if (key === "x") return (this.pick(row), true);
@@ -266,26 +264,40 @@ export class Board {
 
   draw() {
     const now = performance.now();
-    const stale = this.orphan || now - this.heardAt >= STALE_MS;
+    const stale = this.orphan || this.silent(now);
     const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     const root = /** @type {Document | ShadowRoot} */ (this.section.getRootNode());
     const had = /** @type {HTMLElement | null} */ (root.activeElement);
     const within = had && this.section.contains(had) ? had : null;
     if (within) this.mean(within);
+    this.sweep();
     const shown = [...this.rows.values()].filter((row) => row.fits(words)).sort((a, b) => inOrder(a.data, b.data));
+    const tops = this.hand.tops();
     this.place(shown);
     this.at = shown.some((row) => row.data.id === this.at) ? this.at : shown[0]?.data.id ?? "";
     for (const row of shown) row.draw(now, stale || this.mail.idle, this.picked.has(row.data.id), row.data.id === this.at);
     if (within && root.activeElement !== within && within.isConnected) within.focus({ preventScroll: true });
+    this.hand.steady(tops, now);
     this.drawFrame(shown, stale, now, words.length > 0);
   }
-  /** Put the rows under their headings; one that the reader is in stays where it is. @param {Row[]} shown */
+  /** Whether the kernel says nothing though it should. @param {number} now */
+  silent(now) {
+    const kernel = this.mail.kernel;
+    if (!kernel) return false; // this host does not tell: how old the board is stands below it
+    if (kernel.connectionStatus && kernel.connectionStatus !== "connected") return now - this.heardAt >= STALE_MS;
+    if (kernel.status === "dead") return true;
+    if (kernel.status !== "busy") this.busyAt = now;
+    return now - Math.max(this.heardAt, this.busyAt) >= STALE_MS;
+  }
+  busyAt = -Infinity; // when the kernel was last seen idle
+  /** Put the rows under their headings; one that the reader is in stays where it is, and all do while the hand is there. @param {Row[]} shown */
   place(shown) {
+    const { held } = this.hand;
     /** @type {Map<string, Row[]>} */ const under = new Map(this.by === "need" ? NEEDS.map(([need]) => [need, []]) : []);
     for (const row of shown) {
       const key = String(this.by === "need" ? row.data.need : /** @type {any} */ (row.data)[this.by] || "none");
       const known = `${this.by}:${key}`;
-      const stays = row.focused && row.group.startsWith(`${this.by}:`) && this.groups.has(row.group) ? row.group : known;
+      const stays = (held || row.focused) && row.box.parentNode && row.group.startsWith(`${this.by}:`) && this.groups.has(row.group) ? row.group : known;
       row.group = stays;
       const name = stays.slice(this.by.length + 1);
       under.set(name, [...(under.get(name) ?? []), row]);
@@ -298,17 +310,27 @@ export class Board {
       const [, label, aside] = NEEDS.find(([need]) => this.by === "need" && need === name) ?? ["", name, ""];
       put(group.label, line(label, 80));
       put(group.count, String(rows.length));
-      put(group.aside, name === "done" ? tally(rows) : aside);
+      put(group.aside, this.by !== "need" ? "" : name === "done" ? tally(rows) : name === "waiting" ? this.whyWaiting() : aside);
       mark(group.box, { "data-need": this.by === "need" ? name : "" });
       mark(group.list, { "aria-label": line(label, 80) });
-      const boxes = rows.map((row) => row.box);
-      const held = rows.find((row) => row.focused)?.box;
-      const at = held ? Array.from(group.list.children).indexOf(held) : -1;
-      if (held && at >= 0) boxes.splice(at, 0, ...boxes.splice(boxes.indexOf(held), 1));
+      let boxes = rows.map((row) => /** @type {HTMLElement} */ (row.box));
+      const stood = /** @type {HTMLElement[]} */ (Array.from(group.list.children));
+      if (held) boxes = [...stood.filter((box) => boxes.includes(box)), ...boxes.filter((box) => !stood.includes(box))];
+      const reader = rows.find((row) => row.focused)?.box;
+      const at = reader ? stood.indexOf(reader) : -1;
+      if (!held && reader && at >= 0) boxes.splice(at, 0, ...boxes.splice(boxes.indexOf(reader), 1));
       settle(group.list, boxes);
       return group.box;
     });
     settle(this.body, boxes);
+  }
+  /** Who holds the places that others wait for. */
+  whyWaiting() {
+    const head = this.model.get("head") ?? {};
+    const [taken, limit] = [number(head.taken), number(head.limit)];
+    if (taken === null || limit === null || taken < limit) return "";
+    const asks = [...this.rows.values()].filter((row) => row.data.need === "asks").length;
+    return `all ${limit} places are taken${asks ? `, ${Math.min(asks, taken)} of them by runs that ask you` : ""}; more places: max_live_runs`;
   }
   /** @param {Row[]} shown @param {boolean} stale @param {number} now @param {boolean} filtered */
   drawFrame(shown, stale, now, filtered) {
@@ -321,37 +343,24 @@ export class Board {
     put(this.sums, sums.filter(Boolean).join(" · "));
     put(this.none, this.rows.size === 0 ? "No run to show." : shown.length === 0 ? "No run holds these words." : "");
     hide(this.none, !this.none.textContent);
-    const live = [...this.picked].filter((id) => this.rows.get(id)?.live).length;
+    const { meant } = this;
+    const [live, unseen, unmeant] = [meant.filter((row) => row.live).length, meant.filter((row) => row.data.need === "failed").length, this.picked.size - meant.length];
     hide(this.strip, this.picked.size === 0);
-    put(this.stripText, `${this.picked.size} selected`);
+    put(this.stripText, `${this.picked.size} selected${unmeant ? `, ${unmeant} not in sight and left alone` : ""}`);
     put(this.stopAll, `Stop ${live}`);
+    put(this.seeAll, `Seen ${unseen}`);
     this.stopAll.disabled = live === 0;
-    put(this.stale, !stale ? "" : this.orphan ? "The kernel was restarted, so this board stands still. Live again: %subagent_status"
+    hide(this.seeAll, unseen === 0);
+    put(this.stale, !stale ? "" : this.orphan ? "The kernel was restarted, so this board stands still. It goes on once %load_ext subagents_nb was run."
       : "The notebook's kernel is not answering, so this board is old.");
     hide(this.stale, !stale);
     put(this.age, `updated ${ago((now - this.heardAt) / 1000)}`);
-    const asks = [...this.rows.values()].filter((row) => row.data.need === "asks").length;
-    const title = `${asks ? `(${asks} ask) ` : ""}${(document.title ?? "").replace(TITLE, "")}`;
-    if (document.title !== undefined && document.title !== title) document.title = title;
+    const ids = [...this.rows.values()].filter((row) => row.data.need === "asks" && !row.gone).map((row) => row.data.id);
+    const asks = ids.length;
+    entitle(this, this.orphan ? [] : ids); // what a kernel that is gone has said is no news
     if (asks !== this.spokenOf) put(this.spoken, asks ? `${asks} ${asks === 1 ? "run asks" : "runs ask"} you` : "No run asks you any more");
     this.spokenOf = asks;
   }
-}
-
-/** Put nodes in order; those in their place are not touched, and what is no more there goes. @param {HTMLElement} box @param {HTMLElement[]} wanted */
-function settle(box, wanted) {
-  const keep = new Set(wanted);
-  for (const kid of Array.from(box.children)) if (!keep.has(/** @type {HTMLElement} */ (kid))) kid.remove();
-  wanted.forEach((node, i) => {
-    if (box.children[i] !== node) box.insertBefore(node, box.children[i] ?? null);
-  });
-}
-
-/** How those that are over ended. @param {Row[]} rows */
-function tally(rows) {
-  /** @type {Map<string, number>} */ const counts = new Map();
-  for (const row of rows) counts.set(row.data.word, (counts.get(row.data.word) ?? 0) + 1);
-  return [...counts].map(([word, count]) => `${count} ${line(word, 20)}`).join(", ");
 }
 
 /** The keys there are, for whoever looks. @param {string[][]} all */
@@ -366,6 +375,7 @@ function initialize(host) {
   const { model } = host;
   const keep = () => {
     const [fresh, rows] = [model.get("fresh") ?? {}, model.get("rows") ?? {}];
+    for (const row of Object.values(fresh.rows ?? {})) row.heard = performance.now(); // its ages are of now
     Object.assign(rows, fresh.rows ?? {});
     for (const id of fresh.gone ?? []) delete rows[id];
   };

@@ -7,26 +7,33 @@
 import { replaceOutput } from "./stand.js";
 
 const SEARCH_MS = 1000;
-const CLASS = "subagents-nb-run";
+const [RUN, BOARD] = ["subagents-nb-run", "subagents-nb-board"];
 
 /** @param {{model: import("./stand.js").Host}} host */
 function initialize({ model }) {
   const told = new Set();
-  const places = document.getElementsByClassName(CLASS);
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   function look() {
     if (model.widget_manager?.context?.isDisposed) return leave();
-    const found = [];
-    for (const place of Array.from(places)) {
-      const keeper = /** @type {any} */ (place).saKeeper;
-      const [token, , , run] = place.className.split(" ");
-      if ((keeper && !keeper.gone) || told.has(token) || !run) continue;
-      told.add(token);
-      found.push({ token, run });
+    const [runs, boards] = [newOf(RUN), newOf(BOARD)];
+    if (runs.length || boards.length) {
+      const places = runs.map(([token, run]) => ({ token, run }));
+      model.send({ kind: "found", places, ...(boards.length ? { boards: boards.map(([token, which]) => ({ token, which })) } : {}) });
     }
-    if (found.length) model.send({ kind: "found", places: found });
     timer = setTimeout(look, SEARCH_MS);
+  }
+  /** The tokens of what stands there without a kernel, each with what it is of. @param {string} kind */
+  function newOf(kind) {
+    const found = [];
+    for (const place of Array.from(document.getElementsByClassName(kind))) {
+      const keeper = /** @type {any} */ (place).saKeeper;
+      const [token, , , of] = place.className.split(" ");
+      if ((keeper && !keeper.gone) || told.has(token) || !of) continue;
+      told.add(token);
+      found.push([token, of]);
+    }
+    return found;
   }
   function leave() {
     clearTimeout(timer);

@@ -6,7 +6,7 @@
  * @typedef {{id: string, need: string, name: string, word: string, agent: string, model: string, now: string,
  *   elapsed_s: number, tokens_in: number, tokens_out: number, cost: string, stopping: boolean,
  *   attention: string, more: number, notebook: string, experiment: string, day: string, at: string, began: number,
- *   tags: string[], task: string, question?: Question, asked?: string, asked_s?: number}} RowData
+ *   tags: string[], tag?: string, heard?: number, task: string, question?: Question, asked?: string, asked_s?: number}} RowData
  * @typedef {{ask(request: any): void, open(row: Row): void, left(row: Row, within: boolean): void, pick(row: Row): void}} Owner
  */
 import { Asked, makeField } from "./asks.js";
@@ -52,6 +52,9 @@ export class Row {
   group = ""; // under which heading it stands
   heardAt = performance.now();
   shownAt = -Infinity; // when its question came, if it had another one before
+  movedAt = -Infinity; // when it last came to stand elsewhere, or to show other answers
+  pointed = false; // the pointer is over it
+  gone = false; // it is no more on the board, and waits until the reader leaves it
   /** @type {number[]} Tokens a minute. */ rates = [];
   sampled = { at: -Infinity, tokens: 0 };
   box_ = mark(h("input", "sa-pick"), { type: "checkbox", tabindex: -1 });
@@ -81,6 +84,8 @@ export class Row {
     this.seenButton = makeButton("Seen", "e", () => this.see());
     this.acts.append(this.openButton, this.steerButton, this.stopButton, this.seenButton);
     this.box_.addEventListener("change", () => owner.pick(this));
+    this.box.addEventListener("pointerenter", () => (this.pointed = true));
+    this.box.addEventListener("pointerleave", () => (this.pointed = false));
     this.field.onSend((text) => this.send(text));
     this.field.input.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || event.isComposing) return;
@@ -88,7 +93,7 @@ export class Row {
       this.write("");
     });
     this.take(data);
-    this.shownAt = -Infinity;
+    this.shownAt = this.movedAt = -Infinity;
   }
   get live() {
     return this.data.need !== "done" && this.data.need !== "failed";
@@ -100,15 +105,16 @@ export class Row {
   }
   /** @param {RowData} data */
   take(data) {
-    [this.data, this.heardAt] = [data, performance.now()];
+    [this.data, this.heardAt] = [data, number(data.heard) ?? performance.now()];
     const question = data.question;
     if (String(question?.id ?? "") !== this.questionId) {
       this.questionId = String(question?.id ?? "");
+      if (this.focused && this.choices.contains(/** @type {any} */ (this.box.getRootNode()).activeElement)) this.box.focus({ preventScroll: true }); // its button goes
       this.asked.end();
       const answers = question ? answersOf(question) : [];
       this.choices.replaceChildren(...answers.map(([label, text], i) => makeButton(label, String(i + 1), () => this.answer(text), "sa-choice")));
       if (question && !question.permission) this.choices.append(makeButton("Write…", "w", () => this.write("answer")));
-      this.shownAt = this.heardAt;
+      this.shownAt = this.movedAt = performance.now();
       if (this.writes === "answer") this.writes = "gone"; // the field and the focus stay: what is typed must not become keys
     }
     if (data.stopping || !this.live) this.asked.heard = true;
@@ -194,14 +200,15 @@ export class Row {
     set(this.name, { title: line(d.task, 200) });
     put(this.agent, line(d.agent, 60));
     const call = d.question ? wholeCall(d.question) : "";
-    const what = call ? `may it call ${line(d.question?.permission?.tool, 60)}: ${call}` : line(d.now, 200);
+    const asker = line(d.question?.permission?.asker, 120);
+    const what = call ? `${asker ? `${asker}: ` : ""}may it call ${line(d.question?.permission?.tool, 60)}: ${call}` : line(d.now, 200);
     put(this.now, [what, d.more ? `and ${d.more} more` : "", d.attention && !asks ? line(d.attention, 120) : ""].filter(Boolean).join(" · "));
     set(this.now, { title: this.now.textContent });
     if (this.writes === "gone") mark(this.field.input, { placeholder: "That question is closed", "aria-label": "That question is closed" });
     const elapsed = (number(d.elapsed_s) ?? 0) + (moving ? since : 0);
     put(this.time, elapsed > 0 ? clock(elapsed) : "");
     put(this.cost, line(d.cost, 20));
-    put(this.when, asks ? `asked ${ago((number(d.asked_s) ?? 0) + since)}` : d.need === "failed" ? line(d.at, 10) : "");
+    put(this.when, this.gone ? "no more listed" : asks ? `asked ${ago((number(d.asked_s) ?? 0) + since)}` : d.need === "failed" ? line(d.at, 10) : "");
     this.drawSpark();
     const below = asks || d.need === "failed"; // else the buttons appear in the line, when it is pointed at
     if (this.acts.parentNode !== (below ? this.second : this.what)) below ? this.second.insertBefore(this.acts, this.field.box) : this.what.append(this.acts);

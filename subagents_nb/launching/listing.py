@@ -106,7 +106,7 @@ def list_runs(
                 hidden += over and state not in ("live", "asking")
                 continue
             current = _judged(home, reader, run_id)
-            if not _fits(current, state, agent, name):
+            if not fits(current, state=state, agent=agent, name=name):
                 continue
             if over and current.ended:
                 hidden += 1
@@ -167,7 +167,8 @@ def _judged(home: StoreHome, reader: FileRuns, run_id: str) -> Snapshot:
     return snapshot
 
 
-def _fits(snapshot: Snapshot, state: str | None, agent: str | None, name: str | None) -> bool:
+def fits(snapshot: Snapshot, *, state: str | None, agent: str | None, name: str | None) -> bool:
+    """Say whether a run is one of those that are asked for, as far as it says so itself."""
     if state in ("live", "asking"):
         return not snapshot.ended and (state == "live" or bool(snapshot.questions))
     return (

@@ -20,8 +20,8 @@ _MAGICS = "SubagentMagics"
 def load(shell: Any, verbs: Sequence[Verb] = VERBS) -> None:
     """Register magics, completion, notices and the formatters of our lists; doing it twice changes nothing."""
     from subagents_nb.notebook.magics.magics import magics_of
+    from subagents_nb.notebook.old_views import OldViews
     from subagents_nb.notebook.views.notifications import Notifier
-    from subagents_nb.notebook.views.old_views import OldViews
 
     if id(shell) in _LOADED:
         return

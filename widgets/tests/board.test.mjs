@@ -31,6 +31,7 @@ function show(rows, more = {}) {
 
 beforeEach(() => {
   startClock();
+  globalThis[Symbol.for("subagents_nb.asking")].clear(); // boards that other tests left
   document.body.replaceChildren();
   document.title = "prices.ipynb";
 });
@@ -167,12 +168,141 @@ test("what is seen goes, what is gone goes, and a kernel that falls silent is to
   assert.deepEqual(model.sent, [{ kind: "seen", run: RUN(1) }]);
   model.set({ fresh: { seq: 1, rows: {}, gone: [RUN(1)] } });
   pass(0.5);
+  assert.match(view.section.seen, /no more listed/); // the reader is in it: the keys must not come to mean another
+  press("e");
+  assert.equal(model.sent.length, 2);
+  FakeElement.focused = null;
+  pass(1);
   assert.equal(view.rows.size, 1);
-  pass(16);
+  pass(60);
+  assert.doesNotMatch(view.section.seen, /not answering/); // an idle kernel has nothing to say
+  model.widget_manager = { kernel: { status: "idle", connectionStatus: "connected" } };
+  pass(60);
+  assert.doesNotMatch(view.section.seen, /not answering/);
+  model.widget_manager.kernel.status = "busy"; // now it says a beat every few seconds
+  pass(14);
+  assert.doesNotMatch(view.section.seen, /not answering/);
+  pass(3);
   assert.match(view.section.seen, /not answering/);
   model.set({ beat: 9 });
   pass(0.5);
   assert.doesNotMatch(view.section.seen, /not answering/);
+  model.widget_manager.kernel.status = "dead";
+  pass(1);
+  assert.match(view.section.seen, /not answering/);
+});
+
+test("what is stopped together is what is selected and in sight, and the count says so before", () => {
+  const { model, view, press, line } = show([row(1, "working"), row(2, "working", { agent: "worker" }), row(3, "working", { agent: "worker" }), row(4, "done")]);
+  for (const one of view.rows.values()) view.pick(one);
+  view.filter.value = "agent:worker";
+  view.draw();
+  assert.match(view.strip.seen, /4 selected, 2 not in sight and left aloneStop 2/);
+  press("s");
+  assert.deepEqual(model.sent.map((one) => one.run), [RUN(3), RUN(2)]);
+  assert.deepEqual([...view.picked], [RUN(1), RUN(4)]);
+  view.filter.value = "";
+  view.draw();
+  assert.match(view.strip.seen, /2 selected, 1 not in sight and left aloneStop 1/); // what is folded is not in sight either
+  assert.equal(line("working-1").box_.checked, true);
+});
+
+test("several failures are seen together", () => {
+  const { model, view, press } = show([row(1, "failed"), row(2, "failed"), row(3, "working")]);
+  for (const one of view.rows.values()) view.pick(one);
+  view.draw();
+  assert.match(view.strip.seen, /Stop 1Seen 2/);
+  press("e");
+  assert.deepEqual(model.sent, [{ kind: "seen", run: RUN(2) }, { kind: "seen", run: RUN(1) }]);
+});
+
+test("while the hand is at the rows they keep their order, and what comes stands below; afterwards they move", () => {
+  const { model, view, names } = show([row(1, "working"), row(2, "working"), row(3, "waiting")]);
+  view.body.fire("pointermove");
+  model.set({ fresh: { seq: 1, rows: keyed([row(4, "working"), asking(1, 5, { name: "working-1" })]), gone: [] } });
+  pass(0.5);
+  assert.deepEqual(names(), ["working-2", "working-1", "working-4", "waiting-3"]);
+  view.body.fire("pointerleave");
+  pass(1);
+  assert.deepEqual(names(), ["working-1", "working-4", "working-2", "waiting-3"]);
+  view.body.fire("pointermove");
+  model.set({ fresh: { seq: 2, rows: keyed([row(1, "done", { name: "working-1" })]), gone: [] } });
+  pass(1);
+  assert.deepEqual(names(), ["working-1", "working-4", "working-2", "waiting-3"]);
+  pass(6); // a pointer that lies there for ever holds nothing
+  assert.deepEqual(names(), ["working-4", "working-2", "waiting-3"]);
+});
+
+test("a click on a row that came under the pointer a moment ago is dropped; the list scrolls so that few do", () => {
+  const { model, view, line } = show([row(1, "working"), row(2, "working")]);
+  const click = (name) => view.body.fire("click", { target: line(name).stopButton, detail: 1 });
+  pass(1);
+  assert.equal(click("working-1").stopped, 0);
+  model.set({ fresh: { seq: 1, rows: keyed([asking(3, 5)]), gone: [] } });
+  view.draw();
+  assert.equal(click("working-1").stopped, 1);
+  assert.equal(view.body.fire("click", { target: line("working-1").stopButton, detail: 0 }).stopped, 0); // by a key
+  pass(0.5);
+  assert.equal(click("working-1").stopped, 0);
+  line("working-2").box.fire("pointerenter");
+  view.body.fire("pointerenter");
+  model.set({ fresh: { seq: 2, rows: keyed([asking(4, 9)]), gone: [] } });
+  view.draw();
+  assert.equal(view.body.scrollTop, 28);
+  assert.equal(click("working-2").stopped, 0); // it stands where it stood
+  model.set({ fresh: { seq: 3, rows: keyed([asking(3, 1, { question: { id: "q9", text: "And?", choices: ["all", "none"] } })]), gone: [] } });
+  assert.equal(click("asks-3").stopped, 1); // other answers stand there now
+});
+
+test("two boards have one count in the title, each run once; one whose kernel is gone counts nothing", () => {
+  const [first, second] = [show([asking(1, 5), asking(2, 5)]), show([asking(2, 5), asking(3, 5)])];
+  assert.equal(document.title, "(3 ask) prices.ipynb");
+  first.view.draw();
+  assert.equal(document.title, "(3 ask) prices.ipynb");
+  for (const ear of first.model.ears.get("comm_live_update")) ear();
+  first.view.draw();
+  assert.equal(document.title, "(2 ask) prices.ipynb");
+  assert.match(first.view.section.seen, /goes on once %load_ext subagents_nb/);
+  first.view.close();
+  second.view.close();
+  assert.equal(document.title, "prices.ipynb");
+});
+
+test("what is pressed with a modifier reaches JupyterLab; what is typed, edited or pressed alone does not", () => {
+  const { view, line } = show([row(1, "working")]);
+  const MARK = "data-lm-suppress-shortcuts";
+  const reaches = (key, target, more = { ctrlKey: true }) => {
+    view.hand.letPass({ key, target, ...more });
+    const open = view.section.getAttribute(MARK) === null;
+    pass(0.1);
+    assert.equal(view.section.getAttribute(MARK), "true"); // it is asked for at once, and stands again afterwards
+    return open;
+  };
+  const [box, input] = [line("working-1").box, Object.assign(line("working-1").field.input, { tagName: "INPUT", type: "text" })];
+  assert.ok(reaches("s", box));
+  assert.ok(reaches("s", input, { metaKey: true }));
+  assert.ok(reaches("c", box));
+  assert.ok(!reaches("c", input));
+  assert.ok(!reaches("Enter", input));
+  assert.ok(!reaches("s", box, {}));
+  assert.ok(!reaches("@", input, { ctrlKey: true, altKey: true, getModifierState: () => true }));
+  assert.ok(!reaches("s", document.body));
+});
+
+test("a call of a run below names it", () => {
+  const permission = { tool: "bash", asker: "scout-1", reason: "r", for_run: [], parts: [{ name: "command", kind: "command", text: "ls", cut: 0 }] };
+  const { line } = show([asking(1, 5, { question: { id: "scout-1/q", text: "May it?", choices: [], permission } })]);
+  assert.match(line("asks-1").box.seen, /scout-1: may it call bash: ls/);
+});
+
+test("runs are grouped by tag, and those that wait say who holds the places", () => {
+  const { model, view } = show([row(1, "working", { tag: "night" }), row(2, "waiting"), asking(3, 5)]);
+  assert.doesNotMatch(view.section.seen, /places are taken,/);
+  model.set({ head: { taken: 8, limit: 8 } });
+  view.draw();
+  assert.match(view.section.seen, /all 8 places are taken, 1 of them by runs that ask you; more places: max_live_runs/);
+  view.groupBy("tag");
+  assert.match(view.section.seen, /none 2.*night 1/s);
 });
 
 test("writing in a field is no key of the board; Enter sends it", () => {

@@ -101,6 +101,15 @@ export class FakeElement extends FakeNode {
     this.attributes.set(name, String(value));
     if (name === "class") this.className = String(value);
   }
+  removeAttribute(name) {
+    this.attributes.delete(name);
+  }
+  /** As if a list item were 28 px high and all else nothing. */
+  get offsetTop() {
+    let top = this;
+    while (top.parentNode) top = top.parentNode;
+    return 28 * top.all().filter((node) => node.tag === "li").indexOf(this);
+  }
   getAttribute(name) {
     return this.attributes.get(name) ?? null;
   }

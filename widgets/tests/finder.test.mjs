@@ -36,6 +36,15 @@ test("places without a live view are told once; those of this kernel are not", (
   assert.equal(of.sent.length, 2);
 });
 
+test("a board that an earlier kernel left is told, with what it lists", () => {
+  const place = left("ee", "");
+  place.className = "ee ee-3 subagents-nb-board e30";
+  const of = new FakeModel();
+  finder.initialize({ model: of });
+  pass(2);
+  assert.deepEqual(of.sent, [{ kind: "found", places: [], boards: [{ token: "ee", which: "e30" }] }]);
+});
+
 test("a place whose kernel is gone is told, and the card of an ended run is put there", () => {
   const outputs = { length: 1, item: { data: { "text/html": '<div class="aa aa-0">' } }, get() { return this.item; }, set(_, one) { this.item = one; } };
   left("aa", "r-1");

@@ -20,14 +20,19 @@ from subagents_nb.errors import SubagentsError
 from subagents_nb.launching import Runs
 from subagents_nb.launching.controlling.controls import live_limit
 from subagents_nb.launching.following.watch import WATCHER
-from subagents_nb.notebook.board.board_rows import order, origin_of, row_of
+from subagents_nb.notebook.board.board_rows import is_news, order, origin_of, row_of
+from subagents_nb.notebook.board.carried import Carried
+from subagents_nb.notebook.board.old_failures import OldFailures
 from subagents_nb.notebook.board.spent_today import SpentToday
-from subagents_nb.store import FileRuns
+from subagents_nb.store import FileRuns, StoreHome
+from subagents_nb.store.clock import age_s
 from subagents_nb.store.runs.seen import is_seen
 from subagents_nb.store.waiting.capacity import slots_taken
+from subagents_nb.store.waiting.line import standing
 
 EVERY_S = 0.5
 _LIST_S, _PLACES_S, _BEAT_S = 1.0, 2.0, 5.0
+_AGAIN_S, _AGAIN_TIMES = 2.0, 50  # how often runs of a state are looked up: of a core that takes 2 % at most
 _log = logging.getLogger(__name__)
 
 
@@ -39,14 +44,35 @@ class BoardFace(Protocol):
 
 
 class BoardFeed:
-    """Feeds one widget, beginning with `runs`. `relist` lists them anew; it is called whenever there are others."""
+    """Feeds one widget, beginning with `runs`. `relist` lists them anew; it is called whenever there are others.
 
-    def __init__(self, relist: Callable[[], Runs], runs: Runs, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._relist = relist
+    Runs that are chosen `by_state` come and go as they go on. What `fits` is shown though newer ones have ended since,
+    if it went wrong and nobody looked at it. What is sent counts as activity of the kernel, which then is not culled:
+    nothing is sent while nothing changes, and a beat only while a cell runs, for a page can't know then who is silent.
+    """
+
+    def __init__(
+        self,
+        relist: Callable[[], Runs],
+        runs: Runs,
+        *,
+        by_state: bool = False,
+        fits: Callable[[Snapshot], bool] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._relist, self._by_state = relist, by_state
+        self._fits = fits
         self._clock = clock
+        self.cell_runs = False
         self._guard = threading.RLock()
         self._stop = threading.Event()
         self._snapshots: dict[str, Snapshot] = {}
+        self._shown: dict[str, Snapshot] = {}  # without the questions that another row has
+        self._told: dict[str, tuple[float, dict[str, Any]]] = {}  # the rows that the page knows, and since when
+        self._carried = Carried()
+        self._turns: dict[str, int] = {}
+        self._listed_ids: frozenset[str] = frozenset()
+        self._again_s = _AGAIN_S
         self._origins: dict[str, dict[str, Any]] = {}
         self._rows: dict[str, dict[str, Any]] = {}
         self._unfollow: dict[str, Callable[[], None]] = {}
@@ -56,8 +82,10 @@ class BoardFeed:
         self._mark: object = None
         self._head: dict[str, Any] = {}
         self._listed = self._placed = self._beaten = float("-inf")
-        self.home, self.hidden = runs.home, runs.hidden
+        self.home, self._hidden = runs.home, runs.hidden
         self._today = SpentToday(self.home)
+        self._old = OldFailures(self.home, fits) if fits is not None else None
+        self._turns = turns(self.home)
         self._take(runs)
         self._fresh.clear()
 
@@ -65,12 +93,19 @@ class BoardFeed:
     def snapshots(self) -> list[Snapshot]:
         """Return the runs as they stand, in the order of the board."""
         with self._guard:
-            return [self._snapshots[row["id"]] for row in order(list(self._rows.values()))]
+            return [self._shown[row["id"]] for row in order(list(self._rows.values()))]
 
     def state(self) -> dict[str, Any]:
         """Return the traits as a whole, for a page that is loaded anew."""
         with self._guard:
-            return {"rows": dict(self._rows), "head": self._head or self._about(), "fresh": {"seq": self._seq}}
+            rows = {run_id: _of_now(row) for run_id, row in self._rows.items()}
+            return {"rows": rows, "head": self._head or self._about(), "fresh": {"seq": self._seq}}
+
+    @property
+    def hidden(self) -> int:
+        """Return how many runs that have ended are not on the board."""
+        with self._guard:
+            return max(0, self._hidden - len(self._rows.keys() - self._listed_ids))
 
     @property
     def changes(self) -> int:
@@ -112,21 +147,34 @@ class BoardFeed:
         """Read one run anew: the person has just done something with it."""
         with self._guard:
             if run_id in self._rows:
+                before = self._rows[run_id]["need"]
                 self._set(FileRuns(self.home).snapshot(run_id))
+                if before == "failed" != self._rows[run_id]["need"]:
+                    self._mark = None  # it may have been kept for that alone
 
     def tick(self) -> None:
         """Look whether there are other runs, and send what changed."""
         now = self._clock()
-        if now - self._listed >= _LIST_S and (mark := self._changed()) != self._mark:
-            self._listed, runs = now, self._relist()
+        mark = self._changed()
+        if (self._by_state and now - self._listed >= self._again_s) or (
+            now - self._listed >= _LIST_S and mark != self._mark
+        ):
+            began, runs = time.perf_counter(), self._relist()
+            self._again_s = max(_AGAIN_S, _AGAIN_TIMES * (time.perf_counter() - began))
             with self._guard:
-                self._mark = mark
+                self._listed, self._mark = now, mark
                 self._take(runs)
                 self._follow()
+        if self._old is not None:
+            found = self._old.more(self._rows)
+            with self._guard:
+                for snapshot in found:
+                    self._set(snapshot)
         head = self._head
         if now - self._placed >= _PLACES_S:
             self._placed, head = now, self._about()
             self._see_again()
+            self._line_up()
         self._send(head, now)
 
     def _see_again(self) -> None:
@@ -135,6 +183,16 @@ class BoardFeed:
             for run_id, row in list(self._rows.items()):
                 if row["need"] == "failed" and is_seen(self.home.run(run_id)):
                     self._set(self._snapshots[run_id])
+                    self._mark = None  # it may have been kept for that alone
+
+    def _line_up(self) -> None:
+        """Look which places the waiting runs have in their line."""
+        if not any(row["need"] == "waiting" for row in self._rows.values()):
+            return
+        before, self._turns = self._turns, turns(self.home)
+        with self._guard:
+            for run_id in self._rows.keys() & {one for one, _ in before.items() ^ self._turns.items()}:
+                self._draw(run_id)
 
     def _loop(self) -> None:
         while not self._stop.wait(EVERY_S):
@@ -152,25 +210,47 @@ class BoardFeed:
             return None
 
     def _take(self, runs: Runs) -> None:
-        """Take a new list; what it has no more is gone from the board, unless it still lives."""
-        self.hidden = runs.hidden
+        """Take a new list; what it has no more is gone from the board, unless it still lives or failed unseen."""
+        self._hidden, self._listed_ids = runs.hidden, frozenset(runs.ids)
         for snapshot in runs.snapshots:
             self._set(snapshot)
-        listed = set(runs.ids)
-        for run_id in [one for one in self._rows if one not in listed and self._snapshots[one].ended]:
-            del self._rows[run_id], self._snapshots[run_id], self._origins[run_id]
+        for run_id in [one for one in self._rows if one not in self._listed_ids and not self._stays(one)]:
+            del self._rows[run_id], self._snapshots[run_id], self._origins[run_id], self._shown[run_id]
+            self._told.pop(run_id, None)
+            self._carried.drop(run_id)
+            if (unfollow := self._unfollow.pop(run_id, None)) is not None:
+                unfollow()
             self._fresh[run_id] = None
+
+    def _stays(self, run_id: str) -> bool:
+        """Say whether a run stays though it is listed no more."""
+        snapshot = self._snapshots[run_id]
+        if not snapshot.ended:
+            return not self._by_state
+        unseen = self._rows[run_id]["need"] == "failed" and self.home.run(run_id).root.is_dir()
+        return unseen and (self._fits is None or self._fits(snapshot))
 
     def _set(self, snapshot: Snapshot) -> None:
         run_id = snapshot.run_id
         if run_id not in self._origins:
             plan = snapshot.plan or FileRuns(self.home).snapshot(run_id, whole=True).plan
             self._origins[run_id] = origin_of(plan, run_id)
-        seen = snapshot.ended and is_seen(self.home.run(run_id))
-        row = row_of(snapshot, self._origins[run_id], seen=seen)
         self._snapshots[run_id] = snapshot
-        if self._rows.get(run_id) != row:
-            self._rows[run_id] = self._fresh[run_id] = row
+        for below in self._carried.take(snapshot) & self._snapshots.keys():
+            self._draw(below)
+        self._draw(run_id)
+
+    def _draw(self, run_id: str) -> None:
+        """Make the row of a run anew; the page is told of it if it says more than that time went by."""
+        snapshot, asks_in = self._carried.without(self._snapshots[run_id])
+        seen = snapshot.ended and is_seen(self.home.run(run_id))
+        turn = self._turns.get(run_id, 0)
+        row = row_of(snapshot, self._origins[run_id], seen=seen, asks_in=asks_in, turn=turn)
+        now = self._clock()
+        self._shown[run_id], self._rows[run_id] = snapshot, row
+        if is_news(row, self._told.get(run_id), now, unheard=snapshot.unheard_s > 0):
+            self._told[run_id] = now, row
+            self._fresh[run_id] = row
 
     def _follow(self) -> None:
         for run_id, snapshot in self._snapshots.items():
@@ -197,7 +277,7 @@ class BoardFeed:
                 changed["fresh"] = {"seq": self._seq, "rows": rows, "gone": gone}
             if head != self._head:
                 self._head = changed["head"] = head
-        if changed or now - self._beaten >= _BEAT_S:
+        if changed or (self.cell_runs and now - self._beaten >= _BEAT_S):
             self._beaten, self._beat = now, self._beat + 1
             changed["beat"] = self._beat
         face = self._face
@@ -206,3 +286,13 @@ class BoardFeed:
         with face.hold_sync():  # all in one message
             for name, value in changed.items():
                 face.set_trait(name, value)
+
+
+def turns(home: StoreHome) -> dict[str, int]:
+    """Return the places of the runs that wait in line, from 1."""
+    return {turn.run_id: place for place, turn in enumerate(standing(home), 1)}
+
+
+def _of_now(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row for a page that is told it later than it was made."""
+    return row | {"asked_s": age_s(row["asked"])} if "asked" in row else row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -18,8 +19,10 @@ from subagents_nb.store.clock import age_s
 
 Need = Literal["asks", "failed", "working", "waiting", "done"]
 NEEDS: tuple[Need, ...] = ("asks", "failed", "working", "waiting", "done")
-_WENT_WRONG = {RunState.FAILED, RunState.LOST, RunState.REJECTED}
+WENT_WRONG = {RunState.FAILED, RunState.LOST, RunState.REJECTED}
 _TAGS = 8
+_ASTRAY_S = 5.0  # so far the time that a page counts may be from that of the run
+_NUMBERS = re.compile(r"\d+")
 
 
 def need_of(snapshot: Snapshot, *, seen: bool) -> Need:
@@ -28,7 +31,7 @@ def need_of(snapshot: Snapshot, *, seen: bool) -> Need:
         if snapshot.questions:
             return "asks"
         return "waiting" if snapshot.state is RunState.QUEUED else "working"
-    wrong = snapshot.state in _WENT_WRONG or shown_state(snapshot) == UNREADABLE
+    wrong = snapshot.state in WENT_WRONG or shown_state(snapshot) == UNREADABLE
     return "failed" if wrong and not seen else "done"
 
 
@@ -37,18 +40,24 @@ def origin_of(plan: LaunchPlan | None, run_id: str) -> dict[str, Any]:
     at = datetime.fromtimestamp(launched_ms(run_id) / 1000, UTC).astimezone()
     told = {"id": run_id, "day": at.strftime("%Y-%m-%d"), "at": at.strftime("%H:%M"), "began": launched_ms(run_id)}
     if plan is None:
-        return told | {"notebook": "", "experiment": "", "tags": [], "task": ""}
+        return told | {"notebook": "", "experiment": "", "tags": [], "tag": "", "task": ""}
     tasks = [plan.task, *(step.task for step in plan.steps)]
     return told | {
         "notebook": line(plan.origin.notebook or "", 120),
         "experiment": line(plan.experiment.name or "", 80),
         "tags": [line(tag, 40) for tag in plan.tags[:_TAGS]],
+        "tag": line(plan.tags[0], 40) if plan.tags else "",  # by which it is grouped
         "task": line(next(filter(None, tasks), ""), 200),
     }
 
 
-def row_of(snapshot: Snapshot, origin: dict[str, Any], *, seen: bool) -> dict[str, Any]:
-    """Return the row as the page knows it."""
+def row_of(
+    snapshot: Snapshot, origin: dict[str, Any], *, seen: bool, asks_in: str = "", turn: int = 0
+) -> dict[str, Any]:
+    """Return the row as the page knows it.
+
+    Its question stands in the row of the run that `asks_in` names; `turn` is its place in the line, from 1.
+    """
     usage, need = snapshot.usage_of_all, need_of(snapshot, seen=seen)
     agent, model = who(snapshot)
     question = snapshot.questions[0] if snapshot.questions else None
@@ -58,7 +67,7 @@ def row_of(snapshot: Snapshot, origin: dict[str, Any], *, seen: bool) -> dict[st
         "word": shown_state(snapshot),
         "agent": agent,
         "model": model,
-        "now": now(snapshot, 200),
+        "now": _now(snapshot, asks_in, turn),
         "elapsed_s": round(snapshot.elapsed_s, 1),
         "tokens_in": usage.input_tokens,
         "tokens_out": usage.output_tokens,
@@ -74,6 +83,37 @@ def row_of(snapshot: Snapshot, origin: dict[str, Any], *, seen: bool) -> dict[st
             "asked_s": age_s(question.asked_at),
         }
     return row
+
+
+def _now(snapshot: Snapshot, asks_in: str, turn: int) -> str:
+    if asks_in:
+        return line(f"its question stands in the row of {asks_in}", 200)
+    said = now(snapshot, 200)
+    if not turn or snapshot.state is not RunState.QUEUED:
+        return said
+    return f"{'next in line' if turn == 1 else f'place {turn} in line'}{f' · {said}' if said else ''}"
+
+
+def is_news(row: dict[str, Any], told: tuple[float, dict[str, Any]] | None, now_s: float, *, unheard: bool) -> bool:
+    """Say whether a page that was told a row at a time must be told this one.
+
+    It counts the time itself, and what it is told counts as activity of the kernel, which then is never culled.
+    """
+    if told is None:
+        return True
+    then_s, before = told
+    if _timeless(row) != _timeless(before):
+        return True
+    counted = now_s - then_s if before["word"] == "running" else 0.0
+    return not unheard and abs(row["elapsed_s"] - before["elapsed_s"] - counted) > _ASTRAY_S
+
+
+def _timeless(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row without what only says how much time went by."""
+    said = {name: value for name, value in row.items() if name not in ("elapsed_s", "asked_s")}
+    if said["attention"]:
+        said |= {name: _NUMBERS.sub("", said[name]) for name in ("attention", "now")}
+    return said
 
 
 def order(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 from subagents_nb.blocks import Html, to_text
 from subagents_nb.domain.runs.snapshot import Snapshot
-from subagents_nb.launching import Runs, runs
+from subagents_nb.launching import Runs
 from subagents_nb.notebook.board.board_feed import BoardFeed
+from subagents_nb.notebook.board.board_list import BoardList, parse_word
 from subagents_nb.notebook.board.board_requests import BoardRequests
 from subagents_nb.notebook.cards.tables import runs_table
 from subagents_nb.notebook.page.html import element, note, to_page
@@ -22,15 +22,17 @@ from subagents_nb.terminal import say
 MAX_BYTES = 20_000  # of a saved notebook
 _AT_ONCE = 4  # boards that are live; an earlier one stays as a table
 _live: list[_LiveBoard] = []
+_tokens: set[str] = set()  # of the boards that this kernel made
 
 
 class Board(Runs):
     """Runs that show themselves as a live board; as a sequence they are those that were there when it was made."""
 
-    def __init__(self, relist: Callable[[], Runs], listed: Runs | None = None) -> None:
-        listed = relist() if listed is None else listed
+    def __init__(self, which: Mapping[str, Any], listed: Runs | None = None) -> None:
+        """Begin with what was `listed` already, if it was; `which` are the arguments of `runs`."""
+        self.which = BoardList(which)
+        listed = self.which.list() if listed is None else listed
         super().__init__(listed.home, listed.snapshots, hidden=listed.hidden)
-        self.relist = relist
 
     def _ipython_display_(self) -> None:
         show_board(self)
@@ -44,7 +46,7 @@ def board(**which: Any) -> Board:
     Raises:
         RequestError: there is no such state.
     """
-    return Board(partial(runs, **{"limit": 20, **which}))
+    return Board({"limit": 20, **which})
 
 
 def show_board(board: Board) -> None:
@@ -64,33 +66,58 @@ def show_board(board: Board) -> None:
         earlier.leave()
     while len(_live) >= _AT_ONCE:
         _live[0].leave()
-    _live.append(_LiveBoard(BoardFeed(board.relist, board), shell, where))
+    _live.append(_LiveBoard(board.which, board, shell, where))
+    _live[-1].cell_runs(True)
+
+
+def take_over_board(word: str, token: str) -> None:
+    """Go on with a board that an earlier kernel made, where a page has found its token. Nothing is displayed."""
+    from IPython.core.getipython import get_ipython
+
+    which = parse_word(word)
+    if which is None or token in _tokens or len(_live) >= _AT_ONCE:
+        return
+    _live.append(_LiveBoard(which, which.list(), get_ipython(), None, token))
 
 
 class _LiveBoard:
     """One board on the page: before a plain table, where a page finds it by its token."""
 
-    def __init__(self, feed: BoardFeed, shell: Any, where: str | None) -> None:
+    def __init__(self, which: BoardList, listed: Runs, shell: Any, where: str | None, token: str = "") -> None:
+        """Show it; one whose `token` is given stands on the page already."""
         from subagents_nb.notebook.board.board_widget import BoardWidget
 
         self.where = where
-        self._feed, self._shell = feed, shell
-        self._token = secrets.token_hex(16)
+        self._which, self._shell = which, shell
+        fits = which.fits(listed.home) if which.may_hide_failures else None
+        self._feed = BoardFeed(which.list, listed, by_state=which.by_state, fits=fits)
+        self._token, self._version = token or secrets.token_hex(16), 0
         self._transient = {"display_id": f"subagents-nb-{secrets.token_hex(8)}"}
-        self._publish(update=False)
-        requests = BoardRequests(feed, self._bundle)
-        self._widget = BoardWidget(feed.state, on_request=requests.hear, token=self._token)
-        feed.begin(self._widget)
+        _tokens.add(self._token)
+        self._said = self._feed.changes
+        if not token:
+            self._publish(update=False)
+        requests = BoardRequests(self._feed, self._bundle)
+        self._widget = BoardWidget(self._feed.state, on_request=requests.hear, token=self._token)
+        self._feed.begin(self._widget)
+
+    def cell_runs(self, runs: bool) -> None:
+        """Hear whether a cell is being run."""
+        self._feed.cell_runs = runs
 
     def restate(self) -> None:
-        """Let the plain table say how the runs stand now."""
+        """Let the plain table say how the runs stand now. A page that knows no display ids is told to ask for it."""
         if self._feed.changes != self._said:
+            self._version += 1
             self._publish(update=True)
+            self._widget.set_trait("version", self._version)
 
     def leave(self) -> None:
         """Leave a plain table."""
         self._feed.drop()
-        self.restate()
+        if self._feed.changes != self._said:
+            self._publish(update=True)
+        self._widget.set_trait("version", 0)  # or the page would wait for a newer table instead of showing this one
         self._widget.dispose()
         _live.remove(self)
 
@@ -99,7 +126,8 @@ class _LiveBoard:
         self._shell.display_pub.publish(data=self._bundle(), metadata={}, transient=self._transient, update=update)
 
     def _bundle(self) -> dict[str, str]:
-        return bundle(self._feed.snapshots, self._feed.hidden, f"{self._token} {self._token}-0")
+        classes = f"{self._token} {self._token}-{self._version} subagents-nb-board {self._which.word}"
+        return bundle(self._feed.snapshots, self._feed.hidden, classes)
 
 
 def bundle(snapshots: list[Snapshot] | tuple[Snapshot, ...], hidden: int, classes: str = "") -> dict[str, str]:
@@ -115,9 +143,11 @@ def bundle(snapshots: list[Snapshot] | tuple[Snapshot, ...], hidden: int, classe
 
 
 def restate_all(*, begins: bool) -> None:
-    """Let every plain table say how the runs stand: a cell begins."""
-    for board in list(_live) if begins else ():
-        board.restate()
+    """Let every plain table say how the runs stand when a cell begins, and boards know when one is run."""
+    for board in list(_live):
+        board.cell_runs(begins)
+        if begins:
+            board.restate()
 
 
 def repeat_ends(*, publish: bool) -> None:

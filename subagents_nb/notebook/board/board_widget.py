@@ -16,7 +16,12 @@ Reply = Callable[[dict[str, Any]], None]
 class BoardWidget(PageWidget):
     """Many runs on the page. The traits are the contract with widgets/board.js."""
 
-    _esm = joined(*map(asset, ("beat.js", "dom.js", "asks.js", "stand.js", "place.js", "row.js", "board.js")))
+    _esm = joined(
+        *map(
+            asset,
+            ("beat.js", "dom.js", "asks.js", "stand.js", "place.js", "row.js", "group.js", "hand.js", "board.js"),
+        )
+    )
     _css = "\n".join(map(asset, ("run.css", "board.css")))
 
     rows = traitlets.Dict().tag(sync=True)  # by run

@@ -11,6 +11,7 @@ from subagents_nb.domain.runs.questions import OpenQuestion, brief
 from subagents_nb.domain.runs.records import RECENT_TOOLS, TAIL_CHARS, StepStatus, ToolRow
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import StepState
+from subagents_nb.domain.runs.tree_rows import asker_of
 from subagents_nb.domain.values import words
 from subagents_nb.notebook.cards.end_notes import asker, ending, next_action, question_line
 from subagents_nb.notebook.cards.graph import launch_notes, mode_of, so_far, step_rows
@@ -18,11 +19,12 @@ from subagents_nb.notebook.cards.graph_feed import awaited, drawn
 from subagents_nb.notebook.cards.reused import anew_line, other_notes
 from subagents_nb.notebook.cards.shown import ASKS, UNREADABLE, command, shown_name, shown_state, who
 from subagents_nb.notebook.cards.tree_card import tree_line, tree_rows
-from subagents_nb.notebook.page.lines import cut, line, plural, scalar
+from subagents_nb.notebook.page.lines import cut_clean, line, plural, scalar
 
 _ERROR_CHARS = 1200
 _GRANTS = 5
 _QUESTIONS, _QUESTION_CHARS = 4, 2000  # those beyond are shown when these are answered
+_LOOKED_THROUGH = 20_000  # characters of a text of which one line is shown
 _MARKS = re.compile(r"\A(?:#+ |[-*>] |```\w*\Z)|\*\*|`")  # of Markdown, which a single line does not need
 _SENTENCE = re.compile(r".+?[.!?](?=\s|$)", re.DOTALL)
 
@@ -57,7 +59,8 @@ def now(snapshot: Snapshot, limit: int = 120) -> str:
     if not snapshot.ended:
         return line(_doing(snapshot), limit)
     if shown_state(snapshot) in {"complete", "partial"}:
-        rows = (_MARKS.sub("", line(row, limit)).strip() for row in clean(snapshot.text).splitlines())
+        head = clean(snapshot.text[:_LOOKED_THROUGH])
+        rows = (_MARKS.sub("", line(row, limit)).strip() for row in head.splitlines())
         first = next(filter(None, rows), "")
         answer = value_summary(snapshot, limit) if snapshot.has_value or not first else first
         return line(answer or ending(snapshot), limit)
@@ -131,7 +134,7 @@ def widget_state(snapshot: Snapshot, reused: str = "") -> dict[str, Any]:
     agent, model = mode_of(snapshot) if chain else who(snapshot)
     tail = "" if chain else snapshot.tail[-TAIL_CHARS:].encode("utf-8", "replace").decode("utf-8")
     streamed = step.tail_end if not chain and step is not None and step.tail == snapshot.tail else 0
-    error, more = cut(clean(snapshot.error or "").strip(), _ERROR_CHARS)
+    error, more = cut_clean((snapshot.error or "").strip(), _ERROR_CHARS)
     return {
         "run_id": line(snapshot.run_id, 80),
         "name": shown_name(snapshot),
@@ -169,7 +172,7 @@ def question_row(snapshot: Snapshot, question: OpenQuestion) -> dict[str, Any]:
     """Return a question as the page knows it, with the call that waits for a yes."""
     if question.permission is not None:
         return _permission(snapshot, question, question.permission)
-    text, more = cut(asker(snapshot, question) + clean(question.text).strip(), _QUESTION_CHARS)
+    text, more = cut_clean(asker(snapshot, question) + question.text.strip(), _QUESTION_CHARS)
     choices = [line(choice, 200) for choice in question.choices]
     return {"id": question.question_id, "text": text + " …" if more else text, "choices": choices}
 
@@ -180,7 +183,8 @@ def _permission(snapshot: Snapshot, question: OpenQuestion, asked: PermissionReq
         {"name": line(one.name, 60), "kind": one.kind, "text": clean(one.text), "cut": one.cut, "marked": one.marked}
         for one in asked.parts
     ]
-    call = {"tool": line(asked.tool, 80), "reason": line(asked.reason, 600), "parts": parts}
+    asks = line(asker_of(question.question_id), 120)
+    call = {"tool": line(asked.tool, 80), "asker": asks, "reason": line(asked.reason, 600), "parts": parts}
     left = len(asked.for_run) - _GRANTS
     call["for_run"] = [line(one, 160) for one in asked.for_run[:_GRANTS]] + ([f"{left} more"] if left > 0 else [])
     text = f"{asker(snapshot, question)}{heading_of(line(asked.tool, 80))}"
@@ -207,6 +211,6 @@ def _tool(row: ToolRow) -> dict[str, Any]:
 
 
 def _first_sentence(text: str) -> str:
-    flat = " ".join(clean(text).split())
+    flat = " ".join(clean(text[:_LOOKED_THROUGH]).split())
     match = _SENTENCE.match(flat[:2000])
     return match[0] if match else flat

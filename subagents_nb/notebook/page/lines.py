@@ -16,6 +16,17 @@ def cut(text: str, limit: int) -> tuple[str, int]:
     return (text, 0) if len(text) <= limit else (text[:limit].rstrip(), len(text) - len(text[:limit].rstrip()))
 
 
+def cut_clean(text: str, limit: int) -> tuple[str, int]:
+    """Return at most `limit` characters of untrusted text, clean, and how many of it were left out.
+
+    It is cut first: cleaning takes time, and what is left out needs none.
+    """
+    kept, more = cut(text, limit)
+    if more and (escape := kept.rfind("\x1b", max(0, limit - 32))) >= 0:
+        kept, more = kept[:escape], len(text) - escape  # half of an escape would be shown as text
+    return clean(kept), more
+
+
 def plural(number: int, noun: str) -> str:
     """Say a count with its noun: `1 row`, `1,240 rows`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from subagents_nb.terminal import say
@@ -25,7 +23,9 @@ def status(call: Call) -> Run | Runs:
 
 def list_runs(call: Call) -> Runs:
     """Return the runs that fit."""
-    return _lister(call)()
+    from subagents_nb import launching
+
+    return launching.runs(**_which(call))
 
 
 def show_status(call: Call, found: Run | Runs) -> Run | Runs:
@@ -33,12 +33,11 @@ def show_status(call: Call, found: Run | Runs) -> Run | Runs:
     from subagents_nb import launching
     from subagents_nb.notebook.board.board_show import Board
 
-    return found if isinstance(found, launching.Run) else Board(_lister(call), found)
+    return found if isinstance(found, launching.Run) else Board(_which(call), found)
 
 
-def _lister(call: Call) -> Callable[[], Runs]:
-    """Return what lists the runs that fit."""
-    from subagents_nb import launching
+def _which(call: Call) -> dict[str, Any]:
+    """Return the arguments of `runs` that the options say."""
     from subagents_nb.launching.gathering.lineage import notebook_here
 
     options = call.options
@@ -47,7 +46,7 @@ def _lister(call: Call) -> Callable[[], Runs]:
         call.refuse("--here: this kernel does not know its notebook; name it by --notebook")
     state = "asking" if options.asking else options.state
     which = {"cell": options.cell, "phase": options.phase, "lane": options.lane, "workflow": options.workflow}
-    return partial(launching.runs, state=state, limit=options.number, notebook=notebook, **which)
+    return {"state": state, "limit": options.number, "notebook": notebook, **which}
 
 
 def print_status(call: Call, found: Any) -> int:

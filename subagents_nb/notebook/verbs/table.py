@@ -65,8 +65,9 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         name="status", runs="maybe", args=LISTING, call=looking.status,
         in_cell=looking.show_status, in_terminal=looking.print_status,
-        help="show one run: how it stands and what it came to",
-        about="Show runs as a live board, grouped by what they need, or one run in full.",
+        help="show the board of all runs, or one run: how it stands and what it came to",
+        about="Show runs as a live board, grouped by what they need, or one run in full. On the board runs are\n"
+        "answered, steered, stopped and opened, by mouse or by keys; --state and --asking say which stand on it.",
     ),
     Verb(
         name="attach", runs="one", call=looking.attach,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from card_samples import RUN_ID
 
-from subagents_nb.notebook.views.old_views import parse_found
+from subagents_nb.notebook.old_views import found_boards, parse_found
 
 TOKEN = "0123456789abcdef" * 2
 
@@ -26,3 +26,9 @@ def test_a_token_and_its_run_are_taken() -> None:
 )  # fmt: skip
 def test_anything_else_is_passed_over(content: object) -> None:
     assert parse_found(content) == []
+    assert found_boards(content) == []
+
+
+def test_boards_are_found_by_their_tokens_and_what_they_list() -> None:
+    boards = [{"token": TOKEN, "which": "e30"}, {"token": "<b>", "which": "e30"}, {"token": TOKEN}, None]
+    assert found_boards({"kind": "found", "boards": boards}) == [(TOKEN, "e30")]

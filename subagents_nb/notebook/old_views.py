@@ -60,6 +60,7 @@ class OldViews:
             if not home.runs.is_dir() or not any(home.runs.iterdir()) or "google.colab" in sys.modules:
                 return  # nothing can have been left
             from subagents_nb import launching  # noqa: F401 - what `_take_over` needs is loaded here, not in its thread
+            from subagents_nb.notebook.board import board_show, board_widget  # noqa: F401
             from subagents_nb.notebook.views import show  # noqa: F401
             from subagents_nb.notebook.views.widget import FinderWidget
 
@@ -80,6 +81,7 @@ class OldViews:
     def _take_over(self, content: Any) -> None:
         from subagents_nb.errors import SubagentsError
         from subagents_nb.launching import Run
+        from subagents_nb.notebook.board.board_show import take_over_board
         from subagents_nb.notebook.views.show import take_over
         from subagents_nb.store import open_home
 
@@ -93,20 +95,31 @@ class OldViews:
                     self._finder.send({"kind": "card", "token": token, "data": card})
             except SubagentsError as error:
                 _log.info("the view of %s can't be taken over: %s", run_id, error)
+        for token, word in found_boards(content):
+            try:
+                take_over_board(word, token)
+            except SubagentsError as error:
+                _log.info("a board can't be taken over: %s", error)
 
 
 def parse_found(content: object) -> list[tuple[str, str]]:
     """Return the tokens and runs that a message of the page names, as far as it is one that the page may send."""
     from subagents_nb.domain.values.ids import is_run_id
 
-    places = content.get("places") if isinstance(content, dict) and content.get("kind") == "found" else None
-    pairs = (
-        [(p.get("token"), p.get("run")) for p in places[:_MOST] if isinstance(p, dict)]
-        if isinstance(places, list)
-        else []
-    )
+    return [(token, run) for token, run in _places(content, "places", "run") if is_run_id(run)]
+
+
+def found_boards(content: object) -> list[tuple[str, str]]:
+    """Return the tokens of boards that such a message names, and the words that say what they list."""
+    return _places(content, "boards", "which")
+
+
+def _places(content: object, kind: str, name: str) -> list[tuple[str, str]]:
+    places = content.get(kind) if isinstance(content, dict) and content.get("kind") == "found" else None
+    given = [place for place in places[:_MOST] if isinstance(place, dict)] if isinstance(places, list) else []
+    pairs = [(place.get("token"), place.get(name)) for place in given]
     return [
-        (token, run)
-        for token, run in pairs
-        if isinstance(token, str) and isinstance(run, str) and _TOKEN.fullmatch(token) and is_run_id(run)
+        (token, said)
+        for token, said in pairs
+        if isinstance(token, str) and isinstance(said, str) and _TOKEN.fullmatch(token)
     ]
