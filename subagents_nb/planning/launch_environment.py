@@ -75,6 +75,8 @@ class LaunchEnvironment(Value):
     scripts: frozenset[str] = frozenset()  # names that `scripted:` may take, files of the workspace included
     project_context: str = ""
     project: str = ""  # the folder of the project, as it is shown
+    project_root: str = ""  # the same, whole, through no link
+    way_to_root: str = "."  # from the working directory, as it really lies
     brought: tuple[Acting, ...] = ()  # what the project brings that can act
     held: tuple[Held, ...] = ()  # what of it may not, since the person has not allowed it
     attached_problem: str | None = None  # why a chain can't begin with the run that it names

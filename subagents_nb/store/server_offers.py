@@ -2,6 +2,8 @@
 
     mcp/<definition>.json     the definition as a hash: names, texts and schemas of its tools, as hashes too
 
+What a project defines is that project's: the same words in another one may start another program.
+
 Written by the runner of whoever used the server last, whole each time.
 """
 
@@ -38,4 +40,5 @@ class ServerOffers:
             DISK.replace(self._place(server), offer.model_dump_json().encode(), durable=False)
 
     def _place(self, server: McpServer) -> Path:
-        return self._folder / f"{sha256_text(stable_json(server.contract()))}.json"
+        whose = {"project": server.allowed.project} if server.allowed is not None else {}
+        return self._folder / f"{sha256_text(stable_json(server.contract() | whose))}.json"

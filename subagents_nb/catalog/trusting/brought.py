@@ -8,10 +8,9 @@ each of its files: of the very bytes that were parsed, so that what was hashed i
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from subagents_nb.catalog.guidance.refinement_files import read_refinements
@@ -20,13 +19,15 @@ from subagents_nb.catalog.resolve import resolve
 from subagents_nb.catalog.trusting.agents_withheld import how_it_acts
 from subagents_nb.domain.agents.acting import Acting, Held, Trust
 from subagents_nb.domain.agents.agent import AgentCatalog
-from subagents_nb.domain.agents.mcp_servers import KIND, VARIABLE, McpServers
+from subagents_nb.domain.agents.environment import runner_environ
+from subagents_nb.domain.agents.mcp_servers import KIND, McpServers
 from subagents_nb.domain.agents.models import script_meant
 from subagents_nb.domain.agents.scripts import script_paths
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.values.base import sha256_text, stable_json
 from subagents_nb.errors import RequestError
-from subagents_nb.store.files.opener import chunks, open_plain, read_plain
+from subagents_nb.store.files.named_files import files_named, hash_of
+from subagents_nb.store.files.opener import read_plain
 from subagents_nb.store.trust_file import MOST_TEXT_BYTES
 
 PROJECT_SETTINGS = ".subagents/settings.toml"  # as `Settings.origins` writes the project's file
@@ -40,7 +41,8 @@ class ProjectContext:
     cwd: Path
     catalog: AgentCatalog
     settings: Settings
-    mcp: McpServers  # all that can be named from `cwd`
+    mcp: McpServers  # those that can be named there
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
 
 def _text_of_file(root: Path, _item: Acting, path: str) -> str | None:
@@ -68,7 +70,7 @@ def _settings(project: ProjectContext) -> Iterable[Acting]:
     chosen = {key for key, origin in settings.origins.items() if origin == PROJECT_SETTINGS}
     model = settings.default_model or ""
     if "default_model" in chosen and (name := script_meant(model)) is not None:
-        scripts = {path: _hash(project.cwd / path, project.cwd) for path in script_paths(name)}
+        scripts = {path: hash_of(project.cwd / path, project.cwd) for path in script_paths(name)}
         said = (model, "a script that makes tool calls")
         yield Acting(kind="settings", name="default_model", does=said, files=_of(said) | scripts)
     if settings.raised:
@@ -89,24 +91,11 @@ def _skills(project: ProjectContext) -> Iterable[Acting]:
 
 def _servers(project: ProjectContext) -> Iterable[Acting]:
     """MCP servers that its files define, with the files of it that their command lines name."""
-    found = project.mcp.servers.values()
+    variables = runner_environ(project.environ)
     own = [one for agent in project.catalog.agents for one in agent.mcp_servers or ()]
-    for server in (*found, *own):
+    for server in (*project.mcp.servers.values(), *own):
         if server.source == "project" and not server.disabled:
-            texts = (server.command or "", *server.args, *server.env.values())
-            words = [found for text in texts for found in _words(text)]
-            here, root = os.path.realpath(project.cwd), os.path.realpath(project.root)
-            folders = dict.fromkeys((os.path.normpath(os.path.join(here, *_words(server.cwd or ".")[:1])), here))
-            paths = {os.path.relpath(os.path.join(one, word), root) for one in folders for word in words}
-            within = sorted(path for path in paths if not path.startswith("../"))
-            yield server.acting({path: sha for path in within if (sha := _hash(project.root / path, project.root))})
-
-
-def _words(text: str) -> tuple[str, ...]:
-    """Return what of a text may name a file: itself, and what stands behind a sign of equality or as a default."""
-    plain = VARIABLE.sub(lambda match: (match[2] or "")[2:], text)
-    found = (plain, plain.partition("=")[2] if plain.startswith("-") else "")
-    return tuple(word for word in found if word and not word.startswith(("-", "~")) and "\0" not in word)
+            yield server.acting(files_named(server, variables, here=project.cwd, roots=(project.root,)))
 
 
 def _text_of_server(root: Path, item: Acting, path: str) -> str | None:
@@ -155,14 +144,3 @@ def text_of(root: Path, item: Acting, path: str) -> str | None:
     except (OSError, ValueError):
         return None
     return text if text is not None and sha256_text(text) == item.files[path] else None
-
-
-def _hash(path: Path, within: Path) -> str:
-    try:
-        digest = hashlib.sha256()
-        with open_plain(path, within=within) as fd:
-            for piece in chunks(fd):
-                digest.update(piece)
-        return digest.hexdigest()
-    except OSError:
-        return ""

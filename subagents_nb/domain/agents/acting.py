@@ -13,6 +13,7 @@ from subagents_nb.domain.values.reasons import Reason
 from subagents_nb.domain.values.words import one_line
 
 LOOK = "%subagent_trust"
+CHANGED = f"it is another than the one that was allowed; look at it with {LOOK}, and launch anew"
 UNTRUSTED = "untrusted"  # the code of the reason
 # Times of files are those of a tick, or of another machine's clock; in doubt a change is the run's.
 _DOUBT_S = 0.5

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
@@ -23,6 +25,14 @@ ServerSource: TypeAlias = Literal["user", "project", "package", "registered", "b
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}")
 
 
+class AllowedFiles(Value):
+    """What the person's yes to a server of a project was for, beside its definition."""
+
+    project: str  # the folder of the project, whole
+    way: str = "."  # from where the step works to that folder, or to what stands for it in a worktree
+    files: dict[str, str] = Field(default_factory=dict)  # that its command line names; by path in the project: SHA-256
+
+
 class McpServer(Value):
     """One server: a command, or an address. Texts are as they were written, `${NAME}` and all."""
 
@@ -38,6 +48,7 @@ class McpServer(Value):
     disabled: bool = False
     outside_sandbox: bool = False  # asked over HTTP from a sandbox that has no network; counts where the person says it
     notes: tuple[str, ...] = ()  # keys that are not carried out, as written
+    allowed: AllowedFiles | None = None  # in a plan; None: nobody had to allow it
 
     @property
     def wants(self) -> tuple[str, ...]:
@@ -53,7 +64,7 @@ class McpServer(Value):
     @property
     def says(self) -> str:
         """Return what it does, for people: the command with its arguments, or the address."""
-        return self.url if self.url is not None else " ".join((self.command or "", *self.args))
+        return self.url if self.url is not None else shlex.join((self.command or "", *self.args))
 
     def contract(self) -> dict[str, Any]:
         """Return what the launch contract binds: command, arguments, and the names of variables."""
@@ -101,30 +112,45 @@ class VariableMissing(ValueError):
     """A variable that a definition names is not set; the text says which."""
 
 
-def ready(server: McpServer, variables: Mapping[str, str], tools: Mapping[str, str]) -> ReadyServer:
+def ready(
+    server: McpServer, variables: Mapping[str, str], tools: Mapping[str, str], *, whole: bool = True
+) -> ReadyServer:
     """Return a server with its variables put in: `variables` are the person's, `tools` those that tools may see.
 
-    The person's enter by `env` and `headers` alone; what stands elsewhere is filled from what `env` says.
+    The person's enter by `env` and `headers` alone; what stands elsewhere is filled from what `env` says. Unless it has
+    to be `whole`, nothing stands for a variable that is not set.
 
     Raises:
         VariableMissing: one is not set.
     """
-    env = {key: _filled(text, variables) for key, text in server.env.items()}
-    headers = {key: _filled(text, {**variables, **env}) for key, text in server.headers.items()}
-    plain = [_filled(text, env) for text in (server.command or "", *server.args)]
+    filled = partial(_filled, whole=whole)
+    env = {key: filled(text, variables) for key, text in server.env.items()}
+    headers = {key: filled(text, {**variables, **env}) for key, text in server.headers.items()}
+    plain = [filled(text, env) for text in (server.command or "", *server.args)]
     return ReadyServer(
         argv=tuple(plain) if server.command is not None else (),
         environ={**tools, **env},
-        cwd=_filled(server.cwd, env) if server.cwd is not None else None,
-        url=_filled(server.url, env) if server.url is not None else None,
+        cwd=filled(server.cwd, env) if server.cwd is not None else None,
+        url=filled(server.url, env) if server.url is not None else None,
         headers=headers,
     )
 
 
-def _filled(text: str, variables: Mapping[str, str]) -> str:
+def secrets_of(server: McpServer, variables: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return what a server is given, by names that tell secrets, and which of it is one whatever it is called."""
+    made = ready(server, variables, {}, whole=False)
+    env, headers = made.environ or {}, made.headers or {}
+    given = {f"ENV_{key}": text for key, text in env.items()}
+    given |= {f"HEADER_{key.replace('-', '_')}": text for key, text in headers.items()}
+    in_headers = {match[1] for text in server.headers.values() for match in VARIABLE.finditer(text)}
+    sure = {f"IN_HEADER_{name}": {**variables, **env}.get(name, "") for name in in_headers}
+    return given | sure, tuple(sure)
+
+
+def _filled(text: str, variables: Mapping[str, str], *, whole: bool) -> str:
     def put(match: re.Match[str]) -> str:
         found = variables.get(match[1]) or (match[2] or "")[2:]
-        if not found and match[2] is None:
+        if whole and not found and match[2] is None:
             raise VariableMissing(f"the variable {match[1]} is not set")
         return found
 

@@ -53,7 +53,7 @@ class OutputPlan(Value):
 _NOT_BOUND = (
     "index", "agent_source", "agent_where", "agent_digest", "label", "title", "goal", "description", "phase", "lane",
     "schema_name", "timeout_s", "tool_timeout_s", "checkpoint_s", "max_requests", "output_retries", "prompt_cache",
-    "fast", "verify_model", "response_aliases",
+    "fast", "verify_model", "response_aliases", "script",
 )  # fmt: skip
 
 
@@ -97,6 +97,7 @@ class StepPlan(Value):
     progress: bool = False
     skills: tuple[SkillRecord, ...] = ()
     mcp: tuple[McpServer, ...] = ()  # started when it begins, and gone with it
+    script: dict[str, str] = Field(default_factory=dict)  # that was allowed to be the model, by path: its SHA-256
     memory: MemoryPlan | None = None
     acceptance: Acceptance | None = None
     reviewer: StepPlan | None = None  # who reviews it, resolved

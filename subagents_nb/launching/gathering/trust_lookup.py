@@ -34,7 +34,7 @@ class Brought:
     items: tuple[Acting, ...]
     held: tuple[Held, ...]
     trust: Trust
-    mcp: McpServers  # that can be named there, the person's too
+    mcp: McpServers  # those that were judged, which are those that a launch may use
 
 
 def brought_here(cwd: Path, catalog: AgentCatalog, settings: Settings, *, whole: bool = False) -> Brought:
@@ -44,19 +44,25 @@ def brought_here(cwd: Path, catalog: AgentCatalog, settings: Settings, *, whole:
     left to them.
     """
     root = project_root(cwd)
-    mcp = mcp_servers(cwd, settings.mcp)
-    project = ProjectContext(root=root, cwd=cwd, catalog=catalog, settings=settings, mcp=mcp)
+    servers = mcp_servers(cwd, settings.mcp)
+    project = ProjectContext(root=root, cwd=cwd, catalog=catalog, settings=settings, mcp=servers)
     trust = trust_of(root, work_in=work_in)
     items = () if root == home_folder() else brought(project, whole=whole or trust.by_folder)  # there it is all theirs
     known = {item.key for item in catalog.acting}  # these were judged already
     held = held_of((item for item in items if item.key not in known), trust)
-    return Brought(root, items, catalog.held + held, trust, mcp)
+    return Brought(root, items, catalog.held + held, trust, servers)
 
 
 def environment_of(found: Brought, cwd: Path) -> dict[str, object]:
     """Return what planning needs to know of it, and of what was added to the instructions of agents, by field."""
-    refinements = refinements_here(found.root, cwd, found.trust)
-    return {"brought": found.items, "held": found.held, "refinements": refinements, "mcp": found.mcp}
+    return {
+        "brought": found.items,
+        "held": found.held,
+        "refinements": refinements_here(found.root, cwd, found.trust),
+        "mcp": found.mcp,
+        "project_root": str(found.root),
+        "way_to_root": os.path.relpath(found.root, os.path.realpath(cwd)),
+    }
 
 
 def refinements_here(root: Path, cwd: Path, trust: Trust) -> tuple[Refinement, ...]:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import posixpath
+
+from subagents_nb.domain.agents.acting import Acting
 from subagents_nb.domain.agents.agent import AgentDefinition
-from subagents_nb.domain.agents.mcp_servers import INSTALL, KIND, MISSING_EXTRA, McpServer, servers_named
+from subagents_nb.domain.agents.mcp_servers import (
+    INSTALL,
+    KIND,
+    MISSING_EXTRA,
+    AllowedFiles,
+    McpServer,
+    servers_named,
+)
 from subagents_nb.domain.agents.models import ModelChoice
 from subagents_nb.domain.plans.flow import Step
 from subagents_nb.domain.policy.tool_names import MCP, mcp_tool, server_in
+from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.domain.values.faults import meant
 from subagents_nb.domain.values.reasons import Reason, Reasons
 from subagents_nb.planning.steps.plan_context import PlanContext
@@ -51,6 +62,28 @@ def plan_mcp(
     return tuple(found), tuple(one for one in tools if not (one.startswith(MCP) and server_in(one) in off))
 
 
+def as_allowed(server: McpServer, folder: str | None, context: PlanContext) -> McpServer:
+    """Return a server of the project with what the person allowed of it, for a step that works in a folder."""
+    environment = context.environment
+    item = next(iter(_brought(server, context)), None)
+    if item is None:
+        return server
+    own = item.files.get(server.where) == sha256_text(server.text())  # else a file of this name is meant
+    files = {path: sha for path, sha in item.files.items() if path != server.where or not own}
+    below = posixpath.join(context.folder, folder or "")
+    up = [".."] * len([part for part in below.split("/") if part])
+    way = posixpath.normpath(posixpath.join(*up, environment.way_to_root))
+    allowed = AllowedFiles(project=environment.project_root, way=way, files=files)
+    return server.model_copy(update={"allowed": allowed})
+
+
+def _brought(server: McpServer, context: PlanContext) -> list[Acting]:
+    if server.source != "project":
+        return []
+    here = (KIND, server.name, server.where)
+    return [item for item in context.environment.brought if (item.kind, item.name, item.where) == here]
+
+
 def _missing(name: str, own: dict[str, McpServer], context: PlanContext) -> str:
     known = context.environment.mcp
     if name in known.problems:
@@ -62,12 +95,7 @@ def _missing(name: str, own: dict[str, McpServer], context: PlanContext) -> str:
 
 def _check(server: McpServer, context: PlanContext) -> None:
     environment = context.environment
-    if server.source == "project":
-        context.uses(
-            item
-            for item in environment.brought
-            if item.kind == KIND and (item.name, item.where) == (server.name, server.where)
-        )
+    context.uses(_brought(server, context))
     for variable in server.wants:
         if variable not in environment.environ_names:
             context.start_problem(

@@ -36,6 +36,7 @@ class PlanContext:
     where: str = ""
     above: Policy | None = None  # of the step that may delegate to what is planned just now
     network: bool = False  # whether the sandbox of that one has it
+    folder: str = ""  # below the working directory, where whoever delegates to it works
     depth: int | None = None  # how many levels may stand below what is planned just now; None: it is a root
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +32,7 @@ from subagents_nb.planning.budget_parser import plan_tool_budget
 from subagents_nb.planning.launch_environment import FolderLookup, LaunchEnvironment, SessionLookup
 from subagents_nb.planning.steps.children_plan import delegates_of, depth_of, plan_children, tools_of_parents
 from subagents_nb.planning.steps.foreign_fields import field_notes, ignored_nothing, unkept_guards, worktree_of
-from subagents_nb.planning.steps.mcp_plan import plan_mcp
+from subagents_nb.planning.steps.mcp_plan import as_allowed, plan_mcp
 from subagents_nb.planning.steps.memory_plan import plan_memory
 from subagents_nb.planning.steps.model_options import plan_model_options
 from subagents_nb.planning.steps.plan_context import PlanContext
@@ -41,7 +42,7 @@ from subagents_nb.planning.steps.sandboxed import inherited, needed, outside
 from subagents_nb.planning.steps.schema import schema_problem
 from subagents_nb.planning.steps.skill_plan import plan_skills
 from subagents_nb.planning.steps.step_outputs import plan_output, plan_progress, plan_reads
-from subagents_nb.planning.steps.trust_check import acting_in, withheld_notes
+from subagents_nb.planning.steps.trust_check import acting_in, allowed_script, withheld_notes
 from subagents_nb.planning.steps.worktree_plan import plan_worktree
 
 MAX_TASK_BYTES = 256 * 1024
@@ -91,6 +92,7 @@ def plan_step(
     terms = terms_of(asked.agent_contract, asked.gate_on, reasons).under(context.terms)
     acceptance = plan_acceptance(asked, judged, reasons, terms)
     below = replace(context, above=may.below, network=may.sandbox is not None and may.sandbox.network)
+    below = replace(below, folder=posixpath.join(context.folder, folder or ""))
     judging = replace(context, above=inherited(context.above or Policy(), may.sandbox), network=below.network)
     reviewer = _reviewer(acceptance.review.agent, judging, reasons) if acceptance and acceptance.review else None
     sandbox = needed(may.tools, may.sandbox, acceptance, may.policy, reasons)
@@ -149,7 +151,8 @@ def plan_step(
         reads=reads,
         progress=progress,
         skills=skills,
-        mcp=servers,
+        mcp=tuple(as_allowed(one, folder, context) for one in servers),
+        script=allowed_script(model, environment),
         memory=memory,
         acceptance=acceptance,
         reviewer=reviewer,

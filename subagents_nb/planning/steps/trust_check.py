@@ -8,6 +8,7 @@ from subagents_nb.domain.agents.acting import Acting
 from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition
 from subagents_nb.domain.agents.mcp_servers import servers_named
 from subagents_nb.domain.agents.models import ModelChoice
+from subagents_nb.domain.agents.scripts import script_paths
 from subagents_nb.domain.plans.acceptance import Acceptance
 from subagents_nb.domain.plans.flow import Step
 from subagents_nb.planning.launch_environment import LaunchEnvironment
@@ -42,6 +43,17 @@ def acting_in(
         }
         if item.kind == "settings" and by_settings.get(item.name, False):
             yield item
+
+
+def allowed_script(model: ModelChoice, environment: LaunchEnvironment) -> dict[str, str]:
+    """Return the hashes of the script that the project makes the model, by its possible paths; none if it is no such.
+
+    A run is to play the script that was allowed: it is read when a step begins.
+    """
+    if model.origin != "settings" or model.kind != "scripted":
+        return {}
+    items = (item for item in environment.brought if item.kind == "settings" and item.name == "default_model")
+    return {path: item.files[path] for item in items for path in script_paths(model.name) if path in item.files}
 
 
 def withheld_notes(agent: AgentDefinition, catalog: AgentCatalog) -> Iterator[str]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,16 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, CallToolResult, Implementation, Tool, ToolListChangedNotification
 
+from subagents_nb.domain.agents.acting import CHANGED
 from subagents_nb.domain.agents.mcp_servers import McpServer, ReadyServer, VariableMissing, ready
 from subagents_nb.domain.runs.events import StepFailed
 from subagents_nb.domain.values.words import duration
-from subagents_nb.runner.engines.clean_text import one_line
+from subagents_nb.runner.engines.clean_text import Redactor, one_line
 from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.mcp.eliciting import Eliciting
 from subagents_nb.runner.mcp.stdio_server import MOST_MESSAGE_BYTES, StdioServer
+from subagents_nb.runner.processes.threads import in_thread
+from subagents_nb.store.files.named_files import files_named, started_in
 from subagents_nb.version import __version__
 
 _PAGES = 20
@@ -49,7 +51,7 @@ class Connection:
         context: StepContext,
         limits: McpLimits,
         *,
-        redact: Callable[[str], str],
+        redact: Redactor,
     ) -> None:
         self.server = server
         self._context = context
@@ -81,12 +83,11 @@ class Connection:
                 waited: set[asyncio.Future[Any]] = {there, self._task}
                 await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
         except TimeoutError:
-            text = f"{self.called} did not start within {duration(self._limits.start_s)}"
-            raise self._failed(text) from None
+            raise self._failed(f"did not start within {duration(self._limits.start_s)}") from None
         if there.done():
             return there.result()
         error = self._task.exception() if not self._task.cancelled() else None
-        raise self._failed(f"{self.called} did not start: {self._why(error)}")
+        raise self._failed(f"did not start: {self._why(error)}")
 
     async def call(self, tool: str, args: dict[str, Any]) -> CallToolResult:
         """Call one of its tools.
@@ -106,7 +107,8 @@ class Connection:
         except MCPError as error:
             if self._process is not None and error.code == CONNECTION_CLOSED:
                 await self._process.gone()
-                raise CallFailed(f"{self.called} ended in this call: {self._why(None)}.") from error
+                last = "; ".join(filter(None, (self._why(None), self._last_words)))
+                raise CallFailed(f"{self.called} ended in this call: {last}.") from error
             raise CallFailed(f"{self.called} says: {self._text(error)}") from error
         except (ValueError, RuntimeError, OSError) as error:  # an answer that is none
             raise CallFailed(f"{self.called} gave no answer that can be read: {self._text(error)}") from error
@@ -159,7 +161,7 @@ class Connection:
         async with self._streams() as transport:
             client = Client(
                 transport,
-                elicitation_callback=Eliciting(self.server.name, self._context, self._waiting),
+                elicitation_callback=Eliciting(self.server.name, self._context, self._waiting, self._redact),
                 message_handler=self._heard,
                 client_info=Implementation(name="subagents-nb", version=__version__),
                 cache=None,
@@ -184,18 +186,29 @@ class Connection:
             self._process = process
 
         context = self._context
-        cwd = Path(os.path.join(context.cwd, os.path.expanduser(made.cwd or ".")))
+        cwd = started_in(made, context.cwd)
         log = context.step_dir / f"mcp-{self.server.name}.log"
         if (sandbox := context.sandbox) is not None:
             argv = tuple(sandbox.argv(made.argv, cwd=cwd, environ=made.environ))
             made = replace(made, argv=argv, environ=sandbox.environ(made.environ or {}))
-        yield StdioServer.started(made, cwd=cwd, log=log, told=told)
+        if (other := await in_thread(self._not_as_allowed)) is not None:
+            raise StepFailed("setup", f"{other}: {CHANGED}")
+        yield StdioServer.started(made, cwd=cwd, log=log, redact=self._redact, told=told)
 
     def _ready(self) -> ReadyServer:
         try:
             return ready(self.server, self._context.environ, self._context.tool_environ)
         except VariableMissing as error:
-            raise StepFailed("setup", f"{self.called}: {error}.") from error
+            raise StepFailed("setup", str(error)) from error
+
+    def _not_as_allowed(self) -> str | None:
+        """Return a file that its command line names and that is not what was allowed when the run was launched."""
+        allowed, context = self.server.allowed, self._context
+        if allowed is None:
+            return None
+        roots = (context.cwd / allowed.way, Path(allowed.project))
+        now = files_named(self.server, context.environ, here=context.cwd, roots=roots)
+        return next((one_line(path) for path, sha in now.items() if allowed.files.get(path) != sha), None)
 
     async def _listed(self, client: Client) -> tuple[Tool, ...]:
         found: list[Tool] = []
@@ -209,9 +222,13 @@ class Connection:
         return tuple(found)
 
     def _failed(self, text: str) -> StepFailed:
+        said = f"; {self._last_words or 'it said nothing'}" if self._process is not None else "."
+        return StepFailed("setup", f"{self.called} {text}{said}")
+
+    @property
+    def _last_words(self) -> str:
         said = self._process.last_line if self._process is not None else ""
-        told = f"{text}; its last line: {self._line(said)}" if said else f"{text}; it said nothing"
-        return StepFailed("setup", told if self._process is not None else f"{text}.")
+        return f"its last line: {one_line(said, _LINE_CHARS)}" if said else ""
 
     def _why(self, error: BaseException | None) -> str:
         if isinstance(error, BaseExceptionGroup):
@@ -224,12 +241,8 @@ class Connection:
         if self._process is not None and self._process.too_long:
             return f"it sent a message of more than {MOST_MESSAGE_BYTES // 1_000_000} MB"
         if self._process is not None and self._process.ended:
-            said = self._process.last_line
-            return f"its process has ended; its last line: {self._line(said)}" if said else "its process has ended"
+            return "its process has ended"
         return self._text(error) if error is not None else "it has gone"
 
     def _text(self, error: BaseException) -> str:
-        return self._line(str(error) or type(error).__name__)
-
-    def _line(self, text: str) -> str:
-        return one_line(self._redact(text), _LINE_CHARS)
+        return one_line(self._redact(str(error) or type(error).__name__), _LINE_CHARS)

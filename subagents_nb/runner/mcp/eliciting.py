@@ -24,7 +24,14 @@ class _Declined(Exception):
 class Eliciting:
     """Asks for one server; `waiting` holds still the limit of its calls meanwhile."""
 
-    def __init__(self, server: str, context: StepContext, waiting: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(
+        self,
+        server: str,
+        context: StepContext,
+        waiting: Callable[[], AbstractContextManager[None]],
+        redact: Callable[[str], str],
+    ) -> None:
+        self._redact = redact
         self._server = server
         self._context = context
         self._waiting = waiting
@@ -82,7 +89,7 @@ class Eliciting:
         ask = self._context.ask
         if ask is None:
             raise _Declined
-        answer = await ask(f"MCP server {self._server} asks: {text}", (*choices, DECLINE))
+        answer = await ask(f"MCP server {self._server} asks: {self._redact(text)}", (*choices, DECLINE))
         if answer.strip().casefold() == DECLINE:
             raise _Declined
         return answer

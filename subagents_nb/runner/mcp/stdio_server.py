@@ -7,6 +7,7 @@ that whoever clears up after a runner that was killed finds them.
 from __future__ import annotations
 
 import asyncio
+import codecs
 import contextlib
 import math
 import os
@@ -19,6 +20,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from subagents_nb.domain.agents.mcp_servers import ReadyServer
+from subagents_nb.domain.texts.redaction import RedactedStream, Redactor
 from subagents_nb.runner.processes.process_group import Group, within
 from subagents_nb.store.files.disk import DISK
 
@@ -31,13 +33,19 @@ _LEAVE_S, _GRACE_S = 0.5, 0.4  # after its input was closed, and after it was as
 class SaidBeside:
     """What a server writes to its standard error: the first of it in a file, the last line for people."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, redact: Redactor) -> None:
         self._handle: int | None = DISK.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
         self._room = _LOG_BYTES
         self._last = b""
+        self._decoded = codecs.getincrementaldecoder("utf-8")("replace")
+        self._clean = RedactedStream(redact)
 
     def add(self, data: bytes) -> None:
         """Take the next piece; what is too much is read and forgotten, so that the server does not stand still."""
+        self._keep(self._clean.push(self._decoded.decode(data)))
+
+    def _keep(self, text: str) -> None:
+        data = text.encode("utf-8", "replace")
         lines = (self._last + data)[-2 * _LINE_BYTES :].rstrip(b"\n").rpartition(b"\n")
         self._last = lines[2] + (b"\n" if data.endswith(b"\n") else b"")
         if self._handle is not None and self._room > 0:
@@ -51,6 +59,7 @@ class SaidBeside:
 
     def close(self) -> None:
         """Close the file."""
+        self._keep(self._clean.end())
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
@@ -89,7 +98,7 @@ class StdioServer:
     @classmethod
     @contextlib.asynccontextmanager
     async def started(
-        cls, ready: ReadyServer, *, cwd: Path, log: Path, told: Callable[[StdioServer], None]
+        cls, ready: ReadyServer, *, cwd: Path, log: Path, redact: Redactor, told: Callable[[StdioServer], None]
     ) -> AsyncIterator[Any]:
         """Start a server, tell who it is, and return its streams; when this is left, its process group is gone.
 
@@ -98,7 +107,7 @@ class StdioServer:
         """
         into, read = anyio.create_memory_object_stream[Any](math.inf)
         write, out = anyio.create_memory_object_stream[Any](0)
-        beside = SaidBeside(log)
+        beside = SaidBeside(log, redact)
 
         def take(line: bytes) -> None:
             if not line.strip():

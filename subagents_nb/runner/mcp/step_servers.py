@@ -10,7 +10,7 @@ from typing import Any
 
 from mcp_types import Tool
 
-from subagents_nb.domain.agents.mcp_servers import McpServer
+from subagents_nb.domain.agents.mcp_servers import McpServer, secrets_of
 from subagents_nb.domain.mcp.offered import McpOffer, what_changed
 from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.policy.permissions import PartShown, PermissionRequest
@@ -43,7 +43,7 @@ class StepServers:
         self._step = step
         self._context = context
         self._answers = Answers(step.index, keeper, context.report)
-        self._redact = Redactor(context.environ, step.model.key_env)
+        self._redact = {one.name: self._redactor(one) for one in step.mcp}
         self._limits = limits or McpLimits()
         self._open = {one.name: self._connection(one) for one in step.mcp}
         self._tools: dict[str, ServedTool] = {}
@@ -94,7 +94,9 @@ class StepServers:
             raise StepFailed("setup", f"{lead}, and nobody can be asked here. Launch it where you are, and look.")
         hashes = _offer(server.name, tools).tools
         new = [tool for tool in tools if before.tools.get(tool.name) != hashes[tool.name]]
-        parts = tuple(PartShown(name=tool.name, text=_text(tool)[:_SHOWN_CHARS]) for tool in new[:_TOLD_TOOLS])
+        parts = tuple(
+            PartShown(name=tool.name, text=self._text(server.name, tool)[:_SHOWN_CHARS]) for tool in new[:_TOLD_TOOLS]
+        )
         answer = await permit(PermissionRequest(tool=f"MCP server {server.name}", reason=why, parts=parts))
         if answer.decision not in ("once", "run"):
             said = "nobody answered" if answer.decision == "unattended" else f"the person said no {answer.text}".strip()
@@ -116,7 +118,7 @@ class StepServers:
             self._told.add(tool.server)
             text = f"MCP server {tool.server} has other tools by now; the step goes on with those that it began with."
             self._context.report(Noticed("mcp-tools", text))
-        text = self._answers.text_of(result, tool)
+        text = self._answers.text_of(result, tool, self._redact[tool.server])
         if result.is_error:
             raise ToolCallFailed(text)
         return text
@@ -126,7 +128,16 @@ class StepServers:
         await asyncio.gather(*(one.close() for one in self._open.values()), return_exceptions=True)
 
     def _connection(self, server: McpServer) -> Connection:
-        return Connection(server, self._context, self._limits, redact=self._redact)
+        return Connection(server, self._context, self._limits, redact=self._redact[server.name])
+
+    def _redactor(self, server: McpServer) -> Redactor:
+        """Return what takes the person's secrets out of what a server says, those too that it alone was given."""
+        environ = self._context.environ
+        given, sure = secrets_of(server, environ)
+        return Redactor({**environ, **given}, (*self._step.model.key_env, *sure))
+
+    def _text(self, server: str, tool: Tool) -> str:
+        return self._redact[server](_text(tool))
 
     def _take(self, server: str, listed: Sequence[Tool]) -> None:
         """Keep of a server's tools those that the step was given and no policy takes away."""
@@ -145,11 +156,11 @@ class StepServers:
             name = f"{MCP}{server}__{own}"
             if not (whole or name in given) or self._is_forbidden(name):
                 continue
-            schema = tool.input_schema or {"type": "object"}
+            schema = self._redact[server].data(tool.input_schema or {"type": "object"})
             if not _MODEL_NAME.match(name) or len(json.dumps(schema)) > _SCHEMA_CHARS:
                 left_out.append(own)
                 continue
-            text = _text(tool)
+            text = self._text(server, tool)
             self._tools[name] = ServedTool(name, server, own, text, schema, hints_of(tool.annotations))
         for text in _left_out(server, left_out, len(listed) - len(there)):
             self._context.report(Noticed("mcp-tools", text))

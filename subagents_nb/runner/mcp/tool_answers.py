@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import json
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from mcp_types import AudioContent, CallToolResult, EmbeddedResource, ImageContent, ResourceLink, TextContent
 
 from subagents_nb.domain.runs.events import ArtifactMade, EngineEvent
-from subagents_nb.runner.engines.clean_text import one_line
+from subagents_nb.runner.engines.clean_text import Redactor, one_line
 from subagents_nb.runner.engines.engine import ServedTool
 from subagents_nb.runner.workspace.artifact_files import ArtifactWriter
 
@@ -28,23 +29,23 @@ class Answers:
         self._keeper = keeper
         self._report = report
 
-    def text_of(self, result: CallToolResult, tool: ServedTool) -> str:
-        """Return what the model is told of a result."""
-        parts = [self._part(part, tool) for part in result.content]
+    def text_of(self, result: CallToolResult, tool: ServedTool, redact: Redactor) -> str:
+        """Return what the model is told of a result: what a server was given as a secret is kept nowhere."""
+        parts = [self._part(part, tool, redact) for part in result.content]
         if not parts and result.structured_content is not None:
             parts = [json.dumps(result.structured_content, ensure_ascii=False)]
-        text = "\n".join(part for part in parts if part) or "(no output)"
+        text = redact("\n".join(part for part in parts if part) or "(no output)")
         if len(text) <= MOST_CHARS:
             return text
         where = self._kept(text.encode("utf-8", "replace"), f"{tool.own}.txt", "text/plain")
         return f"{text[:_HEAD_CHARS]}\n[... {len(text):,} characters in all, of which this is the beginning; {where}]"
 
-    def _part(self, part: Any, tool: ServedTool) -> str:
+    def _part(self, part: Any, tool: ServedTool, redact: Redactor) -> str:
         match part:
             case TextContent():
                 return part.text
             case ImageContent() | AudioContent():
-                return self._data(part.data, part.mime_type, tool)
+                return self._data(part.data, part.mime_type, tool, redact)
             case ResourceLink():
                 return f"[resource {one_line(str(part.uri), 500)}: {one_line(part.name, 200)}]"
             case EmbeddedResource():
@@ -52,15 +53,18 @@ class Answers:
                 text = getattr(inner, "text", None)
                 if text is not None:
                     return str(text)
-                return self._data(getattr(inner, "blob", ""), inner.mime_type or "application/octet-stream", tool)
+                kind = inner.mime_type or "application/octet-stream"
+                return self._data(getattr(inner, "blob", ""), kind, tool, redact)
             case _:
                 return "[something that is no text]"
 
-    def _data(self, encoded: str, media_type: str, tool: ServedTool) -> str:
+    def _data(self, encoded: str, media_type: str, tool: ServedTool, redact: Redactor) -> str:
         try:
             data = base64.b64decode(encoded, validate=True)
         except (binascii.Error, ValueError):
             return "[data that can't be read]"
+        with contextlib.suppress(UnicodeDecodeError):  # a text all the same, perhaps
+            data = redact(data.decode()).encode()
         media_type = one_line(media_type, 80)
         ending = media_type.rpartition("/")[2]
         return f"[{media_type}, {len(data):,} bytes; {self._kept(data, f'{tool.own}.{ending}', media_type)}]"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from subagents_nb.domain.agents.acting import CHANGED
 from subagents_nb.domain.agents.scripts import BUILTIN_SCRIPTS, script_paths
 from subagents_nb.domain.runs.events import StepFailed
 from subagents_nb.domain.runs.records import EndReason, Usage
@@ -113,11 +116,11 @@ def parse_script(content: bytes, where: str) -> Script:
     return written.steps
 
 
-def read_script(name: str, cwd: Path) -> Script:
-    """Find the script of this name in the workspace and read it.
+def read_script(name: str, cwd: Path, *, allowed: Mapping[str, str]) -> Script:
+    """Find the script of this name in the workspace and read it; `allowed` are hashes, where somebody had to allow it.
 
     Raises:
-        StepFailed: there is none, it lies outside the workspace, or it can't be used.
+        StepFailed: there is none, it lies outside the workspace, is another than was allowed, or can't be used.
     """
     for candidate in script_paths(name):
         if not (cwd / candidate).resolve().is_relative_to(cwd.resolve()):
@@ -130,6 +133,8 @@ def read_script(name: str, cwd: Path) -> Script:
             raise StepFailed("setup", f"The script {candidate} can't be read: {error.strerror}") from error
         if len(content) > _MAX_BYTES:
             raise StepFailed("setup", f"The script {candidate} is larger than {_MAX_BYTES} bytes.")
+        if allowed and hashlib.sha256(content).hexdigest() != allowed.get(candidate):
+            raise StepFailed("setup", f"The script {candidate} was not played: {CHANGED}.")
         return parse_script(content, candidate)
     looked = " or ".join(script_paths(name))
     raise StepFailed(

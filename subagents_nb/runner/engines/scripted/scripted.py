@@ -36,7 +36,8 @@ class ScriptedEngine:
         """
         name = step.model.name
         _note_script(name, context)
-        script = None if name in BUILTIN_SCRIPTS else read_script(name, context.workspace or context.cwd)
+        own = name not in BUILTIN_SCRIPTS
+        script = read_script(name, context.workspace or context.cwd, allowed=step.script) if own else None
         _note_script(name, context)  # again: were it another one by now, nobody could say which one was played
         player = Player(step, context, await Transcript.after(context.history))
         try:

@@ -1,0 +1,93 @@
+"""The files of a project that the command line of a server names, with their hashes.
+
+One reader for who is asked whether it may be started and for who starts it: variables are put in, folders and links are
+followed as they are then. It sees more than is started, since nobody knows what a program makes of its arguments; what
+a file reads in its turn it does not see.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from subagents_nb.domain.agents.mcp_servers import McpServer, ReadyServer, ready
+from subagents_nb.domain.values.base import sha256_text
+from subagents_nb.store.files.opener import chunks, open_plain
+
+# A text of a shell names files as well, and so do search paths and settings: --config=a.json, ./lib:./more.
+_BETWEEN = re.compile(r"""[\s:;=,'"`|&<>()$]+""")
+_MODULE = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*\Z")
+_OF_A_MODULE = (".py", "/__init__.py", "/__main__.py")
+_OF_A_FOLDER = ("__main__.py", "index.js", "package.json")  # what is started by its name alone
+_MOST_WORDS, _MOST_PLACES = 200, 12
+
+
+def started_in(made: ReadyServer, here: Path) -> Path:
+    """Return where a server is started that a step has which works `here`."""
+    return Path(os.path.join(here, os.path.expanduser(made.cwd or ".")))
+
+
+def files_named(
+    server: McpServer, variables: Mapping[str, str], *, here: Path, roots: Sequence[Path]
+) -> dict[str, str]:
+    """Return the hashes of files below `roots` that a server's command line and variables name, by their paths there.
+
+    `variables` are the person's. Of a link that leads out, where it leads is hashed.
+    """
+    if server.command is None:
+        return {}
+    made = ready(server, variables, {}, whole=False)
+    tops = tuple(os.path.realpath(root) for root in roots)
+    words = _words((*made.argv, *(made.environ or {}).values()))
+    start = (os.path.realpath(started_in(made, here)), os.path.realpath(here))
+    named = (os.path.realpath(os.path.join(place, word)) for place in start for word in words)
+    folders = (place for place in named if _top_of(place, tops) is not None and os.path.isdir(place))
+    places = tuple(dict.fromkeys((*start, *folders)))[:_MOST_PLACES]
+    found = (_hashed(path, tops) for place in places for word in words for path in _meant(place, word))
+    return dict(sorted(filter(None, found)))
+
+
+def hash_of(path: Path, within: Path) -> str:
+    """Return the SHA-256 of a plain file; nothing if it is none, or can't be read."""
+    try:
+        digest = hashlib.sha256()
+        with open_plain(path, within=within) as fd:
+            for piece in chunks(fd):
+                digest.update(piece)
+        return digest.hexdigest()
+    except OSError:
+        return ""
+
+
+def _words(texts: Iterable[str]) -> tuple[str, ...]:
+    found = (os.path.expanduser(word) for text in texts for word in (text, *_BETWEEN.split(text)))
+    return tuple(dict.fromkeys(word for word in found if word and "\0" not in word))[:_MOST_WORDS]
+
+
+def _meant(place: str, word: str) -> Iterator[str]:
+    path = os.path.join(place, word)
+    yield path
+    if _MODULE.match(word):
+        module = os.path.join(place, word.replace(".", os.sep))
+        yield from (module + ending for ending in _OF_A_MODULE)
+    if os.path.isdir(path):
+        yield from (os.path.join(path, name) for name in _OF_A_FOLDER)
+
+
+def _hashed(path: str, tops: Sequence[str]) -> tuple[str, str] | None:
+    if not os.path.isfile(path):
+        return None
+    place = os.path.realpath(path)
+    if (top := _top_of(place, tops)) is not None:
+        sha = hash_of(Path(place), Path(top))
+        return (os.path.relpath(place, top), sha) if sha else None
+    path = os.path.normpath(path)
+    top = _top_of(path, tops)
+    return None if top is None else (os.path.relpath(path, top), sha256_text(f"a link to {place}"))
+
+
+def _top_of(place: str, tops: Sequence[str]) -> str | None:
+    return next((top for top in tops if place == top or place.startswith(top.rstrip(os.sep) + os.sep)), None)
