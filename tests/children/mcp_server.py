@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import os
 import signal
 import sys
@@ -14,7 +15,7 @@ if sys.argv[1:2] == ["slow"]:
     print("still warming up", file=sys.stderr, flush=True)
     time.sleep(40)
 
-from mcp.server.mcpserver import Elicit, ElicitationResult, Image, MCPServer, Resolve, Sample
+from mcp.server.mcpserver import Context, Elicit, ElicitationResult, Image, MCPServer, Resolve, Sample
 from mcp_types import CreateMessageResult, SamplingMessage, TextContent, ToolAnnotations
 from pydantic import BaseModel
 
@@ -41,6 +42,14 @@ def add(one: int, other: int) -> str:
 def environ() -> str:
     """Return the names and values of its variables."""
     return "\n".join(f"{name}={value}" for name, value in sorted(os.environ.items()))
+
+
+@server.tool()
+def headers(ctx: Context) -> str:
+    """Return what the request came with, and a hash of what must not be shown."""
+    came = dict(ctx.headers or {})
+    known = hashlib.sha256(came.get("authorization", "").encode()).hexdigest()
+    return "\n".join([known, *(f"{name}: {value}" for name, value in sorted(came.items()))])
 
 
 @server.tool()
@@ -124,6 +133,11 @@ if way == "changes":
 if way == "floods":
     for number in range(40_000):
         print(f"line {number} of a flood of many lines that nobody reads", file=sys.stderr)
+
+if way == "babbles":
+    whole = " ".join(os.environ.values())
+    for start in range(0, len(whole), 7):
+        print(whole[start : start + 7], end="", file=sys.stderr, flush=True)
 
 if way == "stays":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

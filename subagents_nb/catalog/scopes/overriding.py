@@ -18,6 +18,8 @@ from subagents_nb.domain.values.base import sha256_text, stable_json
 
 # What a project may say of an agent that it did not bring: which model, how hard it thinks, and less of the rest.
 _FREE = frozenset({"model", "thinking", "temperature", "disabled", "denied"})
+_ADDED = frozenset({"denied", "disabled", "added", "permissions"})  # which take no field's place
+_OF_ITS_OWN = ("agents adds", "permissions allow")  # what is asked of an agent too that the project brought
 _LIMITS = tuple(one.stored for one in OPTIONS if one.file is not None and one.kind in ("duration", "count"))
 
 
@@ -94,7 +96,16 @@ def _overridden(
 
 
 def _applied(agent: AgentDefinition, override: AgentOverride) -> AgentDefinition:
-    changed = {name: value for name, value in override.fields.items() if name not in ("denied", "disabled")}
+    changed = {name: value for name, value in override.fields.items() if name not in _ADDED}
+    if added := override.fields.get("added"):
+        had = changed.get("tools", agent.effective_tools)
+        changed["tools"] = (*had, *(tool for tool in added if not any(covers(one, tool) for one in had)))
+    if own := changed.get("mcp_servers"):
+        nearer = {_named(one) for one in own}
+        changed["mcp_servers"] = (*(one for one in agent.mcp_servers or () if one.name not in nearer), *own)
+    for kind, rules in (override.fields.get("permissions") or {}).items():
+        if rules:
+            changed[kind] = tuple(dict.fromkeys((*(changed.get(kind, getattr(agent, kind)) or ()), *rules)))
     if denied := override.fields.get("denied"):
         had = changed.get("tools", agent.effective_tools)
         changed["tools"] = tuple(tool for tool in had if not any(covers(one, tool) for one in denied))
@@ -107,6 +118,10 @@ def _applied(agent: AgentDefinition, override: AgentOverride) -> AgentDefinition
     return AgentDefinition.model_validate({**dict(agent), **changed, "overridden": tuple(sorted(origins.items()))})
 
 
+def _named(server: Any) -> str:
+    return str(server["name"] if isinstance(server, Mapping) else server.name)
+
+
 def _beyond_trust(agent: AgentDefinition, override: AgentOverride, usual: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what a project's table lets an agent do that the person would have to allow."""
     wider = tuple(_wider(agent, override.fields, usual))
@@ -116,7 +131,7 @@ def _beyond_trust(agent: AgentDefinition, override: AgentOverride, usual: Mappin
     after = _applied(agent, override)
     more = sorted(set(after.reaches) - set(agent.reaches))
     more += [f"is reviewed by {one}" for one in after.reviewers if one not in agent.reviewers]
-    return (*(word for word in wider if "a script that" in word or word.startswith("agents adds")), *more)
+    return (*(word for word in wider if "a script that" in word or word.startswith(_OF_ITS_OWN)), *more)
 
 
 def _wider(agent: AgentDefinition, fields: Mapping[str, Any], usual: Mapping[str, Any]) -> Iterator[str]:
@@ -126,10 +141,13 @@ def _wider(agent: AgentDefinition, fields: Mapping[str, Any], usual: Mapping[str
             case "model":
                 if script_meant(value) is not None:
                     yield f"model is {value}, a script that makes tool calls"
-            case "tools":
+            case "tools" | "added":
                 had = agent.effective_tools
                 if more := [tool for tool in value if not any(covers(one, tool) for one in had)]:
                     yield f"tools adds {', '.join(more)}"
+            case "permissions":  # what is denied or asked besides is less
+                if value.get("allow"):
+                    yield f"permissions allow {', '.join(value['allow'])}"
             case "agents":
                 known = agent.agents or ()
                 if more := [one for one in value if one not in known and "*" not in known]:

@@ -48,9 +48,9 @@ def acting_in(
 def allowed_script(model: ModelChoice, environment: LaunchEnvironment) -> dict[str, str]:
     """Return the hashes of the script that the project makes the model, by its possible paths; none if it is no such.
 
-    A run is to play the script that was allowed: it is read when a step begins.
+    A run is to play the script that was allowed: it is read when a step begins, and by those that it delegates to.
     """
-    if model.origin != "settings" or model.kind != "scripted":
+    if model.kind != "scripted":
         return {}
     items = (item for item in environment.brought if item.kind == "settings" and item.name == "default_model")
     return {path: item.files[path] for item in items for path in script_paths(model.name) if path in item.files}

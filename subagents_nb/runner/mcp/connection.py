@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +26,8 @@ from subagents_nb.runner.processes.threads import in_thread
 from subagents_nb.store.files.named_files import files_named, started_in
 from subagents_nb.version import __version__
 
+# What the SDK logs may hold what a server said, which is redacted nowhere; what fails comes to us as an error.
+logging.getLogger("mcp").setLevel(logging.CRITICAL)
 _PAGES = 20
 _CLOSE_S = 2.0
 _LINE_CHARS = 300
@@ -109,7 +112,8 @@ class Connection:
                 await self._process.gone()
                 last = "; ".join(filter(None, (self._why(None), self._last_words)))
                 raise CallFailed(f"{self.called} ended in this call: {last}.") from error
-            raise CallFailed(f"{self.called} says: {self._text(error)}") from error
+            lost = self._process is None and error.code == CONNECTION_CLOSED
+            raise CallFailed(f"{self.called} {'gave no answer' if lost else 'says'}: {self._text(error)}") from error
         except (ValueError, RuntimeError, OSError) as error:  # an answer that is none
             raise CallFailed(f"{self.called} gave no answer that can be read: {self._text(error)}") from error
 

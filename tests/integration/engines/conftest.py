@@ -246,8 +246,14 @@ def server() -> Iterator[tuple[ThreadingHTTPServer, dict[str, Wire]]]:
 
 
 @pytest.fixture
-def wire(server: tuple[ThreadingHTTPServer, dict[str, Wire]], workshop: Any) -> Wire:
+def wire(loopback: Wire, workshop: Any) -> Wire:
     workshop.environ.update(LAB_KEY="k")
+    return loopback
+
+
+@pytest.fixture
+def loopback(server: tuple[ThreadingHTTPServer, dict[str, Wire]]) -> Wire:
+    """A model for a run as a whole, which has no workshop."""
     listening, held = server
     held["wire"] = made = Wire()
     made.url = f"http://127.0.0.1:{listening.server_address[1]}"

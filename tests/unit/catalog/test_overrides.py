@@ -81,9 +81,57 @@ def test_a_tool_that_is_granted_in_part_is_not_granted_whole(desk: Desk) -> None
     assert (agent.tools, agent.allow) == (("read", "bash"), ("read", "Bash(git log:*)"))
 
 
+RULED = "---\nname: {}\ndescription: d\ntools: bash, mcp:old\npermissions:\n  deny: bash(rm:*)\n---\nWork."
+
+
+def test_permissions_and_servers_are_added_to_those_of_the_file(desk: Desk) -> None:
+    (desk.home / ".subagents/agents").mkdir()
+    (desk.home / ".subagents/agents/ruled.md").write_text(RULED.format("ruled"), encoding="utf-8")
+    user = '[agents.ruled]\npermissions = {ask = "bash", deny = ["bash(git push:*)"]}\n'
+    user += 'mcpServers = ["old", {lab = {command = "lab"}}]'
+    agent = desk.agent("ruled", user, '[agents.ruled]\npermission = {bash = "deny"}')
+    assert (agent.deny, agent.ask) == (("bash(rm:*)", "bash(git push:*)", "bash"), ("bash",))
+    assert agent.tools == ("bash", "mcp__old", "mcp__lab")
+    (own,) = agent.mcp_servers or ()
+    assert (own.name, own.command, own.where, own.source) == ("lab", "lab", USER, "user")
+    (desk.home / ".subagents/settings.toml").write_text(user)
+    settings = load_settings(desk.project, home=desk.home, environ={})
+    again = Settings.model_validate(settings.model_dump())
+    found = [usable_agents(desk.project, one, home=desk.home) for one in (settings, again)]
+    assert found[0] == found[1]
+
+
+def test_rules_and_servers_that_a_project_gives_its_own_agents_are_asked_for(desk: Desk) -> None:
+    (desk.project / ".agents").mkdir()
+    (desk.project / ".agents/own.md").write_text(RULED.format("own"), encoding="utf-8")
+    table = '[agents.own]\npermissions = {allow = ["bash(ls:*)"], deny = ["bash(git:*)"]}\nmcpServers = "lab"'
+    catalog = desk.catalog(project=table)
+    assert "settings agents.own (permissions allow bash(ls:*), mcp:lab)" in [str(held) for held in catalog.held]
+    assert desk.catalog(project='[agents.own]\npermissions = {deny = ["bash"]}').held == desk.catalog().held
+
+
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [
+        ('name = "x"', "`agents.scout.name` is for agent files alone: who an agent is stands in its file"),
+        ("readOnly = true", "`agents.scout.readOnly` is for agent files alone: take tools away by"),
+        ('permissionMode = "plan"', "`agents.scout.permissionMode` is for agent files alone: take tools away by"),
+        ('isolation = "worktree"', "`agents.scout.isolation` is for agent files alone: write `worktree = true`"),
+        ('permissions = {deny = ["bash(x"]}', "`agents.scout.permissions`"),
+        ("mcpServers = {a = {command = 1}}", "`agents.scout.mcpServers`"),
+    ],
+)
+def test_what_a_table_can_not_say_is_refused_with_the_reason(desk: Desk, key: str, why: str) -> None:
+    (fault,) = desk.faults(f"[agents.scout]\n{key}")
+    assert why in fault
+
+
 @pytest.mark.parametrize(
     ("table", "why"),
     [
+        ('permissions = {allow = ["bash"], deny = ["read"]}', "permissions allow bash"),
+        ('mcpServers = "lab"', "tools adds mcp__lab"),
+        ('mcpServers = {lab = {command = "x"}}', "tools adds mcp__lab, mcp_servers is set"),
         ('tools = "read, bash"', "tools adds bash"),
         ('agents = "worker"', "agents adds worker"),
         ("disabled = false", "disabled is false"),

@@ -105,6 +105,8 @@ def test_an_agent_of_a_project_that_has_tools_of_a_server_acts(project: Path) ->
         {"command": "python", "args": ["${MISSING:-tools/srv.py}"]},
         {"command": "python", "env": {"LD_PRELOAD": "./tools/srv.py"}},
         {"command": "python", "args": ["{here}/tools/srv.py"]},
+        {"command": "python", "args": ["${DIR}/srv.py"], "env": {"DIR": "tools"}},
+        {"command": "srv.py", "env": {"PATH": "./tools:${PATH}"}},
     ],
 )
 def test_a_file_that_a_server_names_anywhere_is_asked_for_again(project: Path, definition: dict[str, object]) -> None:

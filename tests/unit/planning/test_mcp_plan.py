@@ -7,14 +7,17 @@ from typing import Any
 import pytest
 
 from subagents_nb.catalog.parse import parse_agent
+from subagents_nb.domain.agents.acting import Acting
 from subagents_nb.domain.agents.agent import READ_TOOLS, AgentCatalog, AgentDefinition, AgentProblem
-from subagents_nb.domain.agents.mcp_servers import McpServer, McpServers
+from subagents_nb.domain.agents.mcp_servers import AllowedFiles, McpServer, McpServers
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.mcp.definitions import read_server
+from subagents_nb.domain.plans.flow import Chain, Step
 from subagents_nb.domain.plans.plan import Draft, LaunchRequest
 from subagents_nb.domain.policy.policy import Ceiling
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.planning import LaunchEnvironment, draft
+from subagents_nb.planning.launch_environment import FolderLookup
 
 FILES = McpServer(name="files", where="~/.subagents/settings.toml", command="files", args=("--root", "."))
 
@@ -33,9 +36,13 @@ def plan(
 ) -> Draft:
     agent = read(*lines)
     assert isinstance(agent, AgentDefinition), agent
+    where = asked.pop("cwd_of_step", None)
     request = LaunchRequest.model_validate({"agent": "user", "task": "t", "model": "scripted:echo", **asked})
+    if where is not None:
+        flow = Chain(items=(Step(agent="user", task="t", cwd=where),))
+        request = request.model_copy(update={"flow": flow, "agent": None})
     mcp = McpServers(servers={one.name: one for one in servers}, **(known or {}).pop("mcp", {}) if known else {})
-    facts = LaunchEnvironment(cwd="/home/me/w", scripts=frozenset({"echo"}), mcp=mcp, **(known or {}))
+    facts = LaunchEnvironment(**{"cwd": "/home/me/w", "scripts": frozenset({"echo"}), "mcp": mcp, **(known or {})})
     return draft(
         request, catalog=AgentCatalog(agents=(agent,)), settings=Settings(ceilings=ceilings), environment=facts
     )
@@ -128,6 +135,33 @@ def test_the_contract_binds_command_arguments_and_names_of_variables() -> None:
     digests = {digest(base.model_copy(update=update)) for update in changed}
     assert digest(base) not in digests and len(digests) >= 4
     assert "mcp" not in plan("tools: read").steps[0].contract(), "older digests stay as they are"
+
+
+@pytest.mark.parametrize(("folder", "way"), [(None, ".."), ("a/b", "../../..")])
+def test_a_plan_holds_what_was_allowed_of_a_projects_server(folder: str | None, way: str) -> None:
+    server = FILES.model_copy(update={"where": ".mcp.json", "source": "project"})
+    facts = {
+        "brought": (server.acting({"server.py": "1" * 64}),),
+        "project_root": "/home/me",
+        "way_to_root": "..",
+        "folders": {"a/b": FolderLookup(path="a/b")},
+    }
+    draft = plan("tools: mcp:files", servers=(server,), known=facts, cwd_of_step=folder)
+    (found,) = draft.steps[0].mcp
+    assert found.allowed == AllowedFiles(project="/home/me", way=way, files={"server.py": "1" * 64})
+    bare = plan("tools: mcp:files", servers=(server,), cwd_of_step=folder, known={"folders": facts["folders"]})
+    assert bare.steps[0].mcp[0].allowed is None and bare.digest == draft.digest, "no contract binds it"
+    assert plan("tools: mcp:files", known={"brought": facts["brought"]}).steps[0].mcp == (FILES,), "one's own"
+
+
+def test_a_plan_holds_the_script_that_was_allowed_to_be_the_model() -> None:
+    path = ".subagents/scripts/mine.json"
+    item = Acting(kind="settings", name="default_model", files={".subagents/settings.toml": "1", path: "2"})
+    known = {"brought": (item,), "scripts": frozenset({"mine"})}
+    draft = plan("tools: read", known=known, model="scripted:mine")
+    assert draft.steps[0].script == {path: "2"}
+    assert draft.digest == plan("tools: read", known={"scripts": frozenset({"mine"})}, model="scripted:mine").digest
+    assert plan("tools: read", known={"brought": (item,)}).steps[0].script == {}
 
 
 @pytest.mark.parametrize(

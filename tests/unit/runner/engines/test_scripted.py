@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -241,6 +242,17 @@ def test_a_script_outside_the_workspace_is_not_played(workshop: Any, plan: Any, 
     failure = workshop.fail(ENGINE, plan(f"scripted:{name}"))
 
     assert failure.reason == "setup" and "outside" in failure.message
+
+
+def test_a_script_that_had_to_be_allowed_is_played_as_it_was_then(workshop: Any, plan: Any) -> None:
+    script(workshop.cwd, "mine", [{"text": "as allowed"}])
+    path = ".subagents/scripts/mine.json"
+    sha = hashlib.sha256((workshop.cwd / path).read_bytes()).hexdigest()
+    step = plan("scripted:mine", script={path: sha})
+    assert workshop.run(ENGINE, step).text == "as allowed"
+    script(workshop.cwd, "mine", [{"text": "otherwise"}])
+    failed = workshop.fail(ENGINE, step)
+    assert failed.message.startswith(f"The script {path} was not played: it is another than the one that was allowed")
 
 
 @pytest.mark.parametrize(

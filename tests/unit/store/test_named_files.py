@@ -1,0 +1,96 @@
+"""Which files of a project a server's command line names: as it is started, whatever spelling leads there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from subagents_nb.domain.agents.mcp_servers import McpServer
+from subagents_nb.store.files.named_files import files_named
+
+VARIABLES = {"PATH": "/usr/bin:/bin", "WHERE": "tools", "EMPTY": ""}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    root = tmp_path / "project"
+    for path in ("tools/srv.py", "tools/pkg/__main__.py", "site/index.js", "srv.py"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(path)
+    return root
+
+
+def named(project: Path, here: str = ".", **definition: Any) -> set[str]:
+    server = McpServer.model_validate({"name": "x", "command": "python", **definition})
+    return set(files_named(server, VARIABLES, here=project / here, roots=(project,)))
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        {"args": ["tools/srv.py"]},
+        {"args": ["./tools/../tools//srv.py"]},
+        {"args": ["${DIR}/srv.py"], "env": {"DIR": "tools"}},
+        {"args": ["${DIR}/srv.py"], "env": {"DIR": "${WHERE}"}},
+        {"args": ["${DIR:-tools}/srv.py"]},
+        {"args": ["${DIR:-other}/srv.py"], "env": {"DIR": "${EMPTY:-tools}"}},
+        {"args": ["--config=tools/srv.py"]},
+        {"args": ["file://{project}/tools/srv.py"]},
+        {"command": "sh", "args": ["-c", "cd /; exec python '{project}/tools/srv.py' --port 1"]},
+        {"command": "sh", "args": ["-c", "exec\npython tools/srv.py"]},
+        {"command": "sh", "args": ["-c", "python $S"], "env": {"S": "tools/srv.py"}},
+        {"command": "uv", "args": ["run", "--directory", "tools", "srv.py"]},
+        {"args": ["-m", "tools.srv"]},
+        {"args": ["-m", "srv"], "env": {"PYTHONPATH": "tools"}},
+        {"command": "srv.py", "env": {"PATH": "./tools:${PATH}"}},
+        {"command": "env", "args": ["srv.py"], "env": {"PATH": "${PATH}:tools"}},
+        {"env": {"NODE_OPTIONS": "--require ./tools/srv.py"}},
+        {"args": ["srv.py"], "cwd": "tools"},
+        {"args": ["srv.py"], "cwd": "~/project/tools"},
+        {"args": ["srv.py"], "cwd": "${DIR}", "env": {"DIR": "tools"}},
+        {"command": "~/project/tools/srv.py"},
+    ],
+    ids=str,
+)
+def test_a_file_is_seen_wherever_it_is_named(project: Path, definition: dict[str, Any]) -> None:
+    def put(value: Any) -> Any:
+        if isinstance(value, str):
+            return value.replace("{project}", str(project))
+        return [put(one) for one in value] if isinstance(value, list) else value
+
+    assert "tools/srv.py" in named(project, **{key: put(value) for key, value in definition.items()})
+
+
+def test_what_a_folder_or_a_package_starts_is_seen(project: Path) -> None:
+    assert named(project, command="node", args=["site"]) == {"site/index.js"}
+    assert "tools/pkg/__main__.py" in named(project, args=["-m", "tools.pkg"])
+    assert "srv.py" in named(project, "tools", args=["../srv.py"])
+    assert named(project, args=["-c", "print(1)"]) == set() == named(project, command=None, url="http://x/srv.py")
+
+
+def test_a_link_counts_by_where_it_leads(project: Path, tmp_path: Path) -> None:
+    (project / "inner.py").symlink_to("tools/srv.py")
+    (tmp_path / "out").mkdir()
+    for name in ("a.py", "b.py"):
+        (tmp_path / "out" / name).write_text("same")
+    (project / "outer.py").symlink_to("../out/a.py")
+    (project / "folder").symlink_to("../out")
+
+    def hashes(*args: str) -> dict[str, str]:
+        return files_named(McpServer(name="x", command="y", args=args), {}, here=project, roots=(project,))
+
+    assert set(hashes("inner.py")) == {"tools/srv.py"}
+    before = hashes("outer.py", "folder/a.py")
+    assert set(before) == {"outer.py", "folder/a.py"}
+    (project / "outer.py").unlink()
+    (project / "outer.py").symlink_to("../out/b.py")
+    after = hashes("outer.py", "folder/a.py")
+    assert after["outer.py"] != before["outer.py"] and after["folder/a.py"] == before["folder/a.py"]
+
+
+def test_hostile_texts_hold_nobody_up(project: Path) -> None:
+    texts = ["\0srv.py", "x" * 100_000, " ".join(f"w{number}" for number in range(5_000)), "/dev/zero", "/", "..", ""]
+    assert named(project, args=texts) <= {"srv.py"}
