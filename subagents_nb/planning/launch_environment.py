@@ -28,6 +28,7 @@ class GitPath(Value):
     """A file or directory that a worktree was asked for with: where it really is, or why it can't be used."""
 
     path: str = ""  # absolute; of a hook inside the repository: relative to its root
+    sha256: str = ""  # of a hook inside the repository
     problem: str | None = None
 
 

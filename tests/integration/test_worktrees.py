@@ -420,6 +420,14 @@ def test_a_hook_that_fails_leaves_no_tree_and_no_branch(
     assert not list(bench.root.glob("unresolved*"))
 
 
+def test_a_hook_that_is_another_than_when_the_run_was_planned_is_not_started(store_home: StoreHome, repo: Path) -> None:
+    hook = hook_of(repo, "open('begun', 'w'); print('{}')")
+    bench = Bench(store_home, repo, setup_hook=hook, hook_sha256="0" * 64)
+    with pytest.raises(StepFailed, match="is another than when the run was planned; launch anew"):
+        bench.prepare()
+    assert nothing_left(repo) and not list(repo.parent.rglob("begun"))
+
+
 def test_a_hook_that_fails_for_one_step_fails_its_group_before_any_work(store_home: StoreHome, repo: Path) -> None:
     body = "print('{}'); sys.exit(json.load(sys.stdin)['index'] == 2)"
     bench = Bench(store_home, repo, setup_hook=hook_of(repo, body), count=4)

@@ -142,8 +142,9 @@ def secrets_of(server: McpServer, variables: Mapping[str, str]) -> tuple[dict[st
     env, headers = made.environ or {}, made.headers or {}
     given = {f"ENV_{key}": text for key, text in env.items()}
     given |= {f"HEADER_{key.replace('-', '_')}": text for key, text in headers.items()}
-    in_headers = {match[1] for text in server.headers.values() for match in VARIABLE.finditer(text)}
-    sure = {f"IN_HEADER_{name}": {**variables, **env}.get(name, "") for name in in_headers}
+    texts = (*server.headers.values(), (server.url or "").partition("?")[2])
+    named = {match[1] for text in texts for match in VARIABLE.finditer(text)}
+    sure = {f"SENT_{name}": {**variables, **env}.get(name, "") for name in named}
     return given | sure, tuple(sure)
 
 

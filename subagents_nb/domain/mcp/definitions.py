@@ -17,6 +17,10 @@ from subagents_nb.domain.values.reading import Unfit, Written, must_be, read
 # What other programs keep there: it starts nothing, and grants nothing here.
 _NOTED = frozenset({"description", "note", "auto_approve", "always_allow", "timeout"})
 
+MOST_WORDS = 400  # each may name a file, which is looked at before a server is started
+_WORD = re.compile(r"\w+")
+_FOREIGN = re.compile(r"\$\{(?:(?:env|input|config|command):(?!-)[^}]*|userHome|workspaceFolder)\}")  # of editors
+
 
 def _names(value: object) -> object:
     """Accept a list of names in place of a mapping: each is handed on as it is."""
@@ -127,6 +131,12 @@ def faults_of(server: McpServer) -> Iterator[str]:
                 yield f'`{key}` uses ${{{name}}}, which `env` does not name; add "{name}": "${{{name}}}" to it'
         if text and carries_secret(text):
             yield f"`{key}` holds a secret, which every run would keep; write it as ${{NAME}} and name that in `env`"
+    texts = {**elsewhere, **{f"env.{key}": text for key, text in server.env.items()}}
+    if sum(len(_WORD.findall(text or "")) for text in texts.values()) > MOST_WORDS:
+        yield f"its command line and `env` have more than {MOST_WORDS} words; put them into a file that is named there"
+    for key, text in {**texts, **{f"headers.{key}": text for key, text in server.headers.items()}}.items():
+        if foreign := _FOREIGN.search(text or ""):
+            yield f"`{key}` uses {shown(foreign[0])}, for which nothing is put in here; write ${{NAME}}"
     for kind, values in (("env", server.env), ("headers", server.headers)):
         for key, text in values.items():
             if kind == "env" and (not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", key) or key.startswith("SUBAGENTS_")):

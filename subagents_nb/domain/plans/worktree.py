@@ -33,6 +33,7 @@ class WorktreePlan(Value):
     branch_prefix: str = DEFAULT_PREFIX
     root: str | None = None  # where worktrees are made; None: beside the repository
     setup_hook: str | None = None  # an executable: absolute, or relative to the repository
+    hook_sha256: str = ""  # of one in the repository, as it was when the run was planned
     hook_timeout_s: float = DEFAULT_HOOK_TIMEOUT_S
     provider: Provider = "native"
 

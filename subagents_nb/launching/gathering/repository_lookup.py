@@ -17,6 +17,7 @@ from subagents_nb.domain.values.reading import read_rest
 from subagents_nb.launching.gathering.worktrunk_check import no_worktrunk
 from subagents_nb.planning.launch_environment import GitPath, LaunchEnvironment, RepositoryState
 from subagents_nb.planning.steps.worktree_plan import WrittenWorktree
+from subagents_nb.store.files.named_files import hash_of
 from subagents_nb.store.git.git import Git, GitProblem
 from subagents_nb.store.layout import default_home
 
@@ -174,7 +175,7 @@ def _hook(asked: str, root: Path) -> GitPath:
         return GitPath(problem=f"is no file: there is no {path}")
     if not os.access(path, os.X_OK):
         return GitPath(problem=f"is not executable; run: chmod +x {path}")
-    return GitPath(path=own or str(path))
+    return GitPath(path=own or str(path), sha256=hash_of(path) if own else "")
 
 
 def _root(asked: str, root: Path) -> GitPath:

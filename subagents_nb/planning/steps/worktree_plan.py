@@ -90,6 +90,7 @@ def plan_worktree(asked: Any, environment: LaunchEnvironment, reasons: Reasons) 
         branch_prefix=written.branch_prefix,
         root=root,
         setup_hook=hook,
+        hook_sha256=git.hooks[written.setup_hook].sha256 if written.setup_hook is not None else "",
         hook_timeout_s=written.hook_timeout,
         provider=written.provider,
     )

@@ -196,7 +196,7 @@ class Connection:
             argv = tuple(sandbox.argv(made.argv, cwd=cwd, environ=made.environ))
             made = replace(made, argv=argv, environ=sandbox.environ(made.environ or {}))
         if (other := await in_thread(self._not_as_allowed)) is not None:
-            raise StepFailed("setup", f"{other}: {CHANGED}")
+            raise StepFailed("setup", other)
         yield StdioServer.started(made, cwd=cwd, log=log, redact=self._redact, told=told)
 
     def _ready(self) -> ReadyServer:
@@ -206,13 +206,18 @@ class Connection:
             raise StepFailed("setup", str(error)) from error
 
     def _not_as_allowed(self) -> str | None:
-        """Return a file that its command line names and that is not what was allowed when the run was launched."""
+        """Return why it is another than was allowed when the run was planned: a file that its command line names."""
         allowed, context = self.server.allowed, self._context
         if allowed is None:
             return None
         roots = (context.cwd / allowed.way, Path(allowed.project))
         now = files_named(self.server, context.environ, here=context.cwd, roots=roots)
-        return next((one_line(path) for path, sha in now.items() if allowed.files.get(path) != sha), None)
+        for path, sha in now.items():
+            if path not in allowed.files:
+                return f"{one_line(path)}, which its command line means here, is none of the files that were allowed"
+            if allowed.files[path] != sha:
+                return f"{one_line(path)}: {CHANGED}"
+        return None
 
     async def _listed(self, client: Client) -> tuple[Tool, ...]:
         found: list[Tool] = []

@@ -23,6 +23,7 @@ from subagents_nb.errors import Unreadable
 from subagents_nb.runner.processes.hooks import HookFailed, run_hook
 from subagents_nb.runner.workspace.worktrunk import create_by_worktrunk
 from subagents_nb.store.files.disk import DISK, Disk
+from subagents_nb.store.files.named_files import hash_of
 from subagents_nb.store.git.capture import APPLY, Kept, read_patch
 from subagents_nb.store.git.git import Git, GitProblem
 from subagents_nb.store.git.trees import create, free_names, roll_back, settle, side_files, untracked
@@ -171,6 +172,8 @@ class Worktrees:
         self, step: StepPlan, plan: WorktreePlan, record: WorktreeRecord, ended: Callable[[], bool]
     ) -> tuple[str, ...]:
         hook = Path(plan.repo_root) / str(plan.setup_hook)
+        if plan.hook_sha256 and hash_of(hook) != plan.hook_sha256:
+            raise HookFailed(f"the setup hook {plan.setup_hook} is another than when the run was planned; launch anew")
         facts = {
             "version": HOOK_VERSION,
             "repo_root": plan.repo_root,

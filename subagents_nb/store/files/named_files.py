@@ -7,9 +7,11 @@ a file reads in its turn it does not see.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -18,11 +20,12 @@ from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.store.files.opener import chunks, open_plain
 
 # A text of a shell names files as well, and so do search paths and settings: --config=a.json, ./lib:./more.
-_BETWEEN = re.compile(r"""[\s:;=,'"`|&<>()$]+""")
+_BETWEEN = re.compile(r"""[\s:;=,'"`|&<>(){}$]+""")
+_QUOTED = re.compile(r"""['"`=\n;&|]+""")  # a name with blanks in it
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*\Z")
 _OF_A_MODULE = (".py", "/__init__.py", "/__main__.py")
 _OF_A_FOLDER = ("__main__.py", "index.js", "package.json")  # what is started by its name alone
-_MOST_WORDS, _MOST_PLACES = 200, 12
+_MOST_PARTS = 8
 
 
 def started_in(made: ReadyServer, here: Path) -> Path:
@@ -45,12 +48,12 @@ def files_named(
     start = (os.path.realpath(started_in(made, here)), os.path.realpath(here))
     named = (os.path.realpath(os.path.join(place, word)) for place in start for word in words)
     folders = (place for place in named if _top_of(place, tops) is not None and os.path.isdir(place))
-    places = tuple(dict.fromkeys((*start, *folders)))[:_MOST_PLACES]
+    places = tuple(dict.fromkeys((*start, *folders)))
     found = (_hashed(path, tops) for place in places for word in words for path in _meant(place, word))
     return dict(sorted(filter(None, found)))
 
 
-def hash_of(path: Path, within: Path) -> str:
+def hash_of(path: Path, within: Path | None = None) -> str:
     """Return the SHA-256 of a plain file; nothing if it is none, or can't be read."""
     try:
         digest = hashlib.sha256()
@@ -63,8 +66,26 @@ def hash_of(path: Path, within: Path) -> str:
 
 
 def _words(texts: Iterable[str]) -> tuple[str, ...]:
-    found = (os.path.expanduser(word) for text in texts for word in (text, *_BETWEEN.split(text)))
-    return tuple(dict.fromkeys(word for word in found if word and "\0" not in word))[:_MOST_WORDS]
+    found = (os.path.expanduser(end) for text in texts for word in _parts(text) for end in _ends(word))
+    return tuple(dict.fromkeys(word for word in found if word and "\0" not in word))
+
+
+def _parts(text: str) -> Iterator[str]:
+    yield text
+    yield from _BETWEEN.split(text)
+    yield from (part.strip() for part in _QUOTED.split(text))
+    with contextlib.suppress(ValueError):  # a quotation that does not end
+        yield from shlex.split(text)
+
+
+def _ends(word: str) -> Iterator[str]:
+    """Yield a path, and its ends: what stands before them may be a variable that only a shell knows."""
+    yield word
+    for _ in range(_MOST_PARTS):
+        word = word.partition("/")[2]
+        if not word:
+            return
+        yield word
 
 
 def _meant(place: str, word: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ import pytest
 from subagents_nb import chain, expand, parallel, preflight, step
 from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition
 from subagents_nb.domain.plans.plan import LaunchRequest
+from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.launching.composing.flows import as_chain
 from subagents_nb.launching.gathering.lookups import look_up_environment
 from subagents_nb.launching.gathering.repository_lookup import look_up_repository, with_repository, worktrees_of
@@ -164,6 +165,7 @@ def test_hooks_and_places_are_looked_at(repo: Path, tmp_path: Path) -> None:
         repo, [{"setup_hook": "sub/../sub/setup"}, {"root": "~/new/place"}, {"root": "sub/a.txt"}]
     )
     assert facts.hooks["sub/../sub/setup"].path == "sub/setup"
+    assert facts.hooks["sub/../sub/setup"].sha256 == sha256_text("#!/bin/sh\n")
     assert facts.roots["~/new/place"].problem is None
     assert facts.roots["~/new/place"].path == str(tmp_path / "home" / "new" / "place")
     assert "no directory" in (facts.roots["sub/a.txt"].problem or "")

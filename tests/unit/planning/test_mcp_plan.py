@@ -182,6 +182,9 @@ def test_a_plan_holds_the_script_that_was_allowed_to_be_the_model() -> None:
         ({"command": "x", "env": {"API_KEY": "sk-123"}}, "`env.API_KEY` holds a secret"),
         ({"url": "http://y", "headers": {"Authorization": "Bearer abc"}}, "`headers.Authorization` holds a secret"),
         ({"command": "x", "args": ["postgres://me:word@host/db"]}, "`args[0]` holds a secret"),
+        ({"command": "x", "env": {"A": "${env:TOKEN}"}}, "`env.A` uses '${env:TOKEN}', for which nothing is put in"),
+        ({"url": "http://y", "headers": {"A": "${input:a}"}}, "`headers.A` uses '${input:a}'"),
+        ({"command": "x", "args": ["y " * 500]}, "have more than 400 words"),
         ({"command": "x", "env": {"SUBAGENTS_NB_RUN": "r"}}, "`env.SUBAGENTS_NB_RUN` is no variable"),
     ],
 )  # fmt: skip

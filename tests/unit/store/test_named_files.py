@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from subagents_nb.domain.agents.mcp_servers import McpServer
+from subagents_nb.domain.mcp.definitions import MOST_WORDS
 from subagents_nb.store.files.named_files import files_named
 
 VARIABLES = {"PATH": "/usr/bin:/bin", "WHERE": "tools", "EMPTY": ""}
@@ -42,6 +43,10 @@ def named(project: Path, here: str = ".", **definition: Any) -> set[str]:
         {"command": "sh", "args": ["-c", "cd /; exec python '{project}/tools/srv.py' --port 1"]},
         {"command": "sh", "args": ["-c", "exec\npython tools/srv.py"]},
         {"command": "sh", "args": ["-c", "python $S"], "env": {"S": "tools/srv.py"}},
+        {"command": "sh", "args": ["-c", "exec python $PWD/tools/srv.py"]},
+        {"command": "sh", "args": ["-c", 'exec python "$(dirname "$0")/tools/srv.py"']},
+        {"command": "sh", "args": ["-c", "exec python to\\ols/srv.py"]},
+        {"command": "python", "args": ["/proc/self/cwd/tools/srv.py"]},
         {"command": "uv", "args": ["run", "--directory", "tools", "srv.py"]},
         {"args": ["-m", "tools.srv"]},
         {"args": ["-m", "srv"], "env": {"PYTHONPATH": "tools"}},
@@ -62,6 +67,14 @@ def test_a_file_is_seen_wherever_it_is_named(project: Path, definition: dict[str
         return [put(one) for one in value] if isinstance(value, list) else value
 
     assert "tools/srv.py" in named(project, **{key: put(value) for key, value in definition.items()})
+
+
+@pytest.mark.parametrize(
+    "args", [["my srv.py"], ["--config=my srv.py"], ["-c", "exec 'my srv.py'"], ["-c", "exec my\\ srv.py"]], ids=str
+)
+def test_so_is_one_with_blanks_in_its_name(project: Path, args: list[str]) -> None:
+    (project / "my srv.py").write_text("mine")
+    assert "my srv.py" in named(project, command="sh", args=args)
 
 
 def test_what_a_folder_or_a_package_starts_is_seen(project: Path) -> None:
@@ -92,5 +105,6 @@ def test_a_link_counts_by_where_it_leads(project: Path, tmp_path: Path) -> None:
 
 
 def test_hostile_texts_hold_nobody_up(project: Path) -> None:
-    texts = ["\0srv.py", "x" * 100_000, " ".join(f"w{number}" for number in range(5_000)), "/dev/zero", "/", "..", ""]
-    assert named(project, args=texts) <= {"srv.py"}
+    many = " ".join(f"w{number}" for number in range(MOST_WORDS - 20))
+    texts = ["\0srv.py", "x" * 100_000, many, "/dev/zero", "/", "..", "", "'", "srv.py"]
+    assert named(project, args=texts) == {"srv.py"}, "and no crowd of words hides one"
