@@ -160,6 +160,8 @@ class Connection:
         if not done:
             task.cancel()
             await asyncio.wait({task}, timeout=_CLOSE_S)
+        if task.done() and not task.cancelled():
+            task.exception()  # told already by what failed; asyncio would log it as it is
 
     async def _hold(self, there: asyncio.Future[tuple[Tool, ...]]) -> None:
         async with self._streams() as transport:

@@ -22,10 +22,12 @@ from subagents_nb.store.files.opener import chunks, open_plain
 # A text of a shell names files as well, and so do search paths and settings: --config=a.json, ./lib:./more.
 _BETWEEN = re.compile(r"""[\s:;=,'"`|&<>(){}$]+""")
 _QUOTED = re.compile(r"""['"`=\n;&|]+""")  # a name with blanks in it
-_MODULE = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*\Z")
+_MODULE = re.compile(r"(?:\A|\s)-[A-Za-z]*m\s*([A-Za-z_]\w*(?:\.\w+)*)")
+_INTERPRETER = re.compile(r"(?:python|pypy|node|bun|deno|tsx)[\d.]*\Z")
 _OF_A_MODULE = (".py", "/__init__.py", "/__main__.py")
 _OF_A_FOLDER = ("__main__.py", "index.js", "package.json")  # what is started by its name alone
 _MOST_PARTS = 8
+_ZIP_TAIL = 1 << 17  # more than the end of an archive may hold: 22 bytes and a remark of 64 KiB
 
 
 def started_in(made: ReadyServer, here: Path) -> Path:
@@ -44,12 +46,13 @@ def files_named(
         return {}
     made = ready(server, variables, {}, whole=False)
     tops = tuple(os.path.realpath(root) for root in roots)
-    words = _words((*made.argv, *(made.environ or {}).values()))
+    texts = (*made.argv, *(made.environ or {}).values())
+    words = (*_words(texts), *_modules(texts), *_entries(made.argv))
     start = (os.path.realpath(started_in(made, here)), os.path.realpath(here))
-    named = (os.path.realpath(os.path.join(place, word)) for place in start for word in words)
-    folders = (place for place in named if _top_of(place, tops) is not None and os.path.isdir(place))
-    places = tuple(dict.fromkeys((*start, *folders)))
-    found = (_hashed(path, tops) for place in places for word in words for path in _meant(place, word))
+    named = (os.path.join(place, word) for place in start for word in words)
+    folders = (os.path.realpath(path) for path in named if os.path.isdir(path))
+    places = dict.fromkeys((*start, *(place for place in folders if _top_of(place, tops) is not None)))
+    found = (_hashed(os.path.join(place, word), tops) for place in places for word in words)
     return dict(sorted(filter(None, found)))
 
 
@@ -88,14 +91,17 @@ def _ends(word: str) -> Iterator[str]:
         yield word
 
 
-def _meant(place: str, word: str) -> Iterator[str]:
-    path = os.path.join(place, word)
-    yield path
-    if _MODULE.match(word):
-        module = os.path.join(place, word.replace(".", os.sep))
-        yield from (module + ending for ending in _OF_A_MODULE)
-    if os.path.isdir(path):
-        yield from (os.path.join(path, name) for name in _OF_A_FOLDER)
+def _modules(texts: Sequence[str]) -> Iterator[str]:
+    for text in (" ".join(texts), *texts):
+        for match in _MODULE.finditer(text):
+            yield from (match[1].replace(".", os.sep) + ending for ending in _OF_A_MODULE)
+
+
+def _entries(argv: Sequence[str]) -> Iterator[str]:
+    """Yield what an interpreter starts of a folder."""
+    if argv and _INTERPRETER.match(os.path.basename(argv[0])):
+        first = next((word for word in argv[1:] if not word.startswith("-")), None)
+        yield from (os.path.join(first, name) for name in _OF_A_FOLDER if first is not None)
 
 
 def _hashed(path: str, tops: Sequence[str]) -> tuple[str, str] | None:
@@ -103,11 +109,26 @@ def _hashed(path: str, tops: Sequence[str]) -> tuple[str, str] | None:
         return None
     place = os.path.realpath(path)
     if (top := _top_of(place, tops)) is not None:
+        if _is_database(place):
+            return None
         sha = hash_of(Path(place), Path(top))
         return (os.path.relpath(place, top), sha) if sha else None
     path = os.path.normpath(path)
     top = _top_of(path, tops)
     return None if top is None else (os.path.relpath(path, top), sha256_text(f"a link to {place}"))
+
+
+def _is_database(place: str) -> bool:
+    """Say whether a file is what servers themselves write all day, and nobody starts.
+
+    A program may be put behind any beginning, so that Python runs it: zipapp, whose directory stands at its end.
+    """
+    with contextlib.suppress(OSError), open_plain(Path(place)) as fd:
+        head = os.read(fd, 16)
+        if head == b"SQLite format 3\0" or head[8:12] == b"DUCK":
+            os.lseek(fd, max(0, os.fstat(fd).st_size - _ZIP_TAIL), os.SEEK_SET)
+            return b"PK\5\6" not in b"".join(chunks(fd))
+    return False
 
 
 def _top_of(place: str, tops: Sequence[str]) -> str | None:

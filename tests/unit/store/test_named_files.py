@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,8 @@ def named(project: Path, here: str = ".", **definition: Any) -> set[str]:
         {"command": "python", "args": ["/proc/self/cwd/tools/srv.py"]},
         {"command": "uv", "args": ["run", "--directory", "tools", "srv.py"]},
         {"args": ["-m", "tools.srv"]},
+        {"args": ["-Bmtools.srv"]},
+        {"command": "sh", "args": ["-c", "exec python -m tools.srv"]},
         {"args": ["-m", "srv"], "env": {"PYTHONPATH": "tools"}},
         {"command": "srv.py", "env": {"PATH": "./tools:${PATH}"}},
         {"command": "env", "args": ["srv.py"], "env": {"PATH": "${PATH}:tools"}},
@@ -82,6 +85,16 @@ def test_what_a_folder_or_a_package_starts_is_seen(project: Path) -> None:
     assert "tools/pkg/__main__.py" in named(project, args=["-m", "tools.pkg"])
     assert "srv.py" in named(project, "tools", args=["../srv.py"])
     assert named(project, args=["-c", "print(1)"]) == set() == named(project, command=None, url="http://x/srv.py")
+
+
+def test_what_servers_work_on_is_no_part_of_them(project: Path) -> None:
+    (project / "package.json").write_text("{}")
+    assert named(project, command="server-filesystem", args=[".", "tools"]) == set()
+    (project / "data.db").write_bytes(b"SQLite format 3\0" + b"x" * 5_000)
+    assert named(project, args=["-m", "sqlite_server", "--db", "data.db"]) == set()
+    with zipfile.ZipFile(project / "data.db", "a") as archive:
+        archive.writestr("__main__.py", "print('run')")
+    assert named(project, args=["data.db"]) == {"data.db"}, "a program behind the head of a database"
 
 
 def test_a_link_counts_by_where_it_leads(project: Path, tmp_path: Path) -> None:
