@@ -48,6 +48,8 @@ _STARTING: tuple[str, ...] = (
     "**/.gdbinit", "**/.lldbinit", "**/.tmux.conf", "**/.mailcap", "**/.lesskey", "**/.mcp.json",
     "**/.docker/cli-plugins/*",
 )  # fmt: skip
+# Of these a program begins with whatever lies nearest: a repository within one, a folder of agents, an editor's.
+_BELOW = frozenset((*_DECIDING, ".vscode", ".cursor", ".codex", ".gemini", ".direnv", ".envrc", ".mcp.json"))
 
 
 def any_case(pattern: str) -> str:
@@ -78,6 +80,11 @@ def is_secret(path: str) -> bool:
 def is_protected(path: str) -> bool:
     """Say whether a path, relative to the workspace, is one that must not be written. A secret is one too."""
     return _any_of(_WRITES).search(path.lower()) is not None
+
+
+def decides_below(name: str) -> bool:
+    """Say whether a file or folder of this name decides, at any depth, what runs or programs of the person's do."""
+    return name.lower() in _BELOW
 
 
 @cache

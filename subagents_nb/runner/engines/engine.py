@@ -13,7 +13,7 @@ from subagents_nb.domain.agents.skills import SkillRecord
 from subagents_nb.domain.plans.inputs import InputRecord
 from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.policy.permissions import PermissionAnswer, PermissionRequest
-from subagents_nb.domain.runs.events import EngineEvent, StepOutcome
+from subagents_nb.domain.runs.events import EngineEvent, Noticed, StepOutcome
 from subagents_nb.runner.tracking import ReadRecorder
 
 
@@ -127,6 +127,10 @@ class Sandboxed(Protocol):
 
     def environ(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Return the variables of a process in it."""
+        ...
+
+    def notices(self) -> Iterable[Noticed]:
+        """Return what a person should know when its work is over."""
         ...
 
 

@@ -35,6 +35,7 @@ _KEPT_PATHS = 50
 # What is said of an answer that is not all it seems; the rest stands in the events.
 _WORTH_A_NOTE = frozenset((
     "cut", "end-unsaid", "answer-cut", "session-not-saved", "output-not-saved", "no-thinking", "model-named-otherwise",
+    "acts-later", "not-all-kept",
 ))  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from typing import Literal
 import subagents_nb
 from subagents_nb.domain.agents.guarded import is_protected
 from subagents_nb.domain.agents.memory import FOLDER as MEMORY
+from subagents_nb.runner.sandbox.deciding import MOST_KEPT, deciding_in
 from subagents_nb.runner.sandbox.repository import repository_of
 
 Mode = Literal["ro", "rw", "empty", "null", "link"]
@@ -52,6 +53,7 @@ class Mounts:
         self._found: dict[str, tuple[Mode, str]] = {}
         self._homes = {os.path.realpath(one) for one in (place.home, "/home", "/root") if os.path.isdir(one)} - {"/"}
         self._hidden = {*self._homes, os.path.realpath(place.store), TMP, "/run"}
+        self.deciding = deciding_in(self.workspace)
         self._set("rw", self.workspace)
         for folder in place.reads:
             self._set("ro", os.path.realpath(folder))
@@ -63,6 +65,11 @@ class Mounts:
         self._system()
         self._private_tmp()
         self._sockets = tuple(_sockets())
+
+    @property
+    def kept(self) -> frozenset[str]:
+        """Return what of the workspace is mounted to be read alone."""
+        return frozenset(path for path, (mode, _) in self._found.items() if mode == "ro")
 
     def arguments(self, more: Iterable[tuple[str, str]] = ()) -> list[str]:
         """Return what bubblewrap is told; `more` are folders to write, and what they are called in the sandbox."""
@@ -123,6 +130,9 @@ class Mounts:
             inner = f"{entry.name}/x" if entry.is_dir(follow_symlinks=False) else entry.name
             if (is_protected(entry.name) or is_protected(inner)) and not entry.is_symlink():
                 self._keep("ro", entry.path)
+        could = self.deciding.could_be_kept
+        for path in [path for path in self.deciding.at if path in could and path not in self._found][:MOST_KEPT]:
+            self._keep("ro", path)
         memory = os.path.join(self.workspace, MEMORY)
         if os.path.isdir(memory) and os.path.realpath(memory) == memory:
             self._keep("empty", memory)

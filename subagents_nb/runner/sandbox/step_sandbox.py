@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from subagents_nb.domain.policy.sandbox_plan import SANDBOX_MARK, SandboxPlan
-from subagents_nb.domain.runs.events import StepFailed
+from subagents_nb.domain.runs.events import Noticed, StepFailed
+from subagents_nb.domain.values.words import one_line
+from subagents_nb.runner.sandbox.deciding import MOST_ENTRIES, MOST_KEPT, deciding_in
 from subagents_nb.runner.sandbox.mounts import TMP, Mounts, Place
 from subagents_nb.runner.sandbox.repository import author_of
 from subagents_nb.store.processes.bubblewrap import Bubblewrap, NoSandbox, bubblewrap, workspace_problem
 
 # What leads to programs of the person's session.
 _OF_THE_SESSION = ("XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "SESSION_MANAGER")
+_SHOWN = 8
 
 
 def _of_loader(name: str) -> bool:
@@ -69,6 +72,24 @@ class StepSandbox:
             if name not in _OF_THE_SESSION and not _of_loader(name) and not name.startswith(("DBUS_", "SSH_"))
         }
         return {**self._author, **kept, "TMPDIR": TMP, SANDBOX_MARK: self._plan.kind}
+
+    def notices(self) -> Iterator[Noticed]:
+        """Yield what a person should know when its work is over: what acts later and was made, or was not kept."""
+        before = self._mounts.deciding
+        if made := deciding_in(self._mounts.workspace).since(before, self._mounts.kept):
+            names = [one_line(os.path.relpath(one, self._mounts.workspace), 100) for one in made]
+            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+            yield Noticed(
+                "acts-later",
+                f"While its commands could write, {', '.join(names[:_SHOWN])}{more} appeared or changed: agents, git, "
+                "an editor or a shell begin with these. Look at them before you use them.",
+            )
+        if not before.whole or not before.could_be_kept <= self._mounts.kept:
+            yield Noticed(
+                "not-all-kept",
+                f"The sandbox looks at {MOST_ENTRIES:,} files and folders of a workspace and keeps {MOST_KEPT} below "
+                "its top; this one has more: what lies deeper, as a .git of its own, could be written.",
+            )
 
     def close(self) -> None:
         """Remove its /tmp; nobody of it is left."""

@@ -229,7 +229,12 @@ class StepWork:
         told = with_earlier_session(self.step.session, filled) if said is None else said
         self._task = lambda: told
         async with sandbox_of_step(step, cwd, services.writer.paths) as sandbox:
-            return await self._converse(filled, said, self._context(root, cwd, clock, sandbox))
+            context = self._context(root, cwd, clock, sandbox)
+            try:
+                return await self._converse(filled, said, context)
+            finally:
+                for notice in sandbox.notices() if sandbox is not None else ():
+                    context.report(notice)
 
     async def _converse(self, task: str, said: str | None, context: StepContext) -> StepResult:
         step, journal, cwd = self.step, self._services.journal, context.cwd

@@ -25,6 +25,7 @@ from subagents_nb.domain.runs.events import StepFailed
 from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.engines.kernel.tool import PythonTool, Surroundings
 from subagents_nb.runner.engines.tools.shell import CommandEnd, run_command
+from subagents_nb.runner.sandbox.deciding import deciding_in
 from subagents_nb.runner.sandbox.mounts import Place
 from subagents_nb.runner.sandbox.step_sandbox import StepSandbox, sandbox_of
 from subagents_nb.runner.tracking import ReadRecorder
@@ -260,6 +261,63 @@ def test_what_it_starts_has_the_mark_of_the_run_and_its_process_group(box: Box) 
 def test_with_the_network_it_is_that_of_the_machine(box: Box, aims: dict[str, Any]) -> None:
     line = f"exec 3<>/dev/tcp/127.0.0.1/{aims['port']} && echo reached"
     assert box.run(line, sandbox=box.sandbox(network=True)).output == "reached\n"
+
+
+def nested(box: Box) -> tuple[Path, Path]:
+    """Return a repository deep in the workspace, and a folder beside it."""
+    inner = box.work / "vendor/lib/deep"
+    (inner / "tool/.claude").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", inner], check=True)
+    for name in (".envrc", ".mcp.json", ".Vscode/tasks.json"):
+        (inner / name).parent.mkdir(exist_ok=True)
+        (inner / name).write_text("{}")
+    sub = box.work / "sub"
+    sub.mkdir()
+    (sub / ".git").write_text("gitdir: ../.git/modules/sub\n")  # as of a submodule
+    return inner, sub
+
+
+@boxed
+def test_what_acts_later_is_kept_at_any_depth(box: Box) -> None:
+    inner, sub = nested(box)
+    aims = {
+        inner / ".git/hooks/pre-commit", inner / ".git/config", inner / ".envrc", inner / ".mcp.json",
+        inner / ".Vscode/tasks.json", inner / "tool/.claude/settings.json", sub / ".git",
+    }  # fmt: skip
+    before = {one: one.read_bytes() for one in aims if one.exists()}
+    moves = "mv vendor v2; mv vendor/lib/deep d; rm -rf vendor sub; mv sub s2; rm -rf vendor/lib/deep/.git"
+    box.run(f"{moves}; for one in {' '.join(map(str, aims))}; do echo x >> $one; ln -sf /x $one; done; true")
+    assert {one: one.read_bytes() for one in aims if one.exists()} == before
+    end = box.run("echo x > vendor/lib/deep/a.py && mkdir vendor/new && mv vendor/lib/deep/a.py vendor/new/b.py && ls")
+    assert end.code == 0 and (box.work / "vendor/new/b.py").exists(), "the rest is the agent's to change"
+    assert box.made is not None
+    (notice,) = box.made.notices()
+    made = notice.text.partition("write, ")[2].partition(" appeared")[0].split(", ")
+    assert made and all(one.startswith("d/") for one in made), "mv makes a copy of what can't be moved"
+
+
+@boxed
+def test_what_was_made_and_acts_later_is_told_at_the_end(box: Box) -> None:
+    (box.work / "linked").symlink_to("elsewhere")
+    (box.work / "sub").mkdir()
+    (box.work / "sub/.envrc").symlink_to("a")
+    box.run("mkdir -p a/b .Vscode && git init -q a/b && echo x > a/.envrc && ln -sf c sub/.envrc && echo y > key.pem")
+    assert box.made is not None
+    (notice,) = box.made.notices()
+    assert notice.code == "acts-later"
+    named = notice.text.partition("write, ")[2].partition(" appeared")[0].split(", ")
+    assert sorted(named) == [".Vscode", "a/.envrc", "a/b/.git", "sub/.envrc"]
+
+
+def test_the_walk_ends_after_so_many_files_the_shallowest_first(tmp_path: Path) -> None:
+    (tmp_path / "a/b/c/.git").mkdir(parents=True)
+    (tmp_path / "z/.git").mkdir(parents=True)
+    (tmp_path / "node_modules/x/.git").mkdir(parents=True)
+    (tmp_path / "loop").symlink_to(".")
+    whole = deciding_in(str(tmp_path))
+    assert [os.path.relpath(one, tmp_path) for one in whole.at] == ["z/.git", "a/b/c/.git"] and whole.whole
+    part = deciding_in(str(tmp_path), most=6)
+    assert [os.path.relpath(one, tmp_path) for one in part.at] == ["z/.git"] and not part.whole
 
 
 @boxed
