@@ -17,7 +17,7 @@ from subagents_nb.domain.values.reading import Unfit, Written, must_be, read
 # What other programs keep there: it starts nothing, and grants nothing here.
 _NOTED = frozenset({"description", "note", "auto_approve", "always_allow", "timeout"})
 
-MOST_WORDS = 400  # each may name a file, which is looked at before a server is started
+MOST_WORDS = 200  # each may name a file, which is looked at before a server is started
 _WORD = re.compile(r"\w+")
 _FOREIGN = re.compile(r"\$\{(?:(?:env|input|config|command):(?!-)[^}]*|userHome|workspaceFolder)\}")  # of editors
 

@@ -149,6 +149,10 @@ def test_a_plan_holds_what_was_allowed_of_a_projects_server(folder: str | None, 
     draft = plan("tools: mcp:files", servers=(server,), known=facts, cwd_of_step=folder)
     (found,) = draft.steps[0].mcp
     assert found.allowed == AllowedFiles(project="/home/me", way=way, files={"server.py": "1" * 64})
+    (child,) = plan(
+        "tools: mcp:files", "agents: user", servers=(server,), known=facts, cwd_of_step=folder
+    ).steps[0].children  # fmt: skip
+    assert child.mcp[0].allowed == found.allowed, "it works where whoever delegates to it does"
     bare = plan("tools: mcp:files", servers=(server,), cwd_of_step=folder, known={"folders": facts["folders"]})
     assert bare.steps[0].mcp[0].allowed is None and bare.digest == draft.digest, "no contract binds it"
     assert plan("tools: mcp:files", known={"brought": facts["brought"]}).steps[0].mcp == (FILES,), "one's own"
@@ -184,7 +188,7 @@ def test_a_plan_holds_the_script_that_was_allowed_to_be_the_model() -> None:
         ({"command": "x", "args": ["postgres://me:word@host/db"]}, "`args[0]` holds a secret"),
         ({"command": "x", "env": {"A": "${env:TOKEN}"}}, "`env.A` uses '${env:TOKEN}', for which nothing is put in"),
         ({"url": "http://y", "headers": {"A": "${input:a}"}}, "`headers.A` uses '${input:a}'"),
-        ({"command": "x", "args": ["y " * 500]}, "have more than 400 words"),
+        ({"command": "x", "args": ["y " * 500]}, "have more than 200 words"),
         ({"command": "x", "env": {"SUBAGENTS_NB_RUN": "r"}}, "`env.SUBAGENTS_NB_RUN` is no variable"),
     ],
 )  # fmt: skip
