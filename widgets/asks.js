@@ -8,7 +8,7 @@
  * @typedef {{text?: unknown, ok?: unknown, more?: unknown}} Ack
  * @typedef {boolean | "idle"} Silence whether the kernel is not answering at all, or is idle
  */
-import { clean, cut, h, line, mark, put } from "./dom.js";
+import { clean, cut, h, holdsFocus, line, mark, put } from "./dom.js";
 
 export const ANSWER_MS = 2_000;
 const MAX_CHARS = 8_000; // what the kernel takes
@@ -128,13 +128,27 @@ export function makeField(label, action) {
   return { box, input, button, close, onSend: (/** @type {typeof send} */ act) => (send = act) };
 }
 
-/** A question with its choices, a field for any other answer, and what became of the answer. */
-export class QuestionBlock {
+/** What is asked, whatever the answer may be. */
+class Block {
   asked = new Asked();
-  field = makeField("Your answer", "Answer");
   done = false;
+  box = h("div");
+  /** @param {Ack} ack */
+  hear(ack) {
+    this.done = ack.ok !== false;
+    this.asked.hear(line(ack.text), true);
+  }
+  get focused() {
+    return holdsFocus(this.box);
+  }
+}
+
+/** A question with its choices, a field for any other answer, and what became of the answer. */
+export class QuestionBlock extends Block {
+  field = makeField("Your answer", "Answer");
   /** @param {Question} question @param {(text: string) => void} send */
   constructor(question, send) {
+    super();
     this.id = String(question.id);
     this.text = cut(clean(question.text).trim(), 4000);
     const given = (Array.isArray(question.choices) ? question.choices : []).slice(0, 12).map(String);
@@ -149,21 +163,12 @@ export class QuestionBlock {
     this.box = h("div", "sa-question", h("p", "", this.text), choices, this.field.box, this.asked.box);
     mark(this.box, { role: "group", "aria-label": `Question: ${line(this.text, 200)}` });
   }
-  /** @param {Ack} ack */
-  hear(ack) {
-    this.done = ack.ok !== false;
-    this.asked.hear(line(ack.text), true);
-  }
   /** @param {number} now @param {boolean} live @param {Silence} stale @param {string} run */
   draw(now, live, stale, run) {
     const closed = this.asked.open || this.done || !live;
     this.field.close(closed);
     for (const button of this.choices) button.disabled = closed;
     this.asked.draw(now, live, stale, `subagents-nb answer ${run} --question ${line(this.id, 80)} "…"`);
-  }
-  get focused() {
-    const root = /** @type {Document | ShadowRoot} */ (this.box.getRootNode());
-    return root.activeElement !== null && this.box.contains(root.activeElement);
   }
 }
 
@@ -176,11 +181,10 @@ const ANSWERS = /** @type {[string, string][]} */ ([
 ]);
 
 /** Whether a call may be made: the call as a person reads it, why it is asked about, and the five answers by 1 to 5. */
-export class PermissionBlock {
-  asked = new Asked();
-  done = false;
+export class PermissionBlock extends Block {
   /** @param {Question} question @param {(text: string) => void} send */
   constructor(question, send) {
+    super();
     const asked = /** @type {Permission} */ (question.permission);
     this.id = String(question.id);
     this.text = line(question.text, 200);
@@ -235,11 +239,6 @@ export class PermissionBlock {
     this.box.focus({ preventScroll: true }); // the button is disabled now and would drop the focus
     this.send(ANSWERS[i][1]);
   }
-  /** @param {Ack} ack */
-  hear(ack) {
-    this.done = ack.ok !== false;
-    this.asked.hear(line(ack.text), true);
-  }
   closed = false;
   /** @param {number} now @param {boolean} live @param {Silence} stale @param {string} run */
   draw(now, live, stale, run) {
@@ -248,10 +247,6 @@ export class PermissionBlock {
     this.edit.readOnly = this.change.disabled = this.closed;
     this.buttons.forEach((button, i) => (button.disabled = this.closed || (i === 2 && !this.main)));
     this.asked.draw(now, live, stale, `subagents-nb answer ${run} --question ${line(this.id, 80)} -- once`);
-  }
-  get focused() {
-    const root = /** @type {Document | ShadowRoot} */ (this.box.getRootNode());
-    return root.activeElement !== null && this.box.contains(root.activeElement);
   }
 }
 

@@ -97,6 +97,12 @@ export function hide(node, hidden) {
   if (node.hidden !== hidden) node.hidden = hidden;
 }
 
+/** Whether the reader is in here. @param {HTMLElement} box */
+export function holdsFocus(box) {
+  const root = /** @type {Document | ShadowRoot} */ (box.getRootNode());
+  return Boolean(root.activeElement) && box.contains(root.activeElement);
+}
+
 /** Set text only where it differs: an unchanged node costs nothing. @param {HTMLElement} node @param {string} text */
 export function put(node, text) {
   if (node.textContent !== text) node.textContent = text;

@@ -3,15 +3,77 @@
  * Finds what an earlier kernel left on the page: an anywidget (AFM) module without a view. The plain output of a live run
  * names its token and its run among its classes. The kernel makes a view of that token, or sends the card of a run that
  * has ended meanwhile.
+ *
+ * Below each view, card and step of a run it puts a button that opens all of it.
  */
-import { replaceOutput } from "./stand.js";
+import { h, mark } from "./dom.js";
+import { Place } from "./place.js";
+import { outputsWith, replaceOutput } from "./stand.js";
 
-const SEARCH_MS = 1000;
-const [RUN, BOARD] = ["subagents-nb-run", "subagents-nb-board"];
+const [SEARCH_MS, MOST] = [1000, 200];
+const [RUN, BOARD, CARD] = ["subagents-nb-run", "subagents-nb-board", "subagents-nb-card"];
+
+/** The buttons of this page that open a run in full, by what they stand in. */
+class Openers {
+  /** @type {Map<Element, Opener>} */ all = new Map();
+  /** @param {import("./stand.js").Host} model */
+  constructor(model) {
+    this.model = model;
+  }
+  look() {
+    for (const kind of [RUN, CARD]) {
+      for (const place of Array.from(document.getElementsByClassName(kind))) {
+        const run = place.className.split(" ").find((word) => /^r-[0-9a-z]{6,}$/.test(word));
+        if (!run || !this.offer(place, run)) continue;
+        for (const panel of Array.from(place.getElementsByClassName("sa-panel"))) this.offer(panel, run, Number(/** @type {HTMLElement} */ (panel).dataset.step));
+      }
+    }
+    if (this.all.size > MOST) for (const [place, opener] of this.all) if (!place.isConnected && !opener.full.token) this.all.delete(place);
+  }
+  /** Whether it has one of ours now; a place that was drawn again takes over what was open in it. @param {Element} place @param {string} run @param {number} [step] */
+  offer(place, run, step) {
+    const mine = this.all.get(place);
+    if (mine) return ((mine.box.style.display = ""), true); // what stands there hides what it finds
+    const owner = /** @type {any} */ (place);
+    if (owner.saOpener?.isConnected || outputsWith(this.model.widget_manager, run)?.length === 0) return false; // of another notebook
+    const [before, opener] = [...this.all].find(([old, one]) => !old.isConnected && one.run === run && one.step === step) ?? [null, new Opener(this.model, run, step)];
+    if (before) this.all.delete(before);
+    this.all.set(place, opener);
+    owner.saOpener = opener.box;
+    place.append(opener.box);
+    return true;
+  }
+  /** Its kernel is gone: what is open stays as it is. */
+  leave() {
+    for (const opener of this.all.values()) opener.button.remove();
+    for (const place of this.all.keys()) /** @type {any} */ (place).saOpener = undefined;
+    this.all.clear();
+  }
+}
+
+class Opener {
+  button = mark(h("button", "", "In full"), { type: "button", "aria-expanded": "false" });
+  /** @param {import("./stand.js").Host} model @param {string} run @param {number} [step] */
+  constructor(model, run, step) {
+    this.run = run;
+    this.step = step;
+    this.full = new Place((request) => model.send(request), (within) => {
+      mark(this.button, { "aria-expanded": "false" });
+      if (within) this.button.focus({ preventScroll: true });
+    });
+    this.box = h("div", "sa sa-more", this.button, this.full.box);
+    this.button.addEventListener("click", () => {
+      if (this.full.token) return this.full.close();
+      mark(this.button, { "aria-expanded": "true" });
+      this.full.open(step === undefined ? { run } : { run, step });
+    });
+  }
+}
 
 /** @param {{model: import("./stand.js").Host}} host */
 function initialize({ model }) {
   const told = new Set();
+  const openers = new Openers(model);
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   function look() {
@@ -21,6 +83,7 @@ function initialize({ model }) {
       const places = runs.map(([token, run]) => ({ token, run }));
       model.send({ kind: "found", places, ...(boards.length ? { boards: boards.map(([token, which]) => ({ token, which })) } : {}) });
     }
+    openers.look();
     timer = setTimeout(look, SEARCH_MS);
   }
   /** The tokens of what stands there without a kernel, each with what it is of. @param {string} kind */
@@ -37,6 +100,7 @@ function initialize({ model }) {
   }
   function leave() {
     clearTimeout(timer);
+    openers.leave();
     model.off("msg:custom", hear);
     model.off("comm_live_update", leave);
   }

@@ -1,6 +1,6 @@
 // @ts-check
 /** Where a run is opened in full, in place: the kernel makes the view of it, which finds its place by the class. */
-import { h } from "./dom.js";
+import { h, holdsFocus } from "./dom.js";
 
 export class Place {
   token = "";
@@ -15,8 +15,7 @@ export class Place {
   }
   /** Whether the reader is in here. */
   get focused() {
-    const root = /** @type {Document | ShadowRoot} */ (this.box.getRootNode());
-    return Boolean(root.activeElement) && this.box.contains(root.activeElement);
+    return holdsFocus(this.box);
   }
   /** @param {Event} event */
   end(event) {

@@ -18,22 +18,28 @@ const QUICK_MS = 100; // while a page is being put together
 const QUICK_TIMES = 30;
 const GRACE = 2; // looks after which a card that was published is there, if it ever comes
 
-/** Put a bundle into the notebook where a token stands; whether that was possible. @param {any} manager @param {string} token @param {Bundle} bundle */
-export function replaceOutput(manager, token, bundle) {
-  let done = false;
+/** Where the outputs hold a word; null: this host does not tell. @param {any} manager @param {string} word @returns {[any, number][] | null} */
+export function outputsWith(manager, word) {
+  /** @type {[any, number][]} */ const found = [];
   try {
     const cells = manager.context.model.cells; // of JupyterLab and Notebook 7
     for (let i = 0; i < cells.length; i++) {
       const outputs = cells.get(i).outputs;
       for (let j = 0; j < (outputs?.length ?? 0); j++) {
-        const html = outputs.get(j).data?.["text/html"];
-        if (!(Array.isArray(html) ? html.join("") : String(html ?? "")).includes(token)) continue;
-        outputs.set(j, { output_type: "display_data", data: bundle, metadata: {} });
-        done = true;
+        if ([outputs.get(j).data?.["text/html"]].flat().join("").includes(word)) found.push([outputs, j]);
       }
     }
-  } catch { /* another host: the view stays */ }
-  return done;
+  } catch {
+    return null; // another host
+  }
+  return found;
+}
+
+/** Put a bundle into the notebook where a token stands; whether that was possible. @param {any} manager @param {string} token @param {Bundle} bundle */
+export function replaceOutput(manager, token, bundle) {
+  const found = outputsWith(manager, token) ?? [];
+  for (const [outputs, i] of found) outputs.set(i, { output_type: "display_data", data: bundle, metadata: {} });
+  return found.length > 0;
 }
 
 /** Keeps a view wherever the token of one model stands. */

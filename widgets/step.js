@@ -6,7 +6,7 @@
  * @typedef {import("./graph.js").StepRow} StepRow
  */
 import { Asked, SteerPanel } from "./asks.js";
-import { Tail, clean, clock, h, line, makeToolRow, mark, number, put, short, thousands } from "./dom.js";
+import { Tail, clean, clock, h, holdsFocus, line, makeToolRow, mark, number, put, short, thousands } from "./dom.js";
 import { isOver } from "./graph.js";
 
 const SHOWN = 24_000; // characters of an output, which the kernel has cut already
@@ -41,7 +41,7 @@ export class StepPanel {
       h("div", "sa-panel-head", this.title, this.about, this.facts),
       this.wrong, this.tail.box, this.out, this.cut, this.tools, this.remarks, this.work, this.steer.box,
       h("div", "sa-panel-foot", this.steer.button, this.stop, this.shut, this.stopped.box));
-    mark(this.box, { role: "group" });
+    mark(this.box, { role: "group", "data-step": n });
     this.stop.addEventListener("click", () => {
       this.stopped.begin();
       this.tail.box.focus({ preventScroll: true }); // the button is disabled now and would drop the focus
@@ -62,8 +62,7 @@ export class StepPanel {
   }
   /** Whether the reader is in here. */
   get focused() {
-    const root = /** @type {Document | ShadowRoot} */ (this.box.getRootNode());
-    return root.activeElement !== null && this.box.contains(root.activeElement);
+    return holdsFocus(this.box);
   }
   /** Take what the kernel tells of the step. @param {any} told */
   hear(told) {

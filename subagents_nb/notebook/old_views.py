@@ -12,9 +12,12 @@ import logging
 import re
 import sys
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from subagents_nb.notebook.page.idle import when_idle
+
+if TYPE_CHECKING:
+    from subagents_nb.store import StoreHome
 
 _MOST = 50
 _TOKEN = re.compile(r"[0-9a-f]{32}")
@@ -58,9 +61,11 @@ class OldViews:
 
             home = open_home(create=False)
             if not home.runs.is_dir() or not any(home.runs.iterdir()) or "google.colab" in sys.modules:
-                return  # nothing can have been left
+                self._begun = "google.colab" in sys.modules
+                return  # there is no run yet: the next cell may launch one
             from subagents_nb import launching  # noqa: F401 - what `_take_over` needs is loaded here, not in its thread
             from subagents_nb.notebook.board import board_show, board_widget  # noqa: F401
+            from subagents_nb.notebook.full import full_view  # noqa: F401
             from subagents_nb.notebook.views import show  # noqa: F401
             from subagents_nb.notebook.views.widget import FinderWidget
 
@@ -73,7 +78,7 @@ class OldViews:
             _log.exception("views of an earlier kernel can't be looked for")
 
     def _on_found(self, content: Any) -> None:
-        """Take what the page found, off the kernel's own threads."""
+        """Take what the page found or wants to open, off the kernel's own threads."""
         # An empty context: a thread with that of a cell prints into it for ever, ipython/ipykernel#1491.
         work = contextvars.Context().run
         threading.Thread(target=work, args=(self._take_over, content), name="find-old-views", daemon=True).start()
@@ -86,6 +91,8 @@ class OldViews:
         from subagents_nb.store import open_home
 
         home = open_home(create=False)
+        if isinstance(content, dict) and content.get("kind") in ("full", "shut"):
+            open_in_full(home, content)
         for token, run_id in parse_found(content):
             try:
                 if not home.run(run_id).root.is_dir():
@@ -100,6 +107,19 @@ class OldViews:
                 take_over_board(word, token)
             except SubagentsError as error:
                 _log.info("a board can't be taken over: %s", error)
+
+
+def open_in_full(home: StoreHome, content: dict[str, Any]) -> None:
+    """Open the run that a page names, if there is one, or close what it has opened."""
+    from subagents_nb.domain.values.ids import is_run_id
+    from subagents_nb.launching import Run
+    from subagents_nb.notebook.full.full_view import OPEN
+
+    run_id = content.get("run")
+    if content.get("kind") == "shut":
+        OPEN.shut(content)
+    elif isinstance(run_id, str) and is_run_id(run_id) and home.run(run_id).root.is_dir():
+        OPEN.hear(Run(home, run_id), content)
 
 
 def parse_found(content: object) -> list[tuple[str, str]]:

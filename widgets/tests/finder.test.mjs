@@ -61,3 +61,35 @@ test("a place whose kernel is gone is told, and the card of an ended run is put 
   of.message({ kind: "card", token: "aa", data: { "text/html": "the card" } });
   assert.equal(outputs.item.data["text/html"], "the card");
 });
+
+test("a view, a card and a step get a button that opens all of the run below; what is open goes along, and another notebook's is left alone", () => {
+  const [view, card, other] = [left("aa", "r-1m8pv90zwzyjhftgc0n"), new FakeElement("div"), new FakeElement("div")];
+  card.className = "subagents-nb-card r-2m8pv90zwzyjhftgc0n";
+  other.className = "subagents-nb-card r-3m8pv90zwzyjhftgc0n";
+  const panel = new FakeElement("section");
+  [panel.className, panel.dataset.step] = ["sa-panel", "2"];
+  view.append(panel);
+  document.body.append(card, other);
+  const html = `subagents-nb-run r-1m8pv90zwzyjhftgc0n r-2m8pv90zwzyjhftgc0n`;
+  const of = new FakeModel();
+  of.widget_manager = { context: { model: { cells: { length: 1, get: () => ({ outputs: { length: 1, get: () => ({ data: { "text/html": html } }) } }) } } } };
+  finder.initialize({ model: of });
+  pass(2);
+  const button = (place) => place.all().find((node) => node.textContent === "In full" && node.tag === "button" && node.parentNode.parentNode === place);
+  assert.equal(button(other), undefined);
+  for (const place of [view, panel, card]) button(place).fire("click");
+  const asked = of.sent.slice(1).map(({ token, ...rest }) => rest);
+  assert.deepEqual(asked, [{ kind: "full", run: "r-1m8pv90zwzyjhftgc0n" }, { kind: "full", run: "r-1m8pv90zwzyjhftgc0n", step: 2 }, { kind: "full", run: "r-2m8pv90zwzyjhftgc0n" }]);
+  const { token } = of.sent.at(-1);
+  card.remove();
+  const again = new FakeElement("div");
+  again.className = card.className;
+  document.body.append(again); // drawn again
+  pass(2);
+  assert.equal(again.getElementsByClassName(token).length, 1);
+  button(again).fire("click");
+  assert.deepEqual(of.sent.at(-1), { kind: "shut", token });
+  assert.equal(button(again).getAttribute("aria-expanded"), "false");
+  for (const ear of of.ears.get("comm_live_update")) ear();
+  assert.equal(button(again), undefined);
+});

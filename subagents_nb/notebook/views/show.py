@@ -237,7 +237,10 @@ def _bundle(snapshot: Snapshot, run: Run, shell: Any) -> dict[str, str]:
         disk=run.disk_bytes if snapshot.ended else 0,  # a live card is made anew each second
         as_of="" if snapshot.ended else time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
     )
-    return {"text/html": card_page(snapshot, beside), "text/plain": to_text(card(snapshot, beside))}
+    html = card_page(snapshot, beside)
+    if snapshot.ended:  # by its classes a page finds it, and can open all of the run below
+        html = to_page(element("div", {"class": f"subagents-nb-card {run.id}"}, html))
+    return {"text/html": html, "text/plain": to_text(card(snapshot, beside))}
 
 
 def _has_session(run: Run) -> bool:

@@ -100,9 +100,10 @@ class SheetWidget(PageWidget):
 
 
 class FinderWidget(PageWidget):
-    """Finds on the page what an earlier kernel left there: the plain outputs of live runs."""
+    """Finds the runs on a page: what an earlier kernel left there, and where one can be opened in full."""
 
-    _esm = joined(*map(asset, ("stand.js", "finder.js")))
+    _esm = joined(*map(asset, ("dom.js", "place.js", "stand.js", "finder.js")))
+    _css = asset("run.css")
 
     def __init__(self, on_found: Callable[[Any], None]) -> None:
         super().__init__(lambda content, _: on_found(content))
