@@ -60,7 +60,6 @@ export class StepPanel {
     this.asked = over;
     this.ask({ kind: "open", step: this.n });
   }
-  /** Whether the reader is in here. */
   get focused() {
     return holdsFocus(this.box);
   }

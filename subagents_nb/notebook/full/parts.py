@@ -98,12 +98,16 @@ def _call(paths: RunPaths, step: int, first: Mapping[str, Any], rest: Iterator[t
             given, gave = _arguments(message), None
         elif gave is None:
             gave = message.text
-    ended = next(
-        (one for _, one in rest if one.get("type") == "tool-ended" and one.get("call") == first.get("call")
-         and one.get("step") == first.get("step")), None)  # fmt: skip
-    if gave is None and ended is not None:
-        gave = str(ended.get("refused") or ended.get("preview", ""))
-    return {"arguments": given or str(first.get("args", "")), "result": gave or ("" if ended else "no result yet")}
+    given = given or str(first.get("args", ""))
+    return {"arguments": given, "result": _preview(first, rest) if gave is None else gave}
+
+
+def _preview(first: Mapping[str, Any], rest: Iterator[tuple[int, dict[str, Any]]]) -> str:
+    """Return what the events have of a call's result."""
+    for _, one in rest:
+        if one.get("type") == "tool-ended" and all(one.get(name) == first.get(name) for name in ("call", "step")):
+            return str(one.get("refused") or one.get("preview", ""))
+    return "no result yet"
 
 
 def _of_call(paths: RunPaths, step: int, call_id: str, when: str) -> list[Message]:

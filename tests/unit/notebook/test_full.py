@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import queue
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -232,6 +233,23 @@ def test_a_long_run_opens_from_a_bounded_piece_of_its_file(written: Written) -> 
         begin = page.end
     assert read == list(range(20_000))
     assert parts_of(written.run, 0, {})[1]["all"] == 7_000_000
+
+
+def test_what_lies_between_is_not_read(written: Written) -> None:
+    """A file of 3 GB, most of it a hole: who read it all would need as much memory."""
+    written.event(ToolStarted("c1", "grep", "x"))
+    with written.paths.events.open("r+b") as file:
+        file.truncate(3 * 1024**3)
+        file.seek(0, 2)
+        last_line = {"type": "tool-started", "call": "c2", "tool": "read", "s": 9.0}
+        file.write(b"\n" + json.dumps(last_line).encode() + b"\n")
+    tracemalloc.start()
+    first, last = FullRequests(written.run).whole()["pages"]
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [row["name"] for row in (*first["entries"], *last["entries"])] == ["grep", "read"]
+    assert last["to"] == last["size"] > 3 * 1024**3
+    assert most < 40 * PAGE_BYTES
 
 
 def test_a_page_may_ask_only_for_what_is_its_runs(written: Written, store_home: StoreHome) -> None:
