@@ -15,17 +15,16 @@ from subagents_nb.domain.agents.environment import RUN_MARK
 from subagents_nb.domain.agents.models import parse_model
 from subagents_nb.domain.plans.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest
-from subagents_nb.domain.runs.exit_report import ChildEnd, ExitReport
+from subagents_nb.domain.runs.exit_report import ChildEnd, ExitReport, ProcessRecord
+from subagents_nb.domain.runs.postmortem import Verdict
 from subagents_nb.domain.runs.records import (
     Identity,
-    ProcessRecord,
     RecoveryRecord,
     RunResult,
     RunStatus,
     StepResult,
     StepStatus,
     ToolRow,
-    Verdict,
 )
 from subagents_nb.domain.runs.states import RunState, StepState
 from subagents_nb.domain.values.ids import make_run_id

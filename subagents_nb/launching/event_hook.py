@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
-from subagents_nb.domain.runs.records import ProcessRecord
+from subagents_nb.domain.runs.exit_report import ProcessRecord
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.errors import Unreadable
 from subagents_nb.launching.following.observers import observe

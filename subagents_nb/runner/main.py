@@ -34,8 +34,8 @@ from subagents_nb.runner.startup import Channel, may_start
 from subagents_nb.runner.steps.causes import FROM_WITHIN, Cause, signalled
 from subagents_nb.runner.steps.limits_in_force import LiveLimits
 from subagents_nb.runner.steps.open_questions import Questions
+from subagents_nb.runner.steps.step_context import RunServices
 from subagents_nb.runner.steps.step_result import ended_for
-from subagents_nb.runner.steps.step_run import RunServices
 from subagents_nb.runner.tracking import KeptReads, ReadRecorder
 from subagents_nb.runner.tracking.folder_accounts import FolderReads
 from subagents_nb.runner.workspace.artifact_files import ArtifactWriter

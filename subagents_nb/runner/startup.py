@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from subagents_nb.domain.plans.plan import LaunchPlan
-from subagents_nb.domain.runs.records import ProcessRecord
+from subagents_nb.domain.runs.exit_report import ProcessRecord
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.files.lock import hold_now, owner_of
 from subagents_nb.store.kept.trash import SESSION_LEASE

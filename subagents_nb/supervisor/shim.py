@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from subagents_nb.domain.runs.records import ProcessRecord
+    from subagents_nb.domain.runs.exit_report import ProcessRecord
     from subagents_nb.store.layout import RunPaths, StoreHome
 
 POSIX = os.name == "posix"
@@ -61,7 +61,7 @@ def _watch(home_text: str, run_id: str, token: str, process: subprocess.Popen[by
     import contextlib
     from pathlib import Path
 
-    from subagents_nb.domain.runs.records import ProcessRecord
+    from subagents_nb.domain.runs.exit_report import ProcessRecord
     from subagents_nb.prctl import adopt_orphans
     from subagents_nb.store.layout import StoreHome
     from subagents_nb.store.runs.writer import RunWriter

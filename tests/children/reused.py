@@ -15,7 +15,7 @@ from typing import Any
 from support import alive, make_plan, make_recovery, make_request, make_status, run_id, until
 
 from subagents_nb import Run
-from subagents_nb.domain.runs.records import ProcessRecord
+from subagents_nb.domain.runs.exit_report import ProcessRecord
 from subagents_nb.errors import RequestError
 from subagents_nb.store import StoreHome, create_run, open_home
 from subagents_nb.store.files.lock import hold

@@ -26,8 +26,8 @@ from support import (
     run_id,
 )
 
+from subagents_nb.domain.runs.exit_report import ProcessRecord
 from subagents_nb.domain.runs.questions import Question
-from subagents_nb.domain.runs.records import ProcessRecord
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.launching.listing import list_runs
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, open_home

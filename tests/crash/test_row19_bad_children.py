@@ -15,7 +15,7 @@ from crash.lives import settings
 from support import CHILDREN, marked_processes, until
 
 from subagents_nb import Run, launch
-from subagents_nb.domain.runs.records import ProcessRecord
+from subagents_nb.domain.runs.exit_report import ProcessRecord
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import LaunchError
 from subagents_nb.store import FileRuns, StoreHome

@@ -23,7 +23,7 @@ from support import CHILDREN, alive, make_recovery, processes_of, script, until
 from subagents_nb import Run, attach, launch, runs
 from subagents_nb.domain.agents.environment import runner_environ
 from subagents_nb.domain.plans.plan import LaunchPlan
-from subagents_nb.domain.runs.records import ProcessRecord
+from subagents_nb.domain.runs.exit_report import ProcessRecord
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.values.ids import make_run_id

@@ -22,7 +22,7 @@ from support import CHILDREN, alive, ask_host, until
 import subagents_nb
 from subagents_nb import Run, launch, runs
 from subagents_nb.domain.runs.control import ControlRequest
-from subagents_nb.domain.runs.records import ProcessRecord
+from subagents_nb.domain.runs.exit_report import ProcessRecord
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import LaunchError, LaunchRefused
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, open_home

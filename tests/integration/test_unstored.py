@@ -8,8 +8,8 @@ import pytest
 from crash.lives import a_plan, exit_code, fork, live
 from support import script, until
 
+from subagents_nb.domain.runs.exit_report import ProcessRecord
 from subagents_nb.domain.runs.postmortem import UNSTORED
-from subagents_nb.domain.runs.records import ProcessRecord
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.launching.results.outcome import failure
 from subagents_nb.store import FileRuns, StoreHome

@@ -1,9 +1,9 @@
-"""How much of an answer a result holds and later steps are given. The whole is kept in a file of its own."""
+"""Where an answer is kept as a file, and how much of it a result holds; the whole is kept in a file of its own then."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -40,3 +40,11 @@ class OutputBound(Value):
             else:
                 text = text[:end]
         return text[: self.chars]
+
+
+class OutputPlan(Value):
+    """Where the answer of a step is kept as a file of the workspace."""
+
+    path: str  # relative to the run's directory, never out of it
+    mode: Literal["inline", "file-only"] = "inline"
+    explicit: bool = True  # asked for at the launch, not by the agent's file

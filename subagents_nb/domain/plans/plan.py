@@ -14,7 +14,7 @@ from subagents_nb.domain.agents.memory import MemoryPlan
 from subagents_nb.domain.agents.models import ModelChoice
 from subagents_nb.domain.agents.skills import SkillRecord
 from subagents_nb.domain.plans.acceptance import Acceptance
-from subagents_nb.domain.plans.bounds import OutputBound
+from subagents_nb.domain.plans.bounds import OutputBound, OutputPlan
 from subagents_nb.domain.plans.budgets import ToolBudget, UsageBudget
 from subagents_nb.domain.plans.defaults import LaunchDefaults
 from subagents_nb.domain.plans.experiments import ExperimentPart
@@ -22,7 +22,7 @@ from subagents_nb.domain.plans.flow import OnFailure
 from subagents_nb.domain.plans.inputs import InputRecord
 from subagents_nb.domain.plans.request import LaunchRequest as LaunchRequest
 from subagents_nb.domain.plans.request import Origin as Origin
-from subagents_nb.domain.plans.resumed import GoingOn, SessionPlan
+from subagents_nb.domain.plans.resumed import Resumes, SessionPlan
 from subagents_nb.domain.plans.worktree import WorktreePlan
 from subagents_nb.domain.policy.policy import Policy
 from subagents_nb.domain.policy.sandbox_plan import SandboxPlan
@@ -39,14 +39,6 @@ DEFAULT_PARALLEL = 20  # origin's bound on what one run does at a time
 DEFAULT_PYTHON_MB = 2048
 CHILD_TIMEOUT_S = 1800.0  # for a step of a chain, which itself has no deadline
 _LABEL_CHARS = 160
-
-
-class OutputPlan(Value):
-    """Where the answer of a step is kept as a file of the workspace."""
-
-    path: str  # relative to the run's directory, never out of it
-    mode: Literal["inline", "file-only"] = "inline"
-    explicit: bool = True  # asked for at the launch, not by the agent's file
 
 
 # What may differ in a step whose result stands in for another's: words for people, its place, and its limits.
@@ -212,15 +204,6 @@ class AttachedItem(Value):
 
 
 PlanItem: TypeAlias = Annotated[StepItem | GroupItem | FanOutItem | AttachedItem, Field(discriminator="kind")]
-
-
-class Resumes(Value):
-    """Which run's session a run goes on from."""
-
-    run_id: str
-    digest: str  # of the source's launch contract, reported beside the new one
-    step: int = 0  # whose session it is
-    chain: GoingOn | None = None  # the whole chain goes on, not one step of it
 
 
 class RunRemarks(Ordered):

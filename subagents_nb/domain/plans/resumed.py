@@ -44,3 +44,12 @@ class GoingOn(Value):
     text: str  # what the steps that go on are told
     stages: tuple[tuple[Taken, ...], ...] = ()
     admitted: int = 0  # steps that the run before had claimed of its fan-out budget; a claim is never given back
+
+
+class Resumes(Value):
+    """Which run's session a run goes on from."""
+
+    run_id: str
+    digest: str  # of the source's launch contract, reported beside the new one
+    step: int = 0  # whose session it is
+    chain: GoingOn | None = None  # the whole chain goes on, not one step of it

@@ -4,13 +4,47 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal, Self
+
+from pydantic import Field
 
 from subagents_nb.domain.runs.records import Actor, EndReason, Identity
-from subagents_nb.domain.runs.states import RunEvent
+from subagents_nb.domain.runs.states import RUN, RunEvent, RunState
+from subagents_nb.domain.values.base import Document
 
 UNSTORED = 74  # the exit code of a runner whose result no disk took
 _UNSTORED_WORDS = "result not stored: "  # what it says last then
+
+
+class Verdict(Document):
+    """A judgement about a run whose runner is proved gone and left no result. Created once."""
+
+    kind: Literal["verdict"] = "verdict"
+    state: Literal[RunState.LOST, RunState.FAILED, RunState.STOPPED]
+    reason: EndReason
+    actor: Actor = "unknown"
+    message: str
+    tail: str = ""
+    stderr_tail: str = ""
+    judged_at: str
+    judged_by: Literal["supervisor", "shim", "sweep", "launcher"]
+    last_sign_of_life: str | None = None
+    elapsed_s: float = 0.0
+    evidence: dict[str, Any] = Field(default_factory=dict)
+
+    @classmethod
+    def over(cls, was: RunState, event: RunEvent, **said: Any) -> Self:
+        """Return the verdict that an event makes over a run that was in this state.
+
+        Raises:
+            IllegalTransition: the table of the lives of runs lacks the move.
+        """
+        return cls.model_validate({**said, "state": RUN.follow(was, event)})
+
+    @property
+    def error(self) -> str:
+        """What went wrong, by the name that the other documents have for it."""
+        return self.message
 
 
 class Liveness(StrEnum):

@@ -330,59 +330,6 @@ class RunResult(RunHead):
     reads: ReadLog | None = None  # None: written by a version that did not look
 
 
-class ProcessRecord(Document):
-    """Process-terminal proof, written by the process that started the runner, or by who takes over from it."""
-
-    kind: Literal["process"] = "process"
-    state: Literal["pending", "not-started", "observed", "unknown"]
-    spawn: Literal["warm", "cold"]
-    token: str
-    pid: int | None = None
-    start_ticks: int | None = None
-    observer_pid: int | None = None
-    observer: Identity | None = None  # who watches it; its token is the run's
-    observed_at: str | None = None
-    exit_code: int | None = None
-    signal: int | None = None
-    # Processes of the run that were still there when its runner had ended, and were ended with it.
-    ended_with_it: tuple[int, ...] = ()
-    group_empty: bool | None = None
-    reason: str | None = None
-    # Whether the runner's own account fits what its observer saw; None: it started nothing and nothing was left.
-    candidate: Literal["agrees", "differs", "missing", "malformed"] | None = None
-
-
-class Verdict(Document):
-    """A judgement about a run whose runner is proved gone and left no result. Created once."""
-
-    kind: Literal["verdict"] = "verdict"
-    state: Literal[RunState.LOST, RunState.FAILED, RunState.STOPPED]
-    reason: EndReason
-    actor: Actor = "unknown"
-    message: str
-    tail: str = ""
-    stderr_tail: str = ""
-    judged_at: str
-    judged_by: Literal["supervisor", "shim", "sweep", "launcher"]
-    last_sign_of_life: str | None = None
-    elapsed_s: float = 0.0
-    evidence: dict[str, Any] = Field(default_factory=dict)
-
-    @classmethod
-    def over(cls, was: RunState, event: RunEvent, **said: Any) -> Self:
-        """Return the verdict that an event makes over a run that was in this state.
-
-        Raises:
-            IllegalTransition: the table of the lives of runs lacks the move.
-        """
-        return cls.model_validate({**said, "state": RUN.follow(was, event)})
-
-    @property
-    def error(self) -> str:
-        """What went wrong, by the name that the other documents have for it."""
-        return self.message
-
-
 class RecoveryRecord(Document):
     """What a later resume needs, apart from the plan: which session to continue and under which agent text."""
 

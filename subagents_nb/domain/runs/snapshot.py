@@ -10,18 +10,18 @@ from subagents_nb.domain.agents.attention import Attention, stalled
 from subagents_nb.domain.plans.budgets import UsageBudget
 from subagents_nb.domain.plans.plan import LaunchPlan
 from subagents_nb.domain.runs.control import Retuned
+from subagents_nb.domain.runs.exit_report import ProcessRecord
+from subagents_nb.domain.runs.postmortem import Verdict
 from subagents_nb.domain.runs.questions import OpenQuestion
 from subagents_nb.domain.runs.records import (
     EndReason,
     NamedOutput,
-    ProcessRecord,
     RunResult,
     RunStatus,
     StepResult,
     StepStatus,
     ToolRow,
     Usage,
-    Verdict,
 )
 from subagents_nb.domain.runs.stages import Stage
 from subagents_nb.domain.runs.states import RunState

@@ -11,8 +11,8 @@ from typing import Any
 from subagents_nb.domain.agents.environment import RUN_MARK
 from subagents_nb.domain.policy.permissions import PART_CHARS, lets_through, question_of, read_answer
 from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest, Verb
+from subagents_nb.domain.runs.postmortem import Verdict
 from subagents_nb.domain.runs.questions import Question, Reply, brief
-from subagents_nb.domain.runs.records import Verdict
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import QuestionEvent, RequestState, RunEvent, RunState
 from subagents_nb.domain.runs.tree_rows import asker_of

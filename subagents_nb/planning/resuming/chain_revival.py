@@ -11,13 +11,12 @@ from subagents_nb.domain.plans.plan import (
     GroupItem,
     LaunchPlan,
     PlanItem,
-    Resumes,
     StepItem,
     StepPlan,
     choices_of,
 )
 from subagents_nb.domain.plans.request import Revival
-from subagents_nb.domain.plans.resumed import GoingOn, Taken
+from subagents_nb.domain.plans.resumed import GoingOn, Resumes, Taken
 from subagents_nb.domain.runs.control import AppendedItems, Appendix
 from subagents_nb.domain.runs.records import StepResult, StepStatus
 from subagents_nb.domain.runs.resuming import Places, is_done, taken_over

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from subagents_nb.domain.agents.agent import AgentDefinition
-from subagents_nb.domain.plans.plan import Draft, LaunchPlan, Resumes, RunPlan, StepPlan, everything, label_of
+from subagents_nb.domain.plans.plan import Draft, LaunchPlan, RunPlan, StepPlan, everything, label_of
 from subagents_nb.domain.plans.request import Revival
+from subagents_nb.domain.plans.resumed import Resumes
 from subagents_nb.domain.runs.reuse import lasting_notes
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState

@@ -6,8 +6,8 @@ import posixpath
 
 from subagents_nb.domain.agents.agent import READ_TOOLS, WRITE_TOOLS, AgentDefinition
 from subagents_nb.domain.agents.guarded import is_protected, is_secret
+from subagents_nb.domain.plans.bounds import OutputPlan
 from subagents_nb.domain.plans.flow import Step
-from subagents_nb.domain.plans.plan import OutputPlan
 from subagents_nb.domain.values.reasons import Reasons
 from subagents_nb.planning.launch_environment import LaunchEnvironment
 

@@ -21,7 +21,8 @@ from subagents_nb.domain.runs.states import StepState
 from subagents_nb.runner.engines.engine import Sandboxed, StepContext
 from subagents_nb.runner.steps.input_paths import input_environ, visible_inputs
 from subagents_nb.runner.steps.sandboxing import in_sandbox
-from subagents_nb.runner.steps.step_run import RunServices, StepWork
+from subagents_nb.runner.steps.step_context import RunServices
+from subagents_nb.runner.steps.step_run import StepWork
 from subagents_nb.runner.steps.verifying import Verifier
 from subagents_nb.runner.tracking import ReadRecorder
 from subagents_nb.runner.workspace.gitstate import GitState

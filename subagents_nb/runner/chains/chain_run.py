@@ -28,7 +28,8 @@ from subagents_nb.runner.chains.semaphore import AdjustableSemaphore
 from subagents_nb.runner.chains.step_registry import StepRegistry
 from subagents_nb.runner.journal.stage_progress import Stages
 from subagents_nb.runner.steps.causes import FROM_WITHIN, Cause
-from subagents_nb.runner.steps.step_run import RunServices, StepWork
+from subagents_nb.runner.steps.step_context import RunServices
+from subagents_nb.runner.steps.step_run import StepWork
 from subagents_nb.store.waiting.admissions import admit, open_budget
 
 

@@ -11,7 +11,8 @@ from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.runs.states import RunEvent
 from subagents_nb.runner.steps.causes import Cause
 from subagents_nb.runner.steps.limits_in_force import TimeLeft
-from subagents_nb.runner.steps.step_run import RunServices, StepWork
+from subagents_nb.runner.steps.step_context import RunServices
+from subagents_nb.runner.steps.step_run import StepWork
 
 
 class StepRegistry:

@@ -21,7 +21,8 @@ from subagents_nb.domain.kept import archives
 from subagents_nb.domain.kept.archives import MANIFEST, ArchivedFile, ArchivedRun, Imported, Manifest
 from subagents_nb.domain.plans.experiments import Score
 from subagents_nb.domain.plans.plan import LaunchPlan
-from subagents_nb.domain.runs.records import RunResult, StepRecord, Verdict
+from subagents_nb.domain.runs.postmortem import Verdict
+from subagents_nb.domain.runs.records import RunResult, StepRecord
 from subagents_nb.domain.texts.redaction import Redactor
 from subagents_nb.domain.texts.transcript import executed_cells, notebook
 from subagents_nb.domain.values.base import Document

@@ -11,7 +11,8 @@ import contextlib
 import json
 
 from subagents_nb.domain.agents.environment import NO_RUN
-from subagents_nb.domain.runs.records import ProcessRecord, RunStatus
+from subagents_nb.domain.runs.exit_report import ProcessRecord
+from subagents_nb.domain.runs.records import RunStatus
 from subagents_nb.domain.values.ids import is_run_id
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.files.disk import DISK

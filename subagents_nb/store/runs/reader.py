@@ -12,8 +12,10 @@ from typing import TypeVar
 
 from subagents_nb.domain.agents.attention import UNHEARD_S
 from subagents_nb.domain.plans.plan import LaunchPlan
+from subagents_nb.domain.runs.exit_report import ProcessRecord
+from subagents_nb.domain.runs.postmortem import Verdict
 from subagents_nb.domain.runs.questions import OpenQuestion, Question
-from subagents_nb.domain.runs.records import ProcessRecord, RunResult, RunStatus, Verdict
+from subagents_nb.domain.runs.records import RunResult, RunStatus
 from subagents_nb.domain.runs.snapshot import Damage, Snapshot
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.values.base import Document

@@ -11,9 +11,10 @@ from types import MappingProxyType
 
 from subagents_nb.domain.plans.plan import LaunchPlan
 from subagents_nb.domain.runs.control import AppendedItems
-from subagents_nb.domain.runs.exit_report import ExitReport
+from subagents_nb.domain.runs.exit_report import ExitReport, ProcessRecord
+from subagents_nb.domain.runs.postmortem import Verdict
 from subagents_nb.domain.runs.reads import ReadsSoFar
-from subagents_nb.domain.runs.records import ProcessRecord, RecoveryRecord, RunResult, RunStatus, StepRecord, Verdict
+from subagents_nb.domain.runs.records import RecoveryRecord, RunResult, RunStatus, StepRecord
 from subagents_nb.errors import StoreError, Unreadable
 from subagents_nb.store.files.codec import encode
 from subagents_nb.store.files.disk import DISK, Disk

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from subagents_nb.domain.runs.exit_report import ExitReport
-from subagents_nb.domain.runs.records import ProcessRecord
+from subagents_nb.domain.runs.exit_report import ExitReport, ProcessRecord
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.layout import RunPaths
 from subagents_nb.store.runs.reader import read_document

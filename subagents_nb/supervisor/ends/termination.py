@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import Literal
 
 from subagents_nb.domain.plans.plan import LaunchPlan
-from subagents_nb.domain.runs.postmortem import UNSTORED, Ending, judge_end
-from subagents_nb.domain.runs.records import Identity, ProcessRecord, Verdict
+from subagents_nb.domain.runs.exit_report import ProcessRecord
+from subagents_nb.domain.runs.postmortem import UNSTORED, Ending, Verdict, judge_end
+from subagents_nb.domain.runs.records import Identity
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.values.words import one_line, plain

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+from subagents_nb.domain.runs.exit_report import ProcessRecord
 from subagents_nb.domain.runs.postmortem import Liveness, Seen, judge_liveness
-from subagents_nb.domain.runs.records import Identity, ProcessRecord
+from subagents_nb.domain.runs.records import Identity
 from subagents_nb.store.clock import boot_id
 from subagents_nb.store.files.lock import probe
 from subagents_nb.store.layout import RunPaths

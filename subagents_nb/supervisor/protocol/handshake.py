@@ -9,8 +9,8 @@ import signal
 import time
 from collections.abc import Callable
 
-from subagents_nb.domain.runs.postmortem import signal_name
-from subagents_nb.domain.runs.records import ProcessRecord, Verdict
+from subagents_nb.domain.runs.exit_report import ProcessRecord
+from subagents_nb.domain.runs.postmortem import Verdict, signal_name
 from subagents_nb.domain.runs.states import RunEvent, RunState
 from subagents_nb.errors import LaunchError, Unreadable
 from subagents_nb.signals import signal_handle

@@ -15,7 +15,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from subagents_nb.domain.plans.plan import LaunchPlan
-from subagents_nb.domain.runs.records import ProcessRecord
+from subagents_nb.domain.runs.exit_report import ProcessRecord
 from subagents_nb.errors import Unreadable
 from subagents_nb.signals import KILL, signal_handle
 from subagents_nb.store.files.lock import probe

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NoReturn
 
-from subagents_nb.domain.runs.records import ProcessRecord
+from subagents_nb.domain.runs.exit_report import ProcessRecord
 from subagents_nb.errors import Unreadable
 from subagents_nb.signals import KILL, has_ended, signal_child
 from subagents_nb.store.files.disk import DISK

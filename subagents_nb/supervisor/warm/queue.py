@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from subagents_nb.domain.runs.control import ControlAnswer
-from subagents_nb.domain.runs.records import RunStatus, Verdict
+from subagents_nb.domain.runs.postmortem import Verdict
+from subagents_nb.domain.runs.records import RunStatus
 from subagents_nb.domain.runs.states import RequestState, RunEvent, RunState
 from subagents_nb.errors import Unreadable
 from subagents_nb.store.clock import utc_now

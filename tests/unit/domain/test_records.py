@@ -9,16 +9,8 @@ import pytest
 from pydantic import BaseModel
 from support import make_result, make_status
 
-from subagents_nb.domain.runs.records import (
-    RunHead,
-    RunResult,
-    RunStatus,
-    StepHead,
-    StepRecord,
-    StepResult,
-    StepStatus,
-    Verdict,
-)
+from subagents_nb.domain.runs.postmortem import Verdict
+from subagents_nb.domain.runs.records import RunHead, RunResult, RunStatus, StepHead, StepRecord, StepResult, StepStatus
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.values.base import Document, Value
 from subagents_nb.store.files.codec import decode, encode

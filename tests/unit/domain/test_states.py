@@ -14,7 +14,8 @@ from support import make_result, make_status
 
 import subagents_nb
 from subagents_nb.domain.runs.control import ControlAnswer
-from subagents_nb.domain.runs.records import StepStatus, Verdict
+from subagents_nb.domain.runs.postmortem import Verdict
+from subagents_nb.domain.runs.records import StepStatus
 from subagents_nb.domain.runs.states import (
     QUESTION,
     REQUEST,

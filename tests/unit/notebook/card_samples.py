@@ -7,6 +7,7 @@ from typing import Any
 from subagents_nb.domain.agents.models import ModelChoice
 from subagents_nb.domain.plans.plan import Draft, LaunchPlan, StepPlan
 from subagents_nb.domain.plans.worktree import Change, WorktreeRecord
+from subagents_nb.domain.runs.postmortem import Verdict
 from subagents_nb.domain.runs.questions import OpenQuestion
 from subagents_nb.domain.runs.records import (
     Identity,
@@ -17,7 +18,6 @@ from subagents_nb.domain.runs.records import (
     StepStatus,
     ToolRow,
     Usage,
-    Verdict,
 )
 from subagents_nb.domain.runs.snapshot import Damage, Snapshot
 from subagents_nb.domain.runs.states import RunState, StepState

@@ -27,7 +27,8 @@ from hypothesis import strategies as st
 
 from subagents_nb.domain.agents.attention import Attention
 from subagents_nb.domain.runs.control import Retuned
-from subagents_nb.domain.runs.records import ToolRow, Verdict
+from subagents_nb.domain.runs.postmortem import Verdict
+from subagents_nb.domain.runs.records import ToolRow
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.notebook.cards.card import MAX_CARD_BYTES, CardContext

@@ -10,7 +10,8 @@ from chain_samples import C, F, P, R, live, over
 
 from subagents_nb.domain.plans.acceptance import Finding, Ledger
 from subagents_nb.domain.plans.worktree import WorktreeRecord
-from subagents_nb.domain.runs.records import SavedOutput, StepResult, Verdict
+from subagents_nb.domain.runs.postmortem import Verdict
+from subagents_nb.domain.runs.records import SavedOutput, StepResult
 from subagents_nb.domain.runs.states import StepState
 from subagents_nb.notebook.cards.graph import chosen, remarks, so_far, stage_rows, stages_text, step_rows
 from subagents_nb.notebook.cards.view import now, text_line

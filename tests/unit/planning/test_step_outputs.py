@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from subagents_nb.domain.agents.agent import AgentDefinition
+from subagents_nb.domain.plans.bounds import OutputPlan
 from subagents_nb.domain.plans.flow import Step
-from subagents_nb.domain.plans.plan import OutputPlan
 from subagents_nb.planning import LaunchEnvironment
 from subagents_nb.planning.steps.step_outputs import plan_output, plan_progress, plan_reads
 

@@ -15,8 +15,9 @@ import pytest
 from support import make_plan, make_recovery, make_result, make_status, make_verdict
 
 from subagents_nb.domain.kept.retention import DAY_S, Collection, Keep
-from subagents_nb.domain.plans.plan import AttachedItem, Resumes, StepItem
+from subagents_nb.domain.plans.plan import AttachedItem, StepItem
 from subagents_nb.domain.plans.request import Origin
+from subagents_nb.domain.plans.resumed import Resumes
 from subagents_nb.domain.runs.questions import Question
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.values.ids import make_run_id

@@ -13,7 +13,8 @@ from support import make_plan, make_recovery, make_step, run_id
 from subagents_nb.domain.agents.models import ModelOrigin, parse_model
 from subagents_nb.domain.agents.settings import Endpoint
 from subagents_nb.domain.plans.experiments import Cell, ExperimentPart
-from subagents_nb.domain.plans.plan import LaunchPlan, Resumes
+from subagents_nb.domain.plans.plan import LaunchPlan
+from subagents_nb.domain.plans.resumed import Resumes
 from subagents_nb.domain.runs.reuse import contract_key
 from subagents_nb.errors import StoreError
 from subagents_nb.store import StoreHome, create_run, open_home

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from support import make_plan, make_recovery, make_result, make_status, run_id, until
 
-from subagents_nb.domain.runs.records import Identity, ProcessRecord
+from subagents_nb.domain.runs.exit_report import ProcessRecord
+from subagents_nb.domain.runs.records import Identity
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run, open_home
 from subagents_nb.store.files.disk import Disk
 from subagents_nb.store.files.lock import hold

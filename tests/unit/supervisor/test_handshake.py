@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from support import CHILDREN, alive, make_plan, make_process, make_recovery
 
-from subagents_nb.domain.runs.records import Verdict
+from subagents_nb.domain.runs.postmortem import Verdict
 from subagents_nb.errors import LaunchError
 from subagents_nb.store import RunWriter, create_run, open_home
 from subagents_nb.store.runs.reader import read_document

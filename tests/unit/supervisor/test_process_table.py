@@ -13,7 +13,7 @@ SCRIPT = """
 import os, resource, signal, sys
 from pathlib import Path
 from support import alive, make_plan, make_recovery, make_status, run_id, until
-from subagents_nb.domain.runs.records import ProcessRecord
+from subagents_nb.domain.runs.exit_report import ProcessRecord
 from subagents_nb.store import FileRuns, create_run, open_home
 from subagents_nb.store.files.disk import DISK, Disk
 from subagents_nb.store.processes.process_list import look

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from support import make_plan, make_process, make_recovery, make_result, make_status
 
-from subagents_nb.domain.runs.exit_report import ChildEnd, ExitReport
-from subagents_nb.domain.runs.records import ProcessRecord
+from subagents_nb.domain.runs.exit_report import ChildEnd, ExitReport, ProcessRecord
 from subagents_nb.store import StoreHome, create_run, open_home
 from subagents_nb.store.runs.reader import read_document
 from subagents_nb.supervisor.ends.proof import prove
