@@ -23,12 +23,17 @@ _KEY = "trusted_folders"
 
 def home_folder(home: Path | None = None) -> Path:
     """Return the person's home folder, links in its path followed."""
-    return _resolved(os.path.expanduser("~") if home is None else str(home))
+    return _resolved(home) if home is not None else _own_home(os.environ.get("HOME"))
 
 
 @lru_cache(maxsize=16)
-def _resolved(home: str) -> Path:
-    return Path(home).resolve()  # two dozen times a launch, and nobody moves it meanwhile
+def _resolved(home: Path) -> Path:
+    return home.resolve()  # two dozen times a launch, and nobody moves it meanwhile
+
+
+@lru_cache(maxsize=16)
+def _own_home(_named: str | None) -> Path:
+    return Path.home().resolve()
 
 
 def is_trusted(folder: Path, *, home: Path | None = None) -> bool:

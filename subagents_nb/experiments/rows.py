@@ -94,7 +94,7 @@ def read_row(home: StoreHome, run_id: str) -> RunRow:
 def _from_plan(row: RunRow, plan: dict[str, Any]) -> None:
     row.name, row.state, row.start = _text(plan.get("name")), "queued", _maybe(plan.get("created_at"))
     row.tags = tuple(tag for tag in _list(plan.get("tags")) if isinstance(tag, str))
-    row.part_of = {name: text for name in _PART_OF if (text := _text(plan.get(name)))}
+    row.part_of = {name: text for name in _PART_OF if isinstance(text := plan.get(name), str) and text}
     part = _dict(plan.get("experiment"))
     row.experiment, row.notes = _maybe(part.get("name")), _text(part.get("notes"))
     row.params = {name: value for name, value in _dict(part.get("params")).items() if _scalar(value)}
@@ -147,15 +147,16 @@ def _figures(row: RunRow, document: dict[str, Any]) -> None:
     seconds = document.get("elapsed_s")
     row.seconds = float(seconds) if isinstance(seconds, int | float) else None
     usage = _dict(document.get("usage"))
-    row.usage = {name: usage.get(name) for name in _FIGURES if isinstance(usage.get(name), int | float)}
+    row.usage = {name: figure for name in _FIGURES if isinstance(figure := usage.get(name), int | float)}
     row.steps = [_dict(step) for step in _list(document.get("steps"))]
     row.requested, row.answered = _each(row.steps, "requested"), _each(row.steps, "model", unless="selected")
 
 
 def _each(steps: list[dict[str, Any]], name: str, unless: str = "") -> str | None:
     """Return what steps have under a name, each once; not where it says no more than another field."""
-    texts = (_text(step.get(name)) for step in steps if not unless or step.get(name) != step.get(unless))
-    return ", ".join(dict.fromkeys(filter(None, texts))) or None
+    told = [step for step in steps if not unless or step.get(name) != step.get(unless)]
+    texts = [text for step in told if isinstance(text := step.get(name), str) and text]
+    return ", ".join(dict.fromkeys(texts)) or None
 
 
 def _text(value: Any) -> str:

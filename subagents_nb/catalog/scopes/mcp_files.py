@@ -15,17 +15,19 @@ from subagents_nb.store.files.opener import read_plain
 _MOST_BYTES = 256 * 1024
 
 
-def mcp_servers(cwd: Path, of_settings: Iterable[McpServer], *, home: Path | None = None) -> McpServers:
+def mcp_servers(
+    cwd: Path, of_settings: Iterable[McpServer], *, root: Path | None = None, home: Path | None = None
+) -> McpServers:
     """Return all servers that can be named from a working directory; those of files nearer to it come first.
 
     Looked for are `.mcp.json` of the project and of the directory itself; the project's settings outrank both, and the
-    person's own are behind.
+    person's own are behind. `root` is that of the project around the directory, where it is known.
     """
     own = list(of_settings)
     servers = {one.name: one for one in own if one.source == "user"}
     problems: dict[str, str] = {}
     broken: list[str] = []
-    for place in _places(cwd, home):
+    for place in _places(cwd, root or project_root(cwd, home=home), home):
         found, wrong = _read(place, broken)
         problems = {name: text for name, text in problems.items() if name not in {one.name for one in found}} | wrong
         servers = {name: one for name, one in servers.items() if name not in wrong} | {one.name: one for one in found}
@@ -34,9 +36,9 @@ def mcp_servers(cwd: Path, of_settings: Iterable[McpServer], *, home: Path | Non
     return McpServers(servers=servers | nearest, problems=problems, broken=tuple(broken))
 
 
-def _places(cwd: Path, home: Path | None) -> Iterator[SearchPath]:
+def _places(cwd: Path, root: Path, home: Path | None) -> Iterator[SearchPath]:
     """Yield where the file may lie, the farthest first."""
-    root, here = project_root(cwd, home=home), cwd.resolve()
+    here = cwd.resolve()
     inner = here.relative_to(root).as_posix() if here.is_relative_to(root) else "."
     names = dict.fromkeys([PROJECT_FILE, f"{inner}/{PROJECT_FILE}".removeprefix("./")])
     yield from project_search_paths(names, root, home=home, cwd=cwd)

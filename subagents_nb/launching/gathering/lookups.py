@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import sys
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from subagents_nb import local_model
@@ -58,7 +60,7 @@ def look_up_environment(
         store=store,
         environ_names=frozenset(name for name, value in environ.items() if value.strip()),
         local_problem=local_model.available(),
-        missing_extras=frozenset(extra for extra, module in _EXTRA_MODULES.items() if not _installed(module)),
+        missing_extras=_missing_extras(*((folder, _changed_at(folder)) for folder in sys.path)),
         scripts=_scripts(absolute, models) if problem is None else BUILTIN_SCRIPTS,
         project_context=project_context(project) if project is not None else "",
         project=shown_folder(project) if project is not None else "",
@@ -101,16 +103,25 @@ def _within_the_store(cwd: Path) -> str:
     return f"the working directory {shown_folder(cwd)!r} lies in the run store, which is for runs alone; choose another"
 
 
-_FOUND: set[str] = set()
+@lru_cache(maxsize=1)
+def _missing_extras(*_path: tuple[str, int]) -> frozenset[str]:
+    """Return the extras that can't be imported; they are looked for again when a folder of `sys.path` has changed."""
+    missing = set()
+    for extra, module in _EXTRA_MODULES.items():
+        try:
+            found = importlib.util.find_spec(module) is not None
+        except (ImportError, ValueError):
+            found = False
+        if not found:
+            missing.add(extra)
+    return frozenset(missing)
 
 
-def _installed(module: str) -> bool:
-    """Say whether a module can be imported; only a yes is remembered, since a no may be mended meanwhile."""
-    if module not in _FOUND:
-        with contextlib.suppress(ImportError, ValueError):
-            if importlib.util.find_spec(module) is not None:
-                _FOUND.add(module)
-    return module in _FOUND
+def _changed_at(folder: str) -> int:
+    try:
+        return os.stat(folder or os.curdir).st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _scripts(cwd: Path, models: Sequence[str | None]) -> frozenset[str]:

@@ -44,7 +44,7 @@ def brought_here(cwd: Path, catalog: AgentCatalog, settings: Settings, *, whole:
     left to them.
     """
     root = project_root(cwd)
-    servers = mcp_servers(cwd, settings.mcp)
+    servers = mcp_servers(cwd, settings.mcp, root=root)
     project = ProjectContext(root=root, cwd=cwd, catalog=catalog, settings=settings, mcp=servers)
     trust = trust_of(root, work_in=work_in)
     items = () if root == home_folder() else brought(project, whole=whole or trust.by_folder)  # there it is all theirs
