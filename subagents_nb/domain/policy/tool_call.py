@@ -45,3 +45,4 @@ class ToolCall:
     below: bool = False  # it looks at all that lies in the path
     line: ShellLine | None = None
     name: str = ""  # of an agent or a skill
+    widened: bool = False  # the path is wider than the call says, since what it says can't be judged

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +16,9 @@ from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.policy.permissions import PermissionAnswer, PermissionRequest
 from subagents_nb.domain.runs.events import EngineEvent, Noticed, StepOutcome
 from subagents_nb.runner.tracking import ReadRecorder
+
+# Where the path of a call really led when it was judged; what carries the call out goes there or nowhere.
+judged_place: ContextVar[str | None] = ContextVar("judged_place", default=None)
 
 
 class Report(Protocol):

@@ -40,6 +40,7 @@ class CallGate:
     permit: Permit | None = None  # None: nobody can be asked
     granted: set[str] = field(default_factory=set)  # what the person allowed for the whole run
     hints: Mapping[str, str] = field(default_factory=dict)  # what servers say of their tools
+    places: dict[str, str] = field(default_factory=dict)  # by call: where its path led when it was judged
 
     def allows(self, name: str, args: Mapping[str, Any]) -> bool:
         """Say whether a call may be made without a question."""
@@ -53,6 +54,7 @@ class CallGate:
         """
         call = self.judge(name, args)
         found = decide(self.policy, call, self.granted)
+        self._note(call, call_id)
         if found.verdict == "allow":
             return args
         if found.verdict == "deny":
@@ -61,7 +63,14 @@ class CallGate:
             raise NotAllowed(f"{found.reason}, and nobody can be asked here.")
         asked = call_as_shown(name, args, found.reason, found.grants, call.path, self.hints.get(name, ""))
         answer = await self.permit(asked, call_id=call_id)
-        return self._answered(name, args, found, answer)
+        passed = self._answered(name, args, found, answer)
+        if passed is not args:
+            self._note(self.judge(name, passed), call_id)
+        return passed
+
+    def _note(self, call: ToolCall, call_id: str) -> None:
+        if call.path is not None and not call.widened:
+            self.places[call_id] = call.path.absolute
 
     def _answered(
         self, name: str, args: dict[str, Any], decision: Decision, answer: PermissionAnswer

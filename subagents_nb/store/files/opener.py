@@ -14,7 +14,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-_HERE = os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY") and hasattr(os, "O_NOFOLLOW")
+OPENS_BELOW = os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY") and hasattr(os, "O_NOFOLLOW")
 NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | NO_LINK
 # A pipe in place of a file must not hold us up, fifo(7), and no terminal becomes ours, open(2).
@@ -56,7 +56,7 @@ def open_plain(path: Path, *, within: Path | None = None) -> Iterator[int]:
     top = (os.path.dirname(place) if within is None else os.path.realpath(within)).rstrip(os.sep) + os.sep
     if not place.startswith(top):
         raise NotPlain(path.name, "is a link that leads out of its project")
-    if _HERE:
+    if OPENS_BELOW:
         with open_below(top, place[len(top) :]) as fd:
             yield fd
         return
@@ -90,10 +90,34 @@ def open_below(root: str | Path, path: str) -> Iterator[int]:
             os.close(fd)
 
 
+def open_to_write_below(root: str | Path, path: str, *, read_back: bool, create: bool) -> tuple[int, bool]:
+    """Open a plain file below a folder for writing, through no link, and say whether it was made. Cuts nothing off.
+
+    Raises:
+        NotPlain: a link stands in the path, or no plain file at its end.
+        OSError: it can't be written, or is not there and not to be made.
+    """
+    flags = (os.O_RDWR if read_back else os.O_WRONLY) | (READ & ~os.O_RDONLY)
+    with folder_of(root, path) as (folder, name):
+        try:
+            if create:
+                with contextlib.suppress(FileExistsError):
+                    return os.open(name, flags | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=folder), True
+            fd = os.open(name, flags, dir_fd=folder)
+        except OSError as error:
+            raise _plainer(error, path) from None
+    try:
+        _plain(path, os.fstat(fd))
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd, False
+
+
 @contextlib.contextmanager
 def folder_of(root: str | Path, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
     """Open the folder that the path's last name is in, each folder from the one above it. Raises as `open_below`."""
-    if not _HERE:
+    if not OPENS_BELOW:
         raise NotPlain(path, "can't be reached safely: this system can't open folders one from another")
     *folders, name = path.split("/")
     if name in ("", ".", "..") or any(part in ("", ".", "..") for part in folders):

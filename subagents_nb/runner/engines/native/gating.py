@@ -17,7 +17,7 @@ from pydantic_ai.tools import RunContext, ToolDefinition
 from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.values.characters import sayable
 from subagents_nb.runner.engines.clean_text import one_line
-from subagents_nb.runner.engines.engine import StepContext
+from subagents_nb.runner.engines.engine import StepContext, judged_place
 from subagents_nb.runner.engines.gate import CallGate, NotAllowed, gate_of
 from subagents_nb.runner.engines.opencalls import CANCELLED, CallCancelled
 from subagents_nb.runner.engines.tools.calls import ToolNotes
@@ -50,7 +50,11 @@ class Gating(AbstractCapability[ToolContext]):
             raise ToolFailed(f"Not allowed: {sayable(error.why)}") from error
         except CallCancelled as error:
             raise ToolFailed(CANCELLED) from error
-        result = await handler(passed)
+        token = judged_place.set(self.gate.places.pop(call_id, None))
+        try:
+            result = await handler(passed)
+        finally:
+            judged_place.reset(token)
         if passed is args or not isinstance(result, str):
             return result
         return f"[The person changed the arguments of this call.]\n{result}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -24,9 +25,11 @@ from subagents_nb.domain.policy.policy_rules import hiding
 from subagents_nb.domain.values.characters import loose
 from subagents_nb.domain.values.words import duration
 from subagents_nb.runner.engines.clean_text import one_line
+from subagents_nb.runner.engines.engine import judged_place
 from subagents_nb.runner.engines.tools.shell import run_program
 from subagents_nb.runner.processes.threads import in_thread
 from subagents_nb.store.files.globbing import Allowance, TooMuch, walk
+from subagents_nb.store.files.opener import OPENS_BELOW, NotPlain, open_below, open_to_write_below
 
 OUTPUT_CHARS = 50_000
 _READ_LINES = 2000
@@ -86,6 +89,40 @@ class Files(FileSystemToolset[Any]):
             )
             files.unsearched = at(policy.hides_from("grep"))
         return files
+
+    def _safe_resolve(self, path: str, *, write: bool = False, check_allowed: bool = True) -> Path:
+        resolved = super()._safe_resolve(path, write=write, check_allowed=check_allowed)
+        judged = judged_place.get()
+        # A folder above it may have to be made first.
+        if judged is not None and not f"{judged}/".startswith(f"{str(resolved).rstrip('/')}/"):
+            raise PermissionError(f"Path {path!r} leads elsewhere than when it was judged.")
+        return resolved
+
+    def open_read(self, resolved: Path) -> BinaryIO:
+        """Open what was resolved and allowed, through no link that stands there by now."""
+        if not OPENS_BELOW:
+            return super().open_read(resolved)
+        with self._no_link(), open_below(self._real_root, self._relative_to_root(resolved)) as fd:
+            return os.fdopen(os.dup(fd), "rb")
+
+    def open_write(self, resolved: Path, *, read_back: bool, create: bool) -> tuple[BinaryIO, bool]:
+        """Open or make what was resolved and allowed, likewise; say whether it was made."""
+        if not OPENS_BELOW:
+            return super().open_write(resolved, read_back=read_back, create=create)
+        path = self._relative_to_root(resolved)
+        with self._no_link():
+            fd, created = open_to_write_below(self._real_root, path, read_back=read_back, create=create)
+        return os.fdopen(fd, "rb+" if read_back else "wb"), created
+
+    @staticmethod
+    @contextlib.contextmanager
+    def _no_link() -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if isinstance(error, NotPlain) or error.errno == errno.ELOOP:
+                raise PermissionError("A link stands by now where there was none when the path was judged.") from error
+            raise
 
     def _check_access(self, path: str, *, write: bool = False, check_allowed: bool = True) -> None:
         super()._check_access(path, write=write, check_allowed=check_allowed)

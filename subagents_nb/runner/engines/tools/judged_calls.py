@@ -75,7 +75,7 @@ def judged_call(name: str, args: Mapping[str, Any], own: Collection[str], places
         # A pattern that climbs looks at more than its folder.
         climbs = tool == "find" and ".." in str(args.get("pattern", "")).split("/")
         written = "." if climbs or not isinstance(path, str) or "\0" in path else path
-        return ToolCall(tool, path=places.at(written), below=tool in _LOOKS_BELOW)
+        return ToolCall(tool, path=places.at(written), below=tool in _LOOKS_BELOW, widened=written != path)
     if tool == "bash":
         return ToolCall(tool, line=parse_line(str(args.get("command", ""))))
     named = next((str(args[key]) for key in _NAMES.get(tool, ()) if isinstance(args.get(key), str)), "")
