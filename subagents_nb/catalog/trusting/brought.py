@@ -26,8 +26,8 @@ from subagents_nb.domain.agents.scripts import script_paths
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.values.base import sha256_text, stable_json
 from subagents_nb.errors import RequestError
-from subagents_nb.store.files.named_files import files_named, hash_of
-from subagents_nb.store.files.opener import read_plain
+from subagents_nb.store.files.named_files import files_named, hash_of, where_it_leads
+from subagents_nb.store.files.opener import NotPlain, read_plain
 from subagents_nb.store.trust_file import MOST_TEXT_BYTES
 
 PROJECT_SETTINGS = ".subagents/settings.toml"  # as `Settings.origins` writes the project's file
@@ -99,7 +99,12 @@ def _servers(project: ProjectContext) -> Iterable[Acting]:
 
 
 def _text_of_server(root: Path, item: Acting, path: str) -> str | None:
-    return item.text if path == item.where else _text_of_file(root, item, path)
+    if path == item.where:
+        return item.text
+    try:
+        return _text_of_file(root, item, path)
+    except NotPlain:
+        return where_it_leads(root / path)
 
 
 def _refinements(project: ProjectContext) -> Iterable[Acting]:

@@ -56,6 +56,11 @@ def files_named(
     return dict(sorted(filter(None, found)))
 
 
+def where_it_leads(path: str | Path) -> str:
+    """Return what is hashed of a link that leads out of its project."""
+    return f"a link to {os.path.realpath(path)}\n"
+
+
 def hash_of(path: Path, within: Path | None = None) -> str:
     """Return the SHA-256 of a plain file; nothing if it is none, or can't be read."""
     try:
@@ -115,7 +120,7 @@ def _hashed(path: str, tops: Sequence[str]) -> tuple[str, str] | None:
         return (os.path.relpath(place, top), sha) if sha else None
     path = os.path.normpath(path)
     top = _top_of(path, tops)
-    return None if top is None else (os.path.relpath(path, top), sha256_text(f"a link to {place}"))
+    return None if top is None else (os.path.relpath(path, top), sha256_text(where_it_leads(path)))
 
 
 def _is_database(place: str) -> bool:

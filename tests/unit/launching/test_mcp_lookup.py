@@ -91,6 +91,19 @@ def test_ones_own_servers_are_not_asked_for_and_a_projects_are_again_when_a_byte
     assert refused() == ""
 
 
+def test_who_allows_a_server_sees_each_file_as_it_is_started(project: Path, tmp_path: Path) -> None:
+    (project / "bin").mkdir()
+    (project / "bin/srv").write_text("echo by the path")
+    (tmp_path / "elsewhere.py").write_text("")
+    (project / "link.py").symlink_to(tmp_path / "elsewhere.py")
+    args = ["two words", "a\nb", "\u202egnp.py", "link.py"]
+    define(project, files={"command": "srv", "args": args, "env": {"PATH": "bin:${PATH}"}})
+    shown = launching.trust().differences
+    assert "+echo by the path" in shown and f"+a link to {tmp_path / 'elsewhere.py'}" in shown
+    assert '"two words","a\\nb"' in shown and "\u202e" not in shown
+    assert "srv 'two words' 'a b'" in refused()
+
+
 def test_an_agent_of_a_project_that_has_tools_of_a_server_acts(project: Path) -> None:
     (project / ".agents").mkdir()
     (project / ".agents/theirs.md").write_text("---\nname: theirs\ndescription: d\ntools: mcp:own\n---\nwork\n")
