@@ -9,7 +9,7 @@ from subagents_nb.domain.values.ids import is_run_id
 from subagents_nb.launching import Run
 from subagents_nb.notebook.board.board_feed import BoardFeed
 from subagents_nb.notebook.full.full_view import OPEN, in_background
-from subagents_nb.notebook.views.page_requests import PageRequests
+from subagents_nb.notebook.views.page_requests import PAGE, PageRequests
 from subagents_nb.store.runs.seen import mark_seen
 
 _OF_ONE_RUN = ("stop", "steer", "answer")
@@ -20,8 +20,8 @@ Reply = Callable[[dict[str, Any]], None]
 class BoardRequests:
     """Carries out what a page asks, off the kernel's own threads. Only runs that stand on the board can be meant."""
 
-    def __init__(self, feed: BoardFeed, card: Callable[[], dict[str, str]]) -> None:
-        self._feed = feed
+    def __init__(self, feed: BoardFeed, card: Callable[[], dict[str, str]], *, asked_by: str = PAGE) -> None:
+        self._feed, self._asked_by = feed, asked_by
         self._card = card
         self._runs: dict[str, PageRequests] = {}
 
@@ -42,7 +42,7 @@ class BoardRequests:
                 reply({**told, "run": run_id})
                 self._feed.look_again(run_id)
 
-            requests = self._runs.get(run_id) or PageRequests(Run(self._feed.home, run_id))
+            requests = self._runs.get(run_id) or PageRequests(Run(self._feed.home, run_id), asked_by=self._asked_by)
             self._runs[run_id] = requests
             requests.on_message(content, answer)
         elif kind == "seen":

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
+from subagents_nb.errors import RequestError
 from subagents_nb.terminal import say
 
 if TYPE_CHECKING:
@@ -34,6 +36,20 @@ def show_status(call: Call, found: Run | Runs) -> Run | Runs:
     from subagents_nb.notebook.board.board_show import Board
 
     return found if isinstance(found, launching.Run) else Board(_which(call), found)
+
+
+def run_board(call: Call, found: Runs) -> int:
+    """Show the board in the terminal until it is left."""
+    from subagents_nb.notebook.board.board_list import BoardList
+
+    try:
+        from subagents_nb.notebook.board.terminal_board import TerminalBoard
+    except ImportError as error:
+        raise RequestError('The board in a terminal needs Textual; run: pip install "subagents-nb[board]"') from error
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise RequestError("The board needs a terminal of its own; `subagents-nb list` prints the runs.")
+    TerminalBoard(BoardList(_which(call)), found).run()
+    return 0
 
 
 def _which(call: Call) -> dict[str, Any]:

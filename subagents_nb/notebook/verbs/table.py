@@ -70,6 +70,11 @@ VERBS: tuple[Verb, ...] = (
         "answered, steered, stopped and opened, by mouse or by keys; --state and --asking say which stand on it.",
     ),
     Verb(
+        name="board", args=LISTING, call=looking.list_runs, in_terminal=looking.run_board,
+        help="all runs live, grouped by what they need; answer, steer, stop and open them by keys",
+        not_in_cell="%subagent_status without a run shows it",
+    ),
+    Verb(
         name="attach", runs="one", call=looking.attach,
         help="get a run's handle back, in any kernel, and show the run",
         args=(

@@ -20,7 +20,7 @@ from subagents_nb.notebook.cards.receipts import steered
 MAX_CHARS = 8_000
 _AT_ONCE = 4
 _LAST_STEP = 99_999
-_PAGE = "the notebook page"
+PAGE = "the notebook page"
 _IDENT = re.compile(r"[a-z0-9]{1,40}")
 _REMEMBERED = 64
 _QUESTION = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._-]{0,79}/){0,16}[a-z0-9-]{1,80}")
@@ -73,8 +73,8 @@ def understood(content: object) -> PageRequest | None:
 class PageRequests:
     """Carries out the requests of one view, off the kernel's own threads, since a receipt takes seconds to come."""
 
-    def __init__(self, run: Run, card: Callable[[], dict[str, str]] = dict) -> None:
-        self._run = run
+    def __init__(self, run: Run, card: Callable[[], dict[str, str]] = dict, *, asked_by: str = PAGE) -> None:
+        self._run, self._asked_by = run, asked_by
         self._card = card
         self.on_watch: Callable[[int | None, dict[str, Any] | None], None] = lambda _step, _told: None
         self._places = threading.BoundedSemaphore(_AT_ONCE)
@@ -129,13 +129,13 @@ class PageRequests:
         if asked.kind == "open":
             return self._open(asked.step or 0)
         if asked.kind == "stop":
-            asked_now = self._run.stop(step=asked.step, asked_by=_PAGE)
+            asked_now = self._run.stop(step=asked.step, asked_by=self._asked_by)
             return asked.ack("Stop requested." if asked_now else f"It is {self._run.state} already.")
         if asked.kind == "answer":
-            self._run.answer(asked.text, question=asked.question, asked_by=_PAGE)
+            self._run.answer(asked.text, question=asked.question, asked_by=self._asked_by)
             return asked.ack("Answered.")
         reply(asked.ack("Sent; waiting for the receipt.", more=True))
-        receipt = self._run.steer(asked.text, step=asked.step, asked_by=_PAGE)
+        receipt = self._run.steer(asked.text, step=asked.step, asked_by=self._asked_by)
         text = steered(self._run.status, receipt)
         return asked.ack(text.text, ok=text.outcome != "too-late")
 

@@ -17,7 +17,7 @@ from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.runs.tree_rows import TreeRow
 from subagents_nb.launching.listing import list_runs
 from subagents_nb.notebook.board.board_feed import BoardFeed
-from subagents_nb.notebook.board.board_list import BoardList, parse_word
+from subagents_nb.notebook.board.board_list import BoardList
 from subagents_nb.store import FileRuns, RunWriter, StoreHome, create_run
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.files.lock import hold
@@ -223,25 +223,3 @@ def test_a_run_that_waits_says_its_place_in_the_line(
     feed.tick()
     assert face.told["fresh"][-1]["rows"][run_id(2)]["now"].startswith("next in line")
     assert FileRuns(store_home).ids() == [run_id(2), run_id(1)]
-
-
-def test_a_saved_page_names_again_what_its_board_lists_and_nothing_else() -> None:
-    which = {"state": "asking", "limit": 7, "notebook": "über/a b.ipynb", "cell": None}
-    word = BoardList(which).word
-    assert word.replace("-", "").replace("_", "").isalnum()
-    parsed = parse_word(word)
-    assert parsed is not None
-    assert parsed.which == {name: value for name, value in which.items() if value is not None}
-    assert parse_word(BoardList({}).word) == BoardList({"limit": 20})
-    strange = (
-        {"home": "/etc"},
-        {"limit": -1},
-        {"limit": True},
-        {"agent": ["x"]},
-        {"agent": "x" * 1000},
-        {"limit": 1e9},
-    )
-    for one in strange:
-        assert parse_word(BoardList(one).word) is None
-    for other in (None, 7, "", "a b", "%%%", "AAAA", "e" * 5000, "WzFd"):
-        assert parse_word(other) is None
