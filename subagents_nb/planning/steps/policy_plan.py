@@ -9,8 +9,9 @@ from subagents_nb.domain.agents.agent import ALL_AGENTS, DELEGATE, REPLY, AgentD
 from subagents_nb.domain.agents.mcp_servers import servers_named
 from subagents_nb.domain.agents.models import ModelChoice
 from subagents_nb.domain.agents.settings import Settings
+from subagents_nb.domain.plans.acceptance import Acceptance
 from subagents_nb.domain.plans.budgets import Amount, UsageBudget
-from subagents_nb.domain.plans.flow import StepOptions
+from subagents_nb.domain.plans.flow import Step, StepOptions
 from subagents_nb.domain.plans.plan import Draft, FanOutItem, LaunchPlan, StepPlan, everything
 from subagents_nb.domain.policy.policy import Ceiling, Policy, tools_and_rules
 from subagents_nb.domain.policy.policy_rules import rule_faults
@@ -187,6 +188,23 @@ def beyond(policy: Policy, model: ModelChoice, thinking: str | None, agent: str)
             yield f"model {model.label} is not among those that {one.origin} allows ({', '.join(one.models or ())})"
         if one.forbids_thinking(thinking):
             yield f"thinking {thinking} is above {one.max_thinking}, the most that {one.origin} allows to {agent}"
+
+
+def unbound_commands(asked: Step, agent: AgentDefinition, acceptance: Acceptance | None, policy: Policy) -> str:
+    """Return the note that an agent's file has commands run that its policy would not let it run; empty if it is so.
+
+    Whoever gave them at the launch knows; those of a project wait for trust.
+    """
+    given = asked.gate is not None or asked.acceptance not in (None, "auto")
+    if given or acceptance is None or not acceptance.verify:
+        return ""
+    if (taken := policy.who_forbids_tool("bash")) is not None:
+        why = f"{taken[0].origin or 'its policy'} {taken[1]}, and they run all the same"
+    elif not policy.lets_all("bash"):
+        why = "rules on bash don't bind them"
+    else:
+        return ""
+    return f"The verify commands in the file of agent {agent.name} are run by us, and no call of the agent's: {why}."
 
 
 def allowed_children(asked: int | None, settings: Settings, reasons: Reasons) -> int:

@@ -36,7 +36,7 @@ from subagents_nb.planning.steps.mcp_plan import as_allowed, plan_mcp
 from subagents_nb.planning.steps.memory_plan import plan_memory
 from subagents_nb.planning.steps.model_options import plan_model_options
 from subagents_nb.planning.steps.plan_context import PlanContext
-from subagents_nb.planning.steps.policy_plan import beyond, plan_policy
+from subagents_nb.planning.steps.policy_plan import beyond, plan_policy, unbound_commands
 from subagents_nb.planning.steps.prompt import plan_refinements, system_prompt
 from subagents_nb.planning.steps.sandboxed import inherited, needed, outside
 from subagents_nb.planning.steps.schema import schema_problem
@@ -97,6 +97,8 @@ def plan_step(
     reviewer = _reviewer(acceptance.review.agent, judging, reasons) if acceptance and acceptance.review else None
     sandbox = needed(may.tools, may.sandbox, acceptance, may.policy, reasons)
     worktree = plan_worktree(worktree_of(asked, judged), environment, reasons)
+    if agent is not None and (told := unbound_commands(asked, agent, acceptance, may.policy)):
+        context.note(told)
     reasons.extend(outside(sandbox, servers, worktree, may.policy))
     reads = plan_reads(asked, judged, environment.inside(folder), reasons)
     progress = plan_progress(asked, judged, reasons)

@@ -56,9 +56,8 @@ def bubblewrap(home: Path, environ: Mapping[str, str], *, cwd: Path, kind: str =
     Raises:
         NoSandbox: there is none, or it can't make namespaces.
     """
-    if sys.platform != "linux":
-        system = _SYSTEMS.get(sys.platform, sys.platform)
-        raise NoSandbox(f"sandbox {kind!r} is made of Linux namespaces, and this is {system}; nothing was started")
+    if (problem := system_problem(kind, sys.platform)) is not None:
+        raise NoSandbox(problem)
     program = _found(environ, cwd)
     if program is None:
         why = "needs bubblewrap, which is not installed (Debian: bubblewrap); nothing was started"
@@ -69,6 +68,14 @@ def bubblewrap(home: Path, environ: Mapping[str, str], *, cwd: Path, kind: str =
     flags = _tried(program, environ)
     _remember(home, {**asked, "flags": list(flags)})
     return Bubblewrap(program, flags)
+
+
+def system_problem(kind: str, system: str) -> str | None:
+    """Return why there is no such sandbox on a system, by its name in `sys.platform`; None where there may be one."""
+    if system == "linux":
+        return None
+    called = _SYSTEMS.get(system, system)
+    return f"sandbox {kind!r} is made of Linux namespaces, and this is {called}; nothing was started"
 
 
 def workspace_problem(workspace: Path, home: Path) -> str | None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support import make_plan, make_status
+from support import make_plan, make_status, makes_namespaces
 
 from subagents_nb.domain.plans.budgets import UsageBudget
+from subagents_nb.domain.plans.defaults import LaunchDefaults
 from subagents_nb.domain.plans.plan import StepItem
+from subagents_nb.domain.policy.sandbox_plan import SandboxPlan
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.launching.composing.appending import AppendRefused, plan_appendix
 from subagents_nb.launching.composing.flows import chain, step
@@ -45,3 +48,40 @@ def test_an_appended_step_may_name_a_server_as_a_step_of_the_launch_may(store_ho
     asked = chain(step("user", "go on", model="scripted:echo"))
     (planned,) = plan_appendix(asked, plan, snapshot).steps
     assert [one.name for one in planned.mcp] == ["files"]
+
+
+@pytest.mark.parametrize(
+    ("of_launch", "of_step", "found"),
+    [
+        ({"sandbox": "workspace"}, {}, SandboxPlan()),
+        ({"sandbox": "workspace", "network": True}, {}, SandboxPlan(network=True)),
+        ({}, {"sandbox": "workspace"}, SandboxPlan()),
+        ({}, {}, None),
+        ({"sandbox": "workspace"}, {"sandbox": "none"}, "this launch says workspace"),
+        ({"network": False}, {"sandbox": "workspace", "network": True}, "this launch says network false"),
+    ],
+)
+def test_what_is_appended_works_in_the_sandbox_of_its_chain(
+    store_home: StoreHome,
+    tmp_path: Path,
+    of_launch: dict[str, Any],
+    of_step: dict[str, Any],
+    found: SandboxPlan | str | None,
+) -> None:
+    del store_home
+    (Path.home() / ".subagents/agents").mkdir(parents=True)
+    (Path.home() / ".subagents/agents/coder.md").write_text("---\nname: coder\ndescription: d\ntools: bash\n---\nx\n")
+    work = tmp_path / "place"
+    work.mkdir()
+    known = LaunchDefaults(asked=of_launch)
+    plan = make_plan(1, items=(StepItem(step=0),), mode="chain", defaults=known, cwd=str(work))
+    snapshot = Snapshot(run_id=plan.run_id, plan=plan, status=make_status(1))
+    flow = chain(step("coder", "go on", model="scripted:echo", **of_step))
+    if isinstance(found, str):
+        with pytest.raises(AppendRefused, match=found):
+            plan_appendix(flow, plan, snapshot)
+        return
+    if found is not None and not makes_namespaces():
+        pytest.skip("a kernel that makes no namespaces")
+    (planned,) = plan_appendix(flow, plan, snapshot).steps
+    assert planned.sandbox == found

@@ -66,6 +66,21 @@ def test_a_tool_of_the_agents_file_that_is_not_allowed_is_taken_away_and_said() 
     assert quiet.steps[0].tools == ("read",) and quiet.notes == (), "who launched it knows"
 
 
+VERIFIES = "tools: read, bash\nacceptance: {verify: [make test]}"
+
+
+def test_commands_of_an_agents_file_that_no_rule_binds_are_told() -> None:
+    said = "The verify commands in the file of agent worker are run by us, and no call of the agent's: "
+    reads = Ceiling(origin=USER, tools=("read",))
+    assert f"{said}~/.subagents/settings.toml allows read, and they run all the same." in plan(VERIFIES, reads).notes
+    assert f"{said}this launch allows read, and they run all the same." in plan(VERIFIES, tools=("read",)).notes
+    some = Ceiling(origin=USER, allow=("bash(git log:*)",))
+    assert plan(VERIFIES, some).notes == (f"{said}rules on bash don't bind them.",)
+    for given in ({"gate": "make"}, {"acceptance": {"verify": ["make"]}}, {"acceptance": False}):
+        assert not [one for one in plan(VERIFIES, some, **given).notes if said in one], "who launched it knows"
+    assert plan(VERIFIES).notes == () and plan("tools: read, bash", some).notes == ()
+
+
 def test_a_model_or_a_level_beyond_is_an_error_and_never_less_of_it() -> None:
     limits = Ceiling(origin=".subagents/settings.toml", models=("openai:*mini", "local:*"), max_thinking="medium")
     assert reasons("thinking: high", limits) == [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support import WHEN, make_result, run_id
 
 from subagents_nb.catalog.parse import parse_agent
 from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition
@@ -12,11 +13,16 @@ from subagents_nb.domain.agents.mcp_servers import McpServer, McpServers
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.plans.flow import Chain, Step
 from subagents_nb.domain.plans.plan import Draft, LaunchRequest
+from subagents_nb.domain.plans.request import Revival
 from subagents_nb.domain.plans.worktree import WorktreePlan
 from subagents_nb.domain.policy.policy import Ceiling, Policy
 from subagents_nb.domain.policy.sandbox_plan import SandboxPlan
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.planning import LaunchEnvironment, draft
+from subagents_nb.planning.launch_environment import SessionLookup
+from subagents_nb.planning.resuming.revival import draft_revival
 from subagents_nb.planning.steps.policy_plan import under_today
 from subagents_nb.planning.steps.sandboxed import outside
 
@@ -214,3 +220,36 @@ def test_no_hook_of_a_worktree_runs_beside_a_sandbox_without_network(fields: dic
     tree = WorktreePlan(repo_root="/w", base_ref="HEAD", base_commit="0" * 40, **fields)  # type: ignore[arg-type]
     assert "outside of the sandbox, which has no network" in "".join(outside(SHUT, (), tree, Policy()))
     assert not [*outside(OPEN, (), tree, Policy()), *outside(None, (), tree, Policy())]
+
+
+@pytest.mark.parametrize("today", [Settings(), Settings(network=True)])
+def test_a_run_that_is_resumed_is_in_its_sandbox_whatever_is_said_today(today: Settings) -> None:
+    made = plan(sandbox=True).to_plan(run_id=run_id(1), token="t", created_at=WHEN)
+    ended = make_result(state=RunState.PAUSED, reason="interrupted")
+    before = Snapshot(run_id=made.run_id, plan=made, result=ended)
+    facts = LaunchEnvironment(cwd="/home/me/w", scripts=frozenset({"echo"}))
+    how = {"environment": facts, "has_session": True}
+    revived = draft_revival(Revival(text="go on"), made, made.steps[0], before, **how)  # type: ignore[arg-type]
+    assert revived.steps[0].sandbox == SHUT and under_today(revived, today).steps[0].sandbox == SHUT
+    denied = Settings(ceilings=(Ceiling(origin=USER, network=False),))
+    assert under_today(revived, denied).steps[0].sandbox == SHUT
+
+
+def test_a_fork_is_a_launch_of_its_own_and_works_in_what_is_said_for_it() -> None:
+    """The copy of a conversation brings no rights: neither those of the run before, nor fewer."""
+    session = SessionLookup(run_id=run_id(9), step=0, sha256="0" * 64)
+
+    def forked(*ceilings: Ceiling, **asked: Any) -> SandboxPlan | None:
+        launch = LaunchRequest.model_validate(
+            {"agent": "worker", "task": "t", "model": "scripted:echo", "fork": "older", **asked}
+        )
+        here = LaunchEnvironment(cwd="/home/me/w", scripts=frozenset({"echo"}), forks={"older": session})
+        found = draft(
+            launch, catalog=AgentCatalog(agents=(agent("tools: bash"),)), settings=Settings(ceilings=ceilings),
+            environment=here,
+        )  # fmt: skip
+        return found.steps[0].sandbox
+
+    assert forked() is None and forked(sandbox=True) == forked(BOX) == SHUT
+    with pytest.raises(LaunchRefused, match="says workspace"):
+        forked(BOX, sandbox="none")

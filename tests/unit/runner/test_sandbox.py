@@ -31,7 +31,7 @@ from subagents_nb.runner.sandbox.step_sandbox import StepSandbox, sandbox_of
 from subagents_nb.runner.tracking import ReadRecorder
 from subagents_nb.runner.workspace.artifact_files import ArtifactWriter
 from subagents_nb.store.files.disk import DISK
-from subagents_nb.store.processes.bubblewrap import TRIED, NoSandbox, bubblewrap
+from subagents_nb.store.processes.bubblewrap import TRIED, NoSandbox, bubblewrap, system_problem
 
 CANARY = "canary-5b1f"
 
@@ -321,6 +321,34 @@ def test_the_walk_ends_after_so_many_files_the_shallowest_first(tmp_path: Path) 
 
 
 @boxed
+@pytest.mark.parametrize("there", [False, True])
+def test_the_settings_of_a_worktree_alone_are_kept_too(box: Box, there: bool) -> None:
+    """git reads `config.worktree` where `extensions.worktreeConfig` says so: git-worktree(1)."""
+
+    def git(*args: str, cwd: Path) -> str:
+        made = ["git", "-c", "user.name=n", "-c", "user.email=e@x", *args]
+        return subprocess.run(made, cwd=cwd, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+    main, tree = box.root / "main", box.root / "tree"
+    main.mkdir()
+    git("init", "-q", cwd=main)
+    git("commit", "-q", "--allow-empty", "-m", "first", cwd=main)
+    git("config", "extensions.worktreeConfig", "true", cwd=main)
+    git("worktree", "add", "-q", "-b", "own", str(tree), cwd=main)
+    if there:
+        git("config", "--worktree", "core.quotePath", "false", cwd=tree)
+    file = main / ".git/worktrees/tree/config.worktree"
+    before = file.read_bytes() if there else b""
+    box.run(
+        f"git config --worktree core.fsmonitor ./evil; echo '[core]' >> {file}; rm -f {file}; ln -s /x {file}; "
+        f"git config --worktree core.hooksPath .; mv {file} {file}2; true",
+        sandbox=box.sandbox(work=tree, commits=True),
+    )
+    assert (file.read_bytes() if file.exists() else b"") == before and not file.is_symlink()
+    assert "evil" not in git("config", "--list", cwd=tree)
+
+
+@boxed
 def test_in_a_worktree_of_its_own_it_commits_and_changes_no_settings(box: Box) -> None:
     def git(*args: str, cwd: Path = box.root / "main") -> str:
         made = ["git", "-c", "user.name=n", "-c", "user.email=e@x", *args]
@@ -389,6 +417,14 @@ def test_a_yes_is_remembered_for_this_program_and_none_from_the_workspace_counts
     assert log.read_text() == "x\ny\n", "another program by this name is tried anew"
     with contextlib.suppress(NoSandbox):
         assert bubblewrap(tmp_path, environ, cwd=tmp_path / "own").program != str(tmp_path / "own/bwrap")
+
+
+@pytest.mark.parametrize(
+    ("system", "called"), [("darwin", "macOS"), ("win32", "Windows"), ("freebsd14", "freebsd14"), ("linux", None)]
+)
+def test_where_there_are_no_namespaces_the_refusal_says_which_system_this_is(system: str, called: str | None) -> None:
+    why = f"sandbox 'workspace' is made of Linux namespaces, and this is {called}; nothing was started"
+    assert system_problem("workspace", system) == (called and why)
 
 
 def test_a_home_folder_is_no_workspace(tmp_path: Path) -> None:
