@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -56,6 +57,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _Lanes:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "row(number, cases=0, at_least=0): a row of the fault matrix and its cases")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Leave modules and thousands of tests, which stay to the end, out of all searches for garbage."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)

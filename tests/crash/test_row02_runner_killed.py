@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -101,7 +102,12 @@ def test_runs_that_die_with_whoever_watched_them_leave_no_process_either(
     store_home: StoreHome, told: str, case: Case
 ) -> None:
     begun = [launch(task=COMMAND, model=told) for _ in range(8)]
-    until(lambda: all(len(marked_processes([run.id])) >= 4 for run in begun), 30, what="the grandchildren", pause=0.1)
+
+    def all_are_there() -> bool:
+        marked = Counter(marked_processes(run.id for run in begun).values())
+        return all(marked[run.id] >= 4 for run in begun)
+
+    until(all_are_there, 30, what="the grandchildren", pause=0.1)
     kill_runners(store_home, begun, observers=True)
     await_deaths(begun)
     ends: set[RunState | None] = set()

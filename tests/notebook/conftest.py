@@ -18,6 +18,7 @@ from support import take_away
 def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
     kernel = Kernel(tmp_path_factory.mktemp("kernel"))
     kernel.ok("%load_ext subagents_nb")
+    kernel.ok("import gc\ngc.collect()\ngc.freeze()")  # each %reset searches for garbage; the modules are none
     yield kernel
     kernel.close()
     end_runs(kernel.home)
