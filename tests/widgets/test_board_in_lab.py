@@ -6,7 +6,7 @@ import re
 
 from jupyterlab_page import Lab, can_be_read
 from playwright.sync_api import expect
-from support import script
+from support import script, until
 
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.launching import Run
@@ -55,7 +55,7 @@ def test_many_runs_are_answered_stopped_and_read_by_keys_alone(lab: Lab) -> None
     expect(calls_seen).to_have_count(3)
     calls_seen.nth(2).focus()
     press("Enter")
-    expect(board.locator(".sa-call").nth(2)).to_contain_text("File not found")
+    expect(board.locator(".sa-call").filter(has_text="gone.txt")).to_contain_text("File not found")
     press("Escape")
     expect(board.locator(".sa-opened")).to_have_count(0)
 
@@ -86,6 +86,9 @@ def test_many_runs_are_answered_stopped_and_read_by_keys_alone(lab: Lab) -> None
         assert box["x"] + box["width"] <= frame["x"] + frame["width"] + 1
     lab.page.set_viewport_size({"width": 1180, "height": 1000})
     board.locator('.sa-row[data-need="failed"]').focus()
+    saved = (lab.work / "board.ipynb").stat().st_mtime_ns
+    press("Control+s")
+    until(lambda: (lab.work / "board.ipynb").stat().st_mtime_ns != saved, 15, what="the notebook to be saved")
     press("e")
     expect(board.locator('.sa-row[data-need="failed"]')).to_have_count(0, timeout=15_000)
     book.run(3)  # a cell begins: the plain table says how they stand
@@ -93,4 +96,9 @@ def test_many_runs_are_answered_stopped_and_read_by_keys_alone(lab: Lab) -> None
     assert len(kept.data["text/html"]) <= 20_000
     assert "as of" in kept.data["text/html"]
     assert "stopped" in kept.data["text/html"]
+    book.restart()
+    expect(board).to_contain_text("The kernel was restarted", timeout=20_000)
+    book.run(0)
+    expect(board).not_to_contain_text("The kernel was restarted", timeout=20_000)
+    expect(board.locator(".sa-row[data-need]")).not_to_have_count(0)
     assert lab.faults == []
