@@ -163,21 +163,24 @@ class _Merge:
             self.add_ceiling(*ceiling_of(policy, place.where), project=place.source != "user")
         elif policy is not None:
             table["policy"] = policy  # told as what it is
-        self._add(table, place.where, by_project=place.source != "user")
-        return self._narrow(table, place)
+        written = self._add(table, place.where, by_project=place.source != "user")
+        return self._narrow(written, place) if written is not None else None
 
-    def _narrow(self, table: Mapping[str, Any], place: SearchPath) -> None:
-        """Take what a file says of sandboxes for all agents: what it forbids stands, whatever others say after it."""
-        sandbox, network = table.get("sandbox"), table.get("network")
+    def _narrow(self, written: Value, place: SearchPath) -> None:
+        """Take what a file says of sandboxes for all agents: what it forbids stands, whatever others say after it.
+
+        It is what was read of the file, in whatever spelling: `network = "no"` forbids as much.
+        """
+        sandbox, network = getattr(written, "sandbox", None), getattr(written, "network", None)
         if place.source != "user":
             above = next((one for one in self.ceilings if one.sandbox is not None), None)
-            if sandbox in ("none", False) and above is not None:
+            if sandbox == "none" and above is not None:
                 text = f"project settings can't widen: sandbox is none, and workspace in {above.origin}"
                 self.reasons.append(Reason(text, place=place.where))
             if network is True:
                 text = "project settings can't widen: network is true"
                 self.reasons.append(Reason(text, place=place.where))
-        limits = narrowed_to(sandbox if isinstance(sandbox, str) else None, network if network is False else None)
+        limits = narrowed_to(sandbox, network)
         if limits:
             self.ceilings.append(Ceiling(origin=place.where, **limits))
 
@@ -189,8 +192,13 @@ class _Merge:
     def _refuse(self, origin: str, text: str) -> None:
         self.reasons.append(Reason(text, lead=origin, place=origin))
 
-    def _add(self, table: Mapping[str, Any], origin: str, called: str = "", *, by_project: bool = False) -> None:
-        """Take what one file or variable says over what those before it said; of limits a project only lowers it."""
+    def _add(
+        self, table: Mapping[str, Any], origin: str, called: str = "", *, by_project: bool = False
+    ) -> Value | None:
+        """Take what one file or variable says over what those before it said; of limits a project only lowers it.
+
+        Return what it says, as it was read; None if it can't be.
+        """
         written, faults = read(_SettingsFile, table)
         for fault in faults:
             self.reasons.append(Reason(fault.about(f"{origin}: {called or f'`{fault.where}`'}"), place=origin))
@@ -215,6 +223,7 @@ class _Merge:
             if isinstance(before, AttentionSettings):  # a nearer file need not say all of it
                 setting = before.model_copy(update=setting.model_dump(exclude_none=True))
             self.values[target] = lower_of(target, before, setting) if by_project else setting
+        return written
 
     def _is_held_back(self, target: str, setting: object, origin: str) -> bool:
         """Say whether nothing of what a project says of a limit holds; note the rest, and what is above ours."""
