@@ -45,14 +45,6 @@ def environ() -> str:
 
 
 @server.tool()
-def headers(ctx: Context) -> str:
-    """Return what the request came with, and a hash of what must not be shown."""
-    came = dict(ctx.headers or {})
-    known = hashlib.sha256(came.get("authorization", "").encode()).hexdigest()
-    return "\n".join([known, *(f"{name}: {value}" for name, value in sorted(came.items()))])
-
-
-@server.tool()
 def fail(why: str) -> str:
     """Fail."""
     raise ValueError(why)
@@ -103,6 +95,14 @@ def sampled() -> Sample:
 def sample(answer: Annotated[CreateMessageResult, Resolve(sampled)]) -> str:
     """Ask the model of the step."""
     return str(answer)
+
+
+@server.tool()
+def headers(ctx: Context) -> str:
+    """Return what the request came with, and a hash of what must not be shown."""
+    came = dict(ctx.headers or {})
+    known = hashlib.sha256(came.get("authorization", "").encode()).hexdigest()
+    return "\n".join([known, *(f"{name}: {value}" for name, value in sorted(came.items()))])
 
 
 if way == "lies":
