@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, overload
 
 from subagents_nb.above import above
@@ -115,40 +115,32 @@ def list_runs(
     return Runs(home, snapshots, hidden=hidden)
 
 
-def about(
-    home: StoreHome,
-    *,
-    experiment: str | None = None,
-    tag: str | None = None,
-    sweep: str | None = None,
-    notebook: str | None = None,
-    cell: str | None = None,
-    phase: str | None = None,
-    lane: str | None = None,
-    workflow: str | None = None,
-    workflow_key: str | None = None,
-) -> Callable[[str], bool] | None:
-    """Return what tells, of a run's id, whether its plan says these of it; None if nothing is asked."""
-    if experiment is tag is sweep is notebook is cell is phase is lane is workflow is workflow_key is None:
+def about(home: StoreHome, **named: str | None) -> Callable[[str], bool] | None:
+    """Return what tells, of a run's id, whether its plan says these of it, by the names that `runs` has for them.
+
+    None if nothing is asked.
+    """
+    asked = {name: value for name, value in named.items() if value is not None}
+    if not asked:
         return None
-    elsewhere = {"workflow": workflow, "workflow_key": workflow_key}
 
     def fits(run_id: str) -> bool:
         plan = read_raw(home, run_id, ("plan.json",))["plan.json"] or {}
         part = plan.get("experiment")
         part = part if isinstance(part, dict) else {}
-        place, origin = part.get("cell"), plan.get("origin")
-        origin = origin if isinstance(origin, dict) else {}
-        return (
-            (experiment is None or part.get("name") == experiment)
-            and (tag is None or tag in (plan.get("tags") or ()))
-            and (sweep is None or (isinstance(place, dict) and place.get("sweep") == sweep))
-            and (notebook is None or origin.get("notebook") == notebook)
-            and (cell is None or origin.get("cell_id") == cell)
-            and (phase is None or phase in _named(plan, "phase"))
-            and (lane is None or lane in _named(plan, "lane"))
-            and all(wanted is None or plan.get(name) == wanted for name, wanted in elsewhere.items())
-        )
+        place, origin = (one if isinstance(one, dict) else {} for one in (part.get("cell"), plan.get("origin")))
+        says: Mapping[str, Collection[Any]] = {
+            "experiment": (part.get("name"),),
+            "tag": plan.get("tags") or (),
+            "sweep": (place.get("sweep"),),
+            "notebook": (origin.get("notebook"),),
+            "cell": (origin.get("cell_id"),),
+            "phase": _named(plan, "phase"),
+            "lane": _named(plan, "lane"),
+            "workflow": (plan.get("workflow"),),
+            "workflow_key": (plan.get("workflow_key"),),
+        }
+        return all(value in says[name] for name, value in asked.items())
 
     return fits
 

@@ -67,21 +67,9 @@ def ceiling_of(
     reasons += (Reason(text, place=origin) for text in told)
     if reasons:
         return None, tuple(reasons)
-    return Ceiling(
-        origin=origin,
-        tools=tools,
-        agents=found.agents,
-        models=found.models,
-        max_thinking=found.max_thinking,
-        deny=found.deny,
-        ask=found.ask,
-        allow=allow,
-        max_depth=found.max_depth,
-        max_children=found.max_children,
-        **_spend(found.spend),
-        ask_timeout_s=found.ask_timeout,
-        **narrowed_to(found.sandbox, found.network),
-    ), ()
+    same = {name: getattr(found, name) for name in Ceiling.model_fields.keys() & _Table.model_fields.keys()}
+    read_otherwise = {"tools": tools, "allow": allow, "ask_timeout_s": found.ask_timeout, **_spend(found.spend)}
+    return Ceiling(**{**same, "origin": origin, **read_otherwise}), ()
 
 
 def narrowed_to(sandbox: str | None, network: bool | None) -> dict[str, Any]:

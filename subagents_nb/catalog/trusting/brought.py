@@ -91,11 +91,12 @@ def _skills(project: ProjectContext) -> Iterable[Acting]:
 
 def _servers(project: ProjectContext) -> Iterable[Acting]:
     """MCP servers that its files define, with the files of it that their command lines name."""
-    variables = runner_environ(project.environ)
-    own = [one for agent in project.catalog.agents for one in agent.mcp_servers or ()]
-    for server in (*project.mcp.servers.values(), *own):
-        if server.source == "project" and not server.disabled:
-            yield server.acting(files_named(server, variables, here=project.cwd, roots=(project.root,)))
+    of_agents = (one for agent in project.catalog.agents for one in agent.mcp_servers or ())
+    known = (*project.mcp.servers.values(), *of_agents)
+    servers = [one for one in known if one.source == "project" and not one.disabled]
+    variables = runner_environ(project.environ) if servers else {}
+    for server in servers:
+        yield server.acting(files_named(server, variables, here=project.cwd, roots=(project.root,)))
 
 
 def _text_of_server(root: Path, item: Acting, path: str) -> str | None:

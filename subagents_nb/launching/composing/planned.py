@@ -106,8 +106,9 @@ def _others(
             except LaunchRefused:
                 continue  # the reasons that count are those against the plan of its own
     for draft in drafts:
-        for one in (draft, draft.model_copy(update={"inputs": tuple(kept.by_file() for kept in draft.inputs)})):
-            if one.digest not in seen:
+        by_file = [draft.model_copy(update={"inputs": tuple(kept.by_file() for kept in draft.inputs)})]
+        for one in (draft, *(by_file if draft.inputs else ())):
+            if one is not own and one.digest not in seen:
                 seen.add(one.digest)
                 yield one
 

@@ -99,3 +99,8 @@ def test_the_table_and_the_terminal_load_nothing_heavy() -> None:
     code = f"import sys; from subagents_nb.cli import make_parser; make_parser(); {loaded}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_the_help_of_a_magic_is_made_when_it_is_asked_for() -> None:
+    launch: Any = magics_of(VERBS).subagent  # type: ignore[attr-defined]
+    assert "--schema NAME" in launch.getdoc() and "--schema" not in launch.__doc__
