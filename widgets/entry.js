@@ -53,7 +53,7 @@ export class Parts {
   }
   /** @param {string} name @param {string} asked */
   make(name, asked) {
-    const pre = mark(h("pre", "sa-part"), { tabindex: 0, role: "region", "aria-label": name || "text" });
+    const pre = mark(h("pre", "sa-part"), { tabindex: 0, role: "group", "aria-label": name || "text" });
     const [first, more] = ["From the beginning", "More"].map((text) => mark(h("button", "", text), { type: "button" }));
     const one = { pre, note: h("p", "sa-cut", h("span"), first, more), from: 0, end: 0, text: "" };
     first.addEventListener("click", () => this.ask(asked, 0));

@@ -1,4 +1,4 @@
-"""Load into and unload from an IPython shell. Loading starts nothing; unloading leaves nothing of ours."""
+"""Load into and unload from an IPython shell. Loading starts nothing in its cell; unloading leaves nothing of ours."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ _MAGICS = "SubagentMagics"
 def load(shell: Any, verbs: Sequence[Verb] = VERBS) -> None:
     """Register magics, completion, notices and the formatters of our lists; doing it twice changes nothing."""
     from subagents_nb.notebook.magics.magics import magics_of
+    from subagents_nb.notebook.magics.warming import Prewarming
     from subagents_nb.notebook.old_views import OldViews
     from subagents_nb.notebook.views.notifications import Notifier
 
@@ -32,12 +33,15 @@ def load(shell: Any, verbs: Sequence[Verb] = VERBS) -> None:
     telling.install()
     old = OldViews(shell)
     old.install()
+    warming = Prewarming(shell)
+    warming.install()
     undo = [
         _add_matcher(shell, verbs),
         _keep_question_marks(shell),
         _install_bare_help(shell),
         telling.remove,
         old.remove,
+        warming.remove,
     ]
     _LOADED[id(shell)] = undo
     _formatters(shell, add=True)

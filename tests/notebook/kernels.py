@@ -105,6 +105,7 @@ class Kernel:
             "SUBAGENTS_NB_HOME": str(self.home.root),
             "SUBAGENTS_NB_REUSE": "never",  # most tests launch the same work again and mean another run
         }
+        leave_cold(root / "ipython")
         self._manager.start_kernel(env=clean | ours | environ, cwd=str(self.work))
         self._client = self._manager.client()
         self._client.start_channels()
@@ -267,6 +268,13 @@ class Kernel:
             if message["parent_header"].get("msg_id") == request:
                 content: dict[str, Any] = message["content"]
                 return content
+
+
+def leave_cold(ipython: Path) -> None:
+    """Let kernels start no supervisor ahead: each would cost a second of processor time, and most launch nothing."""
+    profile = ipython / "profile_default"
+    profile.mkdir(parents=True, exist_ok=True)
+    (profile / "ipython_config.py").write_text("c.SubagentMagics.prewarm = False\n")
 
 
 def display_id_of(cell: Cell) -> str:

@@ -62,6 +62,9 @@ class Lab:
             self.faults.append(str(error))
 
     def _settle(self) -> None:
+        profile = self.root / "ipython" / "profile_default"
+        profile.mkdir(parents=True)
+        (profile / "ipython_config.py").write_text("c.SubagentMagics.prewarm = False\n")
         for name, content in SETTINGS.items():
             path = self.root / "settings" / f"{name}.jupyterlab-settings"
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -41,6 +41,10 @@ class SubagentMagics(Magics):
         "auto",
         help="How runs are shown. auto: a live widget on a page, a card elsewhere.",
     ).tag(config=True)
+    prewarm = traitlets.Bool(
+        True,
+        help="Behind the first cell, load what a launch needs and start the supervisor, so that it begins at once.",
+    ).tag(config=True)
     notices = traitlets.Bool(True, help="Tell with the next cell which runs ended unseen.").tag(config=True)
     on_end = traitlets.Callable(
         None,

@@ -1,0 +1,68 @@
+"""What a first launch needs, made ready behind the cell that loads the extension: modules, and a supervisor.
+
+`%config SubagentMagics.prewarm = False` leaves it out. Nobody waits for it, and nothing is said where it fails: the
+launch then does it itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import logging
+import threading
+from typing import Any
+
+from subagents_nb.notebook.page.idle import when_idle
+
+_log = logging.getLogger(__name__)
+
+
+class Prewarming:
+    """Begins once, when the first cell that a page runs has ended."""
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._begun = False
+
+    def install(self) -> None:
+        """Wait for the end of the cell that loads the extension: it must not take longer for this."""
+        self._shell.events.register("post_run_cell", self._start)
+
+    def remove(self) -> None:
+        """Begin nothing more; a supervisor that is up leaves by itself, as always."""
+        self._begun = True
+        with contextlib.suppress(ValueError):
+            self._shell.events.unregister("post_run_cell", self._start)
+
+    def _start(self, *_: Any) -> None:
+        if self._begun:
+            return
+        self._begun = True
+        parent: Any = self._shell.get_parent() if hasattr(self._shell, "get_parent") else None
+        metadata = parent.get("metadata") if isinstance(parent, dict) else None
+        if isinstance(metadata, dict) and metadata.get("cellId"):  # who only executes notebooks wants no spare process
+            when_idle(self._warm)
+
+    def _warm(self) -> None:
+        try:
+            magics = self._shell.magics_manager.registry.get("SubagentMagics")
+            if magics is None or not magics.prewarm:
+                return
+            # Loaded here, and not in the thread: see page/idle.py.
+            from subagents_nb import launching  # noqa: F401
+            from subagents_nb.notebook.views import notices, show  # noqa: F401
+            from subagents_nb.store import open_home
+            from subagents_nb.store.processes.detached import bring_supervisor_up
+
+            # An empty context: a thread with that of a cell prints into it for ever, ipython/ipykernel#1491.
+            work, home = contextvars.Context().run, open_home()
+            bring_up = threading.Thread(
+                target=work,
+                args=(bring_supervisor_up, home),
+                kwargs={"now": True},
+                name="subagents-nb-warm",
+                daemon=True,
+            )
+            bring_up.start()
+        except Exception:  # noqa: BLE001 - a launch does all of it by itself
+            _log.info("nothing was warmed up", exc_info=True)
