@@ -118,6 +118,8 @@ def _parsed(text: str) -> Rule | str:
     if tool in PATH_TOOLS:
         return _of_path(written, tool, pattern)
     if tool in _NAMED:
+        if bad := re.search(r"[*?\[\]{}!,]", pattern):  # no agent or skill is called so: it would guard nothing
+            return f"has {bad.group()!r} in a name; a rule on {tool} names one, or has no brackets for all"
         return Rule(written, tool, name=pattern)
     return f"says more than a tool, and {name.strip()} is judged whole"
 

@@ -167,3 +167,12 @@ def test_a_rule_on_one_tool_of_a_server_is_about_no_other() -> None:
     assert covers("mcp__t", "mcp__t__add")
     assert covers("mcp__t__add", "mcp__t__add")
     assert not covers("mcp__t__add", "mcp__t__add__all")
+
+
+@pytest.mark.parametrize(
+    "rule", ["delegate(work*)", "Task(scout, worker)", "skill(pdf?)", "agent(**/x)", "skill([p]df)"]
+)
+def test_a_rule_on_names_that_no_agent_or_skill_can_have_would_guard_nothing(rule: str) -> None:
+    with pytest.raises(BadRule, match=r"in a name; a rule on (delegate|skill) names one, or has no brackets for all"):
+        parse_rule(rule)
+    assert parse_rule("delegate(*)").whole and parse_rule("skill(pdf-tools.v2)").name == "pdf-tools.v2"
