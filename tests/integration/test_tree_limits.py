@@ -6,10 +6,11 @@ import sys
 
 import pytest
 from crash.counting import times
-from trees import agent, rows, spending, to
+from trees import agent, below, rows, spending, to
 
-from subagents_nb import launch
+from subagents_nb import Run, launch
 from subagents_nb.domain.runs.states import RunState
+from subagents_nb.store.tree.followers import spent_by
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.skipif(sys.platform != "linux", reason="a supervisor's sockets")]
 PARENTS = times(4, 16)
@@ -30,6 +31,31 @@ def test_ten_runs_that_ask_at_once_pass_their_budget_by_the_requests_in_flight_a
     assert all("The usage budget is used up" in (row.error or "") for row in run.status.tree)
     assert hard <= used < hard + 10 * each, "each has one request in flight at most"
     assert sum(row.usage.input_tokens + row.usage.output_tokens for row in run.status.tree) == used, "all is counted"
+
+
+@pytest.mark.usefixtures("shared_home")
+def test_a_tree_that_is_gone_on_from_again_and_again_has_one_budget_and_one_count_of_runs() -> None:
+    agent("lead", to("leaf", "a"), agents="leaf")
+    agent("leaf", {"usage": {"input_tokens": 100}}, {"text": "+"})
+    run = launch("lead", "go", usage_budget=1000, max_children=2)
+    assert run.result(60) == "+"
+    second = run.resume("again")
+    assert second.result(60) == "+" and left_of(second) == 900
+    none_left = "asked for 1 more runs, and 0 of 2 are left for the whole tree (RUN_FANOUT_LIMIT)"
+    for source in (run, second):
+        later = source.resume("once more")
+        assert none_left in later.result(60)
+        assert 750 < left_of(later) <= 800
+    child = below(run)[0].resume("by itself")
+    assert child.wait(60) and 750 < left_of(child) <= 800
+    spent = spent_by(run.home, run.id)
+    assert spent.usage.input_tokens >= 300 and spent.runs == 2, "all that went on from any of it counts"
+
+
+def left_of(run: Run) -> float:
+    budget = run.status.usage_budget
+    assert budget is not None and budget.tokens is not None
+    return budget.tokens.hard
 
 
 @pytest.mark.usefixtures("shared_home")

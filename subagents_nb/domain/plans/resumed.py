@@ -53,3 +53,10 @@ class Resumes(Value):
     digest: str  # of the source's launch contract, reported beside the new one
     step: int = 0  # whose session it is
     chain: GoingOn | None = None  # the whole chain goes on, not one step of it
+    tree: str | None = None  # the root of the tree that the source belongs to, whose limits it goes on with
+    admitted: int = 0  # of one step: runs that the tree had started, which count for its `max_children`
+
+    @property
+    def carried(self) -> int:
+        """Return how many of what it may start were started before it."""
+        return self.admitted if self.chain is None else self.chain.admitted

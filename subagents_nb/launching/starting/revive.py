@@ -32,10 +32,11 @@ from subagents_nb.launching.gathering.trust_lookup import record_seen_at
 from subagents_nb.launching.inputs.input_values import inputs_of
 from subagents_nb.launching.starting.start_run import start_run
 from subagents_nb.planning.resuming.chain_revival import appended_to, draft_whole, numbers, step_of
-from subagents_nb.planning.resuming.revival import draft_revival, same_agents
+from subagents_nb.planning.resuming.revival import draft_revival, same_agents, tree_of
 from subagents_nb.planning.steps.policy_plan import under_today
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.runs.reader import read_document
+from subagents_nb.store.tree.followers import spent_by
 
 
 class _StrictRecovery(RecoveryRecord):
@@ -93,7 +94,10 @@ def _one_step(
     agent = next(one for one in known if (one.name, one.digest()) == (chosen.agent, chosen.agent_digest))
     environment = look_up_environment(plan.cwd, environ=os.environ, models=(chosen.model.requested,))
     has_session = _has_session(home, plan.run_id, chosen.index)
-    draft = draft_revival(revival, plan, chosen, snapshot, environment=environment, has_session=has_session)
+    spent = spent_by(home, tree_of(plan))
+    draft = draft_revival(
+        revival, plan, chosen, snapshot, environment=environment, has_session=has_session, spent=spent
+    )
     return draft, {agent.name: agent}
 
 
@@ -107,7 +111,10 @@ def _whole(
     outcomes = _outcomes(home, snapshot)
     names = ("session.json", "before.json")  # the second one: it was to go on, and its turn did not come
     sessions = {n for n in outcomes if any(_has_session(home, plan.run_id, n, name) for name in names)}
-    draft = draft_whole(revival, plan, more, snapshot, outcomes, environment=environment, sessions=sessions)
+    spent = spent_by(home, tree_of(plan))
+    draft = draft_whole(
+        revival, plan, more, snapshot, outcomes, environment=environment, sessions=sessions, spent=spent
+    )
     return draft, by_name(agents)
 
 

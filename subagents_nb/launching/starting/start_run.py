@@ -33,6 +33,7 @@ from subagents_nb.store.runs.first_status import first_status
 from subagents_nb.store.runs.input_files import Content
 from subagents_nb.store.runs.skill_files import SkillFiles
 from subagents_nb.store.runs.writer import discard_run
+from subagents_nb.store.tree.followers import note_follower
 from subagents_nb.store.waiting import line
 from subagents_nb.store.waiting.capacity import slots_taken, take_slot
 from subagents_nb.supervisor.processes.identity import identify
@@ -123,6 +124,7 @@ def _create_and_start(
     index_run(home, plan)
     try:
         claim(plan.run_id)
+        note_follower(home, plan)
         writer = create_run(
             home, plan, _recovery(plan, agents), inputs=inputs, sessions=sessions, skills=skills, launching=True
         )

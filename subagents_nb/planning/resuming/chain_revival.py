@@ -24,10 +24,11 @@ from subagents_nb.domain.runs.reuse import GOES_ON, lasting_notes
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.stages import Stage
 from subagents_nb.domain.runs.states import RunState
+from subagents_nb.domain.tree.spent import Spent
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.planning.launch_environment import LaunchEnvironment
 from subagents_nb.planning.resuming.limits_left import LimitsLeft
-from subagents_nb.planning.resuming.revival import gone_on, refusals
+from subagents_nb.planning.resuming.revival import gone_on, refusals, tree_of
 from subagents_nb.planning.steps.step_plan import model_problem
 
 _SHOWN_STEPS = 12
@@ -43,6 +44,7 @@ def draft_whole(
     *,
     environment: LaunchEnvironment,
     sessions: Container[int],
+    spent: Spent,
 ) -> Draft:
     """Return the plan of a new run that goes on with a whole chain, of which `outcomes` says how each step ended.
 
@@ -64,7 +66,7 @@ def draft_whole(
     steps, items = plan.steps, plan.items
     if appended is not None:
         steps, items = (*steps, *appended.steps), (*items, *appended.items)
-    limits = LimitsLeft(revival, plan, snapshot, reasons)
+    limits = LimitsLeft(revival, plan, snapshot, reasons, spent=spent)
     of_run, changed = limits.of_run(), limits.of_steps_to_come()
     by_index = {step.index: step for step in steps}
     had = before.stages if before is not None else ()
@@ -81,7 +83,7 @@ def draft_whole(
         raise LaunchRefused(list(dict.fromkeys(reasons)))
     concurrency = limits.retuned.concurrency
     status = snapshot.status
-    admitted = max(sum(map(len, places)), status.fan_out_used if status is not None else 0)
+    admitted = max(sum(map(len, places)), status.fan_out_used if status is not None else 0, spent.runs)
     continuation = GoingOn(text=revival.text, stages=places, admitted=admitted)
     return gone_on(
         revival,
@@ -92,7 +94,7 @@ def draft_whole(
         max_parallel=concurrency or plan.max_parallel,
         **of_run,
         notes=(*lasting_notes(plan.notes), _note(plan, places)),
-        resumes=Resumes(run_id=plan.run_id, digest=plan.digest, chain=continuation),
+        resumes=Resumes(run_id=plan.run_id, digest=plan.digest, chain=continuation, tree=tree_of(plan)),
     )
 
 

@@ -11,6 +11,7 @@ from subagents_nb.domain.plans.resumed import Taken
 from subagents_nb.domain.runs.control import in_force
 from subagents_nb.domain.runs.records import StepResult, StepStatus
 from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.tree.spent import Spent
 from subagents_nb.domain.values.reasons import Reasons
 from subagents_nb.domain.values.usage import Usage
 from subagents_nb.domain.values.words import duration, parse_duration
@@ -23,10 +24,13 @@ class LimitsLeft:
     That nothing is left is added to the reasons.
     """
 
-    def __init__(self, revival: Revival, plan: LaunchPlan, snapshot: Snapshot, reasons: Reasons) -> None:
+    def __init__(
+        self, revival: Revival, plan: LaunchPlan, snapshot: Snapshot, reasons: Reasons, *, spent: Spent
+    ) -> None:
         self._revival = revival
         self._plan = plan
         self._snapshot = snapshot
+        self._spent = spent  # by all of the tree that it belongs to, and by whoever went on from it
         self._reasons = reasons
         self._asked_s = self._read_time()
         self.retuned = in_force(snapshot.retunes)
@@ -107,7 +111,7 @@ class LimitsLeft:
         budget = retuned_budget(plan.usage_budget, tokens=self.retuned.tokens, cost_usd=self.retuned.cost_usd)
         if budget is None:
             return None
-        used = self._snapshot.usage
+        used = self._spent.usage
         if budget.judge(used) == "hard-reached":
             self._reasons.append(
                 f"the usage budget of {plan.name} is used up: {budget.words(used)}; give it more with --usage-budget"

@@ -12,6 +12,7 @@ from subagents_nb.domain.plans.resumed import Resumes
 from subagents_nb.domain.runs.reuse import lasting_notes
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
+from subagents_nb.domain.tree.spent import Spent
 from subagents_nb.domain.values.ids import is_run_name
 from subagents_nb.domain.values.reasons import Reasons
 from subagents_nb.errors import LaunchRefused
@@ -20,7 +21,7 @@ from subagents_nb.planning.resuming.limits_left import LimitsLeft
 from subagents_nb.planning.steps.step_plan import check_task, model_problem
 
 # What a run of one step has none of.
-_OF_A_CHAIN = ("mode", "items", "task", "max_children", "max_parallel", "defaults")
+_OF_A_CHAIN = ("mode", "items", "task", "max_parallel", "defaults")
 
 
 def draft_revival(
@@ -31,8 +32,11 @@ def draft_revival(
     *,
     environment: LaunchEnvironment,
     has_session: bool,
+    spent: Spent,
 ) -> Draft:
     """Return the plan of a new run that goes on from a step of an ended one, with its agent, model, tools and schema.
+
+    `spent` is what all of its tree has used, which is not given back.
 
     Raises:
         LaunchRefused: with every reason found.
@@ -42,7 +46,7 @@ def draft_revival(
         reasons.append(f"{plan.name} left no session to go on from; launch anew")
     if (problem := model_problem(step.model, environment)) is not None:
         reasons.append(problem)
-    limits = LimitsLeft(revival, plan, snapshot, reasons)
+    limits = LimitsLeft(revival, plan, snapshot, reasons, spent=spent)
     of_run, of_step = limits.of_run(alone=step), limits.of_only_step(step)
     if reasons:
         raise LaunchRefused(reasons)
@@ -57,8 +61,15 @@ def draft_revival(
         steps=(going_on,),
         **of_run,
         notes=lasting_notes(plan.notes),
-        resumes=Resumes(run_id=plan.run_id, digest=plan.digest, step=step.index),
+        resumes=Resumes(
+            run_id=plan.run_id, digest=plan.digest, step=step.index, tree=tree_of(plan), admitted=spent.runs
+        ),
     )
+
+
+def tree_of(plan: LaunchPlan) -> str:
+    """Return the root of the tree that a run belongs to: it itself, if nobody delegated it."""
+    return plan.origin.root or plan.run_id
 
 
 def gone_on(revival: Revival, plan: LaunchPlan, **changed: Any) -> Draft:

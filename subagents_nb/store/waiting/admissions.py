@@ -56,6 +56,7 @@ class Budget(Document):
     kind: Literal["budget"] = "budget"
     root_run_id: str
     limit: int = Field(ge=0, le=MAX_LIMIT)
+    carried: int = Field(default=0, ge=0)  # admissions of the runs that the root goes on from
 
 
 class Claim(Document):
@@ -67,14 +68,16 @@ class Claim(Document):
     at: str
 
 
-def open_budget(paths: RunPaths, *, limit: int = DEFAULT_LIMIT, disk: Disk = DISK) -> int:
+def open_budget(paths: RunPaths, *, limit: int = DEFAULT_LIMIT, carried: int = 0, disk: Disk = DISK) -> int:
     """Make the budget of a root run, or find the one it has, whose limit then stands; return the limit.
+
+    Of a root that goes on from another run, `carried` are used already.
 
     Raises:
         StoreError: it can't be made or read; nothing may be started then.
     """
     folder = _folder(paths)
-    manifest = Budget(run_id=paths.root.name, root_run_id=paths.root.name, limit=limit)
+    manifest = Budget(run_id=paths.root.name, root_run_id=paths.root.name, limit=limit, carried=carried)
     try:
         with contextlib.suppress(FileExistsError):
             folder.mkdir(mode=PRIVATE_DIR)
@@ -83,7 +86,7 @@ def open_budget(paths: RunPaths, *, limit: int = DEFAULT_LIMIT, disk: Disk = DIS
             disk.create_once(folder / "manifest.json", encode(manifest))
     except OSError as error:
         raise StoreError(f"The budget of run {paths.root.name} can't be made: {error.strerror}.") from error
-    return _limit(paths, disk)
+    return _manifest(paths, disk).limit
 
 
 def admit(
@@ -110,7 +113,7 @@ def admit(
     what = f"The budget of run {paths.root.name}"
     busy = StoreError(f"Another process holds the budget of run {paths.root.name} for {patience_s:g} s.")
     with exclusive(folder / "lock", patience_s=patience_s, what=what, busy=busy):
-        limit, used = _limit(paths, disk), _used(folder)
+        limit, used = _counts(paths, disk)
         if used + count > limit:
             raise BudgetExceeded(path=path, requested=count, used=used, limit=limit)
         slots = tuple(range(used, used + count))
@@ -125,8 +128,10 @@ def budget_used(paths: RunPaths, *, disk: Disk = DISK) -> tuple[int, int] | None
     Raises:
         StoreError: it is there and can't be read.
     """
-    folder = _folder(paths)
-    return (_used(folder), _limit(paths, disk)) if os.path.lexists(folder) else None
+    if not os.path.lexists(_folder(paths) / "manifest.json"):  # nothing was started; the usage may lie there
+        return None
+    limit, used = _counts(paths, disk)
+    return used, limit
 
 
 def _create(folder: Path, slots: tuple[int, ...], data: bytes, disk: Disk) -> None:
@@ -149,16 +154,17 @@ def _create(folder: Path, slots: tuple[int, ...], data: bytes, disk: Disk) -> No
         raise
 
 
-def _used(folder: Path) -> int:
-    """Return how many slots are used: all up to the highest there is."""
+def _counts(paths: RunPaths, disk: Disk) -> tuple[int, int]:
+    """Return the limit, and how many slots are used: what was carried over, and all up to the highest there is."""
+    folder, manifest = _folder(paths), _manifest(paths, disk)
     try:
         numbers = [int(match[1]) for name in os.listdir(folder) if (match := _SLOT.match(name))]
     except OSError as error:
         raise StoreError(f"The budget {folder.parent.name}/{folder.name} can't be read: {error.strerror}.") from error
-    return max(numbers, default=-1) + 1
+    return manifest.limit, max(manifest.carried, max(numbers, default=-1) + 1)
 
 
-def _limit(paths: RunPaths, disk: Disk) -> int:
+def _manifest(paths: RunPaths, disk: Disk) -> Budget:
     run_id = paths.root.name
     try:
         manifest = read_document(_folder(paths) / "manifest.json", Budget, run_id, disk=disk)
@@ -166,7 +172,7 @@ def _limit(paths: RunPaths, disk: Disk) -> int:
         raise StoreError(f"The budget of run {run_id} can't be read, so nothing more is started: {error}.") from error
     if manifest.root_run_id != run_id:
         raise StoreError(f"The budget of run {run_id} names another root, so nothing more is started.")
-    return manifest.limit
+    return manifest
 
 
 def _folder(paths: RunPaths) -> Path:

@@ -97,7 +97,8 @@ def _admitted(home: StoreHome, paths: RunPaths, plan: LaunchPlan, ask: ChildAsk,
     if ask.left_s is None:  # a process of the run asks, and does not know
         ask = ask.model_copy(update={"left_s": plan.left_s(FileRuns(home).snapshot(plan.run_id).elapsed_s)})
     draft = child_draft(plan, ask, template, budget=budget)
-    open_budget(root, limit=root_plan.max_children)
+    carried = root_plan.resumes.admitted if root_plan.resumes is not None else 0
+    open_budget(root, limit=root_plan.max_children, carried=carried)
     admit(root, 1, path=f"{root_plan.name}/{ask.path}")
     run_id = make_run_id(time.time_ns() // 1_000_000, secrets.randbits(50))
     child = draft.to_plan(run_id=run_id, token=secrets.token_hex(16), created_at=utc_now())

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support import WHEN, make_plan, make_result, make_step
+from support import WHEN, make_plan, make_result, make_step, run_id
 
 from subagents_nb.domain.plans.budgets import Amount, UsageBudget
-from subagents_nb.domain.plans.plan import Draft, LaunchPlan, StepItem
+from subagents_nb.domain.plans.plan import Draft, LaunchPlan, Origin, StepItem
 from subagents_nb.domain.plans.request import Revival
 from subagents_nb.domain.runs.control import Retuned
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
+from subagents_nb.domain.tree.spent import Spent
 from subagents_nb.domain.values.usage import Usage
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.planning import LaunchEnvironment
@@ -26,14 +27,22 @@ def retuned(**changes: float) -> Retuned:
     return Retuned(at=WHEN, by="python", changes=changes)
 
 
-def revived(plan: LaunchPlan, *retunes: Retuned, elapsed: float = 10.0, usage: Usage = USED, **asked: Any) -> Draft:
+def revived(
+    plan: LaunchPlan,
+    *retunes: Retuned,
+    elapsed: float = 10.0,
+    usage: Usage = USED,
+    spent: Spent | None = None,
+    **asked: Any,
+) -> Draft:
     result = make_result(state=RunState.PAUSED, reason="interrupted", elapsed_s=elapsed, retunes=retunes)
     step = result.steps[0].model_copy(update={"usage": usage})
     result = result.model_copy(update={"usage": usage, "steps": (step,)})
     snapshot = Snapshot(run_id=plan.run_id, plan=plan, result=result)
     facts = LaunchEnvironment(cwd=plan.cwd, environ_names=frozenset(), scripts=frozenset({"echo"}))
     revival = Revival(text="go on", **asked)
-    return draft_revival(revival, plan, plan.steps[0], snapshot, environment=facts, has_session=True)
+    spent = spent or Spent(usage=usage)
+    return draft_revival(revival, plan, plan.steps[0], snapshot, environment=facts, has_session=True, spent=spent)
 
 
 def limits(draft: Draft) -> tuple[Any, ...]:
@@ -95,3 +104,18 @@ def test_of_a_chain_the_budget_holds_for_the_one_step_that_goes_on() -> None:
     left = revived(plan).usage_budget
     assert left is not None
     assert left.stop_running
+
+
+def test_of_a_tree_all_that_it_used_and_started_counts_and_is_not_given_back() -> None:
+    tree = Spent(usage=Usage(input_tokens=4000, output_tokens=200), runs=3)
+    plan = make_plan(usage_budget=BUDGET, max_children=4)
+    root = revived(plan, spent=tree)
+    assert root.usage_budget == UsageBudget(tokens=Amount(hard=800), stop_running=True)
+    assert root.resumes is not None
+    assert (root.max_children, root.resumes.admitted, root.resumes.tree) == (4, 3, plan.run_id)
+    child = make_plan(usage_budget=BUDGET, max_children=4, origin=Origin(parent=run_id(7), root=run_id(8)))
+    by_itself = revived(child, spent=tree)
+    assert by_itself.usage_budget == root.usage_budget
+    assert by_itself.resumes is not None and by_itself.resumes.tree == run_id(8)
+    with pytest.raises(LaunchRefused, match="is used up: 5,100 of 5,000 tokens"):
+        revived(plan, spent=Spent(usage=Usage(input_tokens=5100)))

@@ -29,6 +29,7 @@ from subagents_nb.planning import LaunchEnvironment
 from subagents_nb.planning.resuming.chain_revival import appended_to, draft_whole
 from subagents_nb.store import FileRuns, StoreHome, open_home
 from subagents_nb.store.runs.reader import read_document
+from subagents_nb.store.tree.followers import spent_by
 from subagents_nb.store.waiting.admissions import budget_used
 
 NAMES = ("session.json", "before.json")
@@ -72,6 +73,7 @@ def went_on(before: Carried, text: str = "go on", **limits: Any) -> Carried:
         outcomes,
         environment=LaunchEnvironment(cwd=str(work), scripts=scripts),
         sessions=sessions,
+        spent=spent_by(before.home, before.plan.run_id),
     )
     run_id = make_run_id(next(_NUMBERS), 7)
     return Carried(before.home, draft.to_plan(run_id=run_id, token="t" * 32, created_at="2026-01-01T00:00:00Z"))

@@ -70,6 +70,22 @@ def test_the_limit_that_was_written_first_stands(root: RunPaths) -> None:
     assert open_budget(root, limit=99) == 3
 
 
+def test_what_the_run_before_had_started_is_not_given_back_to_the_one_that_goes_on(root: RunPaths) -> None:
+    assert open_budget(root, limit=64, carried=64) == 64
+    with pytest.raises(BudgetExceeded, match="0 of 64 are left for the whole tree"):
+        admit(root, 1, path="the 65th")
+    assert budget_used(root) == (64, 64) and not slots(root)
+
+
+def test_the_admissions_of_a_run_that_goes_on_are_counted_from_those_before(root: RunPaths) -> None:
+    open_budget(root, limit=5, carried=3)
+    assert admit(root, 1, path="root") == (3,)
+    with pytest.raises(BudgetExceeded, match="1 of 5 are left"):
+        admit(root, 2, path="root")
+    assert admit(root, 1, path="root") == (4,)
+    assert budget_used(root) == (5, 5)
+
+
 def test_slots_that_are_damaged_or_removed_are_used(root: RunPaths) -> None:
     open_budget(root, limit=6)
     admit(root, 3, path="root")

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
-from support import WHEN, run_id, until
+import pytest
+from support import WHEN, make_plan, make_recovery, run_id, until
 
+from subagents_nb.domain.plans.plan import Resumes
 from subagents_nb.domain.tree.asks import ChildAnswer, ChildAsk
+from subagents_nb.domain.tree.spent import Spent
 from subagents_nb.domain.values.usage import Usage
-from subagents_nb.store.layout import RunPaths
+from subagents_nb.errors import StoreError
+from subagents_nb.store import create_run
+from subagents_nb.store.layout import RunPaths, StoreHome
+from subagents_nb.store.tree.followers import note_follower, spent_by
 from subagents_nb.store.tree.launches import children_of, put_answer, put_ask, read_answer, read_ask
 from subagents_nb.store.tree.tree_usage import TreeUsage, used_by
+from subagents_nb.store.waiting.admissions import admit, open_budget
 
 
 def root_of(tmp_path: Path) -> RunPaths:
@@ -58,3 +66,34 @@ def test_what_was_used_is_written_ten_times_a_second_at_most_but_before_a_reques
     assert used_by(root).input_tokens == 9, "a response was paid for: others must not ask for as much again"
     own.in_tree(Usage(input_tokens=10), True)
     assert used_by(root).input_tokens == 10
+
+
+def tree_of(home: StoreHome, number: int, *, after: int | None = None, carried: int = 0) -> RunPaths:
+    """Keep a root whose tree used ten tokens and started one run more than was carried over."""
+    resumes = Resumes(run_id=run_id(after), digest="0" * 64, tree=run_id(after), admitted=carried) if after else None
+    plan = make_plan(number, resumes=resumes)
+    note_follower(home, plan)
+    paths = create_run(home, plan, make_recovery(number)).paths
+    TreeUsage(paths, run_id(number)).say(Usage(input_tokens=10), at_once=True)
+    open_budget(paths, limit=64, carried=carried)
+    admit(paths, 1, path="x")
+    return paths
+
+
+def test_whoever_went_on_from_a_tree_counts_for_it_as_long_as_it_is_there(home: StoreHome) -> None:
+    assert spent_by(home, run_id(1)) == Spent(), "no such run"
+    tree_of(home, 1)
+    tree_of(home, 2, after=1, carried=1)
+    tree_of(home, 3, after=2, carried=2)
+    tree_of(home, 4, after=1, carried=3)
+    assert spent_by(home, run_id(1)) == Spent(usage=Usage(input_tokens=40), runs=4)
+    assert spent_by(home, run_id(2)) == Spent(usage=Usage(input_tokens=20), runs=4), "a budget may be new"
+    assert spent_by(home, run_id(4)) == Spent(usage=Usage(input_tokens=10), runs=4)
+    shutil.rmtree(home.run(run_id(1)).root)
+    assert spent_by(home, run_id(4)).runs == 4, "what it carried over is known to itself"
+
+
+def test_a_count_of_runs_that_cannot_be_read_is_not_taken_for_none(home: StoreHome) -> None:
+    (tree_of(home, 1).root / "budget" / "manifest.json").write_text("{")
+    with pytest.raises(StoreError, match="can't be read, so nothing more is started"):
+        spent_by(home, run_id(1))
