@@ -67,4 +67,6 @@ def test_a_middle_run_that_is_killed_leaves_no_orphan_and_its_parent_goes_on(
             assert ended.state is RunState.STOPPED, "it is over before its parent is"
             assert ended.terminal_record is not None and ended.terminal_record.actor == "parent"
         until(lambda: not processes_of(shared_home), 10, what="no process of the tree")
+        shown = {row.path: row.state for row in FileRuns(shared_home).snapshot(root.id).tree}
+        assert shown["mid"] == seen.state and all(state.ended for state in shown.values()), "nothing is shown at work"
         case()

@@ -96,6 +96,7 @@ def test_a_root_that_is_killed_has_its_children_stopped_by_the_supervisor(shared
     until(lambda: not processes_of(shared_home), 5, what="no process of the tree")
     assert run.wait(10) and run.state is RunState.LOST
     assert [child.state for child in children] == [RunState.STOPPED] * 4
+    assert set(rows(run).values()) == {RunState.STOPPED}, "its own word on them was an older one"
     assert actors(children) == {"parent"}
 
 

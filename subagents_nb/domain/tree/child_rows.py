@@ -32,8 +32,15 @@ def rows_of(seen: Snapshot | None, run_id: str, path: str, agent: str) -> Iterat
         error=one_line(seen.error, 300) if seen.error else None,
     )
     if seen.head is not None:
-        yield from seen.head.tree if not seen.ended else _settled(seen.head.tree)
+        yield from seen.head.tree
 
 
-def _settled(rows: tuple[TreeRow, ...]) -> Iterator[TreeRow]:
-    return (row.model_copy(update={"questions": (), "activity": "", "waits": False}) for row in rows)
+def settled(row: TreeRow, seen: Snapshot) -> TreeRow:
+    """Return the row of a run below one that has ended, as the run's own documents have it; one that is gone is lost.
+
+    Whoever was to keep the row wrote nothing any more when the run below came to its end.
+    """
+    if seen.state is None:
+        return row.model_copy(update={"state": RunState.LOST, "questions": (), "activity": "", "waits": False})
+    own = next(rows_of(seen, row.run_id, row.path, row.agent))
+    return own.model_copy(update={"label": row.label, "name": own.name or row.name})

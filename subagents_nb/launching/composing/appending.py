@@ -62,6 +62,7 @@ def append(
     plan = snapshot.plan
     if plan is None:
         raise StoreError(f"The plan of run {run_id} can't be read, so nothing can be planned behind it.")
+    asking.refuse_runs("what a chain does next is")
     if not plan.is_flow:
         raise RequestError(f"Run {plan.name} has one step; only a chain can be appended to.")
     shelf = SkillLookups(Path(plan.cwd))

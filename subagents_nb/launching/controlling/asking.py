@@ -16,6 +16,7 @@ from subagents_nb.domain.runs.questions import Question, Reply, brief
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import QuestionEvent, RequestState, RunEvent, RunState
 from subagents_nb.domain.runs.tree_rows import asker_of
+from subagents_nb.domain.values.ids import is_run_id
 from subagents_nb.domain.values.reading import read
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import RequestError, StoreError, Unreadable
@@ -59,6 +60,16 @@ def request(
     if answer is not None and answer.outcome is RequestState.REFUSED:
         raise RequestError(f"The run refused: {answer.text}.")
     return answer
+
+
+def refuse_runs(what: str) -> None:
+    """Refuse a process of a run what is the person's alone: it would bound or answer itself.
+
+    Raises:
+        RequestError: this process belongs to a run, by its mark.
+    """
+    if is_run_id(run_id := os.environ.get(RUN_MARK, "").partition(":")[0]):
+        raise RequestError(f"This process belongs to run {run_id}: {what} the person's to give.")
 
 
 def too_late(snapshot: Snapshot, verb: str) -> str:
@@ -156,6 +167,7 @@ def reply(home: StoreHome, run_id: str, text: str, *, question: str | None, answ
     Raises:
         RequestError: the run has ended, there is no such open question, several are open, or somebody was first.
     """
+    refuse_runs("an answer is")
     if not text.strip():
         raise RequestError("The answer is empty.")
     snapshot = FileRuns(home).snapshot(run_id)
@@ -186,14 +198,10 @@ def reply(home: StoreHome, run_id: str, text: str, *, question: str | None, answ
 
 
 def _check_permission(question: Question, text: str, *, named: bool) -> None:
-    """Refuse who may not give it, and a yes to a call that need not be the one that was seen.
+    """Refuse a yes to a call that need not be the one that was seen.
 
     The only call that waits now may be another one than a moment ago. Its id holds a digest of what is shown of it.
     """
-    if mark := os.environ.get(RUN_MARK):
-        raise RequestError(
-            f"This process belongs to run {mark.partition(':')[0]}: a permission is the person's to give."
-        )
     if named or question.permission is None or not lets_through(read_answer(text)):
         return
     shown = question_of(question.permission, PART_CHARS)

@@ -103,9 +103,12 @@ class Controls:
         concurrency: int | None = None,
         tokens: float | str | None = None,
         cost_usd: float | str | None = None,
+        usage_budget: float | str | None = None,
         asked_by: str = _PYTHON,
     ) -> ControlAnswer | None:
         """Change the limits of the live run; the change is recorded beside its contract, with who and when.
+
+        `usage_budget` is an amount of tokens or of money, as `launch` takes it.
 
         Waits up to three seconds for the receipt: `accepted`; `queued` if the run waits for a place and changes them
         once it has begun; `too-late` if it is ending already. None: it is busy and hears of it later.
@@ -113,7 +116,10 @@ class Controls:
         Raises:
             RequestError: it has ended, or a limit makes no sense, is not allowed, or lies behind the run already.
         """
+        asking.refuse_runs("a new limit is")
         try:
+            if usage_budget is not None:
+                tokens, cost_usd = _of_budget(usage_budget, tokens, cost_usd)
             changes = {
                 "timeout_s": None if timeout is None else parse_duration(timeout),
                 "max_requests": max_requests,
@@ -212,6 +218,14 @@ def _amount(given: float | str | None, unit: str) -> float | None:
     if named not in ("", unit):
         raise ValueError(f"{given!r} is an amount of {'money' if named == 'usd' else named}")
     return amount
+
+
+def _of_budget(given: float | str, tokens: Any, cost_usd: Any) -> tuple[Any, Any]:
+    """Return the amounts of tokens and of money that a budget of one amount comes to, beside those given."""
+    _, unit = parse_amount(given) if isinstance(given, str) else (given, "")
+    if (cost_usd if unit == "usd" else tokens) is not None:
+        raise ValueError(f"usage_budget and {'cost_usd' if unit == 'usd' else 'tokens'} say the same; give one of them")
+    return (tokens, given) if unit == "usd" else (given, cost_usd)
 
 
 def live_limit() -> int:

@@ -215,7 +215,7 @@ def _story(snapshot: Snapshot, beside: CardContext) -> Child:
     origin = f"goes on from {known}" if source else ""
     takes = f"takes {size_on_disk(beside.disk)} of the disk" if beside.disk >= _WORTH_SAYING else ""
     budget = snapshot.usage_budget
-    used = f"used {budget.words(snapshot.usage)}" if budget is not None else ""
+    used = f"used {budget.words(snapshot.usage_of_all)}" if budget is not None else ""
     alone = snapshot.steps[0] if snapshot.steps and not snapshot.stages else None
     model = model_words(alone) if alone is not None and alone.selected else ""
     context = context_words(alone) if alone is not None else ""

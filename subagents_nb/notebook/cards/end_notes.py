@@ -184,7 +184,7 @@ def _more_of_chain(snapshot: Snapshot) -> str:
 
 def _more_to_use(snapshot: Snapshot) -> str:
     """Return the flag that gives as much again as was used of a usage budget that is used up."""
-    usage, budget = snapshot.usage, snapshot.usage_budget
+    usage, budget = snapshot.usage_of_all, snapshot.usage_budget
     if snapshot.reason != "budget" or budget is None or not _is_used_up(snapshot):
         return ""
     if budget.tokens is None and usage.cost_usd:
@@ -194,7 +194,7 @@ def _more_to_use(snapshot: Snapshot) -> str:
 
 def _is_used_up(snapshot: Snapshot) -> bool:
     budget = snapshot.usage_budget
-    return budget is not None and budget.judge(snapshot.usage) == "hard-reached"
+    return budget is not None and budget.judge(snapshot.usage_of_all) == "hard-reached"
 
 
 def question_line(snapshot: Snapshot, question: OpenQuestion) -> str:

@@ -9,7 +9,7 @@ from subagents_nb.blocks import Child, Either
 from subagents_nb.domain.agents.agent import DELEGATE, REPLY
 from subagents_nb.domain.runs.questions import brief
 from subagents_nb.domain.runs.snapshot import Snapshot
-from subagents_nb.domain.runs.tree_rows import TreeRow, below
+from subagents_nb.domain.runs.tree_rows import TreeRow, below, to_person
 from subagents_nb.domain.values import words
 from subagents_nb.notebook.cards.shown import ASKS, LOOKS, Look
 from subagents_nb.notebook.page.html import SOFT, colour, note, safe, soft, styled
@@ -31,7 +31,7 @@ def tree_rows(snapshot: Snapshot) -> list[dict[str, Any]]:
             "level": row.level,
             "name": _called(row),
             "agent": line(row.agent, 80),
-            "state": "asking" if row.questions else row.state.value,
+            "state": "asking" if to_person(row.questions) else row.state.value,
             "now": _now(row, snapshot.tree),
             "elapsed_s": row.elapsed_s,
             "cost": words.cost(row.usage.cost_usd),
@@ -72,7 +72,7 @@ def tree(snapshot: Snapshot, room: int) -> Child:
 
 
 def _row(row: TreeRow, all_rows: Sequence[TreeRow]) -> list[Child]:
-    state = ASKS if row.questions else row.state.value
+    state = _state(row)
     look = LOOKS.get(state, Look("◌"))
     sign: Child = f"{look.icon} {state}"
     if look.tone and state not in _QUIET:
@@ -85,12 +85,16 @@ def _row(row: TreeRow, all_rows: Sequence[TreeRow]) -> list[Child]:
     ]
 
 
+def _state(row: TreeRow) -> str:
+    return ASKS if to_person(row.questions) else row.state.value
+
+
 def _called(row: TreeRow) -> str:
     return line(row.path.rpartition("/")[2], 80)
 
 
 def _sign(row: TreeRow) -> str:
-    state = ASKS if row.questions else row.state.value
+    state = _state(row)
     return f"{LOOKS.get(state, Look('◌')).icon} {state}"
 
 

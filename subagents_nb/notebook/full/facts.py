@@ -124,14 +124,15 @@ def _meters(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
     tools = alone.tool_budget.hard if alone is not None and alone.tool_budget is not None else None
     tokens = budget.tokens.hard if budget is not None and budget.tokens is not None else None
     money = budget.cost_usd.hard if budget is not None and budget.cost_usd is not None else None
-    used = usage.input_tokens + usage.output_tokens
+    everyone = snapshot.usage_of_all  # a budget is that of its whole tree
+    used = everyone.input_tokens + everyone.output_tokens
     worked, deadline = snapshot.elapsed_s, widget_state(snapshot)["deadline_s"]
     yield _meter("deadline", words.elapsed(worked), worked, deadline, words.elapsed(deadline or 0))
     yield _meter("requests", f"{usage.requests:,}", usage.requests, requests, f"{requests or 0:,}")
     yield _meter("tools", f"{usage.tool_calls:,}", usage.tool_calls, tools, f"{tools or 0:,}")
     yield _meter("tokens", words.count(used), used, tokens, words.count(int(tokens or 0)))
-    spent = "unknown" if usage.cost_usd is None else words.cost(usage.cost_usd)
-    yield _meter("money", spent, usage.cost_usd or 0.0, money, words.cost(money))
+    spent = "unknown" if everyone.cost_usd is None else words.cost(everyone.cost_usd)
+    yield _meter("money", spent, everyone.cost_usd or 0.0, money, words.cost(money))
 
 
 def _meter(label: str, text: str, used: float, limit: float | None, of: str) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def print_status(call: Call, found: Any) -> int:
     if wants_a_look := attention_line(snapshot):
         say(f"It may need a look: {wants_a_look}")
     if (budget := snapshot.usage_budget) is not None:
-        say(f"It used {budget.words(snapshot.usage)}.")
+        say(f"It used {budget.words(snapshot.usage_of_all)}.")
     for question in found.questions:
         say(_whole(found, question))
     say(f"\n{found.id}  {paths.root}  {size(disk_use(paths))} of at most {size(DISK_CAP_BYTES)}")

@@ -144,6 +144,7 @@ VERBS: tuple[Verb, ...] = (
             arg("--tokens", metavar="AMOUNT", read=amount_of("tokens"),
                 help="tokens that all steps together may use, as 200k"),
             arg("--cost", metavar="DOLLARS", read=amount_of("usd"), help="what all steps together may cost"),
+            arg("--usage-budget", metavar="AMOUNT", help="--tokens or --cost, by its unit, as 200k or $2"),
         ),
     ),
     Verb(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable
 
@@ -14,10 +15,13 @@ from subagents_nb.store.runs.reader import FileRuns
 HERE, IN_PROJECT, IMPORTED, ELSEWHERE = 0, 1, 2, 3
 _LISTED = 8
 _NAMED = 2000
+_SHOWN_PATHS = 12
 
 
 def find_run(text: str, runs: FileRuns, *, nearness: Callable[[str], int] | None = None) -> str:
     """Return the id of the run that `text` names: an exact id, else a name, else a unique prefix of 8 or more.
+
+    `ROOT/PATH` is a run below another one, by its path there.
 
     Names are looked for among the newest 2,000 runs. A generated name ends in the id of its run and means that
     one. A given name may be given again: the newest run of this name in this notebook is meant, else the newest in this
@@ -28,6 +32,13 @@ def find_run(text: str, runs: FileRuns, *, nearness: Callable[[str], int] | None
         AmbiguousRun: several fit; the message lists them, with age and state.
     """
     wanted = text.strip()
+    root, _, path = wanted.partition("/")
+    if root and path:
+        known = ""
+        with contextlib.suppress(UnknownRun):
+            known = find_run(root, runs, nearness=nearness)
+        if known:
+            return _below(known, path, runs)
     if not wanted or any(c in wanted for c in "/\\\0\n") or ".." in wanted:
         raise UnknownRun(f"{text!r} can't be a run id or name; see %subagent_status for the runs there are.")
     ids = runs.ids()
@@ -49,6 +60,17 @@ def find_run(text: str, runs: FileRuns, *, nearness: Callable[[str], int] | None
         if fitting:
             raise AmbiguousRun(_ambiguous(f"Several runs begin with {wanted!r}", fitting, runs))
     raise UnknownRun(f"No run is named {wanted!r} or has such an id; see %subagent_status for the runs there are.")
+
+
+def _below(root: str, path: str, runs: FileRuns) -> str:
+    """Return the run below a root that a path names, as its tree is shown."""
+    seen = runs.snapshot(root)
+    run_id = next((row.run_id for row in seen.tree if row.path == path), "")
+    if is_run_id(run_id):
+        return run_id
+    shown = ", ".join(row.path for row in seen.tree[:_SHOWN_PATHS])
+    there = f"below it are {shown}" if shown else "it has none below it"
+    raise UnknownRun(f"Run {seen.name} has no run {path!r} below it: {there}.")
 
 
 def _meant(name: str, named: list[str], nearness: Callable[[str], int] | None) -> str | None:

@@ -18,6 +18,8 @@ from subagents_nb.domain.runs.questions import OpenQuestion, Question
 from subagents_nb.domain.runs.records import RunResult, RunStatus
 from subagents_nb.domain.runs.snapshot import Damage, Snapshot
 from subagents_nb.domain.runs.states import RunState
+from subagents_nb.domain.runs.tree_rows import TreeRow
+from subagents_nb.domain.tree.child_rows import settled
 from subagents_nb.domain.values.base import Document
 from subagents_nb.domain.values.ids import is_run_id
 from subagents_nb.errors import Unreadable
@@ -62,9 +64,23 @@ class FileRuns:
     def snapshot(self, run_id: str, *, whole: bool = False) -> Snapshot:
         """Read one run. With a result in place nothing else is read unless `whole` asks for it, or it is paused.
 
+        The runs below one that has ended are as they say themselves, where it did not live to see their ends.
+
         Raises:
             UnknownRun: the text is no run id.
         """
+        found = self._documents(run_id, whole=whole)
+        head = found.head
+        if head is None or not found.ended or all(row.state.ended for row in head.tree):
+            return found
+        rows = tuple(row if row.state.ended else self._settled(row) for row in head.tree)
+        changed = head.model_copy(update={"tree": rows})
+        return found.model_copy(update={"status" if found.result is None else "result": changed})
+
+    def _settled(self, row: TreeRow) -> TreeRow:
+        return settled(row, self._documents(row.run_id)) if is_run_id(row.run_id) else row
+
+    def _documents(self, run_id: str, *, whole: bool = False) -> Snapshot:
         folder = self.home.run_folder(run_id)
         damage: list[Damage] = []
         result = self._read(folder, "result.json", RunResult, run_id, damage)

@@ -51,8 +51,8 @@ def spent_by(home: StoreHome, root: str) -> Spent:
     """
     spent, plan = _spent_since(home, root), _plan_of(home, root)
     first, carried = root, plan.resumes.carried if plan is not None and plan.resumes is not None else 0
-    while plan is not None and plan.resumes is not None and plan.resumes.tree is not None:
-        first = plan.resumes.tree
+    while plan is not None and plan.resumes is not None and (plan.resumes.tree or first) < first:  # ids follow time
+        first = str(plan.resumes.tree)
         plan = _plan_of(home, first)
     runs = spent.runs + carried  # all that is known if a run between was deleted
     return spent if first == root else spent.model_copy(update={"runs": max(runs, _spent_since(home, first).runs)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from support import make_status, run_id
 
+from subagents_nb.domain.plans.budgets import Amount, UsageBudget
 from subagents_nb.domain.policy.permissions import call_as_shown, question_of
 from subagents_nb.domain.runs.questions import OpenQuestion
 from subagents_nb.domain.runs.snapshot import Snapshot
@@ -46,6 +47,23 @@ def test_a_row_says_whom_it_waits_for_what_it_asks_or_why_it_failed() -> None:
     assert [one["now"] for one in rows] == ["waits for leaf", "“may it?”", "It broke."]
     assert [(one["level"], one["state"]) for one in rows] == [(1, "running"), (2, "asking"), (2, "failed")]
     assert rows[0]["share"] == 0.2
+
+
+def test_a_run_that_asks_its_parent_does_not_ask_the_person() -> None:
+    seen = snapshot(row("mid", questions=(ASKED.model_copy(update={"to": "parent"}),)))
+    assert [(one["state"], one["now"]) for one in tree_rows(seen)] == [("running", "asks its parent: “may it?”")]
+    assert "asks you" not in card_page(seen) and "asks its parent: “may it?”" in card_page(seen)
+
+
+def test_what_a_tree_used_of_its_budget_is_what_all_of_it_used() -> None:
+    budget = UsageBudget(tokens=Amount(hard=500))
+    state = widget_state(
+        Snapshot(
+            run_id=run_id(1),
+            status=make_status(usage=Usage(input_tokens=2), tree=(row("a"), row("b")), usage_budget=budget),
+        )
+    )
+    assert (state["spend"], state["spent"]) == ("202 of 500 tokens", 202 / 500)
 
 
 def test_a_row_that_waits_for_nobody_any_more_says_its_task() -> None:

@@ -254,7 +254,7 @@ def test_a_process_of_a_run_gives_no_permission(home: StoreHome, monkeypatch: py
         task = asyncio.ensure_future(run.questions.permit(ASKED))
         await sees(lambda: asking.open_questions(home, run_id()))
         monkeypatch.setenv(RUN_MARK, f"{run_id()}:token")
-        with pytest.raises(RequestError, match=f"belongs to run {run_id()}: a permission is the person's"):
+        with pytest.raises(RequestError, match=f"belongs to run {run_id()}: an answer is the person's"):
             run.reply("once")
         monkeypatch.delenv(RUN_MARK)
         run.reply("no")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 
@@ -113,3 +114,17 @@ def test_a_run_that_cannot_be_read_is_still_found_by_its_id(home: StoreHome) -> 
     home.run(run_id(1)).root.mkdir()
     home.run(run_id(1)).status.write_bytes(b"{")
     assert find_run(run_id(1), FileRuns(home)) == run_id(1)
+
+
+def test_a_run_below_another_one_is_named_by_its_path_there(runs_named: Callable[..., FileRuns]) -> None:
+    runs = runs_named("root", "leaf")
+    leaf = find_run("leaf", runs)
+    path = runs.home.run(find_run("root", runs)).result
+    said = json.loads(path.read_text())
+    said["tree"] = [{"path": "mid/leaf", "run_id": leaf, "agent": "leaf"}]
+    path.write_text(json.dumps(said))
+    assert find_run("root/mid/leaf", runs) == leaf
+    with pytest.raises(UnknownRun, match="Run root has no run 'mid/other' below it: below it are mid/leaf"):
+        find_run("root/mid/other", runs)
+    with pytest.raises(UnknownRun, match="Run leaf has no run 'x' below it: it has none below it"):
+        find_run("leaf/x", runs)

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from support import make_plan, make_process, make_result, make_status, make_verdict, run_id
 
+from subagents_nb.domain.runs.questions import OpenQuestion
 from subagents_nb.domain.runs.states import RunState
+from subagents_nb.domain.runs.tree_rows import TreeRow
 from subagents_nb.errors import UnknownRun
 from subagents_nb.launching.handle import Run
 from subagents_nb.launching.listing import list_runs
@@ -120,3 +122,40 @@ def test_the_tail_of_a_log_is_text_whatever_is_in_it(tmp_path: Path) -> None:
     assert read_tail(log, 100).endswith("\ufffd\ufffd end")
     assert read_tail(tmp_path / "nothing") == ""
     os.mkfifo(tmp_path / "pipe")
+
+
+def below(number: int, path: str, **more: object) -> TreeRow:
+    fields = {"path": path, "run_id": run_id(number), "agent": "leaf", "label": "its task", "state": "running"}
+    return TreeRow.model_validate(fields | more)
+
+
+ASKED = OpenQuestion(question_id="q1", text="may it?", asked_at="2026-03-01T12:00:00Z")
+
+
+@pytest.mark.parametrize("last", ["verdict", "result"])
+def test_the_runs_below_one_that_did_not_see_their_ends_are_as_they_say_themselves(home: StoreHome, last: str) -> None:
+    rows = (
+        below(2, "mid", activity="delegate", waits=True),
+        below(3, "mid/leaf", questions=(ASKED,)),
+        below(4, "gone"),
+        below(5, "done", state="complete"),
+        below(6, "late"),
+    )
+    store(home, 1, status=encode(make_status(1, tree=rows)))
+    seen = FileRuns(home).snapshot(run_id(1))
+    assert seen.tree == rows, "while it lives its own word counts"
+    store(home, 1, **{last: encode(make_verdict(1) if last == "verdict" else make_result(1, tree=rows))})
+    store(home, 2, status=encode(make_status(2)), verdict=encode(make_verdict(2)))
+    store(home, 3, result=encode(make_result(3, state="stopped", reason="stopped", actor="parent", error="Stopped.")))
+    store(home, 6, status=encode(make_status(6, questions=(ASKED,))))
+    ended = FileRuns(home).snapshot(run_id(1))
+    assert [(row.path, row.state.value) for row in ended.tree] == [
+        ("mid", "lost"),
+        ("mid/leaf", "stopped"),
+        ("gone", "lost"),
+        ("done", "complete"),
+        ("late", "running"),
+    ]
+    assert [row.label for row in ended.tree] == ["its task"] * 5
+    assert ended.tree[1].error == "Stopped." and not ended.tree[0].waits
+    assert [row.path for row in ended.tree if row.questions] == ["late"], "nobody asks but who lives"
