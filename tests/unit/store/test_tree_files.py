@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support import WHEN, make_plan, make_recovery, run_id, until
 
-from subagents_nb.domain.plans.plan import Resumes
+from subagents_nb.domain.plans.resumed import Resumes
 from subagents_nb.domain.tree.asks import ChildAnswer, ChildAsk
 from subagents_nb.domain.tree.spent import Spent
 from subagents_nb.domain.values.usage import Usage
