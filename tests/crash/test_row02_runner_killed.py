@@ -24,6 +24,7 @@ from subagents_nb.supervisor.warm.reconcile import reconcile
 Case = Callable[..., None]
 SEED = 20260301
 POINTS, AT_ONCE = times(5, 250), 8
+WATCHED = times(4, 8)
 SPREAD_S = 0.6
 # One grandchild in the run's group and one that has left it.
 COMMAND = "RUN: echo begun; (setsid sleep 300 &) ; sleep 300"
@@ -96,12 +97,12 @@ def test_runs_killed_at_any_moment_are_listed_and_end_once(
     assert tools > POINTS * AT_ONCE // 10, "the kills came too early to meet grandchildren"
 
 
-@pytest.mark.row(2, cases=8)
+@pytest.mark.row(2, cases=WATCHED)
 @pytest.mark.timeout(60)
 def test_runs_that_die_with_whoever_watched_them_leave_no_process_either(
     store_home: StoreHome, told: str, case: Case
 ) -> None:
-    begun = [launch(task=COMMAND, model=told) for _ in range(8)]
+    begun = [launch(task=COMMAND, model=told) for _ in range(WATCHED)]
 
     def all_are_there() -> bool:
         marked = Counter(marked_processes(run.id for run in begun).values())
@@ -116,7 +117,7 @@ def test_runs_that_die_with_whoever_watched_them_leave_no_process_either(
     for run in begun:
         proof = FileRuns(store_home).snapshot(run.id, whole=True).process
         assert proof is not None and (proof.state, proof.reason) == ("unknown", "stale-repair")
-    case(8)
+    case(WATCHED)
 
 
 def await_deaths(begun: list[Run]) -> None:
