@@ -10,11 +10,13 @@ import signal
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from subagents_nb.domain.agents.environment import tool_environ
 from subagents_nb.domain.plans.plan import LaunchPlan, everything
+from subagents_nb.domain.policy.tool_names import WAITING_TOOLS
 from subagents_nb.domain.runs.postmortem import UNSTORED
 from subagents_nb.domain.runs.records import RunStatus
 from subagents_nb.domain.runs.states import RunEvent
@@ -53,6 +55,7 @@ from subagents_nb.store.waiting.hand_on import hand_on
 
 if TYPE_CHECKING:
     from subagents_nb.runner.tree.delegating import Delegating  # these are imported by a run that is in a tree
+    from subagents_nb.runner.tree.place import RunSlot
     from subagents_nb.store.tree.tree_usage import TreeUsage
 
 NOT_STARTED = 75
@@ -117,6 +120,7 @@ class Runner:
         self._places, self._reads = places, reads
         self._tree: TreeUsage | None = None
         self._delegating: Delegating | None = None
+        self._slot: RunSlot | None = None
         if plan.origin.root is not None:
             self._join_tree()
         if any(step.delegates for step in everything(plan.steps, plan.items)):
@@ -128,7 +132,7 @@ class Runner:
             journal=self._journal,
             clock=clock,
             limits=self._limits,
-            questions=Questions(self._writer, plan, self._journal, self._tell),
+            questions=Questions(self._writer, plan, self._journal, self._tell, away=self._away),
             artifacts=ArtifactWriter(paths.root, disk),
             worktrees=Worktrees(paths, disk=disk, before=self._before.number),
             reads=reads,
@@ -176,13 +180,29 @@ class Runner:
         """Return all delegation of this run, made by the first step that delegates; that may be an appended one."""
         if self._delegating is None:
             from subagents_nb.runner.tree.delegating import Delegating
+
+            self._join_tree()
+            self._delegating = Delegating(
+                self._plan, self._writer.paths, self._journal, self._reads, self._place(), self._loop
+            )
+        return self._delegating
+
+    def _place(self) -> RunSlot:
+        """Return the place of this run, which it gives back while it only waits for runs of its tree."""
+        if self._slot is None:
             from subagents_nb.runner.tree.place import RunSlot
 
-            plan, paths = self._plan, self._writer.paths
-            self._join_tree()
-            place = RunSlot(StoreHome(paths.root.parents[1]), plan.run_id, self._places, plan.max_live)
-            self._delegating = Delegating(plan, paths, self._journal, self._reads, place, self._loop)
-        return self._delegating
+            home, plan = StoreHome(self._writer.paths.root.parents[1]), self._plan
+            self._slot = RunSlot(home, plan.run_id, self._places, plan.max_live)
+        return self._slot
+
+    def _away(self) -> AbstractAsyncContextManager[None]:
+        """Give the place back while the parent is asked, which may need it, and any run that it waits for."""
+
+        def only_waits() -> bool:
+            return all(name in WAITING_TOOLS for one in self._journal.accounts.values() for name, _ in one.open_tools)
+
+        return self._place().away(only_waits)
 
     def _join_tree(self) -> None:
         """Hold this run to the budget of its tree from now on."""

@@ -188,6 +188,16 @@ def test_a_child_asks_its_parent_first_which_answers_or_passes_it_on(shared_home
     ]
 
 
+@pytest.mark.usefixtures("shared_home")
+def test_two_that_ask_their_parent_in_one_turn_are_heard_with_one_place() -> None:
+    agent("lead", to("kid", "a", "b"), answers("kid", text="one"), answers("kid-2", text="two"), agents="kid")
+    agent("kid", {"ask": "Which?"}, asks="parent", tools="ask")
+    run = launch("lead", "go", max_live=1)
+    said = run.result(60)
+    assert said.count("asks you, and waits for your answer:\nWhich?") == 2 and said.endswith("onetwo")
+    assert rows(run) == {"kid": RunState.COMPLETE, "kid-2": RunState.COMPLETE}
+
+
 def test_a_question_that_its_parent_leaves_open_is_the_persons(shared_home: StoreHome) -> None:
     agent("lead", to("leaf", "a"), to("leaf", "b"), answers("leaf"), {"await_steer": True}, answers("leaf", text="no"),
           agents="leaf")  # fmt: skip

@@ -30,6 +30,7 @@ TOOL_SPELLINGS: dict[str, str] = {
 # Tools that come with a capability, by what rules call them all.
 SKILL, MEMORY, DELEGATE = "skill", "memory", "delegate"
 REPLY = "reply"  # answers the question of a run that was delegated: rules judge it as its delegation
+WAITING_TOOLS = (*ASK_TOOLS, DELEGATE, REPLY)  # at work in them, an agent only waits
 _OF_CAPABILITIES = {
     "load_capability": SKILL,
     **dict.fromkeys(("read_memory", "write_memory", "search_memory", "delete_memory"), MEMORY),

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import errno
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,11 +41,20 @@ _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
 class Questions:
     """Asks and waits. Several questions may be open at once."""
 
-    def __init__(self, writer: RunWriter, plan: LaunchPlan, journal: Journal, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        writer: RunWriter,
+        plan: LaunchPlan,
+        journal: Journal,
+        tell: Callable[[str], None],
+        *,
+        away: Callable[[], AbstractAsyncContextManager[None]] = contextlib.nullcontext,
+    ) -> None:
         self._writer = writer
         self._plan = plan
         self._journal = journal
         self._tell = tell  # somebody who is away
+        self._away = away  # what gives the run's place back while its parent, who may need it, is asked
         self._open: dict[str, OpenQuestion] = {}
         self._answers: list[Answered] = []
         self._asked = 0
@@ -75,13 +85,23 @@ class Questions:
         delegated this run is put to the person when that agent passes it on, or says nothing for so many seconds.
         """
         if parent_s is not None and self._plan.origin.parent is not None:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(parent_s):
-                    reply = await self._put(text, choices, step=step, call_id=call_id, to="parent")
-                if not reply.passed:
-                    return reply.text
+            async with self._away():
+                reply = await self._by_parent(text, choices, step=step, call_id=call_id, seconds=parent_s)
+                if reply is None:
+                    reply = await self._put(text, choices, step=step, call_id=call_id)
+            return reply.text
         reply = await self._put(text, choices, step=step, call_id=call_id)
         return reply.text
+
+    async def _by_parent(
+        self, text: str, choices: Sequence[str], *, step: int, call_id: str, seconds: float
+    ) -> Reply | None:
+        """Return what the parent answers; None if it passes the question on, or says nothing for so long."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                reply = await self._put(text, choices, step=step, call_id=call_id, to="parent")
+            return None if reply.passed else reply
+        return None
 
     async def permit(
         self, asked: PermissionRequest, *, step: int = 0, call_id: str = "", seconds: float | None = None

@@ -167,6 +167,8 @@ class Delegating:
             del waits.asking[asker.path]
             waits.open[waits.open.index(None)] = asker
             await in_thread(lambda: self._answer(asker, text, passed=to_person))
+            if self._only_waits():  # whoever was answered needs a place, and says nothing before it has one
+                self._place.leave()
             return await self._heard(asker, waits)
 
     async def close(self, step: StepPlan) -> None:
@@ -176,8 +178,6 @@ class Delegating:
             return
         self.children.ask("stop", _UNANSWERED, list(waits.asking.values()))
         waits.asking.clear()
-        if self._plan.is_flow and self.children.cause is None:
-            await self._place.take()
 
     def _asking_of(self, step: StepPlan) -> dict[str, Child]:
         """Return whose questions the agent of a step was told and has not answered, by their names."""
@@ -221,8 +221,7 @@ class Delegating:
         finally:
             waits.open.remove(None)
             waits.look()
-        # While a child waits for its parent, the parent works in its place.
-        if not waits.open and not waits.asking:
+        if not waits.open:
             with clock.waiting():
                 await self._place.take()
 

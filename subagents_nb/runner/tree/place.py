@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+from collections.abc import AsyncIterator, Callable
 
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.waiting.capacity import coming_back, give_back, take_slot
 
 _LOOK_S = 0.05
+_SOON_S = 0.1  # an answer that comes at once costs no place
 
 
 class RunSlot:
@@ -22,6 +24,7 @@ class RunSlot:
         self._limit = limit
         self._away = False
         self._taking = asyncio.Lock()
+        self._later: asyncio.Task[None] | None = None
 
     @property
     def is_held(self) -> bool:
@@ -47,6 +50,30 @@ class RunSlot:
             with coming_back(self._home, self._run_id):
                 while not self._is_back():
                     await asyncio.sleep(_LOOK_S)
+
+    @contextlib.asynccontextmanager
+    async def away(self, only_waits: Callable[[], bool]) -> AsyncIterator[None]:
+        """Wait for somebody who may need a place to answer: it is given back as soon as the run does nothing else.
+
+        It is taken again before the work goes on; who was cancelled does not wait for that.
+        """
+        loop = asyncio.get_running_loop()
+
+        async def give_back() -> None:
+            while True:
+                await asyncio.sleep(_SOON_S)
+                if only_waits():
+                    self.leave()
+
+        giving = loop.create_task(give_back())
+        try:
+            yield
+        except asyncio.CancelledError:
+            giving.cancel()
+            self._later = loop.create_task(self.take())
+            raise
+        giving.cancel()
+        await self.take()
 
     def _is_back(self) -> bool:
         """Say whether it is held, after an attempt to take it."""
