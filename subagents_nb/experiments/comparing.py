@@ -11,6 +11,7 @@ from subagents_nb.blocks import to_text
 from subagents_nb.errors import RequestError
 from subagents_nb.experiments.comparison.grouping import (
     BY_NAME,
+    CASE,
     DONE,
     FIGURES,
     LIVE,
@@ -19,12 +20,16 @@ from subagents_nb.experiments.comparison.grouping import (
     fits,
     group,
     params_of,
+    place_of,
     same,
 )
-from subagents_nb.experiments.estimates import Estimate, estimate, is_share
+from subagents_nb.experiments.comparison.inference import Inference
+from subagents_nb.experiments.comparison.tasks import TASK, name_tasks
 from subagents_nb.experiments.frames import Frame
 from subagents_nb.experiments.rescoring import settle
 from subagents_nb.experiments.rows import RunRow, read_rows
+from subagents_nb.experiments.statistics.estimates import Estimate
+from subagents_nb.experiments.statistics.reducers import reducer
 from subagents_nb.launching import Run, Runs
 from subagents_nb.launching.stored.selecting import ids_of
 from subagents_nb.plain_text import plain
@@ -63,7 +68,7 @@ class Comparison(Sequence[Group]):
         self.baseline = baseline
         self.same = dict(same or {})
         self._home = home
-        self._shares: dict[str, bool] = {}  # by metric
+        self._inferences: dict[str, Inference] = {}  # by metric
 
     def __getitem__(self, index: Any) -> Any:
         """Return one group, or some."""
@@ -85,14 +90,14 @@ class Comparison(Sequence[Group]):
 
     def estimate(self, one: Group, metric: str) -> Estimate:
         """Return what a group came to."""
-        return estimate(list(one.units.get(metric, {}).values()), share=self.is_share(metric))
+        return self.inference(metric).estimate(self._place(one))
 
-    def is_share(self, metric: str) -> bool:
-        """Say whether a metric is a share in all groups: one that is only counted or measured is none in any."""
-        if metric not in self._shares:
-            every = (value for one in self.groups for value in one.units.get(metric, {}).values())
-            self._shares[metric] = metric not in FIGURES and is_share(every)
-        return self._shares[metric]
+    def inference(self, metric: str) -> Inference:
+        """Return what is known of a metric in all groups."""
+        if metric not in self._inferences:
+            base = None if self.baseline is None else self._place(self.baseline)
+            self._inferences[metric] = Inference(self.groups, metric, lower=metric in self.lower, baseline=base)
+        return self._inferences[metric]
 
     def missing(self, one: Group, metric: str) -> int:
         """Return how many judgements other groups have and this one lacks. They are no zeros."""
@@ -101,11 +106,10 @@ class Comparison(Sequence[Group]):
         return len(self.units(metric)) - len(one.units.get(metric, {}))
 
     def difference(self, one: Group, metric: str) -> Estimate | None:
-        """Return the paired difference to the baseline over what both have; None without one, and for itself."""
+        """Return the difference to the baseline over what both have, case by case; None without one, and for itself."""
         if self.baseline is None or one is self.baseline:
             return None
-        mine, theirs = one.units.get(metric, {}), self.baseline.units.get(metric, {})
-        return estimate([mine[unit] - theirs[unit] for unit in mine if unit in theirs], paired=True)
+        return self.inference(metric).difference(self._place(one), self._place(self.baseline))
 
     def compares(self, metric: str) -> bool:
         """Say whether differences to a baseline are shown: of scores. Those of time and money are in the records."""
@@ -113,25 +117,14 @@ class Comparison(Sequence[Group]):
 
     def verdict(self, one: Group, metric: str) -> str:
         """Say how the difference to the baseline stands: better, worse, or unclear where it may be none."""
-        difference = self.difference(one, metric)
-        if difference is None or difference.mean is None:
-            return ""
-        if not difference.excludes_zero:
-            return "unclear"
-        return "better" if (difference.mean < 0) == (metric in self.lower) else "worse"
+        return self.inference(metric).verdict(self._place(one))
 
     def best(self, metric: str) -> list[Group]:
-        """Return the groups with the best mean; none where all are equal or only one was judged.
+        """Return the group that is better than each other one; none where that may be chance.
 
         A group of which every run failed is not the best by failing fast.
         """
-        able = [one for one in self.groups if metric not in FIGURES or one.count(DONE)]
-        means = [(self.estimate(one, metric).mean, one) for one in able]
-        known = [mean for mean, _ in means if mean is not None]
-        if len(known) < 2 or min(known) == max(known):
-            return []
-        top = min(known) if metric in self.lower else max(known)
-        return [one for mean, one in means if mean == top]
+        return [self.groups[at] for at in self.inference(metric).best()]
 
     def worst(self, metric: str | None = None, number: int = 10) -> list[Case]:
         """Return single judgements, the worst first: against the baseline, else by their values."""
@@ -174,8 +167,13 @@ class Comparison(Sequence[Group]):
             yield f"{head}.missing", self.missing(one, metric)
             yield f"{head}.best", one in self.best(metric)
             if self.baseline is not None:
-                for name in ("mean", "low", "high", "n", "method"):
+                for name in ("mean", "low", "high", "n", "method", "p", "test"):
                     yield f"{head}.difference.{name}", getattr(apart, name, None)
+                yield (
+                    f"{head}.difference.p_adjusted",
+                    self.inference(metric).chance(self._place(one)) if apart else None,
+                )
+                yield f"{head}.verdict", self.verdict(one, metric) or None
 
     def to_pandas(self) -> Any:
         """Return a pandas.DataFrame with a row for each group. Raises RequestError without pandas."""
@@ -184,10 +182,15 @@ class Comparison(Sequence[Group]):
     @property
     def text(self) -> str:
         """Return the comparison as a table of text."""
-        from subagents_nb.experiments.comparison.comparison_words import groups_table, remarks, worst_table
+        from subagents_nb.experiments.comparison.comparison_words import (
+            design_text,
+            groups_table,
+            remarks,
+            worst_table,
+        )
 
         below = "\n".join(remarks(self))
-        return to_text(groups_table(self), worst_table(self), f"\n{below}" if below else None)
+        return to_text(design_text(self), groups_table(self), worst_table(self), f"\n{below}" if below else None)
 
     def chart(self, metric: str | None = None) -> Any:
         """Return an Altair chart of a score against the cost.
@@ -208,6 +211,9 @@ class Comparison(Sequence[Group]):
     def _repr_html_(self) -> str:
         return str(above("comparison_html")(self))
 
+    def _place(self, one: Group) -> int:
+        return place_of(one, self.groups)
+
 
 def compare(
     runs: Any,
@@ -216,6 +222,9 @@ def compare(
     metrics: Sequence[str] | None = None,
     by: Sequence[str] | str | None = None,
     lower: Sequence[str] | str = (),
+    cluster: str | None = None,
+    failed: str | None = None,
+    reduce: str = "mean",
 ) -> Comparison:
     """Compare runs by the parameters in which they differ.
 
@@ -226,6 +235,12 @@ def compare(
         by: the parameters that make the groups; if None, those that differ, or those of a baseline that names only some
             of them. Those that differ besides tell the cases apart.
         lower: the scores of which less is better. Of cost, tokens and seconds it is.
+        cluster: the parameter, or what is said about cases, that those have in common which belong together, such as a
+            document: they are not independent.
+        failed: what a failed run is where others were judged right or wrong: `missing` or `wrong`; else as its
+            sweep said.
+        reduce: what the repeats of a case come to: `mean`, `median`, `mode` (the majority), `max`, `at_least_1` (right
+            at least so often), `pass_at_3` (the chance that one of three is right).
 
     Raises:
         RequestError: there are no runs, or no such baseline, parameter or metric.
@@ -241,6 +256,9 @@ def compare(
         metrics=metrics,
         by=[by] if isinstance(by, str) else by,
         lower=[lower] if isinstance(lower, str) else lower,
+        cluster=cluster,
+        failed=failed,
+        reduce=reduce,
         home=home,
     )
 
@@ -252,18 +270,34 @@ def compare_rows(
     metrics: Sequence[str] | None = None,
     by: Sequence[str] | None = None,
     lower: Sequence[str] = (),
+    cluster: str | None = None,
+    failed: str | None = None,
+    reduce: str = "mean",
     home: StoreHome | None = None,
 ) -> Comparison:
     """Do the same with rows that were read; pure."""
+    reducer(reduce)
+    if failed not in (None, "missing", "wrong"):
+        raise RequestError(f"failed is 'missing' or 'wrong', not {failed!r}.")
+    name_tasks(rows)
     apart = differing(rows)
     known = {name for row in rows for name in params_of(row)}
-    if unknown := [name for name in by or () if name not in known]:
+    shared = known | {name for row in rows for name in row.about}
+    unknown = [name for name in by or () if name not in known]
+    if unknown := unknown or [name for name in [cluster] if name is not None and name not in shared]:
         raise RequestError(f"No run has a parameter {unknown[0]!r}; they have {', '.join(sorted(known))}.")
-    chosen = tuple(by) if by else apart or BY_NAME
-    groups = _groups(rows, chosen, apart)
+    # Items are no settings: cases, what they share, and tasks of runs that were launched one by one.
+    items = {CASE, cluster, *([] if any(row.sweep for row in rows) else [TASK])}
+    settings = tuple(name for name in apart if name not in items)
+    chosen = tuple(by) if by else settings or (("agent",) if CASE in apart else BY_NAME)
+
+    def groups_by(names: tuple[str, ...]) -> list[Group]:
+        others = [name for name in apart if name not in names]
+        return group(rows, names, others, cluster=cluster, failed=failed, reduce=reduce, lower=lower)
+
+    groups = groups_by(chosen)
     if not by and len(_fitting(groups, baseline)) > 1:  # it leaves some open, which tell the cases apart then
-        chosen = tuple(name for name in chosen if name in _wanted(baseline))
-        groups = _groups(rows, chosen, apart)
+        groups = groups_by(chosen := tuple(name for name in chosen if name in _wanted(baseline)))
     scores = list(dict.fromkeys(name for row in rows for name, _ in row.scores))
     every = [*(name for name in scores if name not in FIGURES), *FIGURES]
     if unknown := [name for name in metrics or () if name not in every]:
@@ -278,10 +312,6 @@ def compare_rows(
         same=same(rows, chosen),
         home=home,
     )
-
-
-def _groups(rows: Sequence[RunRow], chosen: tuple[str, ...], apart: tuple[str, ...]) -> list[Group]:
-    return group(rows, chosen, [name for name in apart if name not in chosen])
 
 
 def _baseline(groups: Sequence[Group], given: Any) -> Group:

@@ -44,6 +44,8 @@ class RunRow:
     sweep: str | None = None
     place: int | None = None
     repeat: int | None = None
+    about: dict[str, ParamValue] = field(default_factory=dict)  # what is said about its case
+    failed: str | None = None  # what it is when it fails: missing or wrong, as its sweep said
     start: str | None = None
     end: str | None = None
     seconds: float | None = None

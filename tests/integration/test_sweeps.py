@@ -332,7 +332,10 @@ def test_a_scorer_of_the_launch_judges_when_somebody_asks_and_one_that_fails_onl
         assert swept.wait(60)
 
     assert [dict(run.scores) for run in swept.runs] == [{"length": 7.0}, {"length": 9.0}]
-    assert compare(swept, baseline="word=a").best("length")[0].params == {"word": "bcd"}
+    found = compare(swept, baseline="word=a")
+    assert (
+        found.records()[1]["metrics.length.difference.mean"] == 2 and found.best("length") == []
+    )  # one run proves none
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert [dict(run.scores) for run in swept.runs] == [{"length": 7.0}, {"length": 9.0}]  # each is called once

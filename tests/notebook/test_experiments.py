@@ -49,7 +49,8 @@ def test_a_sweep_is_written_in_a_cell_judged_and_compared(kernel: Kernel) -> Non
     opened = [m["content"] for m in live.messages if m["msg_type"] == "comm_open"]
     ((comm, state),) = ((one["comm_id"], one["data"]["state"]) for one in opened if "token" in one["data"]["state"])
     (output,) = (data for data in live.shown if state["token"] in data.get("text/html", ""))
-    assert set(output) == {"text/html", "text/plain"} and output["text/plain"].startswith("word")
+    assert set(output) == {"text/html", "text/plain"}
+    assert output["text/plain"].startswith("2 settings, each on 2 cases × 2 repeats")
     assert "&lt;img" in output["text/html"] and [row["keys"][0] for row in state["table"]["rows"]] == ["one", EVIL]
     closed = kernel.ok(LEAVE).messages
     assert comm in [m["content"]["comm_id"] for m in closed if m["msg_type"] == "comm_close"]

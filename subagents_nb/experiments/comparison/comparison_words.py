@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from subagents_nb.blocks import Column, Table
 from subagents_nb.domain.values.words import one_line
-from subagents_nb.experiments.comparison.grouping import DONE, FIGURES, LIVE, Group, param_text
-from subagents_nb.experiments.estimates import Estimate
+from subagents_nb.experiments.comparison.grouping import DONE, FIGURES, LIVE, Group, param_text, place_of
+from subagents_nb.experiments.comparison.inference import SMALL
+from subagents_nb.experiments.statistics.differences import EQUAL
+from subagents_nb.experiments.statistics.estimates import Estimate
 
 if TYPE_CHECKING:
     from subagents_nb.experiments.comparing import Case, Comparison
@@ -39,29 +42,67 @@ def runs_text(one: Group) -> str:
     return ", ".join(parts)
 
 
+def design_text(comparison: Comparison) -> str:
+    """Say what was compared on what: settings, cases, repeats, and which of them is the unit of all intervals."""
+    judged = [name for name in comparison.metrics if any(one.repeats.get(name) for one in comparison.groups)]
+    metric = next(iter([name for name in judged if not _is_figure(name)] or judged), comparison.metrics[0])
+    made = [units for one in comparison.groups if (units := one.repeats.get(metric, {}))]
+    settings = f"{len(comparison)} setting{'' if len(comparison) == 1 else 's'}"
+    each = ", each" if len(comparison) > 1 else ""
+    if comparison.inference(metric).over_repeats:
+        count = _span(map(len, made))
+        often = "once" if count == "1" else f"{count} times"
+        return f"{settings}{each} {often} on one case: what follows is about this case alone"
+    cases, repeats = _span(map(len, made)), _span(len(values) for units in made for values in units.values())
+    again = "" if repeats == "1" else f" × {repeats} repeats"
+    return f"{settings}{each} on {cases} case{'' if cases == '1' else 's'}{again}; the case is the unit"
+
+
+def _span(counts: Iterable[int]) -> str:
+    known = sorted(set(counts)) or [0]
+    return str(known[0]) if len(known) == 1 else f"{known[0]} to {known[-1]}"
+
+
 def metric_text(comparison: Comparison, one: Group, metric: str) -> str:
     """Say what a group came to: mean, spread, number, interval, and whether it is the best."""
-    estimate = comparison.estimate(one, metric)
+    at = place_of(one, comparison.groups)
+    estimate = comparison.inference(metric).summary(at)
     lacks = comparison.missing(one, metric)
     if estimate.mean is None:
         return f"{estimate.nonfinite} not finite" if estimate.nonfinite else "missing"
     parts = [figure(estimate.mean)]
     if estimate.sd is not None:
         parts.append(f"± {figure(estimate.sd)}")
-    if estimate.low is not None and estimate.high is not None and not _is_figure(metric):
+    if estimate.low is not None and estimate.high is not None:
         parts.append(f"[{figure(estimate.low)}, {figure(estimate.high)}]")
-    if not _is_figure(metric):
+    if _is_figure(metric):
+        parts += _times(comparison, one, metric)
+    else:
         counts = [f"n {estimate.n}"]
         counts += [f"{estimate.nonfinite} not finite"] if estimate.nonfinite else []
         counts += [f"{lacks} missing"] if lacks else []
+        wrong = comparison.inference(metric).as_wrong(at)
+        counts += [f"failed counted as wrong: {figure(wrong)}"] if wrong is not None else []
         parts.append(f"({', '.join(counts)})")
     if one in comparison.best(metric):
         parts.append("best")
     return " ".join(parts)
 
 
+def _times(comparison: Comparison, one: Group, metric: str) -> list[str]:
+    """Say how many times as much it took as the baseline."""
+    if comparison.baseline is None or one is comparison.baseline:
+        return []
+    held = comparison.inference(metric).ratio(
+        place_of(one, comparison.groups), place_of(comparison.baseline, comparison.groups)
+    )
+    if held is None or held.mean is None or held.low is None or held.high is None:
+        return []
+    return [f"×{held.mean:.3g} [{held.low:.3g}, {held.high:.3g}]"]
+
+
 def difference_text(comparison: Comparison, one: Group, metric: str) -> str:
-    """Say the paired difference to the baseline."""
+    """Say the difference to the baseline."""
     if one is comparison.baseline:
         return "baseline"
     estimate = comparison.difference(one, metric)
@@ -70,17 +111,23 @@ def difference_text(comparison: Comparison, one: Group, metric: str) -> str:
     parts = [f"{estimate.mean:+.4g}"]
     if estimate.low is not None and estimate.high is not None:
         parts.append(f"[{estimate.low:+.4g}, {estimate.high:+.4g}]")
+    parts += ["in each"] if estimate.method == EQUAL and estimate.mean else []
     return " ".join([*parts, f"(n {estimate.n})", comparison.verdict(one, metric)])
 
 
 def remarks(comparison: Comparison) -> list[str]:
     """Say how the figures were made, what is the same in all runs, and what was left out."""
-    methods = dict.fromkeys(_methods(comparison))
-    lines = []
+    judged = [name for name in comparison.metrics if not _is_figure(name)]
+    lines = list(_power(comparison, judged))
+    methods = dict.fromkeys(_methods(comparison, judged))
     if methods:
         lines.append(f"Mean ± standard deviation (n); 95 % intervals by {', '.join(methods)}.")
     if comparison.baseline is not None:
-        lines.append(f"Baseline: {comparison.baseline.label}. Differences are paired, over what both have.")
+        lines.append(f"Baseline: {comparison.baseline.label}. {_tests(comparison, judged)}")
+    if any(one.tasks > 1 for one in comparison.groups):
+        lines.append(
+            'A setting had several tasks: what was judged of each counts by itself. by="task" tells them apart.'
+        )
     kept = [f"{one_line(k, 40)}={param_text(v)}" for k, v in comparison.same.items() if v is not None]
     if kept:
         more = f" and {len(kept) - MAX_SAME} more" if len(kept) > MAX_SAME else ""
@@ -90,12 +137,55 @@ def remarks(comparison: Comparison) -> list[str]:
     return lines
 
 
-def _methods(comparison: Comparison) -> list[str]:
-    estimates: list[Estimate | None] = []
-    for metric in comparison.metrics:
+def _power(comparison: Comparison, judged: Iterable[str]) -> Iterable[str]:
+    for metric in judged:
+        power = comparison.inference(metric).power()
+        if power is None:
+            continue
+        told = f"{one_line(metric, 40)}: {power.n} cases tell a difference of {figure_short(power.told)} apart (80 %)"
+        if power.needed is not None:
+            told += f"; to tell {SMALL} apart you need about {_about(power.needed):,} cases"
+        if power.repeats_help is not None:
+            told += "; more repeats help as well" if power.repeats_help else "; more repeats hardly help"
+        yield f"{told}."
+
+
+def _tests(comparison: Comparison, judged: Iterable[str]) -> str:
+    """Say by what differences were told from chance."""
+    found: dict[str, None] = {}
+    apart: dict[bool, None] = {}
+    most = 0
+    for metric in judged:
+        known = comparison.inference(metric)
+        most = max(most, known.compared())
         for one in comparison.groups:
-            estimates += [None if _is_figure(metric) else comparison.estimate(one, metric)]
-            estimates += [comparison.difference(one, metric) if comparison.compares(metric) else None]
+            difference = comparison.difference(one, metric)
+            if difference is not None and difference.p is not None:
+                found[difference.test] = None
+                apart[known.over_repeats] = None
+    if not found:
+        return "Differences are over what both have."
+    how = "case by case, over what both have" if False in apart else "between repeats of one case"
+    family = f", Holm over {most} groups" if most > 1 else ""
+    return f"Differences are {how}; better and worse by {', '.join(found)} at 5 %{family}."
+
+
+def _about(number: int) -> int:
+    """Round up to two digits that count: nobody knows the spread better."""
+    step = int(10 ** max(0, len(str(number)) - 2))
+    return -(-number // step) * step
+
+
+def figure_short(value: float) -> str:
+    """Say a number by the two digits that count."""
+    return f"{value:.2g}" if abs(value) < 100 else f"{value:,.0f}"
+
+
+def _methods(comparison: Comparison, judged: Iterable[str]) -> list[str]:
+    estimates: list[Estimate | None] = []
+    for metric in judged:
+        for one in comparison.groups:
+            estimates += [comparison.estimate(one, metric), comparison.difference(one, metric)]
     return [each.method for each in estimates if each is not None and each.low is not None]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from subagents_nb.blocks import Child, Column, Html, Table
 from subagents_nb.domain.runs.reuse import ANEW
 from subagents_nb.experiments.comparing import Comparison
-from subagents_nb.experiments.comparison.comparison_words import groups_table, remarks, worst_table
+from subagents_nb.experiments.comparison.comparison_words import design_text, groups_table, remarks, worst_table
 from subagents_nb.experiments.comparison.grouping import param_text
 from subagents_nb.experiments.comparison.run_diffs import Diff
 from subagents_nb.experiments.sweeps.sweep import Sweep
@@ -34,7 +34,7 @@ def comparison_html(comparison: Comparison, *, token: str = "") -> Html:
 
 def _tally(comparison: Comparison) -> str:
     runs = sum(len(one.rows) for one in comparison.groups)
-    return f"{plural(len(comparison), 'group')}, {plural(runs, 'run')}"
+    return f"{design_text(comparison)} · {plural(runs, 'run')}"
 
 
 def _toned(cell: str) -> Child:

@@ -38,33 +38,53 @@ def two_models(a: list[float], b: list[float], **options: Any) -> Comparison:
 
 
 def test_runs_with_the_same_parameters_are_one_row_with_mean_spread_and_number() -> None:
-    found = two_models([0.2, 0.4, 0.6], [0.7, 0.8, 0.9])
+    found = two_models([0.2, 0.3, 0.4], [0.7, 0.8, 0.9])
 
     assert found.by == ("model",) and [one.label for one in found] == ["model=a", "model=b"]
     first = found.estimate(found[0], "acc")
-    assert (first.n, first.mean, first.sd) == (3, pytest.approx(0.4), pytest.approx(0.2))
+    assert (first.n, first.mean, first.sd) == (3, pytest.approx(0.3), pytest.approx(0.1))
     assert [one.label for one in found.best("acc")] == ["model=b"]
     assert found.best("cost_usd") == []  # all cost the same
-    line = found.text.splitlines()[2]
+    assert found.text.splitlines()[0] == "2 settings, each 3 times on one case: what follows is about this case alone"
+    line = found.text.splitlines()[3]
     assert line.startswith("b") and "0.8 ± 0.1 [0.5516, 1.048] (n 3) best" in line
     assert "95 % intervals by t." in found.text
 
 
 def test_less_is_better_where_somebody_says_so_and_of_money_always() -> None:
-    found = two_models([1.0, 2.0], [3.0, 4.0], lower=["acc"])
+    found = two_models([1.0, 1.1, 1.2], [3.0, 3.1, 3.2], lower=["acc"])
 
     assert [one.label for one in found.best("acc")] == ["model=a"]
     assert [one.label for one in found.best("tokens")] == ["model=a"]
 
 
-def test_the_difference_to_the_baseline_is_paired_by_repetition() -> None:
-    found = two_models([0.1, 0.5, 0.9, 0.3], [0.2, 0.61, 1.0, 0.41], baseline={"model": "a"})
+def over_cases(*models: list[float], **options: Any) -> Comparison:
+    rows = [
+        row(100 * m + n, "abcdefgh"[m], params={"model": "abcdefgh"[m], "case": f"c{n}"}, scores={"acc": value})
+        for m, values in enumerate(models)
+        for n, value in enumerate(values)
+    ]
+    return compare_rows(rows, **options)
+
+
+def test_the_difference_to_the_baseline_is_paired_by_case() -> None:
+    found = over_cases([0.1, 0.5, 0.9, 0.3], [0.2, 0.61, 1.0, 0.41], baseline={"model": "a"})
 
     apart = found.difference(found[1], "acc")
     assert apart is not None and apart.n == 4 and apart.method == "paired t"
     assert apart.mean == pytest.approx(0.105) and apart.excludes_zero  # although the groups overlap widely
     assert found.verdict(found[1], "acc") == "better" and found.difference(found[0], "acc") is None
     assert "+0.105 [" in found.text and "(n 4) better" in found.text and "baseline" in found.text
+    assert found.text.splitlines()[0] == "2 settings, each on 4 cases; the case is the unit"
+    assert "Differences are case by case, over what both have; better and worse by paired t at 5 %." in found.text
+
+
+def test_repeats_of_one_case_are_two_samples_and_no_pairs() -> None:
+    found = two_models([0.1, 0.5, 0.9, 0.3], [0.2, 0.61, 1.0, 0.41], baseline={"model": "a"})
+
+    apart = found.difference(found[1], "acc")
+    assert apart is not None and apart.method == "Welch's t" and not apart.excludes_zero
+    assert found.verdict(found[1], "acc") == "unclear" and "between repeats of one case" in found.text
 
 
 def test_an_interval_across_zero_is_called_unclear() -> None:
@@ -151,7 +171,7 @@ def test_hostile_names_stay_one_plain_line() -> None:
     rows = [row(1, f"{EVIL}\n\x1b[31m", scores={f"{EVIL}\nacc": NAN}), row(2, "b", scores={f"{EVIL}\nacc": math.inf})]
     found = compare_rows(rows, baseline={"model": "b"})
 
-    assert "\x1b" not in found.text and len(found.text.splitlines()[0].split(EVIL)) > 1
+    assert "\x1b" not in found.text and len(found.text.splitlines()[1].split(EVIL)) > 1
     assert all(len(line.splitlines()) <= 1 for line in found.text.split("\n"))
 
 
@@ -171,22 +191,24 @@ def test_what_makes_no_sense_is_told_with_what_would(options: dict[str, Any], me
 
 def test_a_group_that_only_fails_is_not_the_best_by_failing_fast() -> None:
     cheap = row(1, "a", state="failed", usage={"input_tokens": 1, "output_tokens": 0})
-    found = compare_rows([cheap, row(2, "b"), row(30, "c")])
+    rows = [row(2, "b"), row(3, "b", 1), row(4, "b", 2), row(90, "c"), row(91, "c", 1), row(92, "c", 2)]
+    found = compare_rows([cheap, *rows])
 
     assert [one.label for one in found.best("tokens")] == ["model=b"]
 
 
 def test_records_hold_every_figure_by_name() -> None:
-    record = two_models([0.0, 1.0], [1.0, 1.0], baseline="model=a").records()[1]
+    record = two_models([0.0] * 5, [1.0] * 5, baseline="model=a").records()[1]
 
-    assert record["params.model"] == "b" and record["runs"] == 2 and record["metrics.acc.best"] is True
-    assert record["metrics.acc.difference.n"] == 2 and record["metrics.acc.method"] == "Wilson"
+    assert record["params.model"] == "b" and record["runs"] == 5 and record["metrics.acc.best"] is True
+    assert record["metrics.acc.difference.n"] == 5 and record["metrics.acc.method"] == "Wilson"
+    assert record["metrics.acc.difference.test"] == "Fisher's exact test" and record["metrics.acc.verdict"] == "better"
 
 
 def test_a_live_run_has_no_figures_yet() -> None:
     found = compare_rows([row(1, "a", state="running"), row(2, "b")])
 
-    assert found.estimate(found[0], "tokens").mean is None and found.text.splitlines()[1].count("1 live") == 1
+    assert found.estimate(found[0], "tokens").mean is None and found.text.splitlines()[2].count("1 live") == 1
 
 
 def test_a_metric_is_a_share_in_all_groups_or_in_none_and_a_figure_never() -> None:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subagents_nb.experiments.estimates import estimate, is_share, t_quantile, wilson
+from subagents_nb.experiments.statistics.distributions import t_quantile
+from subagents_nb.experiments.statistics.estimates import estimate, is_share, wilson
 
 NAN, INF = math.nan, math.inf
 
@@ -51,13 +52,6 @@ def test_hits_and_misses_get_wilsons_interval() -> None:
     assert is_share([1.0, 0.0, NAN]) and not is_share([1.0, 0.5]) and not is_share([NAN]) and not is_share([])
 
 
-def test_differences_are_no_shares() -> None:
-    found = estimate([1.0, 0.0, 1.0, 1.0], paired=True)
-
-    assert found.method == "paired t" and not found.excludes_zero  # 0.75 ± 0.7956
-    assert estimate([1.0, 2.0, 1.5, 1.2], paired=True).excludes_zero
-
-
 def test_what_is_not_finite_is_counted_and_kept_out_of_the_mean() -> None:
     found = estimate([1.0, NAN, 3.0, INF, -INF])
 
@@ -69,7 +63,7 @@ def test_too_little_has_no_interval_and_says_why() -> None:
     assert estimate([]).mean is None and estimate([]).method == "nothing judged"
     alone = estimate([3.0])
     assert (alone.mean, alone.sd, alone.low, alone.method) == (3.0, None, None, "one alone has no spread")
-    assert estimate([2.0, 2.0]).method == "all are equal" and estimate([0.0, 0.0], paired=True).low is None
+    assert estimate([2.0, 2.0]).method == "all are equal"
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=20))
