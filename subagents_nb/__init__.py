@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         validate_agents,
     )
     from subagents_nb.catalog import register_agent
-    from subagents_nb.experiments import compare, diff, frame, retry, score, sweep
+    from subagents_nb.experiments import Cases, compare, diff, frame, retry, score, sweep
     from subagents_nb.exporters import export
     from subagents_nb.launching import (
         Preflight,
@@ -53,7 +53,7 @@ _HOMES = {
     for home, names in {
         "authoring": "create_agent disable_agent eject_agent enable_agent refinement validate_agents",
         "catalog": "register_agent",
-        "experiments": "compare diff frame retry score sweep",
+        "experiments": "Cases compare diff frame retry score sweep",
         "exporters": "export",
         "launching": "Preflight Run Runs agents attach chain expand launch parallel preflight runs settings step trust",
         "launching.event_hook": "on_event",
@@ -63,6 +63,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Cases",
     "Preflight",
     "Run",
     "Runs",
@@ -101,6 +102,7 @@ __all__ = [
 # What a layer calls of one above it, by `above`; the rest of it is in the table before.
 _ABOVE = {
     "OtelExporter": "subagents_nb.exporters.otel",
+    "cases_html": "subagents_nb.notebook.comparing.compare_view",
     "comparison_html": "subagents_nb.notebook.comparing.compare_view",
     "diff_html": "subagents_nb.notebook.comparing.compare_view",
     "gather": "subagents_nb.exporters.gather",

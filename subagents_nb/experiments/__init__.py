@@ -7,6 +7,7 @@ Never: starts a run but by `launching`.
 
 from __future__ import annotations
 
+from subagents_nb.experiments.cases.case_list import Cases
 from subagents_nb.experiments.comparing import Comparison, compare
 from subagents_nb.experiments.comparison.run_diffs import Diff, diff
 from subagents_nb.experiments.frames import Frame, frame
@@ -16,6 +17,7 @@ from subagents_nb.experiments.sweeps.sweep import Sweep, sweep
 from subagents_nb.launching.gathering.experiment import current_experiment, set_experiment
 
 __all__ = [
+    "Cases",
     "Comparison",
     "Diff",
     "Frame",

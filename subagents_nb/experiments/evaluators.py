@@ -89,7 +89,7 @@ def _context(run: Run) -> Any:
         "name": run.name,
         "inputs": plan.task or plan.steps[0].task,
         "metadata": dict(plan.experiment.params),
-        "expected_output": None,
+        "expected_output": None if run.case is None else run.case.expected,
         "output": run.output,
         "duration": run.status.elapsed_s,
         "attributes": {},

@@ -134,6 +134,8 @@ def run_record(row: RunRow) -> dict[str, Any]:
         "notes": row.notes or None,
     }
     record |= {f"params.{name}": value for name, value in (row.resolved | row.params).items()}
+    record |= {f"case.{name}": value for name, value in row.about.items()}
+    record["expected"] = row.expected
     record |= row.part_of
     record |= {"model_requested": row.requested, "model_answered": row.answered}
     record |= {f"metrics.{name}": value for name, value in row.usage.items()}

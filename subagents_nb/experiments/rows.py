@@ -45,6 +45,7 @@ class RunRow:
     place: int | None = None
     repeat: int | None = None
     about: dict[str, ParamValue] = field(default_factory=dict)  # what is said about its case
+    expected: ParamValue = None  # the right answer of its case, as it was at the launch
     failed: str | None = None  # what it is when it fails: missing or wrong, as its sweep said
     start: str | None = None
     end: str | None = None
@@ -101,6 +102,10 @@ def _from_plan(row: RunRow, plan: dict[str, Any]) -> None:
     row.experiment, row.notes = _maybe(part.get("name")), _text(part.get("notes"))
     row.params = {name: value for name, value in _dict(part.get("params")).items() if _scalar(value)}
     row.lineage, cell = _dict(part.get("lineage")), _dict(part.get("cell"))
+    row.failed = _maybe(part.get("failed"))
+    case = _dict(part.get("case"))
+    row.about = {name: value for name, value in _dict(case.get("metadata")).items() if _scalar(value)}
+    row.expected = case.get("expected") if _scalar(case.get("expected")) else None
     row.sweep, row.place, row.repeat = _maybe(cell.get("sweep")), cell.get("place"), cell.get("repeat")
     steps = [_dict(step) for step in _list(plan.get("steps"))]
     first = steps[0] if steps else {}

@@ -12,6 +12,7 @@ from typing import IO, Any
 from pydantic_core import from_json
 
 from subagents_nb.above import above
+from subagents_nb.domain.plans.experiments import Case
 from subagents_nb.domain.plans.plan import LaunchPlan
 from subagents_nb.domain.runs.control import ControlAnswer
 from subagents_nb.domain.runs.records import NamedOutput, Refusal, StepResult, Usage
@@ -43,6 +44,7 @@ from subagents_nb.plain_text import plain
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.files.disk import DISK, MAX_DOCUMENT_BYTES
 from subagents_nb.store.runs.disk_usage import disk_use
+from subagents_nb.store.runs.raw_reader import read_raw
 from subagents_nb.supervisor.warm.reconcile import reconcile
 
 
@@ -62,6 +64,7 @@ class Run(Showing):
         self._match = match
         self._output_types: Types = output_types or {}
         self._last: Snapshot | None = None
+        self._case: Case | None = None
 
     @property
     def home(self) -> StoreHome:
@@ -111,6 +114,20 @@ class Run(Showing):
         None: nothing of the run can be read; `error` says why.
         """
         return self.status.state
+
+    @property
+    def case(self) -> Case | None:
+        """Return the case that was asked, with its right answer, as a sweep has it now or had it; None without one."""
+        if self._case is None:
+            plan = read_raw(self._home, self.id, ("plan.json",))["plan.json"] or {}
+            part = plan.get("experiment")
+            case = part.get("case") if isinstance(part, dict) else None
+            self._case = Case.model_validate(case) if isinstance(case, dict) else None
+        return self._case
+
+    @case.setter
+    def case(self, case: Case) -> None:
+        self._case = case
 
     @property
     def usage(self) -> Usage:

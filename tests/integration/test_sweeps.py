@@ -18,7 +18,22 @@ import pytest
 from pydantic import BaseModel
 from support import script, until
 
-from subagents_nb import Run, chain, compare, diff, frame, launch, parallel, retry, runs, score, step, sweep
+from subagents_nb import (
+    Cases,
+    Run,
+    attach,
+    chain,
+    compare,
+    diff,
+    frame,
+    launch,
+    parallel,
+    retry,
+    runs,
+    score,
+    step,
+    sweep,
+)
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import LaunchRefused, RequestError
 from subagents_nb.experiments.rescoring import ScoringFailed
@@ -610,3 +625,26 @@ def test_a_sweep_with_a_budget_tells_its_views_of_each_run_and_of_the_end() -> N
     assert told[-1] == (2, False) and not swept.launching
     stop()
     assert swept.retry() is swept and told[-1] == (2, False)
+
+
+def test_cases_are_asked_judged_by_their_answers_and_compared(shared_home: StoreHome) -> None:
+    def right(run: Run) -> bool:
+        return str(run.case.expected) in run.text  # type: ignore[union-attr]
+
+    rows = [{"id": f"c{n}", "say": f"word{n}", "expected": f"word{n}", "document": f"d{n % 2}"} for n in range(4)]
+    asked = {"grid": {"tone": ["dry", "warm"]}, "model": "scripted:echo", "score": right, "wait": True}
+    swept = sweep("scout", "{{tone}}: {case.say}", cases=Cases(rows, metadata="document"), **asked)
+
+    assert [run.text for run in swept.runs[:2]] == ["dry: word0", "dry: word1"]
+    found = compare(swept, baseline="tone=dry")
+    assert found.text.splitlines()[0] == "2 settings, each on 4 cases; the case is the unit" and found.by == ("tone",)
+    assert compare(swept, cluster="document").estimate(found[0], "right").method == "Wilson over 2 clusters"
+    assert attach(swept.ids[0]).case == Cases(rows, metadata="document")["c0"]
+
+    rows[1]["expected"] = "another"  # a right answer that was mended is judged anew, for no tokens
+    rows[2]["say"] = rows[2]["expected"] = "mended"  # what is asked otherwise is asked again, and nothing else
+    again = sweep("scout", "{{tone}}: {case.say}", cases=Cases(rows, metadata="document"), **asked)
+    assert (again.found, again.launched) == (6, 2)
+    means = [run.scores["right"] for run in again.runs]
+    assert means == [1.0, 0.0, 1.0, 1.0] * 2
+    assert compare(again).estimate(compare(again)[0], "right").mean == 0.75

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
-from subagents_nb.domain.values.base import Document, Value
+from subagents_nb.domain.values.base import Document, Value, sha256_text, stable_json
 
 ParamValue = str | int | float | bool | None
+FailedAs = Literal["missing", "wrong"]
 
 
 class Lineage(Value):
@@ -37,6 +38,23 @@ class Cell(Value):
     of: int = 1  # how many runs the whole sweep has
 
 
+class Case(Value):
+    """One case. Its id tells it from the others of its experiment, and pairs it with itself in every setting."""
+
+    id: str
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    expected: Any = None
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def sha256(self) -> str:
+        """Return the hash of all that it says."""
+        return sha256_text(stable_json(self.model_dump(mode="json")))
+
+    def __str__(self) -> str:
+        return self.id
+
+
 class ExperimentPart(Value):
     """What a launch says about itself for later comparison; nothing here changes what the run does."""
 
@@ -45,6 +63,8 @@ class ExperimentPart(Value):
     notes: str = ""
     lineage: Lineage | None = None
     cell: Cell | None = None
+    case: Case | None = None  # of a sweep over cases: what was asked, with its right answer
+    failed: FailedAs | None = None  # what it is in a comparison when it fails
 
 
 class Score(Document):

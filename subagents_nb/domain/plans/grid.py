@@ -9,14 +9,17 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from subagents_nb.domain.plans.experiments import ParamValue
+from subagents_nb.domain.plans.experiments import Case, ParamValue
 from subagents_nb.domain.plans.flow import Chain, Expand, Parallel, Step
 from subagents_nb.domain.values.base import Value, sha256_text, stable_json
 from subagents_nb.domain.values.reasons import Reasons
 from subagents_nb.domain.values.words import one_line
 
 MAX_CELLS = 10_000
+CASE = "case"  # the axis of cases
 _FIELD = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
+_CASE_FIELD = re.compile(r"\{case\.([A-Za-z_]\w*)\}")
+_EITHER = re.compile(rf"{_FIELD.pattern}|{_CASE_FIELD.pattern}")
 
 
 class Axis(Value):
@@ -67,10 +70,20 @@ def axes_of(grid: Mapping[str, Any], reasons: Reasons) -> tuple[Axis, ...]:
             axes.append(Axis.model_construct(name=name, values=tuple((value, value) for value in values)))
     for axis in axes:
         reasons.extend(_faults(axis))
+    reasons.extend(too_many(axes))
+    return tuple(axes)
+
+
+def too_many(axes: Sequence[Axis]) -> Iterator[str]:
+    """Yield the reason if the axes have more combinations than one sweep may."""
     size = math.prod(len(axis.values) for axis in axes)
     if size > MAX_CELLS:
-        reasons.append(f"the grid has {size:,} combinations, more than {MAX_CELLS:,}")
-    return tuple(axes)
+        yield f"the grid has {size:,} combinations, more than {MAX_CELLS:,}"
+
+
+def case_axis(cases: Sequence[Case]) -> Axis:
+    """Return the axis of cases, each known by its id."""
+    return Axis.model_construct(name=CASE, values=tuple((case.id, case) for case in cases))
 
 
 def _faults(axis: Axis) -> Iterator[str]:
@@ -101,13 +114,38 @@ def combinations(axes: Sequence[Axis], repeat: int) -> list[Combination]:
 
 def fields_of(what: Chain | str) -> frozenset[str]:
     """Return the names that stand as {{name}} in a task, or in any task of a chain."""
-    texts = [what] if isinstance(what, str) else [what.task or "", *(step.task or "" for step in _steps(what))]
-    return frozenset(name for text in texts for name in _FIELD.findall(text))
+    return frozenset(name for text in _texts(what) for name in _FIELD.findall(text))
+
+
+def _texts(what: Chain | str) -> list[str]:
+    return [what] if isinstance(what, str) else [what.task or "", *(step.task or "" for step in _steps(what))]
+
+
+def case_fields(what: Chain | str) -> frozenset[str]:
+    """Return the names x that stand as {case.x} in a task, or in any task of a chain."""
+    return frozenset(name for text in _texts(what) for name in _CASE_FIELD.findall(text))
 
 
 def filled_text(text: str, values: Mapping[str, Any]) -> str:
-    """Return a text with {{name}} replaced by the values that have one of the names; others stay as they stand."""
-    return _FIELD.sub(lambda match: str(values[match[1]]) if match[1] in values else match[0], text)
+    """Return a text with {{name}} replaced by the values that have one of the names; others stay as they stand.
+
+    Of a case {case.x} is what its inputs have under x. What was put in is not looked at again.
+    """
+    case = values.get(CASE)
+    inputs = case.inputs if isinstance(case, Case) else {}
+
+    def value(match: re.Match[str]) -> str:
+        field, asked = match[1], match[2]
+        if asked is not None:
+            return case_text(inputs[asked]) if asked in inputs else match[0]
+        return str(values[field]) if field in values else match[0]
+
+    return _EITHER.sub(value, text)
+
+
+def case_text(value: Any) -> str:
+    """Return what a case says as it stands in a task: a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def filled(flow: Chain, values: Mapping[str, Any]) -> Chain:

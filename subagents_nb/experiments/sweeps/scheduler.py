@@ -8,7 +8,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from subagents_nb.domain.plans.grid import Combination
+from subagents_nb.domain.plans.grid import CASE, Combination
 from subagents_nb.domain.values.usage import Usage
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import LaunchRefused
@@ -67,7 +67,10 @@ class SweepScheduler:
     def handle(self, run_id: str) -> Run:
         """Return the handle of one of the runs; what it came to is of the type that was asked for in its cell."""
         kind, kinds = self._order.types(self._cells[run_id])
-        return Run(self._home, run_id, output_type=kind, output_types=kinds)
+        run = Run(self._home, run_id, output_type=kind, output_types=kinds)
+        if self._order.by_case:  # as it is now: its right answer may have been mended since the run was launched
+            run.case = self._cells[run_id].given[CASE]
+        return run
 
     def observe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` when another run stands for a cell, and when nothing more is launched; return how to stop it.

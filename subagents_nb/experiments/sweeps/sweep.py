@@ -31,7 +31,9 @@ def sweep(
     agent: str | FlowLike | None = None,
     task: str | None = None,
     *,
-    grid: Mapping[str, Any],
+    grid: Mapping[str, Any] | None = None,
+    cases: Any = None,
+    failed: str | None = None,
     repeat: int = 1,
     name: str | None = None,
     experiment: str | None = None,
@@ -54,6 +56,9 @@ def sweep(
     Args:
         agent: an agent's name, or what `step`, `parallel` and `chain` compose.
         task: what is to be done. `{{name}}` stands for the value of a name of the grid.
+        cases: `Cases`, or what they are made of: each is asked in each combination, as `{case.x}` in the task for its
+            input `x`. A scorer finds the right answer as `run.case.expected`; no agent gets to see it.
+        failed: what a failed run is in comparisons of what is right or wrong: `missing` (if None), or `wrong`.
         grid: lists of values by name. A name is an option of `launch` (model, thinking, temperature, agent, …) or
             stands as `{{name}}` in the task. A mapping in place of a list gives each value a word, for schemas.
         repeat: how often each combination is run.
@@ -74,8 +79,9 @@ def sweep(
         LaunchError, StoreError: a run could not be started; those before it go on, and the same sweep goes on later.
     """
     order = plan_sweep(
-        agent, task, grid=grid, repeat=repeat, name=name, experiment=experiment, max_parallel=max_parallel,
-        usage_budget=usage_budget, score=score, notes=notes, tags=tags, reuse=reuse, origin=origin, **options,
+        agent, task, grid=grid, cases=cases, failed=failed, repeat=repeat, name=name, experiment=experiment,
+        max_parallel=max_parallel, usage_budget=usage_budget, score=score, notes=notes, tags=tags, reuse=reuse,
+        origin=origin, **options,
     )  # fmt: skip
     swept = Sweep(open_home(), order, fresh=fresh)
     swept.go_on()

@@ -5,30 +5,35 @@ from __future__ import annotations
 import inspect
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from subagents_nb.domain.agents.settings import ReusePolicy
 from subagents_nb.domain.plans.budgets import UsageBudget
-from subagents_nb.domain.plans.experiments import Cell, ExperimentPart, Lineage
+from subagents_nb.domain.plans.experiments import Case, Cell, ExperimentPart, FailedAs, Lineage
 from subagents_nb.domain.plans.flow import Chain
 from subagents_nb.domain.plans.grid import (
+    CASE,
     Axis,
     Combination,
     axes_of,
+    case_axis,
+    case_fields,
     combinations,
     fields_of,
     filled,
     filled_text,
     sweep_digest,
+    too_many,
 )
 from subagents_nb.domain.plans.plan import Origin
 from subagents_nb.domain.values.ids import is_run_name
 from subagents_nb.domain.values.reasons import Reasons
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import LaunchRefused, RequestError
+from subagents_nb.experiments.cases.case_list import Cases
 from subagents_nb.experiments.rescoring import as_scorers
 from subagents_nb.launching import Preflight, Run, launch, preflight, settings
 from subagents_nb.launching.composing.flows import FlowLike, as_chain, types_of
@@ -70,7 +75,13 @@ class SweepSpec:
     scorers: tuple[Callable[[Any], Any], ...]
     origin: Origin
     lineage: Lineage
+    failed: FailedAs | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def by_case(self) -> bool:
+        """Whether it asks cases."""
+        return any(isinstance(value, Case) for axis in self.axes[-1:] for _, value in axis.values[:1])
 
     def launch(self, cell: Combination) -> Run:
         """Launch the run of one cell."""
@@ -91,6 +102,8 @@ class SweepSpec:
             notes=self.notes,
             lineage=self.lineage,
             cell=Cell(sweep=self.digest, place=cell.place, repeat=cell.repeat, of=len(self.cells)),
+            case=cell.given.get(CASE) if self.by_case else None,
+            failed=self.failed,
         )
         return {"name": self._name(cell), "experiment": part, "tags": self.tags, "origin": self.origin}
 
@@ -143,7 +156,9 @@ def plan_sweep(
     agent: str | FlowLike | None = None,
     task: str | None = None,
     *,
-    grid: Mapping[str, Any],
+    grid: Mapping[str, Any] | None = None,
+    cases: Any = None,
+    failed: str | None = None,
     repeat: int = 1,
     name: str | None = None,
     experiment: str | None = None,
@@ -164,9 +179,11 @@ def plan_sweep(
     scorers = as_scorers(score if isinstance(score, list | tuple) else [score])
     reasons = Reasons()
     what = agent if agent is None or isinstance(agent, str) else as_chain(agent, task)
-    axes = axes_of(grid, reasons)
+    axes = () if grid is None and cases is not None else axes_of(grid or {}, reasons)
     known, fields = swept_options(), fields_of(what) if isinstance(what, Chain) else frozenset()
     fields |= fields_of(task or "")
+    if failed not in (None, "missing", "wrong"):
+        reasons.append(f"failed is missing or wrong, not {one_line(repr(failed), 40)}")
     for axis in axes:
         if axis.name not in known and axis.name not in fields:
             reasons.append(f"{axis.name} is no option of launch, and {{{{{axis.name}}}}} does not stand in the task")
@@ -176,6 +193,8 @@ def plan_sweep(
             reasons.append("the agent is given twice: in the grid and for all runs")
     reasons.extend(f"there is no option {one_line(option, 60)}" for option in options if option not in known)
     axes, options = _with_each_once(axes, options, reasons)
+    if cases is not None:
+        axes = (*axes, *_cases_axis(cases, axes, case_fields(what if isinstance(what, Chain) else task or ""), reasons))
     if isinstance(repeat, bool) or not isinstance(repeat, int) or not 1 <= repeat <= MAX_REPEAT:
         reasons.append(f"repeat is a number from 1 to {MAX_REPEAT}, not {repeat!r}")
     if name is not None and (not is_run_name(name) or len(name) > 64):
@@ -208,8 +227,31 @@ def plan_sweep(
         scorers=scorers,
         origin=where,
         lineage=lineage_of(where, cwd),
+        failed=cast("FailedAs | None", failed),
         options=options,
     )
+
+
+def _cases_axis(cases: Any, axes: Sequence[Axis], asked: frozenset[str], reasons: Reasons) -> Iterator[Axis]:
+    """Yield the axis of cases, the fastest, if each of them has what the task asks for."""
+    try:
+        read = cases if isinstance(cases, Cases) else Cases(cases)
+    except RequestError as error:
+        reasons.append(f"cases: {error}")
+        return
+    if any(axis.name == CASE for axis in axes):
+        reasons.append("case stands in the grid, and there are cases besides")
+    if not asked:
+        has = next((name for case in read for name in case.inputs), "x")
+        reasons.append(f"the task asks for nothing of its cases: write {{case.{has}}} where it belongs")
+    for name in sorted(asked):
+        lack = [case.id for case in read if name not in case.inputs]
+        if lack:
+            more = f" and {len(lack) - 1} more" if len(lack) > 1 else ""
+            reasons.append(f"{{case.{name}}}: case {one_line(lack[0], 60)}{more} has no input {name}")
+    axis = case_axis(read)
+    reasons.extend(too_many([*axes, axis]))
+    yield axis
 
 
 def _check_outputs(cells: Iterable[Combination], options: Mapping[str, Any], reasons: Reasons) -> None:

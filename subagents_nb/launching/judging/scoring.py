@@ -147,7 +147,7 @@ def apply(scorer: Scorer, run: Any) -> list[Score]:
     Raises:
         RequestError: it gave something else than numbers.
     """
-    called, signed = name_of(scorer), signature(scorer)
+    called, signed = name_of(scorer), signature(scorer, run)
     given = scorer(run)
     by_name = given if isinstance(given, Mapping) else {} if given is None else {called: given}
     judged = {name: one if isinstance(one, Judged) else Judged(one) for name, one in by_name.items()}
@@ -164,9 +164,11 @@ def name_of(scorer: Scorer) -> str:
     return one_line(str(named), _MAX_NAME) or "score"
 
 
-def signature(scorer: Scorer) -> str:
-    """Return by what its scores are known: its name, and a hash of what it does."""
-    return f"{one_line(name_of(scorer), _MAX_NAME - 20)} {scorer_hash(scorer)}"
+def signature(scorer: Scorer, run: Any = None) -> str:
+    """Return by what its scores are known: its name, a hash of what it does, and of the case with its right answer."""
+    case = getattr(scorer._run if isinstance(scorer, _Bound) else run, "case", None)
+    about = "" if case is None else f" {case.sha256[:8]}"
+    return f"{one_line(name_of(scorer), _MAX_NAME - 30)} {scorer_hash(scorer)}{about}"
 
 
 class _Bound:
@@ -213,7 +215,7 @@ def judge_now(run: Any, snapshot: Snapshot) -> None:
         return
     known = {score.by for score in read_scores(run.home, run.id)}
     for scorer in scorers:
-        if signature(scorer) in known:
+        if signature(scorer, run) in known:
             continue
         try:
             apply(scorer, run)

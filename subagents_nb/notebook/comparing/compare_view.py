@@ -7,6 +7,7 @@ from typing import Any
 
 from subagents_nb.blocks import Child, Column, Html, Table
 from subagents_nb.domain.runs.reuse import ANEW
+from subagents_nb.experiments.cases.case_list import Cases
 from subagents_nb.experiments.comparing import Comparison
 from subagents_nb.experiments.comparison.comparison_words import design_text, groups_table, remarks, worst_table
 from subagents_nb.experiments.comparison.grouping import param_text
@@ -30,6 +31,13 @@ def comparison_html(comparison: Comparison, *, token: str = "") -> Html:
     head = bar(safe(element("strong", None, "Comparison"), " ", soft(_tally(comparison))))
     body = [element("div", {"class": token}, toned) if token else toned, worst_table(comparison)]
     return to_page(frame("Comparison", head, [*body, *map(note, remarks(comparison))]))
+
+
+def cases_html(cases: Cases) -> Html:
+    """Show the first cases as a table."""
+    table = cases.table()
+    head = bar(element("strong", None, "Cases"), soft(table.caption))
+    return to_page(frame("Cases", head, [table._replace(caption="", unseen="Cases")]))
 
 
 def _tally(comparison: Comparison) -> str:

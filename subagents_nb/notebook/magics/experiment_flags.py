@@ -29,6 +29,12 @@ def add_experiment_flags(parser: MagicParser) -> None:
         "--sweep", action="append", default=[], metavar="NAME=A,B",
         help="one run for each value: of a flag, as model=a,b, or of {{ NAME }} in the text; repeatable",
     )  # fmt: skip
+    add(
+        "--cases", metavar="NAME|FILE",
+        help="one run for each case: of Cases or a DataFrame of yours, or a .csv or .jsonl file; {case.x} in the text\n"
+        "is its input x, and a scorer finds the right answer as run.case.expected",
+    )  # fmt: skip
+    add("--failed", metavar="missing|wrong", help="what a failed run is where others are right or wrong (missing)")
     add("--repeat", metavar="NUMBER", help="how often each combination of a sweep is run (1)")
     add("--max-parallel", metavar="NUMBER", help="begin a run of a sweep only when fewer are live")
     add("--sweep-budget", metavar="AMOUNT", help="what a whole sweep may use: tokens, as 200k, or money, as '$2'")
@@ -90,6 +96,25 @@ def grid_of(options: Any, variables: Mapping[str, Any], parser: MagicParser, kno
         else:
             grid[name] = [_value(name, word, parser, known) for word in words]
     return grid
+
+
+def cases_of(options: Any, variables: Mapping[str, Any], parser: MagicParser) -> Any:
+    """Return the cases that --cases names: a variable of the person, else a file; None without them.
+
+    Raises:
+        UsageError: there are none of this name, or they can't be read.
+    """
+    if options.cases is None:
+        return None
+    from subagents_nb.errors import RequestError
+    from subagents_nb.experiments.cases.case_list import Cases
+    from subagents_nb.notebook.bodies.namespace import lookup
+
+    try:
+        named = lookup(options.cases, variables, "--cases") if options.cases.isidentifier() else options.cases
+        return named if isinstance(named, Cases) else Cases(named)
+    except RequestError as error:
+        parser.error(f"--cases: {error}")
 
 
 def _value(name: str, word: str, parser: MagicParser, known: frozenset[str]) -> Any:

@@ -13,7 +13,7 @@ from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class
 
 from subagents_nb.domain.plans.options import OPTIONS, Option
 from subagents_nb.notebook.magics.cells import CellCall, Faults, carry_out, raise_failure
-from subagents_nb.notebook.magics.experiment_flags import about_run, grid_of, scorers_of
+from subagents_nb.notebook.magics.experiment_flags import about_run, cases_of, grid_of, scorers_of
 from subagents_nb.notebook.magics.line_parser import amount, number
 from subagents_nb.notebook.magics.parsers import magic_parser
 from subagents_nb.notebook.magics.work_flags import defaults_of, launch_options
@@ -90,7 +90,7 @@ class SubagentMagics(Magics):
         }
         if isinstance(held := variables.get(options.fork or ""), launching.Run):
             asked["fork"] = held
-        if options.sweep:
+        if options.sweep or options.cases:
             faults.refuse()
             return launch_sweep(None, asked, call)
         scorers = faults.tried(lambda: scorers_of(options, variables, parser), [])
@@ -112,11 +112,11 @@ class SubagentMagics(Magics):
             if parsed is not None:
                 faults.tried(lambda: parsed.refuse(lambda flow: launching.preflight(flow, **asked).reasons))
             faults.refuse()
-        if options.dry_run and not options.sweep:
+        if options.dry_run and not (options.sweep or options.cases):
             checked = launching.preflight(parsed.chain, **asked)
             return dataclasses.replace(checked, reasons=tuple(parsed.located(checked.reasons)))
         with parsed.locating():
-            if options.sweep:
+            if options.sweep or options.cases:
                 return launch_sweep(parsed.chain, asked, call)
             run = launching.launch(parsed.chain, **asked, queue=self.queue and not options.no_queue)
         return self.begun(call, run, scorers)
@@ -216,13 +216,15 @@ def launch_sweep(what: Any, asked: dict[str, Any], call: CellCall) -> Any:
 
     options, variables, parser, how_long = call.options, call.variables, call.parser, call.how_long
     known = swept_options()
-    grid = grid_of(options, variables, parser, known)
+    grid, cases = grid_of(options, variables, parser, known), cases_of(options, variables, parser)
     given = {name: value for name, value in asked.items() if name in known and value is not None and name not in grid}
     if "schema" not in given:
         given.pop("schema_name", None)
     agent = given.pop("agent", None) if what is None else what
     how: dict[str, Any] = {
-        "grid": grid,
+        "grid": grid if grid or cases is None else None,
+        "cases": cases,
+        "failed": options.failed,
         "repeat": number(parser, "--repeat", options.repeat) or 1,
         "name": options.name,
         "experiment": options.experiment,

@@ -1,0 +1,1 @@
+"""Cases: what an experiment asks in each of its settings, read from wherever it stands."""
