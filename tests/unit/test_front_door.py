@@ -25,6 +25,7 @@ PACKAGE = ROOT / "subagents_nb"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 FRONT_DOOR = {
+    "Cases",
     "Preflight",
     "Run",
     "Runs",
