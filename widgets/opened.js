@@ -35,6 +35,7 @@ export class Opened {
   after = mark(h("button", "", "›"), { type: "button", "aria-label": "The next match" });
   list = mark(h("div", "sa-did"), { role: "group", "aria-label": "What it did" });
   artifacts = h("ul", "sa-artifacts");
+  answerTitle = h("strong");
   answer = new Parts((_, from) => this.send({ kind: "part", at: -1, from }));
   fault = mark(h("p", "sa-note sa-failed"), { role: "status" });
   hint = h("code");
@@ -42,7 +43,7 @@ export class Opened {
   relative = new Place((request) => this.send(request), () => {});
   section = mark(h("section", "sa sa-opened", this.title, this.errorBox, this.questions, this.task, this.facts, this.lineage, this.relative.box, this.load,
     this.meterBox, h("div", "sa-opened-bar", h("strong", "", "What it did"), this.did, h("span", "sa-finder", this.search, this.found, this.before, this.after)),
-    this.list, h("div", "sa-left", h("strong", "", "Artifacts"), this.artifacts), h("div", "sa-left", h("strong", "", "Answer"), this.answer.box), this.fault,
+    this.list, h("div", "sa-left", h("strong", "", "Artifacts"), this.artifacts), h("div", "sa-left", this.answerTitle, this.answer.box), this.fault,
     h("div", "sa-panel-foot", this.shut, h("span", "sa-note", "as a notebook: ", this.hint))), { role: "group", tabindex: -1 });
   /** @type {Map<string, QuestionBlock | PermissionBlock>} */ blocks = new Map();
   /** @type {Map<number, EntryRow>} By the byte at which each begins. */ rows = new Map();
@@ -158,6 +159,7 @@ export class Opened {
     hide(this.artifactBox, files.length === 0);
     const shownTo = this.answer.texts.get("text")?.end ?? 0;
     if (shownTo <= (number(head.answer?.read) ?? 0)) this.answer.hear([head.answer ?? {}], this.phrase); // else more of it was asked for
+    put(this.answerTitle, ["complete", "partial"].includes(head.state) ? "Answer" : "What it wrote last");
     hide(this.answerBox, !head.answer?.text);
     put(this.hint, line(head.next, 160));
     this.hearQuestions(Array.isArray(head.questions) ? head.questions.slice(0, 4) : []);
