@@ -18,7 +18,9 @@ from support import take_away
 def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
     kernel = Kernel(tmp_path_factory.mktemp("kernel"))
     kernel.ok("%load_ext subagents_nb")
-    kernel.ok("import gc\ngc.collect()\ngc.freeze()")  # each %reset searches for garbage; the modules are none
+    # Each %reset searches for garbage. What a launch has loaded, which stays, is none.
+    kernel.ok("%%subagent --model scripted:echo -q --wait\nx")
+    kernel.ok("import gc\ngc.collect()\ngc.freeze()")
     yield kernel
     kernel.close()
     end_runs(kernel.home)
