@@ -50,7 +50,8 @@ def test_what_a_run_notes_the_next_one_reads_and_who_sees_the_same_is_not_run_ag
         assert first.wait(30) and first.state == "complete", first.error
         assert Path(".subagents/memory/team/MEMORY.md").read_text() == "- a fact\n"
         ignored = Path(".subagents/memory/.gitignore").read_text()
-        assert "/.lock" in ignored and "/.memory-store.sqlite3*" in ignored
+        assert ".memory-tmp-*" in ignored
+        assert sorted(path.name for path in Path(".subagents/memory").iterdir()) == [".gitignore", "team"]
 
         reader = launch("reader", "read it", model="scripted:reads", reuse="tracked")
         assert reader.wait(30) and reader.text == "- a fact\n", reader.error
@@ -68,3 +69,27 @@ def test_what_a_run_notes_the_next_one_reads_and_who_sees_the_same_is_not_run_ag
     finally:
         for name in ("keeper", "reader"):
             unregister_agent(name)
+
+
+def test_what_a_project_put_where_a_journal_would_lie_is_never_opened(tmp_path: Path) -> None:
+    """SQLite makes its file at the end of a link, and adds its tables to a database that lies there."""
+    memory, strange = Path(".subagents/memory"), tmp_path / "strange.db"
+    memory.mkdir(parents=True)
+    (memory / ".memory-store.sqlite3").symlink_to(strange)
+    Path(".subagents/scripts").mkdir()
+    Path(".subagents/scripts/notes.json").write_text(json.dumps([{"remember": "- a fact"}, {"text": "done"}]))
+    kept = MemoryChoice(scope="project", path="own")
+    register_agent(AgentDefinition(name="keeper", description="d", tools=("read", "write"), memory=kept))
+    try:
+        run = launch("keeper", "note it", model="scripted:notes")
+        assert run.wait(30) and run.state == "complete", run.error
+        assert (memory / "own/MEMORY.md").read_text() == "- a fact\n" and not strange.exists()
+        assert not list(memory.glob(".memory-store.sqlite3-*"))
+
+        (memory / "own/MEMORY.md").unlink()
+        (memory / "own/MEMORY.md").symlink_to(strange)
+        refused = launch("keeper", "note it", model="scripted:notes")
+        assert refused.wait(30) and refused.state == "failed" and not strange.exists()
+        assert refused.error is not None and "own/MEMORY.md" in refused.error and "is a link" in refused.error
+    finally:
+        unregister_agent("keeper")

@@ -16,13 +16,15 @@ async def add_note(memory: StepMemory, text: str, *, call: str, file: str = MAIN
     Raises:
         StepFailed: this step may only read ("setup").
     """
-    from pydantic_ai_harness.memory import FileStore, MemoryOperation  # a second, which only who writes waits for
+    from pydantic_ai_harness.memory import MemoryOperation  # a second, which only who writes waits for
+
+    from subagents_nb.runner.engines.memory_store import NoteStore
 
     if not memory.plan.writes:
         raise StepFailed("setup", "The script writes into memory, and its agent has no tool that writes.")
     path = str(PurePosixPath(memory.plan.path, file))
     async with memory.writing():
-        store = FileStore(memory.folder)
+        store = NoteStore(memory.folder)
         now = await store.read(path, max_chars=MOST_CHARS)
         before = f"{now.content.rstrip()}\n" if now is not None and now.content.strip() else ""
         text_with_note = f"{before}{text.rstrip()}\n"

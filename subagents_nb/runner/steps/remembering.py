@@ -9,16 +9,16 @@ from pathlib import Path
 
 from subagents_nb.domain.agents.memory import MemoryPlan
 from subagents_nb.domain.plans.plan import StepPlan
+from subagents_nb.domain.runs.events import StepFailed
 from subagents_nb.runner.processes.threads import in_thread
 from subagents_nb.runner.tracking.recorder import ReadRecorder
 from subagents_nb.store.files.disk import DISK
 from subagents_nb.store.files.lock import hold
-from subagents_nb.store.files.memory_files import memory_sha256, memory_texts
+from subagents_nb.store.files.memory_files import journal_folder, link_within, memory_sha256, memory_texts
 
 _PATIENCE_S = 60.0
-_LOCK = ".lock"
-# A project's memory may be committed; what only keeps it whole is nobody's business.
-_IGNORED = f"/{_LOCK}\n/.memory-store.sqlite3*\n/.gitignore\n".encode()
+# A project's memory may be committed; what a killed writer left is nobody's business. Journals lay here once.
+_IGNORED = b".memory-tmp-*\n/.lock\n/.memory-store.sqlite3*\n/.gitignore\n"
 
 
 class Remembered:
@@ -32,8 +32,19 @@ class Remembered:
 
     @classmethod
     def of(cls, step: StepPlan, reads: ReadRecorder) -> Remembered | None:
-        """Return the memory of a step; None if it has none. Work in a worktree has that of the main checkout too."""
-        return None if step.memory is None else cls(step.memory, reads)
+        """Return the memory of a step; None if it has none. Work in a worktree has that of the main checkout too.
+
+        Raises:
+            StepFailed: it holds a link ("setup").
+        """
+        if step.memory is None:
+            return None
+        memory = cls(step.memory, reads)
+        if step.memory.writes and (link := link_within(memory.folder, step.memory.path)) is not None:
+            raise StepFailed(
+                "setup", f"The memory of this agent is not written to: {link} in {memory.folder} is a link."
+            )
+        return memory
 
     @classmethod
     def to_read(cls, step: StepPlan, reads: ReadRecorder) -> Remembered | None:
@@ -71,7 +82,9 @@ class Remembered:
         if os.path.realpath(self.folder) != str(self.folder):
             raise OSError(f"the memory folder {self.folder.name} was replaced by a link")
         DISK.create_once(self.folder / ".gitignore", _IGNORED, durable=False, entry=False)
-        return hold(self.folder / _LOCK, patience_s=_PATIENCE_S)
+        journal = journal_folder(self.folder)
+        journal.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return hold(journal / "lock", patience_s=_PATIENCE_S)
 
     def _look(self) -> None:
         if (now := self._now()) != self._known:

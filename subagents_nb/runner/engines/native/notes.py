@@ -7,10 +7,11 @@ from typing import Any
 
 from pydantic_ai.tools import RunContext
 from pydantic_ai.toolsets import AgentToolset, ToolsetTool, WrapperToolset
-from pydantic_ai_harness.memory import FileStore, InMemoryStore, Memory, MemoryStore
+from pydantic_ai_harness.memory import InMemoryStore, Memory, MemoryStore
 
 from subagents_nb.domain.agents.memory import KEEPING, LOOKING
 from subagents_nb.runner.engines.engine import StepMemory
+from subagents_nb.runner.engines.memory_store import NoteStore
 from subagents_nb.runner.engines.tools.calls import GuardedToolset, ToolNotes
 from subagents_nb.runner.engines.tools.tools import ToolContext
 
@@ -59,7 +60,7 @@ def memory_capability(memory: StepMemory, notes: ToolNotes) -> _Notes | None:
         return None
     # Who only reads makes no file: what the harness keeps beside the notes would be one.
     read_only = {f"{path}/{name}": text for name, text in texts.items()}
-    store: MemoryStore = FileStore(memory.folder) if memory.plan.writes else InMemoryStore(read_only)
+    store: MemoryStore = NoteStore(memory.folder) if memory.plan.writes else InMemoryStore(read_only)
     made = _Notes(store=store, agent_name=path, guidance=None if memory.plan.writes else _TO_READ)
     made.kept, made.notes = memory, notes
     return made
