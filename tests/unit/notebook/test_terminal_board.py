@@ -7,12 +7,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import pytest
 import support
 from support import make_plan, make_recovery, make_result, run_id
-
-pytest.importorskip("textual", reason="the extra `board`, which the group `dev` has")
-
 from textual.widgets import Input, Static
 
 from subagents_nb.domain.policy.permissions import PartShown, PermissionRequest

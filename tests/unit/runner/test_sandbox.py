@@ -178,7 +178,6 @@ server.run("stdio")
 
 @boxed
 def test_none_of_thirty_ways_leads_out_of_an_mcp_server(box: Box, aims: dict[str, Any]) -> None:
-    pytest.importorskip("mcp")
     from subagents_nb.runner.mcp.step_servers import StepServers
 
     (box.work / "server.py").write_text(SERVER, encoding="utf-8")
