@@ -49,11 +49,12 @@ class Prewarming:
             if magics is None or not magics.prewarm:
                 return
             # Loaded here, and not in the thread: see page/idle.py.
-            from subagents_nb import launching  # noqa: F401
+            from subagents_nb import launching, local_model  # noqa: F401
             from subagents_nb.notebook.views import notices, show  # noqa: F401
             from subagents_nb.store import open_home
             from subagents_nb.store.processes.detached import bring_supervisor_up
 
+            local_model.available()  # asked at each launch; the first time that loads what serves it
             # An empty context: a thread with that of a cell prints into it for ever, ipython/ipykernel#1491.
             work, home = contextvars.Context().run, open_home()
             bring_up = threading.Thread(
