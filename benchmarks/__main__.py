@@ -52,6 +52,7 @@ def _measure(model: Model, quick: bool) -> list[Figure]:
         figures += measured(lambda: experiments.frame_of(Path(folder) / "c", 10_000, 2.0))
     figures += measured(lambda: experiments.sweep_of(200, 10.0))
     figures += measured(lambda: agents.preflight_among(200, 200, times))
+    figures += measured(lambda: agents.delegation(model, times))
     figures += measured(lambda: measures.imports(2 if quick else 5))
     return figures
 

@@ -1,14 +1,16 @@
-"""What a launch costs where many agents lie: each is looked at, none is read twice."""
+"""What a launch costs where many agents lie, of which none is read twice; and how soon a child is at work."""
 
 from __future__ import annotations
 
 import os
+import secrets
 import tempfile
 import time
 from pathlib import Path
 
 import subagents_nb
 from benchmarks.figures import Figure
+from benchmarks.places import Model
 
 _HEAD = "---\nname: agent-{number}\ndescription: Agent {number}.\ntools: Read, Grep, Glob\nmodel: inherit\n---\n"
 _SKILL = "---\nname: skill-{number}\ndescription: Skill {number}.\n---\n"
@@ -34,6 +36,23 @@ def preflight_among(agents: int, skills: int, times: int) -> list[Figure]:
         Figure(f"preflight {among}, the first", "ms", None, tuple(samples[:1])),
         Figure(f"preflight {among}, warm", "ms", 20.0, tuple(samples[1:])),
     ]
+
+
+def delegation(model: Model, times: int) -> list[Figure]:
+    """Have a run delegate, and follow its call to the first request of its child."""
+    head = "---\nname: {0}\ndescription: {0}\ntools: read\nmodel: {1}\n{2}---\nWork.\n"
+    folder = model.root / ".subagents" / "agents"
+    _write(folder / "kid.md", head.format("kid", "loop:m", ""))
+    _write(folder / "lead.md", head.format("lead", "scripted:lead", "agents: kid\n"))
+    samples = []
+    for _ in range(times + 1):
+        task = f"hold=0.01 {secrets.token_hex(6)}"
+        model.script("lead", [{"delegate": [{"agent": "kid", "task": task}]}])
+        run = subagents_nb.launch("lead", task)
+        run.wait(30)
+        asked = run.home.run(run.id).child_ask("d1").stat().st_mtime  # written as the first thing of the call
+        samples.append((model.notes()[task]["came"] - asked) * 1000)
+    return [Figure("delegate call → child's first model request, warm", "ms", 60.0, tuple(samples[1:]))]
 
 
 def _timed() -> float:

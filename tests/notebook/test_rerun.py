@@ -166,3 +166,29 @@ def test_a_dry_run_says_what_would_be_found(new_kernel: Callable[..., Kernel]) -
     dry = kernel.ok(cell.format(flags="--dry-run"))
     data = next(m["content"]["data"] for m in dry.messages if m["msg_type"] == "execute_result")
     assert f"It would find {kernel.value('run.id')}, which did the same, and start nothing." in data["text/plain"]
+
+
+def test_a_second_pass_over_a_notebook_with_a_tree_starts_no_run_of_it(new_kernel: Callable[..., Kernel]) -> None:
+    kernel = new_kernel(SUBAGENTS_NB_REUSE="tracked")
+    team = {"lead": ([{"delegate": [{"agent": "kid", "task": one} for one in "ab"], "say": True}], "agents: kid\n")}
+    team["kid"] = ([{"text": "found"}], "")
+    for name, (steps, more) in team.items():
+        for kind, text in (
+            ("scripts/{}.json", json.dumps(steps)),
+            (
+                "agents/{}.md",
+                f"---\nname: {name}\ndescription: d\ntools: read\nmodel: scripted:{name}\n{more}---\nWork.\n",
+            ),
+        ):
+            path = kernel.work / ".subagents" / kind.format(name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    cells = ["%%subagent lead -o tree\nGo.", "tree.result(60)"]
+    cards(kernel, cells)
+    ended_well(kernel)
+    first = ids(kernel)
+    assert len(first) == 3, "the lead and two that it had work"
+    kernel.restart()
+    kernel.ok("%load_ext subagents_nb")
+    shown = cards(kernel, cells)
+    assert ids(kernel) == first and "reused: nothing was spent" in shown[0] and "found\\nfound" in shown[1]

@@ -8,21 +8,28 @@ from typing import Any
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from policy_samples import CASES, NAMES, STRICT, calls, ceilings, rules
-from support import WHEN, run_id
+from support import WHEN, make_result, run_id
 
 from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition
 from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.plans.plan import Draft, LaunchPlan, LaunchRequest
+from subagents_nb.domain.plans.request import Revival
 from subagents_nb.domain.policy.decision import decide
 from subagents_nb.domain.policy.policy import Ceiling, Policy
 from subagents_nb.domain.policy.tool_call import ToolCall
+from subagents_nb.domain.runs.snapshot import Snapshot
+from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.tree.asks import ChildAsk
 from subagents_nb.domain.tree.child_plan import child_draft, delegators, template_of
+from subagents_nb.domain.tree.spent import Spent
+from subagents_nb.domain.values.usage import Usage
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.planning import LaunchEnvironment, draft
 from subagents_nb.planning.launch_environment import SessionLookup
+from subagents_nb.planning.resuming.revival import draft_revival
 from subagents_nb.planning.steps.policy_plan import under_today
 
+NOTHING = Spent()
 BELOW = {"lead": ("mid",), "mid": ("leaf",), "leaf": None}
 OURS = tuple(name for name in NAMES if "__" not in name and name not in ("skill", "delegate"))
 said = st.lists(ceilings, max_size=2).map(
@@ -32,6 +39,11 @@ said = st.lists(ceilings, max_size=2).map(
     )
 )
 words = st.none() | st.lists(st.sampled_from(("read", "grep", "bash", "bash(ls)", "delegate")), max_size=3).map(tuple)
+budgets = st.none() | st.dictionaries(st.sampled_from(("tokens", "cost_usd")), st.integers(1, 1000), min_size=1)
+spendings = st.builds(
+    lambda tokens, usd, runs: Spent(usage=Usage(input_tokens=tokens, cost_usd=usd), runs=runs),
+    st.integers(0, 1200), st.none() | st.integers(0, 1200), st.integers(0, 64),
+)  # fmt: skip
 
 
 @st.composite
@@ -67,7 +79,32 @@ def line_below(one: Draft) -> Iterator[Draft]:
     for child in plan.steps[0].children:
         fields = {"run_id": plan.run_id, "ask_id": "d1", "step": 0, "agent": child.agent, "task": "t"}
         ask = ChildAsk.model_validate({**fields, "path": child.agent, "cwd": "/w", "asked_at": WHEN})
-        yield from line_below(child_draft(plan, ask, template_of(plan, ask, delegators(plan), root="lead")))
+        template = template_of(plan, ask, delegators(plan), root="lead")
+        yield from line_below(child_draft(plan, ask, template, budget=plan.usage_budget))
+
+
+def gone_on_from(one: Draft, spent: Spent) -> Draft | None:
+    """Return the plan of what goes on from a run, of whose tree so much was used."""
+    plan = grown(one)
+    facts = LaunchEnvironment(cwd="/w", scripts=frozenset({"echo"}))
+    seen = Snapshot(run_id=plan.run_id, plan=plan, result=make_result(state=RunState.PAUSED, reason="interrupted"))
+    try:
+        return draft_revival(
+            Revival(text="on"), plan, plan.steps[0], seen, environment=facts, has_session=True, spent=spent
+        )
+    except LaunchRefused:
+        event("used up")
+        return None
+
+
+def check_limits(above: Draft, one: Draft, spent: Spent = NOTHING) -> None:
+    """Nobody may use or start more than what is above leaves."""
+    begun = one.resumes.carried if one.resumes is not None else 0
+    assert one.max_children - begun <= above.max_children - spent.runs
+    for name, used in (("tokens", spent.usage.input_tokens), ("cost_usd", spent.usage.cost_usd or 0.0)):
+        limit = getattr(above.usage_budget, name, None)
+        if limit is not None:
+            assert 0 < getattr(one.usage_budget, name).hard <= limit.hard - used
 
 
 def check_narrower(above: Policy, one: Draft, call: ToolCall) -> None:
@@ -86,7 +123,7 @@ def check_narrower(above: Policy, one: Draft, call: ToolCall) -> None:
 
 
 @settings(max_examples=CASES, deadline=None)
-@given(teams(), said, said, words, words, st.booleans(), calls)
+@given(teams(), said, said, words, words, st.booleans(), calls, budgets, st.integers(1, 64), spendings)
 def test_no_plan_below_or_after_allows_what_one_above_or_today_denies(
     team: AgentCatalog,
     limits: tuple[Ceiling, ...],
@@ -95,14 +132,19 @@ def test_no_plan_below_or_after_allows_what_one_above_or_today_denies(
     deny: tuple[str, ...] | None,
     forked: bool,
     call: ToolCall,
+    budget: dict[str, int] | None,
+    children: int,
+    spent: Spent,
 ) -> None:
-    root = made(team, limits, tools=tools, deny=deny, fork="older" if forked else None)
+    asked = {"usage_budget": budget, "max_children": children}
+    root = made(team, limits, tools=tools, deny=deny, fork="older" if forked else None, **asked)
     if root is None:
         return
     tree = list(line_below(root))
     event(f"a tree of {len(tree)}")
     for depth, one in enumerate(tree):
         for above in tree[:depth]:
+            check_limits(above, one)
             check_narrower(above.steps[0].policy or Policy(), one, call)
         check_narrower(Policy.of(*limits), one, call)
         try:
@@ -110,6 +152,11 @@ def test_no_plan_below_or_after_allows_what_one_above_or_today_denies(
         except LaunchRefused:
             event("refused today")
             continue
+        check_limits(one, again)
+        after = gone_on_from(one, spent)
+        for later in line_below(after) if after is not None else ():
+            check_limits(one, later if later.resumes else later.model_copy(update={"resumes": after.resumes}), spent)
+            check_narrower(one.steps[0].policy or Policy(), later, call)
         for later in line_below(again):
             check_narrower(one.steps[0].policy or Policy(), later, call)
             check_narrower(Policy.of(*today), later, call)
