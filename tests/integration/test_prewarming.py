@@ -29,6 +29,7 @@ def test_a_supervisor_comes_up_behind_the_first_cell(shared_home: StoreHome) -> 
     Prewarming(shell(prewarm=True))._warm()
     with contextlib.closing(until(lambda: connect_queue_now(shared_home), 60, what="the supervisor")):
         pass
+    until(lambda: not warms(), 60, what="the end of the thread")
 
 
 def test_whoever_does_not_want_it_has_none(shared_home: StoreHome) -> None:
