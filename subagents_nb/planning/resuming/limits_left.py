@@ -111,7 +111,8 @@ class LimitsLeft:
         budget = retuned_budget(plan.usage_budget, tokens=self.retuned.tokens, cost_usd=self.retuned.cost_usd)
         if budget is None:
             return None
-        used = self._spent.usage
+        # Of a tree whose root was deleted only the run itself is known.
+        used = max(self._spent.usage, self._snapshot.usage_of_all, key=lambda one: one.input_tokens + one.output_tokens)
         if budget.judge(used) == "hard-reached":
             self._reasons.append(
                 f"the usage budget of {plan.name} is used up: {budget.words(used)}; give it more with --usage-budget"

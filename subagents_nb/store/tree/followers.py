@@ -37,6 +37,8 @@ def note_follower(home: StoreHome, plan: LaunchPlan, *, disk: Disk = DISK) -> No
         with contextlib.suppress(FileExistsError):
             folder.mkdir(mode=PRIVATE_DIR)
         disk.create_once(folder / f"{_AFTER}{plan.run_id}", b"", durable=False, entry=False)
+    except FileNotFoundError:
+        return  # the root of a child was deleted: nobody counts there any more
     except OSError as error:
         raise StoreError(f"That run {root} is gone on from can't be noted: {error.strerror}.") from error
 

@@ -119,3 +119,5 @@ def test_of_a_tree_all_that_it_used_and_started_counts_and_is_not_given_back() -
     assert by_itself.resumes is not None and by_itself.resumes.tree == run_id(8)
     with pytest.raises(LaunchRefused, match="is used up: 5,100 of 5,000 tokens"):
         revived(plan, spent=Spent(usage=Usage(input_tokens=5100)))
+    alone = revived(child, spent=Spent())  # its root was deleted
+    assert alone.usage_budget == UsageBudget(tokens=Amount(hard=3800), stop_running=True)

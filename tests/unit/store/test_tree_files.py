@@ -97,3 +97,9 @@ def test_a_count_of_runs_that_cannot_be_read_is_not_taken_for_none(home: StoreHo
     (tree_of(home, 1).root / "budget" / "manifest.json").write_text("{")
     with pytest.raises(StoreError, match="can't be read, so nothing more is started"):
         spent_by(home, run_id(1))
+
+
+def test_whoever_goes_on_from_a_child_whose_root_was_deleted_counts_for_itself(home: StoreHome) -> None:
+    tree_of(home, 2, after=1, carried=3)
+    assert not home.run(run_id(1)).root.exists()
+    assert spent_by(home, run_id(2)) == Spent(usage=Usage(input_tokens=10), runs=4)
