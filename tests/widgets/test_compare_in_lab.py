@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, expect
 from support import until
 
 WORDS = ["thirteen", "three", "one"]  # as the table has them: the newest first
-SWEEP = f"""%%subagent scout --model scripted:echo --experiment words --score length --wait -q --repeat 2 \
+SWEEP = f"""%%subagent scout --model scripted:echo --experiment words --score length --wait -q --repeat 4 \
 --sweep word={",".join(reversed(WORDS))}
 Say {{{{word}}}} once more"""
 CELLS = [

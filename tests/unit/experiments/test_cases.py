@@ -11,12 +11,15 @@ from typing import Any
 import pandas
 import polars
 import pytest
+from IPython.core.error import UsageError
 
 from subagents_nb import Cases
 from subagents_nb.domain.plans.experiments import Case
 from subagents_nb.domain.plans.grid import filled_text
 from subagents_nb.errors import LaunchRefused, RequestError
 from subagents_nb.experiments.sweeps.sweep_spec import plan_sweep
+from subagents_nb.notebook.magics.experiment_flags import add_experiment_flags, cases_of
+from subagents_nb.notebook.magics.line_parser import MagicParser
 
 ROWS: list[dict[str, Any]] = [
     {"id": "a", "question": "2+2?", "expected": 4, "document": "d1"},
@@ -136,3 +139,20 @@ def test_a_sweep_has_a_cell_for_each_case_in_each_setting() -> None:
 def test_a_sweep_says_what_is_wrong_with_its_cases(task: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(LaunchRefused, match=message):
         plan_sweep("scout", task, **({"cases": ROWS} | options))
+
+
+def test_a_cell_names_cases_by_a_variable_or_a_file(tmp_path: Path) -> None:
+    parser = MagicParser("%%subagent", "launches")
+    add_experiment_flags(parser)
+    path = tmp_path / "c.jsonl"
+    path.write_text("\n".join(map(json.dumps, ROWS)))
+
+    def named(line: str) -> Any:
+        return cases_of(parser.parse_args(line.split()), {"rows": ROWS, "held": Cases(ROWS)}, parser)
+
+    assert named("--cases rows").version == named(f"--cases {path}").version == named("--cases held").version
+    assert named("--sweep n=1,2") is None
+    with pytest.raises(UsageError, match="--cases"):
+        named("--cases nothing")
+    with pytest.raises(UsageError, match="can't be read"):
+        named("--cases nowhere.csv")

@@ -94,6 +94,14 @@ def test_who_survives_is_not_the_best_and_what_failed_shows_as_wrong() -> None:
         compared(rows, failed="zero")
 
 
+def test_a_sweep_that_counts_failures_as_wrong_is_compared_so() -> None:
+    rows = [answer("a", i, None if i == 0 else 1.0, failed="wrong") for i in range(4)]
+
+    assert compared(rows).estimate(compared(rows)[0], "right").mean == 0.75
+    loose = compared(rows, failed="missing")
+    assert loose.estimate(loose[0], "right").mean == 1.0, "what is asked for in a comparison goes before"
+
+
 def test_cases_that_belong_together_are_no_separate_ones() -> None:
     rows = [
         answer("a", i, float(i // 10 % 2), params={"model": "a", "item": i, "document": f"d{i // 10}"})
