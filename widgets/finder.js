@@ -61,7 +61,7 @@ class Opener {
       mark(this.button, { "aria-expanded": "false" });
       if (within) this.button.focus({ preventScroll: true });
     });
-    this.box = h("div", "sa sa-more", this.button, this.full.box);
+    this.box = h("div", "sa-more", this.button, this.full.box);
     this.button.addEventListener("click", () => {
       if (this.full.token) return this.full.close();
       mark(this.button, { "aria-expanded": "true" });
