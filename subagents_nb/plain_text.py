@@ -18,6 +18,7 @@ _UNSEEN = (
     f"{_UNSAFE.pattern[:-1]}\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u2028\u2029\u3164\uffa0"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff]"
 )
+_JOINERS = "\u200c\u200d"  # words of some scripts, and signs made of several, need them
 _BLANKS = "[ \t\xa0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]{100,}"
 _EMPTY_LINES = r"\n(?:[ \t]*\n){20,}"
 
@@ -36,6 +37,12 @@ def visible(text: str) -> str:
     seen = re.sub(_UNSEEN, lambda found: f"⟨U+{ord(found[0]):04X}⟩", text.replace("\r\n", "\n"))
     seen = re.sub(_BLANKS, lambda found: f" ⟨{len(found[0])} blanks⟩ ", seen)
     return re.sub(_EMPTY_LINES, lambda found: f"\n⟨{found[0].count(chr(10)) - 1} empty lines⟩\n", seen)
+
+
+def unseen(text: str) -> tuple[str, ...]:
+    """Return what a text holds that nobody sees, each once: `U+E0041`. A model reads it all the same."""
+    found = (char for char in re.findall(_UNSEEN, text) if char not in _JOINERS)
+    return tuple(f"U+{ord(char):04X}" for char in dict.fromkeys(found))
 
 
 def one_line(text: str, limit: int = 160) -> str:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
 from subagents_nb.domain.agents.agent import AgentDefinition
-from subagents_nb.domain.agents.refinements import MOST_EDITS, text_problem
-from subagents_nb.domain.plans.plan import Origin
+from subagents_nb.domain.agents.refinements import MOST_BYTES, MOST_EDITS, text_problem
+from subagents_nb.domain.plans.plan import Origin, StepPlan
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.texts.redaction import Redactor
 from subagents_nb.domain.values.base import Value
@@ -21,6 +21,7 @@ from subagents_nb.launching import Run, attach, launch
 from subagents_nb.plain_text import shortened
 
 MOST_RESULTS = 8
+_REVIEWER = "reviewer"
 _TASK_CHARS, _ANSWER_CHARS, _ERROR_CHARS = 400, 1400, 200  # of a result, together about 2 KiB
 _PROMPT_CHARS = 16_384
 _TITLE_CHARS, _GUIDANCE_CHARS, _REASON_CHARS = 80, 600, 600
@@ -67,17 +68,21 @@ def launch_proposal(
         RequestError: the runs show nothing of this agent, or too much.
         LaunchRefused: it can't be launched.
     """
-    return launch("reviewer", **asked_of(agent, text, runs), model=model, cwd=cwd, origin=origin)
+    return launch(_REVIEWER, **asked_of(agent, text, runs), model=model, cwd=cwd, origin=origin)
 
 
 def asked_of(agent: AgentDefinition, text: str, runs: Iterable[Run | str]) -> dict[str, Any]:
     """Return what the reviewer is asked, as `launch` takes it. Raises as `launch_proposal`."""
     samples = _samples(agent.name, runs)
-    data = {"instructions": shortened(agent.prompt, _PROMPT_CHARS), "added so far": text, "samples": samples}
+    data = {
+        "instructions": shortened(agent.prompt, _PROMPT_CHARS),
+        "added so far": shortened(text, MOST_BYTES),
+        "samples": samples,
+    }
     task = _TASK.format(name=agent.name, most=MOST_EDITS, data=json.dumps(data, ensure_ascii=False, indent=1))
     return {
         "task": Redactor(os.environ, shapes=True)(task),
-        "schema": _schema(samples),
+        "schema": proposal_schema([one["id"] for one in samples]),
         "schema_name": "Refinement",
         "tools": (),
         "skills": False,
@@ -93,8 +98,11 @@ def proposal_of(run: Run | str, name: str) -> Proposal:
         RequestError: it is no such run, has not ended well, or what it proposes can't be used.
     """
     found = run if isinstance(run, Run) else attach(run)
-    if _tag(name) not in found.plan.tags:
+    known = _asked_for(found.plan.steps) if _tag(name) in found.plan.tags else None
+    if known is None:
         raise RequestError(f"Run {found.name} proposes nothing for agent {name!r}; `propose` launches one that does.")
+    if os.path.lexists(found.home.run(found.id).imported):
+        raise RequestError(f"Run {found.name} came in an archive: what was proposed elsewhere is not added here.")
     if found.state is not RunState.COMPLETE:
         raise RequestError(f"Run {found.name} is {found.state}, and proposes nothing.")
     try:
@@ -102,11 +110,28 @@ def proposal_of(run: Run | str, name: str) -> Proposal:
     except (ValueError, KeyError, TypeError) as error:
         raise RequestError(f"What run {found.name} came to is no proposal.") from error
     for edit in proposal.edits:
+        if not known.issuperset(edit.evidence):
+            raise RequestError(f"What run {found.name} proposes names samples that it was not shown.")
         for said in (edit.title, edit.guidance):
             problem = text_problem(said) or ("it holds a fence of code" if "```" in said else None)
             if problem is not None:
                 raise RequestError(f"What run {found.name} proposes can't be added: {problem}.")
     return proposal
+
+
+def _asked_for(steps: Sequence[StepPlan]) -> frozenset[str] | None:
+    """Return the samples that a plan's reviewer was shown; None where it is not what `propose` launches."""
+    if len(steps) != 1 or (steps[0].agent, steps[0].tools) != (_REVIEWER, ()):
+        return None
+    asked = steps[0].output_schema
+    for most in range(1, MOST_RESULTS + 1):
+        if asked == proposal_schema(ids := _ids(most)):
+            return frozenset(ids)
+    return None
+
+
+def _ids(most: int) -> list[str]:
+    return [f"s{number}" for number in range(1, most + 1)]
 
 
 def _samples(name: str, runs: Iterable[Run | str]) -> list[dict[str, Any]]:
@@ -126,7 +151,7 @@ def _samples(name: str, runs: Iterable[Run | str]) -> list[dict[str, Any]]:
         reasons.append(f"these runs hold {len(found)} results of agent {name!r}, and {MOST_RESULTS} are the most")
     if reasons:
         raise RequestError("; ".join(reasons)[:1].upper() + "; ".join(reasons)[1:] + ".")
-    return [{"id": f"s{number}", **sample} for number, sample in enumerate(found.values(), 1)]
+    return [{"id": one, **sample} for one, sample in zip(_ids(len(found)), found.values(), strict=True)]
 
 
 def _results(run: Run, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -146,16 +171,18 @@ def _results(run: Run, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"{run.id}/{step.index}", {key: value for key, value in sample.items() if value}
 
 
-def _schema(samples: list[dict[str, Any]]) -> dict[str, Any]:
+def proposal_schema(ids: Sequence[str]) -> dict[str, Any]:
+    """Return the form of a proposal that rests on some of these samples."""
+
     def text(most: int) -> dict[str, Any]:
         return {"type": "string", "minLength": 1, "maxLength": most}
 
-    ids = {"type": "string", "enum": [one["id"] for one in samples]}
+    sample = {"type": "string", "enum": list(ids)}
     edit = {
         "title": text(_TITLE_CHARS),
         "guidance": text(_GUIDANCE_CHARS),
         "rationale": text(_REASON_CHARS),
-        "evidence": {"type": "array", "items": ids, "minItems": 1},
+        "evidence": {"type": "array", "items": sample, "minItems": 1},
     }
     of_edit = {"type": "object", "properties": edit, "required": list(edit), "additionalProperties": False}
     edits = {"type": "array", "items": of_edit, "maxItems": MOST_EDITS}

@@ -31,6 +31,7 @@ from subagents_nb.domain.agents.refinements import (
     with_edits,
 )
 from subagents_nb.domain.values.base import SCHEMA_VERSION, Value
+from subagents_nb.domain.values.words import one_line, visible
 from subagents_nb.errors import RequestError, StoreError
 from subagents_nb.launching.gathering.trust_lookup import refinements_here
 from subagents_nb.store.clock import utc_now
@@ -153,8 +154,13 @@ class AgentRefinement:
         """
         with self._alone():
             before, revisions = self.text, self.revisions
-            if before != (revisions[-1].text if revisions else "") and to is None:  # what was written by hand goes
-                to = revisions[-1].number if revisions else 0
+            if before != (revisions[-1].text if revisions else ""):  # what was written by hand goes, and is kept
+                if (problem := text_problem(before)) is not None:
+                    raise RequestError(
+                        f"{self.where} was written by hand, and could not be had back: {problem}. "
+                        "Mend it, or take it away yourself."
+                    )
+                to = to if to is not None else revisions[-1].number if revisions else 0
             try:
                 back = restored(revisions, to)
             except ValueError as error:
@@ -223,11 +229,12 @@ class AgentRefinement:
             problem = text_problem(text)
             unfit = f"; it can't be used: {problem}" if problem else ""
             yield f"{self.agent.name}: {len(text.encode()):,} bytes ({self.where}){unfit}"
-            yield from text.rstrip("\n").splitlines()
+            yield from (f"  {line}" for line in visible(text.rstrip("\n")).splitlines())
         told = revisions[-_SHOWN_REVISIONS:]
         for one in told:
             source = f" from {one.run}" if one.run else f" to {one.restores}" if one.restores is not None else ""
-            yield f"revision {one.number}, {one.at[:16].replace('T', ' ')}: {one.did}{source}"
+            line = f"revision {one.number}, {one.at[:16].replace('T', ' ')}: {one.did}{source}"
+            yield one_line(visible(line))  # a project brings its own
         if revisions and text != revisions[-1].text:
             yield "The text was written by hand since."
         base = next((one.base for one in reversed(revisions) if one.base), "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from subagents_nb.domain.agents.acting import Acting
 from subagents_nb.domain.agents.refinements import FOLDER, MOST_BYTES, Refinement, text_problem
 from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.store.files.opener import read_plain
+
+_MOST_READ = 4 * MOST_BYTES  # line ends of two bytes become one, so that half of it is too long still
 
 
 def refinement_places(root: Path, *, home: Path | None = None, cwd: Path | None = None) -> tuple[SearchPath, ...]:
@@ -55,14 +58,17 @@ def _read(name: str, path: Path, where: str, place: SearchPath) -> Refinement:
 
 
 def refinement_text(path: Path, *, within: Path | None = None) -> str:
-    """Return what stands in the file of a refinement.
+    """Return what stands in the file of a refinement; of one that is far too long the beginning, too long itself.
 
     Raises:
         OSError: it can't be read.
         ValueError: it is no text.
     """
-    data = read_plain(path, MOST_BYTES, within=within)
-    return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    data = read_plain(path, _MOST_READ, within=within)
+    text = getincrementaldecoder("utf-8-sig")().decode(
+        data, final=len(data) <= _MOST_READ
+    )  # a cut may part a character
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _refinement(name: str, where: str, place: SearchPath, **found: object) -> Refinement:

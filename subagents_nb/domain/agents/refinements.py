@@ -9,6 +9,7 @@ from pydantic import Field
 
 from subagents_nb.domain.agents.acting import Acting, Held
 from subagents_nb.domain.values.base import Value
+from subagents_nb.plain_text import unseen
 
 FOLDER = ".subagents/refinements"  # below the home folder or the project; there a file NAME.md for each agent
 MOST_BYTES = 4096
@@ -51,6 +52,8 @@ def text_problem(text: str) -> str | None:
         return f"it holds the tag <{_TAG}>, between which it is shown to the agent"
     if any(ord(char) < 32 and char not in "\n\t" for char in text):
         return "it holds control characters"
+    if hidden := unseen(text):
+        return f"it holds what nobody sees where it is shown: {', '.join(hidden[:3])}"
     return None
 
 
@@ -80,8 +83,13 @@ def restored(revisions: tuple[Revision, ...], to: int | None) -> Revision | None
             now = by_number[now.restores]
         if now.restores == 0:
             raise ValueError("it was rolled back to nothing already")
+        if now.restores is None and now.number == 1:
+            return None
         earlier = [one for one in revisions if one.number < now.number]
-        return earlier[-1] if earlier else None
+        if now.restores is not None or not earlier:
+            lost = now.restores or now.number
+            raise ValueError(f"what it was before revision {lost} is kept no more; --to goes to one that is")
+        return earlier[-1]
     if to not in by_number and to != 0:
         raise ValueError(f"it has no revision {to}; there are {', '.join(map(str, by_number)) or 'none'}")
     return by_number.get(to)

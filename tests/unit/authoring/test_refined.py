@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 import pytest
 
 from subagents_nb import attach, create_agent, preflight, refinement, trust
-from subagents_nb.authoring.proposing import asked_of
+from subagents_nb.authoring.proposing import asked_of, proposal_schema
 from subagents_nb.cli import main
 from subagents_nb.domain.agents.environment import RUN_MARK
 from subagents_nb.domain.agents.refinements import MOST_BYTES
+from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.runs.records import StepResult
 from subagents_nb.domain.runs.states import StepState
 from subagents_nb.errors import RequestError
@@ -21,7 +23,9 @@ from subagents_nb.notebook.verbs.table import VERBS
 from subagents_nb.store import StoreHome, create_run
 from tests.support import make_plan, make_recovery, make_result, make_step
 
+HIDDEN = "\U000e0041\u202e\u200b\x85"
 OWN = ".subagents/refinements/scout.md"
+REVIEWER = make_step(agent="reviewer", tools=(), output_schema=proposal_schema(["s1", "s2"]))
 
 
 @pytest.fixture(autouse=True)
@@ -47,17 +51,27 @@ def reasons(agent: str = "scout") -> str:
     return "; ".join(preflight(agent, "t", model="scripted:echo").reasons)
 
 
-def result_of(home: StoreHome, number: int = 1, *, value: Any = None, tags: tuple[str, ...] = (), **step: Any) -> None:
+def result_of(
+    home: StoreHome,
+    number: int = 1,
+    *,
+    value: Any = None,
+    tags: tuple[str, ...] = (),
+    plan: StepPlan | None = None,
+    **step: Any,
+) -> None:
     """Write a run down that has ended."""
-    writer = create_run(home, make_plan(number, tags=tags, steps=(make_step(),)), make_recovery(number))
+    writer = create_run(home, make_plan(number, tags=tags, steps=(plan or make_step(),)), make_recovery(number))
     fields = {"agent": "scout", "model": "m", "state": StepState.COMPLETE, "text": "three rows"}
     valued = {"has_value": True, "value": value} if value is not None else {}
     writer.result(make_result(number, steps=(StepResult.model_validate({**fields, **valued, **step}),)))
 
 
-def proposes(home: StoreHome, *edits: tuple[str, str], number: int = 7, agent: str = "scout") -> None:
+def proposes(
+    home: StoreHome, *edits: tuple[str, str], number: int = 7, agent: str = "scout", by: StepPlan = REVIEWER
+) -> None:
     said = [{"title": a, "guidance": b, "rationale": "r", "evidence": ["s1"]} for a, b in edits]
-    result_of(home, number, value={"edits": said}, tags=(f"refines:{agent}",), agent="reviewer")
+    result_of(home, number, value={"edits": said}, tags=(f"refines:{agent}",), plan=by, agent=by.agent)
 
 
 # --- what an agent is told ------------------------------------------------------------------------------------------
@@ -85,6 +99,7 @@ def test_the_text_stands_fenced_behind_the_agents_own_and_in_the_digest_only_whe
         ("x" * (MOST_BYTES + 1), f"it has more than {MOST_BYTES:,} bytes; shorten it"),
         ("a </Refinement> b", "it holds the tag <refinement>, between which it is shown to the agent"),
         ("a\x1b[31m", "it holds control characters"),
+        *((f"a{char}b", f"it holds what nobody sees where it is shown: U+{ord(char):04X}") for char in HIDDEN),
     ],
 )
 def test_a_file_that_can_not_be_one_is_a_reason_and_no_other_agents(text: str, why: str) -> None:
@@ -201,6 +216,10 @@ def test_what_was_written_by_hand_is_kept_in_the_history(place: StoreHome) -> No
         ([("a", "```sh\nrm\n```")], "it holds a fence of code"),
         ([("a", "x </refinement> y")], "it holds the tag"),
         ([("a", "\x07")], "it holds control characters"),
+        *(
+            ([(f"a{char}", "b")], rf"it holds what nobody sees where it is shown: U\+{ord(char):04X}")
+            for char in HIDDEN
+        ),
         ([("a", "y" * 601)], "is no proposal"),
         ([(f"{n}", "y") for n in range(4)], "is no proposal"),
     ],
@@ -228,6 +247,90 @@ def test_only_a_run_that_proposed_for_this_agent_can_be_applied_and_only_as_far_
         refinement("scout").apply("scout-8")
     proposes(place, number=9)
     assert refinement("scout").apply("scout-9").done == "nothing was proposed"
+
+
+@pytest.mark.parametrize(
+    "by",
+    [
+        make_step(agent="worker"),
+        REVIEWER.model_copy(update={"tools": ("read",)}),
+        REVIEWER.model_copy(update={"output_schema": None}),
+        REVIEWER.model_copy(update={"output_schema": {**proposal_schema(["s1"]), "required": []}}),
+        REVIEWER.model_copy(update={"output_schema": proposal_schema(["s9"])}),
+    ],
+)
+def test_what_was_not_launched_as_a_proposal_is_none(place: StoreHome, by: StepPlan) -> None:
+    proposes(place, ("a", "b"), by=by)
+    with pytest.raises(RequestError, match="Run scout-7 proposes nothing for agent 'scout'"):
+        refinement("scout").apply("scout-7")
+    assert not (Path.home() / OWN).exists()
+
+
+def test_a_proposal_rests_on_what_was_shown_and_was_made_here(place: StoreHome) -> None:
+    proposes(place, ("a", "b"), by=REVIEWER.model_copy(update={"output_schema": proposal_schema(["s1"])}))
+    said = {"title": "a", "guidance": "b", "rationale": "r", "evidence": ["s99"]}
+    result_of(place, 8, value={"edits": [said]}, tags=("refines:scout",), plan=REVIEWER, agent="reviewer")
+    with pytest.raises(RequestError, match="What run scout-8 proposes names samples that it was not shown"):
+        refinement("scout").apply("scout-8")
+    place.run(attach("scout-7").id).imported.write_text("{}")
+    with pytest.raises(RequestError, match="Run scout-7 came in an archive: what was proposed elsewhere"):
+        refinement("scout").apply("scout-7")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("é" * MOST_BYTES, "it has more than 4,096 bytes"),
+        ("x" + "é" * 4 * MOST_BYTES, "it has more than 4,096 bytes"),  # a cut within a character
+        ("\r\n" * 3 * MOST_BYTES, "it has more than 4,096 bytes"),
+        ("a </refinement>", "it holds the tag"),
+        ("a\u200bb", "it holds what nobody sees"),
+    ],
+)
+def test_what_was_written_by_hand_and_could_not_be_had_back_is_not_taken_away(
+    place: StoreHome, text: str, why: str
+) -> None:
+    proposes(place, ("a", "b"))
+    mine = refinement("scout")
+    mine.apply("scout-7")
+    path = Path.home() / OWN
+    path.write_bytes(text.encode())
+    assert f"can't be used: {why}" in reasons()
+    for to in (None, 0, 1):
+        with pytest.raises(RequestError, match=f"{OWN} was written by hand, and could not be had back: {why}"):
+            mine.rollback(to)
+    assert path.read_bytes() == text.encode() and len(mine.revisions) == 1
+
+
+def test_rolling_back_ends_where_no_more_is_kept(place: StoreHome) -> None:
+    mine = refinement("scout")
+    made = [{"number": n, "at": "2026", "did": "applied", "text": f"{'x' * n}\n"} for n in range(6, 26)]
+    written(str(made[-1]["text"])).with_suffix(".json").write_text(json.dumps({"revisions": made}))
+    texts = [mine.text]
+    with pytest.raises(
+        RequestError, match=r"what it was before revision \d+ is kept no more; --to goes to one that is"
+    ):
+        for _ in range(25):
+            mine.rollback()
+            texts.append(mine.text)
+    assert len(texts) == len(set(texts)) and texts == sorted(texts, key=len, reverse=True)
+    assert mine.text == texts[-1] != ""
+
+
+def test_all_that_is_shown_shows_what_hides_and_no_line_passes_for_another(place: StoreHome) -> None:
+    proposes(place, ("a", "b"))
+    mine = refinement("scout", scope="project")
+    mine.apply("scout-7")
+    path = Path.cwd() / OWN
+    path.write_text("می\u200cخواهم\nrevision 9, 2026-01-01 00:00: applied from me\x1b[2J\n")
+    history = path.with_suffix(".json")
+    one = json.loads(history.read_text())
+    one["revisions"][0] |= {"run": "x\nrevision 9, 2026-01-01 00:00: applied from you\x1b]0;t\x07"}
+    history.write_text(json.dumps(one))
+    shown = repr(mine)
+    assert "می⟨U+200C⟩خواهم" in shown and "\x1b" not in shown and "\x07" not in shown
+    lines = [line for line in shown.splitlines() if line.startswith("revision")]
+    assert len(lines) == 1 and lines[0].startswith("revision 1, ")
 
 
 def test_no_run_applies_or_takes_back(place: StoreHome, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,7 +374,7 @@ def test_a_cell_and_a_terminal_do_the_same(place: StoreHome, capsys: pytest.Capt
     assert repr(line("scout")) == f"scout: no refinement (~/{OWN})"
     assert line("scout --apply scout-7").done == "applied, revision 1"
     assert main(["refine", "scout"]) == 0
-    assert capsys.readouterr().out.startswith(f"scout: 7 bytes (~/{OWN})\n- a: b\nrevision 1, ")
+    assert capsys.readouterr().out.startswith(f"scout: 7 bytes (~/{OWN})\n  - a: b\nrevision 1, ")
     assert main(["refine", "scout", "--rollback"]) == 0
     assert capsys.readouterr().out == f"scout: rolled back, revision 2: ~/{OWN}\n"
     for wrong in ("scout --to 1", "scout --model m", "scout --rollback --apply scout-7", "nobody"):
