@@ -12,7 +12,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help demo test check map format bench bench-peers peers-folder soak clean
+.PHONY: help demo test check map format docs bench bench-peers peers-folder soak clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -56,6 +56,14 @@ check-widgets:
 
 map: ## draw the map in CONTRIBUTING.md anew
 	python3 .ci/map.py
+
+docs: build/docs-venv/.ready ## the documentation as a site in build/site, to be read without a network
+	build/docs-venv/bin/python .ci/site.py
+
+build/docs-venv/.ready: pyproject.toml
+	python3 -m venv build/docs-venv
+	build/docs-venv/bin/python -m pip install --quiet --editable . --group docs
+	touch $@
 
 format: $(VENV)/.dev ## format and mend what can be mended
 	$(BIN)/ruff format subagents_nb tests benchmarks .ci notebooks/*.py
