@@ -16,9 +16,9 @@ DOCS = Path(__file__).parents[1] / "docs"
 HEAD = """\
 # What you can ask for
 
-In a cell and in a terminal alike. `-h` behind any of them says the same at more length. A RUN is a name, an id, or at
-least 8 characters of one; in a cell also a variable that holds the run. A TEXT stands behind `--` or in the cell's
-body, in a terminal it is the last word. In Python most are methods of `Run`.
+In a cell and in a terminal alike. `-h` behind any of them says the same at more length, behind `%` and `%%` alike. A
+RUN is a name, an id, or at least 8 characters of one; in a cell also a variable that holds the run. A TEXT stands
+behind `--` or in the cell's body, in a terminal it is the last word. In Python most are methods of `Run`.
 
 | in a cell | in a terminal | |
 | --- | --- | --- |

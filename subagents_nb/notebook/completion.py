@@ -14,6 +14,7 @@ from subagents_nb.notebook.magics.line_parser import MagicParser
 from subagents_nb.notebook.magics.parsers import magic_parser
 from subagents_nb.notebook.verbs.table import VERBS
 from subagents_nb.notebook.verbs.verb import Verb
+from subagents_nb.plain_text import one_line
 
 _LINE = re.compile(r"\s*(?:\w+\s*=\s*)?%%?(subagent(?:_[a-z]+)?)\b(.*)\Z", re.DOTALL)
 _ACCEPTANCE = (
@@ -24,8 +25,7 @@ _ACCEPTANCE = (
 _OUTPUT_MODES = (("inline", "the answer comes back too"), ("file-only", "a line that names the file comes back"))
 
 _CHAIN_CELL = re.compile(r"\s*%%subagent_(?:chain|append)\b")
-# `agent: sc`, or the shorthand `- sc` at the beginning of an item.
-_AGENT_HERE = re.compile(r".*\bagent\s*:\s*([\w.-]*)\Z|\s*(?:-\s+)+([\w.-]*)\Z|\s*each\s*:\s*\{\s*([\w.-]*)\Z")
+_MEANING_CHARS = 72  # a page shows it beside the word, on one line
 
 Offer = tuple[str, str]  # a word and what it means
 
@@ -53,14 +53,23 @@ def candidates(text: str, variables: dict[str, Any], verbs: Sequence[Verb] = VER
     return token, _fitting(token, _words(verb, parser, token, before, variables))
 
 
-def agents_in_body(line: str, variables: dict[str, Any]) -> tuple[str, list[Offer]] | None:
-    """Return the agents that may stand at the end of a line of a chain's YAML; None where no agent stands."""
-    match = _AGENT_HERE.match(line)
-    if match is None:
+def in_body(body: Sequence[str], variables: dict[str, Any]) -> tuple[str, list[Offer]] | None:
+    """Return the same for the end of a chain's YAML: keys, agents, and the values that the flags of a launch have."""
+    from subagents_nb.notebook.bodies.body_places import place_at_end
+
+    place = place_at_end(body)
+    if place is None:
         return None
-    token = next(part for part in match.groups() if part is not None)
-    offers = _fitting(token, _agents(variables))
-    return (token, offers) if offers else None
+    if place.value_of:
+        values = _agents(variables) if place.value_of == "agent" else _values(f"--{place.value_of}", variables)
+        offers = _fitting(place.token, values)
+    else:
+        keys = ((key, f"key: {meaning}") for key, meaning in place.keys)
+        offers = [
+            *(_fitting(place.token, _agents(variables)) if place.agents else ()),
+            *_fitting(place.token.replace("-", "_"), keys),
+        ]
+    return (place.token, offers) if offers else None
 
 
 def _fitting(token: str, offers: Iterator[Offer]) -> list[Offer]:
@@ -81,7 +90,7 @@ def _words(
             yield from _agents(variables)
         elif verb.runs in ("any", "some") or (verb.runs and not plain_words):
             yield from ((word, meaning) for word, meaning in _runs(variables) if word not in plain_words)
-    yield from ((flag, parser.help_of(flag)) for flag in parser.flags())
+    yield from ((flag, f"flag: {parser.help_of(flag)}") for flag in parser.flags())
 
 
 def _is_plain(parser: MagicParser, word: str, previous: str) -> bool:
@@ -96,7 +105,7 @@ def _values(flag: str, variables: dict[str, Any]) -> Iterator[Offer]:
 def _agents(_: dict[str, Any]) -> Iterator[Offer]:
     from subagents_nb.launching import agents
 
-    yield from ((agent.name, agent.description) for agent in agents().agents)
+    yield from ((agent.name, f"agent: {agent.description}") for agent in agents().agents)
 
 
 def _models(_: dict[str, Any]) -> Iterator[Offer]:
@@ -165,13 +174,13 @@ def _runs(variables: dict[str, Any]) -> Iterator[Offer]:
     """Offer the user's variables that hold a run, then names, each once, and an id where a name is not enough."""
     from subagents_nb.launching import Run, runs
 
-    yield from ((name, repr(v)) for name, v in list(variables.items()) if isinstance(v, Run) and name[:1] != "_")
+    yield from ((name, f"run: {v!r}") for name, v in list(variables.items()) if isinstance(v, Run) and name[:1] != "_")
     snapshots = runs(limit=30).snapshots
     names = [snapshot.name for snapshot in snapshots]
     for snapshot in snapshots:
         word = snapshot.name if " " not in snapshot.name else f"'{snapshot.name}'"
         unique = names.count(snapshot.name) == 1
-        yield (word if unique else snapshot.run_id), f"{snapshot.name} {snapshot.state or 'unreadable'}"
+        yield (word if unique else snapshot.run_id), f"run: {snapshot.name} {snapshot.state or 'unreadable'}"
 
 
 def _states(_: dict[str, Any]) -> Iterator[Offer]:
@@ -230,14 +239,16 @@ def make_matcher(shell: Any, verbs: Sequence[Verb] = VERBS) -> Any:
                 matcher = None
         elif _CHAIN_CELL.match(lines[0]):
             try:
-                matcher = agents_in_body(line[: context.cursor_position], shell.user_ns)
+                written = [*lines[1 : context.cursor_line], line[: context.cursor_position]]
+                matcher = in_body(written, shell.user_ns)
             except Exception:  # noqa: BLE001 - likewise
                 matcher = None
         if matcher is None:
             return {"completions": [], "suppress": False}
         token, words = matcher
         return {
-            "completions": [SimpleCompletion(text=word, type="subagents") for word, _ in words],
+            "completions": [SimpleCompletion(text=word, type=one_line(means, _MEANING_CHARS)) for word, means in words],
+            "ordered": True,  # agents before flags, not by the alphabet
             "suppress": True,
             "matched_fragment": token,
         }

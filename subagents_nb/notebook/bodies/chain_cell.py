@@ -21,13 +21,15 @@ from subagents_nb.launching import Run
 from subagents_nb.launching.composing.flows import chain, expand, make, parallel, step
 from subagents_nb.notebook.bodies.cell_fields import UNTOLD, CellReader, Fields, Refused, named
 
-_STEP = of_step()
+# The keys of each mapping.
+STEP = of_step()
 _TOGETHER = tuple(name.rstrip("_") for name in Together.model_fields)
-_GROUP = ("parallel", *_TOGETHER)
-_FAN_OUT = ("expand", "each", "parallel", "collect", *_TOGETHER)
-_SOURCE = ("from", "path", "item", "key", "max_items", "on_empty")
-_ATTACHED = ("attach", "as", "label")
-_WHOLE = ("task", "steps", "attach")
+GROUP = ("parallel", *_TOGETHER)
+FAN_OUT = ("expand", "each", "parallel", "collect", *_TOGETHER)
+SOURCE = ("from", "path", "item", "key", "max_items", "on_empty")
+ATTACHED = ("attach", "as", "label")
+RUN = ("run", "step", "as", "label")
+WHOLE = ("task", "steps", "attach")
 
 ANY_OBJECT: dict[str, Any] = {"type": "object"}  # in place of a schema whose fault was told already
 _QUOTE = "put text that holds a colon, a # or braces in quotes, or behind | on lines of its own"
@@ -143,7 +145,7 @@ class _ChainReader(CellReader):
         fields = Fields({"steps": data}, {}, ())
         parts: list[Any] = []
         if isinstance(data, Mapping):
-            fields = self.fields(data, (), _WHOLE, "a chain")
+            fields = self.fields(data, (), WHOLE, "a chain")
             if "attach" in fields.values:
                 self.places["1"] = fields.at("attach")
                 parts.append(self._attached(Fields({"attach": fields.values["attach"]}, fields.paths, ())))
@@ -171,7 +173,7 @@ class _ChainReader(CellReader):
         if "parallel" in kinds:
             return self._group(item, path, place)
         if "attach" in kinds:
-            return self._attached(self.fields(item, path, _ATTACHED, "an attached run"))
+            return self._attached(self.fields(item, path, ATTACHED, "an attached run"))
         return self._step(item, path, ("parallel", "expand", "attach"))
 
     def _step(self, item: object, path: Path, kinds: tuple[str, ...] = ()) -> Step:
@@ -180,7 +182,7 @@ class _ChainReader(CellReader):
         if isinstance(item, Mapping):
             item = self._spelt_out(item, path)
         before = len(self.faults)
-        fields = self.fields(item, path, _STEP, "a step", kinds)
+        fields = self.fields(item, path, STEP, "a step", kinds)
         options = dict(fields.values)
         if len(self.faults) > before:
             options.setdefault("task", UNTOLD)
@@ -208,10 +210,10 @@ class _ChainReader(CellReader):
         """Return `scout: task` as agent and task; its other keys stay."""
         first = next(iter(item), None)
         keys = {named(key) for key in item}
-        if first is None or named(first) in _STEP or keys & {"agent", "task"}:
+        if first is None or named(first) in STEP or keys & {"agent", "task"}:
             return item
         task = item[first]
-        if isinstance(task, Mapping) and task and all(isinstance(key, str) and named(key) in _STEP for key in task):
+        if isinstance(task, Mapping) and task and all(isinstance(key, str) and named(key) in STEP for key in task):
             return self._options_of(first, task, item, path)  # `scout: {task: ..., label: ...}`
         braces = isinstance(task, Mapping) and all(value is None for value in task.values())
         if task is not None and not isinstance(task, str) and not braces:
@@ -229,7 +231,7 @@ class _ChainReader(CellReader):
         return {"agent": agent, **options, **{key: value for key, value in item.items() if key != agent}}
 
     def _group(self, item: Any, path: Path, place: int) -> Parallel:
-        fields = self.fields(item, path, _GROUP, "a parallel group")
+        fields = self.fields(item, path, GROUP, "a parallel group")
         children = fields.values.pop("parallel")
         if not isinstance(children, list):
             self.refuse(fields.at("parallel"), "parallel is a list of steps, each behind a -")
@@ -248,9 +250,9 @@ class _ChainReader(CellReader):
         return self.composed(functools.partial(parallel, *members), fields, _options(fields.values))
 
     def _fan_out(self, item: Any, path: Path) -> Expand:
-        fields = self.fields(item, path, _FAN_OUT, "a fan-out")
+        fields = self.fields(item, path, FAN_OUT, "a fan-out")
         options = dict(fields.values)
-        source = self.fields(options.pop("expand"), fields.at("expand"), _SOURCE, "expand")
+        source = self.fields(options.pop("expand"), fields.at("expand"), SOURCE, "expand")
         output = self._source(source)
         templates = [name for name in ("each", "parallel") if name in options]
         if len(templates) != 1:
@@ -286,7 +288,7 @@ class _ChainReader(CellReader):
     def _attached(self, given: Fields) -> Attached:
         which, path = given.values.pop("attach"), given.at("attach")
         if isinstance(which, Mapping):
-            inner = self.fields(which, path, ("run", "step", "as", "label"), "attach")
+            inner = self.fields(which, path, RUN, "attach")
             given = Fields({**inner.values, **given.values}, given.paths | inner.paths, path)
             which = given.values.pop("run", None)
         if not isinstance(which, str) or not which.strip():

@@ -34,11 +34,14 @@ def carry_out(verb: Verb, magics: SubagentMagics, line: str, cell: str | None) -
         line, cell = split_text(line)
     parser, faults = magic_parser(verb), Faults()
     try:
-        options = parser.read(line, faults.note if verb.launches else None)
+        form = verb.other_form(has_body=cell is not None)
+        options = parser.read(line, faults.note if verb.launches else None, beside_help=form)
     except HelpShown:
         return None
     if cell is None and verb.without_body:
         parser.error(verb.without_body)
+    if form and (cell or "").strip():
+        parser.error(form)  # it would be dropped without a word
     call = CellCall(options, cell or "", magics, parser, faults)
     if wrong := parser.read_values(options):
         if verb.runs == "one":

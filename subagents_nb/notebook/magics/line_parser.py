@@ -72,10 +72,13 @@ class MagicParser(argparse.ArgumentParser):
         error.problem = plain(text)  # type: ignore[attr-defined]  # no class of ours: IPython shows this very one in a line
         return error
 
-    def read(self, line: str, note: Callable[[UsageError], None] | None = None) -> argparse.Namespace:
+    def read(
+        self, line: str, note: Callable[[UsageError], None] | None = None, *, beside_help: str = ""
+    ) -> argparse.Namespace:
         """Parse a magic's line.
 
         `note` is told each fault instead, and what can be understood is returned: a cell has other faults to tell.
+        `beside_help` is said below the help, where that is asked for.
 
         Raises:
             UsageError: it can't be understood; all that is wrong is told, with the nearest flags.
@@ -87,6 +90,8 @@ class MagicParser(argparse.ArgumentParser):
             self.error(f"the line can't be read ({str(error).lower()}); check its quotes")
         if "-h" in tokens or "--help" in tokens:
             say(self.format_help(), end="")
+            if beside_help:
+                say(f"\nHere, {beside_help}.")
             raise HelpShown
         faults: list[str] = []
         options = self._understood(_join_wait(tokens), faults)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import traitlets
-from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
+from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 
 from subagents_nb.domain.plans.options import OPTIONS, Option
 from subagents_nb.notebook.magics.cells import CellCall, Faults, carry_out, raise_failure
@@ -187,8 +187,8 @@ def _magic(verb: Verb) -> Callable[..., Any]:
     magic.__doc__ = verb.described
     # What `%%subagent?` shows is what -h shows, made when it is asked for: IPython calls `getdoc` where there is one.
     magic.getdoc = lambda: magic_parser(verb).format_help()  # type: ignore[attr-defined]
-    kind = line_cell_magic if verb.without_body else line_magic
-    return no_var_expand(kind(magic))
+    # Help is found in either form, whichever the person tried; `carry_out` refuses a form that makes no sense.
+    return no_var_expand(line_cell_magic(magic))
 
 
 def _inputs(call: CellCall) -> dict[str, Any]:

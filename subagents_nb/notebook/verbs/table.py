@@ -67,7 +67,7 @@ VERBS: tuple[Verb, ...] = (
         in_cell=looking.show_status, in_terminal=looking.print_status,
         help="show the board of all runs, or one run: how it stands and what it came to",
         about="Show runs as a live board, grouped by what they need, or one run in full. On the board runs are\n"
-        "answered, steered, stopped and opened, by mouse or by keys; --state and --asking say which stand on it.",
+        "answered, steered, stopped and opened, by mouse or by keys; --state and --asking say which\nstand on it.",
     ),
     Verb(
         name="board", args=LISTING, call=looking.list_runs, in_terminal=looking.run_board,

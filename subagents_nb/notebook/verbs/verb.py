@@ -110,6 +110,12 @@ class Verb:
         where = f"write it in a %%{self.magic} cell, or behind -- on the line"
         return f"there is no {self.text}; {where}" if self.text else ""
 
+    def other_form(self, *, has_body: bool) -> str:
+        """Return what is wrong with the form of the magic that was used, line or cell; empty where it may be used."""
+        if has_body and not self.without_body:
+            return f"a cell's body says nothing to it; write it as a line: %{self.magic}"
+        return self.without_body if self.yaml and not has_body else ""
+
 
 def count(least: int = 1) -> Read:
     """Return what reads a whole number of so much or more."""

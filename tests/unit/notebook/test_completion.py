@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from support import make_plan, make_recovery
 from typing_extensions import TypedDict
 
 from subagents_nb.catalog.agent_files import builtin_agents
-from subagents_nb.notebook.completion import agents_in_body, candidates
+from subagents_nb.notebook.completion import candidates, in_body, make_matcher
 from subagents_nb.store import create_run, open_home
 
 
@@ -134,26 +135,96 @@ def test_every_offer_says_what_it_means() -> None:
     assert all(meaning for word, meaning in found[1])
 
 
+def in_chain(*lines: str) -> dict[str, str]:
+    found = in_body(lines, VARIABLES)
+    return {} if found is None else dict(found[1])
+
+
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
         ("- agent: sc", ["scout"]),
         ("    agent: ", AGENTS),
-        ("- sc", ["scout"]),
+        ("- sc", ["scout", "schema"]),
         ("  - rev", ["reviewer"]),
         ("  each: {rev", ["reviewer"]),
         ("- {label: x, agent: wo", ["worker"]),
+        ("- {label: x, tas", ["task"]),
+        ("- {label: x, acceptance: ch", ["checked"]),
+        ("- expand: {from: {output: a, p", ["path"]),
+        ("- expand: {from: {output: a}, ", ["path", "item", "key", "max_items", "on_empty"]),
+        ("  thinking: lo", ["low"]),
+        ("  tools: [read, gr", ["grep"]),
+        ("  schema: Fi", ["Findings"]),
+        ("st", ["steps"]),
     ],
 )
-def test_agents_are_offered_in_the_body_of_a_chain(line: str, offered: list[str]) -> None:
-    found = agents_in_body(line, VARIABLES)
-    assert found is not None
-    assert [word for word, _ in found[1]] == offered
+def test_agents_keys_and_values_are_offered_in_the_body_of_a_chain(line: str, offered: list[str]) -> None:
+    assert list(in_chain(line)) == offered
 
 
-@pytest.mark.parametrize("line", ["- scout: Look at sc", "  task: sc", "sc", "- agent: scout x", "- zzz"])
-def test_elsewhere_in_a_body_nothing_is_offered(line: str) -> None:
-    assert agents_in_body(line, VARIABLES) is None
+@pytest.mark.parametrize(
+    ("body", "some", "none"),
+    [
+        ("- ", {"scout", "task", "parallel", "expand", "attach"}, {"steps", "each"}),
+        ("- scout: x\n  ", {"label", "as", "worktree", "max_requests"}, {"parallel", "scout"}),
+        ("- scout: x\n- ", {"scout", "parallel"}, set()),
+        ("- scout:\n    ", {"task", "label"}, {"agent", "scout"}),
+        ("- agent: scout\n  lab", {"label"}, {"agent"}),
+        ("- parallel:\n    - ", {"scout", "task"}, {"parallel", "expand"}),
+        ("- parallel:\n  - scout: x\n    ", {"label", "count"}, {"parallel", "fail_fast"}),
+        ("- parallel:\n  - scout: x\n  ", {"fail_fast", "concurrency"}, {"task", "scout", "parallel"}),
+        ("- expand: {from: {output: a}}\n  ", {"each", "collect"}, {"expand", "task"}),
+        ("- expand:\n    ", {"from", "max_items"}, {"scout", "task"}),
+        ("- expand:\n    from: {output: a}\n  each:\n    ", {"scout", "task"}, {"expand"}),
+        ("- expand:\n    from: {output: a}\n  collect:\n    ", {"as", "schema"}, {"each"}),
+        ("- attach:\n    ", {"run", "step"}, {"task"}),
+        ("task: x\nsteps:\n- ", {"scout", "parallel"}, {"attach:"}),
+        ("task: x\nsteps:\n  - scout: x\n    max-c", set(), {"max_children"}),
+        ("- scout: x\n  max-r", {"max_requests"}, {"max_children"}),
+        ("task: x\n", {"steps", "attach"}, {"task", "scout"}),
+    ],
+)
+def test_the_keys_of_the_mapping_at_hand_are_offered(body: str, some: set[str], none: set[str]) -> None:
+    offered = set(in_chain(*body.split("\n")))
+    assert some <= offered and not none & offered
+    if body.endswith("x\n  "):
+        assert "as" in offered  # what stands there already is not offered again, what does not is
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "- scout: Look at sc", "  task: sc", "sc", "- agent: scout x", "- zzz", "- scout: |\n    ta",
+        "- scout: Look at\n    the ta", "- tools:\n  - ", "# - sc", "- acceptance:\n    ", "",
+    ],
+)  # fmt: skip
+def test_elsewhere_in_a_body_nothing_of_agents_is_offered(body: str) -> None:
+    assert not set(in_chain(*body.split("\n"))) - {"task", "steps", "attach"}
+
+
+def test_every_key_of_a_chain_says_what_it_is() -> None:
+    for body in ("- ", "- parallel:\n  - scout: x\n  ", "- expand: {}\n  ", "- expand: {", "- attach: {", ""):
+        assert not [key for key, meaning in in_chain(*body.split("\n")).items() if meaning.strip().endswith(":")]
+
+
+def test_the_shell_is_told_the_order_and_what_each_word_is() -> None:
+    shell = SimpleNamespace(user_ns=VARIABLES)
+    matcher = make_matcher(shell)
+
+    def offers(text: str) -> list[tuple[str, str]]:
+        lines = text.split("\n")
+        context = SimpleNamespace(full_text=text, cursor_line=len(lines) - 1, cursor_position=len(lines[-1]))
+        result = matcher(context)
+        assert result["ordered"] and result["suppress"]
+        return [(one.text, one.type) for one in result["completions"]]
+
+    first = offers("%%subagent ")
+    assert [word for word, _ in first[: len(AGENTS)]] == AGENTS
+    assert all(kind.startswith("agent: ") for _, kind in first[: len(AGENTS)])
+    assert all(kind.startswith("flag: ") and 6 < len(kind) <= 72 for _, kind in first[len(AGENTS) :])
+    assert dict(offers("%%subagent_chain\n- scout: x\n  la"))["label"] == "key: what views call it"
+    assert matcher(SimpleNamespace(full_text="%%subagent\n- sc", cursor_line=1, cursor_position=4))["suppress"] is False
 
 
 def test_a_conversation_to_refer_to_is_offered_by_the_runs_that_are_there(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_they_are_in_help_completion_and_reference(capsys: pytest.CaptureFixture
     assert said.startswith("usage: %subagent_cheer [FLAGS] -- TEXT\n\nCheer an agent on.\n") and "how often" in said
     assert "cheer an agent on" in make_parser(WITH_CHEER).format_help()
     found = candidates("%subagent_cheer --o", {}, WITH_CHEER)
-    assert found is not None and found[1] == [("--often", "how often")]
+    assert found is not None and found[1] == [("--often", "flag: how often")]
     page = PAGE["page"](WITH_CHEER)
     assert "| `%subagent_cheer -- TEXT` | `subagents-nb cheer TEXT` | cheer an agent on |" in page
     assert "- `--often`: how often\n" in page
@@ -82,7 +82,7 @@ def test_what_makes_sense_in_one_place_only_has_its_reason(verb: Verb, capsys: p
         assert not (one.not_in_cell and one.not_in_terminal)
     magics = magic(VERBS)
     assert (verb.magic in magics["line"]) is not bool(verb.not_in_cell)
-    assert (verb.magic in magics["cell"]) is bool((verb.text or verb.yaml) and not verb.not_in_cell)
+    assert (verb.magic in magics["cell"]) is not bool(verb.not_in_cell)  # its help at least is found there
     with pytest.raises(SystemExit) as left:
         make_parser(VERBS).parse_args([verb.command, "-h"])
     assert left.value.code == (2 if verb.not_in_terminal else 0)
@@ -104,3 +104,21 @@ def test_the_table_and_the_terminal_load_nothing_heavy() -> None:
 def test_the_help_of_a_magic_is_made_when_it_is_asked_for() -> None:
     launch: Any = magics_of(VERBS).subagent  # type: ignore[attr-defined]
     assert "--schema NAME" in launch.getdoc() and "--schema" not in launch.__doc__
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if not verb.not_in_cell], ids=lambda verb: verb.magic)
+def test_help_is_found_in_line_and_cell_form(verb: Verb, capsys: pytest.CaptureFixture[str]) -> None:
+    magics = magic(VERBS)
+    told = {}
+    for form, call in {"line": magics["line"][verb.magic], "cell": magics["cell"][verb.magic]}.items():
+        for flag in ("-h", "--help"):
+            assert (call(flag) if form == "line" else call(flag, "")) is None
+            told[form] = capsys.readouterr().out
+            assert told[form].startswith(f"usage: {verb.prog}")
+    assert ("\nHere, " in told["line"]) is bool(verb.yaml or verb.launches == "chain")
+    assert ("\nHere, " in told["cell"]) is not bool(verb.without_body)
+
+
+def test_a_body_that_says_nothing_to_a_magic_is_not_dropped_without_a_word() -> None:
+    with pytest.raises(UsageError, match="a cell's body says nothing to it; write it as a line: %subagent_doctor"):
+        magic(VERBS)["cell"]["subagent_doctor"]("", "print(1)\n")
