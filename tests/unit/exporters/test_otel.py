@@ -51,7 +51,8 @@ def test_run_step_requests_and_tools_are_spans_below_one_another(record: Record)
 
 
 def test_a_tree_is_one_trace_and_each_run_stands_below_its_parent(record: Record) -> None:
-    row = TreeRow(path="scout", run_id=run_id(2), agent="scout", usage=Usage(input_tokens=4, cost_usd=0.5))
+    used = Usage(input_tokens=4, cost_usd=0.5)
+    row = TreeRow(path="scout", run_id=run_id(2), agent="scout", state=RunState.COMPLETE, usage=used)
     lead = record(1, tree=(row,))
     child = record(2, plan={"origin": Origin(parent=lead.id, root=lead.id, path="scout")})
     top, below = spans_of(lead)[0], spans_of(child)
