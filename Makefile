@@ -87,8 +87,9 @@ build/peers/.ready: benchmarks/install_peers
 
 MINUTES ?= 10
 
-soak: $(VENV)/.dev ## rare races: the fault matrix with long rounds, then chaos for MINUTES=10
+soak: $(VENV)/.dev ## rare races: the fault matrix with long rounds, 10,000 policies, then chaos for MINUTES=10
 	SOAK=1 $(PYTEST) -s tests/crash tests/widgets/test_reload_in_lab.py
+	POLICY_CASES=10000 $(PYTEST) --timeout=3600 tests/unit/domain/test_policy.py tests/unit/planning/test_narrowing.py
 	SOAK=1 SOAK_SECONDS=$$(( $(MINUTES) * 60 )) $(PYTEST) -s tests/soak/soak_*.py
 
 clean: ## remove what the commands above made

@@ -53,5 +53,5 @@ calls = st.one_of(
     st.builds(ToolCall, st.sampled_from(("python", "ask", "mcp__files__read_text", "memory", "?read", "other"))),
     st.builds(ToolCall, st.sampled_from(("skill", "delegate")), name=st.sampled_from(("pdf", "scout"))),
 )
-CASES = int(os.environ.get("POLICY_CASES", "60"))  # a released version was shown 10,000
+CASES = int(os.environ.get("POLICY_CASES", "60"))  # `make soak` shows it 10,000
 STRICT = ("allow", "ask", "deny")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from subagents_nb.catalog.search_paths import SearchPath, printable, shown_folder
+from subagents_nb.catalog.search_paths import PROJECT_MARKERS, SearchPath, printable, shown_folder
 from subagents_nb.catalog.trust import how_to_allow, who_else_writes
 from subagents_nb.domain.agents.agent import AgentProblem, SearchedPlace
 
@@ -16,7 +16,8 @@ MAX_FILES = 2000
 # Entries of any kind: a link to a huge tree without agents must not hold up a launch.
 MAX_ENTRIES = 20_000
 MAX_DEPTH = 8
-PRUNED = frozenset({".git", "node_modules", "skills"})
+# A backup or somebody else's project that came to lie among agents would bring agents that nobody put there.
+PRUNED = frozenset({"node_modules", "skills", "sync-backups", *PROJECT_MARKERS})
 
 
 @dataclass(slots=True)
@@ -101,10 +102,14 @@ class _Walk:
 
     def _list(self, folder: Path, where: str) -> list[os.DirEntry[str]]:
         try:
-            return _entries(folder)
+            found = _entries(folder)
         except OSError as error:
             self._report(where, f"the folder can't be read: {error.strerror or error}")
             return []
+        if marker := next((entry.name for entry in found if entry.name in PROJECT_MARKERS), None):
+            self._report(where, f"it has its own {marker}, and is not searched; copy what you want of it")
+            return []
+        return found
 
     def _is_refused(self, entry: os.DirEntry[str], where: str) -> bool:
         place = self._place

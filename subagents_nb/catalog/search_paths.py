@@ -11,7 +11,7 @@ from subagents_nb.catalog.trust import home_folder, is_trusted, who_else_writes
 from subagents_nb.domain.agents.agent import AgentSource
 
 # Any of these makes a folder a project.
-_MARKERS = (".subagents", ".claude", ".pi", ".agents", ".git")
+PROJECT_MARKERS = (".subagents", ".claude", ".pi", ".agents", ".git")
 # Lowest priority first.
 _AGENT_FOLDERS = (".agents", ".pi/agents", ".claude/agents", ".subagents/agents")
 
@@ -52,7 +52,7 @@ def find_project(cwd: Path, *, home: Path | None = None) -> Project:
     for folder in (cwd, *cwd.parents):
         if folder == top:
             break
-        if any(os.path.lexists(f"{folder}/{marker}") for marker in _MARKERS):
+        if any(os.path.lexists(f"{folder}/{marker}") for marker in PROJECT_MARKERS):
             others = None if folder == cwd else _who_else_writes(folder)
             if others is None or is_trusted(folder, home=home):
                 return Project(root=folder, left_out=tuple(left_out))

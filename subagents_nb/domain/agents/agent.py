@@ -48,7 +48,7 @@ class AgentDefinition(Value):
     tools: tuple[str, ...] | None = None  # None: the read-only tools; empty: none
     # Whom it may delegate to; `*`: all that are there at the launch; None or empty: nobody.
     agents: tuple[str, ...] | None = None
-    max_depth: int | None = Field(default=None, ge=0)  # how many levels of runs may stand below its own
+    max_depth: int | None = Field(default=None, ge=0)  # at most so many levels of runs below its own
     asks_parent_s: float | None = Field(
         default=None, gt=0
     )  # so long its questions wait for its parent; then the person

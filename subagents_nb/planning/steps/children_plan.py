@@ -34,9 +34,9 @@ def _own_name(name: str, catalog: AgentCatalog) -> str:
 
 
 def depth_of(agent: AgentDefinition, context: PlanContext) -> int:
-    """Return over how many levels it may: what is left of its root's, and no more than its own file says."""
-    own = DEFAULT_DEPTH if agent.max_depth is None and context.depth is None else agent.max_depth
-    return min(depth for depth in (own, context.depth) if depth is not None)
+    """Return over how many levels it may: what is left below its root, or less if its own file says so."""
+    left = DEFAULT_DEPTH if context.depth is None else context.depth
+    return left if agent.max_depth is None else min(left, agent.max_depth)
 
 
 def plan_children(

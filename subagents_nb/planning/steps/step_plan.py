@@ -21,7 +21,7 @@ from subagents_nb.domain.agents.settings import Settings
 from subagents_nb.domain.plans.defaults import ASKED
 from subagents_nb.domain.plans.flow import Step
 from subagents_nb.domain.plans.options import OPTIONS
-from subagents_nb.domain.plans.plan import CHILD_TIMEOUT_S, LaunchRequest, StepPlan, label_of
+from subagents_nb.domain.plans.plan import CHILD_TIMEOUT_S, DEFAULT_DEPTH, LaunchRequest, StepPlan, label_of
 from subagents_nb.domain.plans.resumed import SessionPlan
 from subagents_nb.domain.policy.policy import Policy
 from subagents_nb.domain.values.reasons import Reason, Reasons
@@ -366,4 +366,8 @@ def agent_notes(agent: AgentDefinition) -> list[str]:
         notes.append(f"Agent {agent.name} asks for tools that are not there: {', '.join(map(str, unsupported))}.")
     if agent.asks_parent_s is not None and "ask" not in agent.effective_tools:
         notes.append(f"Agent {agent.name} asks its parent by the tool ask, which its file does not list.")
+    if agent.max_depth is not None and agent.max_depth > DEFAULT_DEPTH:
+        notes.append(
+            f"Agent {agent.name} names {agent.max_depth} levels of runs below it; {DEFAULT_DEPTH} are the most."
+        )
     return notes

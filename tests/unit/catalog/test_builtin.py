@@ -39,7 +39,7 @@ def test_only_the_delegate_keeps_the_prompt_of_its_host() -> None:
 
 
 def test_some_answer_to_other_names() -> None:
-    assert AGENTS["worker"].aliases == ("developer", "implementer")
+    assert AGENTS["worker"].aliases == ("developer", "develop", "implementer", "coder")
     assert AGENTS["oracle"].aliases == ("advisor",)
 
 

@@ -4,9 +4,11 @@ import os
 import tempfile
 from pathlib import Path
 
+import pytest
+
 from subagents_nb.catalog import scan
 from subagents_nb.catalog.scan import Scan, scan_path
-from subagents_nb.catalog.search_paths import SearchPath
+from subagents_nb.catalog.search_paths import PROJECT_MARKERS, SearchPath
 
 
 def look(folder: Path) -> Scan:
@@ -32,10 +34,21 @@ def test_files_are_found_at_every_level_in_the_order_of_their_names(tmp_path: Pa
 
 def test_chains_and_pruned_folders_are_left_out(tmp_path: Path) -> None:
     touch(tmp_path / "a.chain.md")
-    touch(*(tmp_path / name / "a.md" for name in (".git", "node_modules", "skills")))
+    touch(*(tmp_path / name / "a.md" for name in (".git", ".pi", "node_modules", "skills", "sync-backups")))
     result = look(tmp_path)
     assert found(result) == []
     assert (result.place.state, result.place.candidates, result.problems) == ("empty", 0, [])
+
+
+@pytest.mark.parametrize("marker", PROJECT_MARKERS)
+def test_a_project_among_agents_is_not_searched_and_said(tmp_path: Path, marker: str) -> None:
+    touch(tmp_path / "a.md", tmp_path / "pack/deep/theirs.md", tmp_path / "pack/bk.md", tmp_path / "pack" / marker)
+    (tmp_path / ".git").mkdir()  # the folder of agents may be one itself
+    result = look(tmp_path)
+    assert found(result) == [".agents/a.md"]
+    assert [(one.where, one.error) for one in result.problems] == [
+        (".agents/pack", f"it has its own {marker}, and is not searched; copy what you want of it")
+    ]
 
 
 def test_a_place_says_how_it_is(tmp_path: Path) -> None:

@@ -38,15 +38,18 @@ def test_an_agent_that_names_others_gets_the_tool_and_they_are_resolved_in_its_p
     assert (alone.children, DELEGATE in alone.tools) == ((), False)
 
 
-def test_there_are_two_levels_below_the_root_unless_a_file_says_otherwise() -> None:
+def test_there_are_two_levels_below_the_root_and_a_file_only_takes_from_them() -> None:
     lead = agent("lead", "lead", model="scripted:echo")
     assert shape(planned(lead).steps[0]) == {"lead": {"lead": {}}}
     (first,) = planned(lead).steps[0].children
     assert first.children[0].delegates == ("lead",)  # it has the tool, and is told that its levels are used up
     assert shape(planned(lead.model_copy(update={"max_depth": 1})).steps[0]) == {"lead": {}}
     assert planned(lead.model_copy(update={"max_depth": 0})).steps[0].delegates == ()
-    deep = planned(lead.model_copy(update={"max_depth": 3})).steps[0]
-    assert shape(deep) == {"lead": {"lead": {"lead": {}}}}
+    for more in (2, 3, 99):
+        deep = planned(lead.model_copy(update={"max_depth": more}))
+        assert (shape(deep.steps[0]), deep.steps[0].depth) == ({"lead": {"lead": {}}}, 2)
+        told = (f"Agent lead names {more} levels of runs below it; 2 are the most.",)
+        assert deep.notes == (told if more > 2 else ())
     flat = agent("flat", "lead", model="scripted:echo", max_depth=9)
     assert shape(planned(agent("lead", "flat", model="scripted:echo"), flat).steps[0]) == {"flat": {"lead": {}}}
 
