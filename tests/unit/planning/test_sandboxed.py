@@ -19,6 +19,7 @@ from subagents_nb.domain.policy.policy import Ceiling, Policy
 from subagents_nb.domain.policy.sandbox_plan import SandboxPlan
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
+from subagents_nb.domain.tree.spent import Spent
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.planning import LaunchEnvironment, draft
 from subagents_nb.planning.launch_environment import SessionLookup
@@ -228,7 +229,7 @@ def test_a_run_that_is_resumed_is_in_its_sandbox_whatever_is_said_today(today: S
     ended = make_result(state=RunState.PAUSED, reason="interrupted")
     before = Snapshot(run_id=made.run_id, plan=made, result=ended)
     facts = LaunchEnvironment(cwd="/home/me/w", scripts=frozenset({"echo"}))
-    how = {"environment": facts, "has_session": True}
+    how = {"environment": facts, "has_session": True, "spent": Spent()}
     revived = draft_revival(Revival(text="go on"), made, made.steps[0], before, **how)  # type: ignore[arg-type]
     assert revived.steps[0].sandbox == SHUT and under_today(revived, today).steps[0].sandbox == SHUT
     denied = Settings(ceilings=(Ceiling(origin=USER, network=False),))
