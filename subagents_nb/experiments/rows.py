@@ -133,7 +133,7 @@ def _from_result(row: RunRow, result: dict[str, Any]) -> None:
     _figures(row, result)
     if row.agent is None and row.steps:
         row.agent = _maybe(row.steps[0].get("agent"))
-        row.model = _maybe(row.steps[0].get("model"))
+        row.model = _maybe(row.steps[0].get("selected")) or _maybe(row.steps[0].get("model"))
 
 
 def _from_status(row: RunRow, status: dict[str, Any] | None, verdict: dict[str, Any] | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -51,7 +52,7 @@ from subagents_nb.notebook.page.html import (
     soft,
     styled,
 )
-from subagents_nb.notebook.page.lines import cut, line, plural, scalar
+from subagents_nb.notebook.page.lines import cut, fold, line, plural, scalar
 from subagents_nb.notebook.page.markdown import safe_markdown
 from subagents_nb.plain_text import shortened
 
@@ -61,6 +62,7 @@ MAX_TEXT_CHARS = 4_000
 _ROOMS = ((3_000, 80), (3_000, 24), (1_200, 8), (400, 0), (0, 0))
 _DEPTH, _TAIL_LINES, _QUESTIONS, _FILES = 4, 12, 4, 8
 _WORTH_SAYING = 1_000_000  # bytes on the disk
+_WHEN = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)[\d:.]*(?:Z|\+00:00)\Z")
 _LIST = "margin:0;padding-left:18px"
 _LOOSE = "margin:0 0 8px"
 _APART = "padding:8px 12px;border-radius:4px;background:color-mix(in srgb,currentColor 6%,transparent)"
@@ -141,9 +143,9 @@ def _answer_text(snapshot: Snapshot, beside: CardContext) -> str:
         text = json.dumps(pruned(snapshot.value, _DEPTH * 2, [400]), indent=2, ensure_ascii=False)
     else:
         text = snapshot.text
-    kept, left_out = cut(clean(text).strip(), MAX_TEXT_CHARS)
-    more = f"\n… cut: {left_out:,} more characters in {_output(beside)}" if left_out else ""
-    return f"\n{kept}{more}"
+    head, left_out, tail = fold(clean(text).strip(), MAX_TEXT_CHARS)
+    between = f"\n… cut: {left_out:,} more characters in {_output(beside)} …\n" if left_out else ""
+    return f"\n{head}{between}{tail}"
 
 
 def _head(snapshot: Snapshot, state: str, name: str) -> Child:
@@ -153,10 +155,17 @@ def _head(snapshot: Snapshot, state: str, name: str) -> Child:
     elapsed = words.elapsed(snapshot.elapsed_s) if snapshot.elapsed_s > 0 else ""
     waited = f"waited {words.elapsed(snapshot.waited_s)}" if snapshot.waited_s >= 1 else ""
     far = so_far(step_rows(snapshot)) if snapshot.stages else ""
-    facts = " · ".join(filter(None, [elapsed, waited, far, tokens, words.cost(usage.cost_usd)]))
+    day = _day(snapshot.started_at) if snapshot.ended else ""  # of a live one it is said as of when it was looked at
+    facts = " · ".join(filter(None, [day, elapsed, waited, far, tokens, words.cost(usage.cost_usd)]))
     by = soft(does) if does else None
     title = safe(state_badge(state), " ", styled("strong", "margin:0 4px", name), " ", by)
     return bar(title, styled("span", "font-size:12px", facts) if facts else None)
+
+
+def _day(when: str) -> str:
+    """Say when a run began, as every reader of a saved notebook understands it; nothing where nobody wrote it."""
+    match = _WHEN.match(when)
+    return f"{match[1]} {match[2]} UTC" if match else ""
 
 
 def _open(snapshot: Snapshot, room: int) -> list[Child]:
@@ -260,9 +269,15 @@ def _answer(snapshot: Snapshot, beside: CardContext, room: int) -> list[Child]:
         return [note("The value is too big to show; ", hint)]
     if not snapshot.text.strip():
         return [note("The run gave no text.")] if shown_state(snapshot) == "complete" else []
-    kept, left_out = cut(clean(snapshot.text).strip(), room)
-    more = note(f"… cut: {left_out:,} more characters, ", hint) if left_out else None
-    return [element("div", None, _at_home(safe_markdown(kept))), more]
+    head, left_out, tail = fold(clean(snapshot.text).strip(), room)
+    if not left_out:
+        return [_prose(head)]
+    between = note(f"… cut: {left_out:,} more characters, ", hint)
+    return [_prose(head), between, _prose(tail) if tail else None]
+
+
+def _prose(text: str) -> Child:
+    return element("div", None, _at_home(safe_markdown(text)))
 
 
 def _at_home(shown: Html) -> Html:

@@ -66,13 +66,21 @@ def shown_name(snapshot: Snapshot) -> str:
 def who(snapshot: Snapshot) -> tuple[str, str]:
     """Return the agent and the model, from the plan if no other document says them; of a chain its mode instead."""
     if snapshot.stages:
-        models = list(dict.fromkeys(step.model for step in snapshot.steps if step.model))
+        models = list(dict.fromkeys(filter(None, map(chosen_model, snapshot.steps))))
         mode = snapshot.head.mode if snapshot.head is not None and snapshot.head.mode != "single" else "chain"
         return line(mode, 80), line(models[0] if len(models) == 1 else f"{len(models)} models" if models else "", 120)
     planned = snapshot.plan.steps[0] if snapshot.plan is not None else None
     agent = snapshot.agent or (planned.agent if planned else "")
-    model = snapshot.model or (planned.model.label if planned else "")
-    return line(agent, 80), line(model, 120)
+    model = chosen_model(snapshot.steps[0]) if snapshot.steps else ""
+    return line(agent, 80), line(model or (planned.model.label if planned else ""), 120)
+
+
+def chosen_model(step: StepStatus | StepResult) -> str:
+    """Return the one name of a step's model, as `provider:model`: what plans, tables and lists call it too.
+
+    What the provider says that it answered with may be another name of the same; `model_words` tells that.
+    """
+    return step.selected or step.model
 
 
 def model_words(step: StepStatus | StepResult) -> str:
@@ -80,7 +88,7 @@ def model_words(step: StepStatus | StepResult) -> str:
 
     What says the same twice is left out; a run of a version that kept none of it says only the model.
     """
-    chosen = step.selected or step.model
+    chosen = chosen_model(step)
     wrote = f", written {step.requested}" if step.requested not in ("", chosen) else ""
     answered = f", answered as {step.model}" if step.model not in (chosen, chosen.partition(":")[2]) else ""
     return line(f"{chosen}{wrote}{answered}", 200)

@@ -16,6 +16,23 @@ def cut(text: str, limit: int) -> tuple[str, int]:
     return (text, 0) if len(text) <= limit else (text[:limit].rstrip(), len(text) - len(text[:limit].rstrip()))
 
 
+def fold(text: str, limit: int) -> tuple[str, int, str]:
+    """Return the beginning and the end of a text that is too long, at most `limit` characters, and what lies between.
+
+    Both end at the end of a line, where one is near. A block of code that is open where the end begins is opened there.
+    """
+    if len(text) <= limit:
+        return text, 0, ""
+    at, end = 2 * limit // 3, len(text) - limit // 3
+    if (newline := text.rfind("\n", at - at // 4, at)) > 0:
+        at = newline
+    if (newline := text.find("\n", end, end + (len(text) - end) // 4)) >= 0:
+        end = newline + 1
+    head, tail = text[:at].rstrip(), text[end:].strip("\n")
+    in_code = sum(row.startswith("```") for row in text[:end].splitlines()) % 2
+    return head, end - len(head), f"```\n{tail}" if in_code and tail else tail
+
+
 def cut_clean(text: str, limit: int) -> tuple[str, int]:
     """Return at most `limit` characters of untrusted text, clean, and how many of it were left out.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from subagents_nb.domain.agents.agent import ALL_AGENTS, DELEGATE, REPLY, AgentDefinition
+from subagents_nb.domain.agents.agent import ALL_AGENTS, DELEGATE, REPLY, AgentCatalog, AgentDefinition
 from subagents_nb.domain.agents.mcp_servers import servers_named
 from subagents_nb.domain.agents.models import ModelChoice
 from subagents_nb.domain.agents.settings import Settings
@@ -18,6 +18,7 @@ from subagents_nb.domain.policy.policy_rules import rule_faults
 from subagents_nb.domain.policy.sandbox_plan import SandboxPlan
 from subagents_nb.domain.policy.tool_names import MCP, covers, is_ours, is_server, shown_tool
 from subagents_nb.domain.runs.control import Retune
+from subagents_nb.domain.values.faults import meant, shown
 from subagents_nb.domain.values.reasons import Reasons
 from subagents_nb.errors import LaunchRefused
 from subagents_nb.planning.steps.plan_context import PlanContext
@@ -71,7 +72,7 @@ def plan_policy(asked: StepOptions, agent: AgentDefinition, context: PlanContext
             continue
         called += filter(None, [_ceiling_of(said, origin, reasons)])
     own = _of_agent(agent, asked, reasons)
-    _check_options(asked, called, agent, settings, reasons)
+    _check_options(asked, called, agent, context, reasons)
     if agent.name != _NOBODY:
         reasons.extend(_not_launched(agent.name, settings))
     policy = Policy.of(*settings.ceilings, *called, own).meet(context.above)
@@ -152,10 +153,10 @@ def _of_agent(agent: AgentDefinition, asked: StepOptions, reasons: Reasons) -> C
 
 
 def _check_options(
-    asked: StepOptions, called: Sequence[Ceiling], agent: AgentDefinition, settings: Settings, reasons: Reasons
+    asked: StepOptions, called: Sequence[Ceiling], agent: AgentDefinition, context: PlanContext, reasons: Reasons
 ) -> None:
     """Add what was named by the call and can't be had."""
-    has = agent.effective_tools
+    has, settings = agent.effective_tools, context.settings
     for one in called:
         for name in one.tools or ():
             above = next(((top, how) for top in settings.ceilings if (how := top.forbids_tool(name))), None)
@@ -166,11 +167,20 @@ def _check_options(
                 where = agent.where or agent.source
                 reasons.append(f"{shown_tool(name)} is asked for; agent {agent.name} ({where}) has {own}")
         for name in one.agents or ():
-            for top in settings.ceilings:
-                if top.forbids_agent(name):
-                    reasons.append(
-                        f"agent {name} is asked for; {top.origin} allows {', '.join(top.agents or ()) or 'none'}"
-                    )
+            above_all = [top for top in settings.ceilings if top.forbids_agent(name)]
+            for top in above_all:
+                reasons.append(
+                    f"agent {name} is asked for; {top.origin} allows {', '.join(top.agents or ()) or 'none'}"
+                )
+            if not above_all and name != ALL_AGENTS and name not in (known := _known(context.catalog)):
+                reasons.append(f"agents: there is no agent {shown(name)}{meant(name, known)}")  # it would allow less
+
+
+def _known(catalog: AgentCatalog) -> tuple[str, ...]:
+    """Return all names of agents, those too that can't be used now: they name somebody."""
+    called = (name for one in catalog.agents for name in (one.name, *one.aliases))
+    unused = (*catalog.problems, *(one for one in catalog.acting if one.kind == "agent"))
+    return tuple(dict.fromkeys([*called, *(one.name for one in unused if one.name)]))
 
 
 def _has(name: str, tools: Sequence[str]) -> bool:

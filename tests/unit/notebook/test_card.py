@@ -32,6 +32,7 @@ from subagents_nb.domain.runs.records import ToolRow
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.notebook.cards.card import MAX_CARD_BYTES, CardContext
+from subagents_nb.notebook.page.lines import fold
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -313,7 +314,25 @@ def test_a_long_text_is_cut_with_how_much_and_where_the_rest_is() -> None:
     assert (
         "… cut: 17,000 more characters, all of it: found.output" in Page(card_html(snapshot, CardContext("found"))).text
     )
-    assert card_text(snapshot, CardContext("found")).endswith("more characters in found.output")
+    text = card_text(snapshot, CardContext("found"))
+    assert "… cut: 16,000 more characters in found.output …\n" in text and text.endswith("word word")
+
+
+def test_of_a_long_answer_the_middle_is_folded() -> None:
+    rows = [f"row {n}" for n in range(2_000)]
+    page = Page(card_html(answered("\n\n".join(rows)))).text
+    assert "row 0" in page and "row 1999" in page and "row 1000" not in page
+    assert page.index("row 0") < page.index("more characters, all of it: run.output") < page.index("row 1999")
+    head, left_out, tail = fold("\n".join(["Intro", "```python", *rows, "```", "The end."]), 3_000)
+    assert head.splitlines()[-1] in rows and left_out > 0  # both end with a line
+    assert tail.splitlines()[0] == "```" and tail.splitlines()[1] in rows and tail.endswith("```\nThe end.")
+    assert fold("short", 5) == ("short", 0, "") and fold("long text", 0)[0] == ""
+
+
+def test_a_card_says_when_the_run_began() -> None:
+    snapshot = answered("x")
+    assert snapshot.started_at[:10] + " " + snapshot.started_at[11:16] + " UTC" in Page(card_html(snapshot)).text
+    assert "UTC" not in card_text(snapshot)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from support import make_plan, make_result
 
+from subagents_nb.blocks import to_text
 from subagents_nb.domain.runs.records import StepResult
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.notebook.cards.card import card_page
-from subagents_nb.notebook.cards.shown import context_words, model_words
+from subagents_nb.notebook.cards.shown import context_words, model_words, who
+from subagents_nb.notebook.cards.tables import runs_table
 
 
 def step(**more: Any) -> StepResult:
@@ -43,3 +45,11 @@ def test_the_card_says_both_beside_what_the_run_came_to() -> None:
     told = step(model="gpt-5-1", selected="openai:gpt-5", context_tokens=10, context_window=100)
     page = str(card_page(Snapshot(run_id=make_plan().run_id, plan=make_plan(), result=make_result(steps=(told,)))))
     assert "openai:gpt-5, answered as gpt-5-1 · last request 10 of 100 tokens (10%)" in page
+
+
+def test_one_model_has_one_name_in_cards_lists_and_frames() -> None:
+    told = step(model="gpt-5-2026-01-01", selected="openai:gpt-5", requested="gpt-5")
+    snapshot = Snapshot(run_id=make_plan().run_id, result=make_result(steps=(told,)))
+    assert who(snapshot)[1] == "openai:gpt-5"
+    assert str(card_page(snapshot)).count("gpt-5-2026-01-01") == 1  # once, as what answered
+    assert "openai:gpt-5" in to_text(runs_table([snapshot])) and "2026" not in to_text(runs_table([snapshot]))

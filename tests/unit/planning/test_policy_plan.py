@@ -144,6 +144,12 @@ def test_only_agents_that_are_allowed_are_launched() -> None:
     ]
 
 
+def test_a_ceiling_of_agents_names_agents() -> None:
+    assert reasons("", agents=("scuot", "scout", "*")) == ["agents: there is no agent 'scuot'; did you mean scout?"]
+    assert reasons("", agents=("nobody",)) == ["agents: there is no agent 'nobody'; there are worker, scout"]
+    assert plan("", agents=()).steps[0].policy is not None
+
+
 def test_who_is_delegated_to_is_under_the_same_policy_and_under_that_of_its_parent() -> None:
     limits = Ceiling(origin=USER, deny=("python",), max_depth=1)
     step = plan("tools: read, bash\nagents: scout, worker", limits, deny=("read(.env)",), agents=("scout",)).steps[0]
