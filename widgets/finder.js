@@ -11,7 +11,8 @@ import { Place } from "./place.js";
 import { outputsWith, replaceOutput } from "./stand.js";
 
 const [SEARCH_MS, MOST] = [1000, 200];
-const [RUN, BOARD, CARD] = ["subagents-nb-run", "subagents-nb-board", "subagents-nb-card"];
+const [RUN, BOARD, CARD, SWEEP] = ["subagents-nb-run", "subagents-nb-board", "subagents-nb-card", "subagents-nb-sweep"];
+const SWEEP_HINT = "This table stands still: its kernel is gone, and its runs go on. Run this cell again: it finds them and goes on with the sweep. How they stand now: %subagent_status";
 
 /** The buttons of this page that open a run in full, by what they stand in. */
 class Openers {
@@ -83,8 +84,17 @@ function initialize({ model }) {
       const places = runs.map(([token, run]) => ({ token, run }));
       model.send({ kind: "found", places, ...(boards.length ? { boards: boards.map(([token, which]) => ({ token, which })) } : {}) });
     }
+    // A sweep lives in its kernel alone, which knows what is still to be launched: the person is told what goes on with it.
+    for (const place of Array.from(document.getElementsByClassName(SWEEP))) tell(place);
     openers.look();
     timer = setTimeout(look, SEARCH_MS);
+  }
+  /** @param {Element} place */
+  function tell(place) {
+    const owner = /** @type {any} */ (place);
+    if (owner.saKeeper && !owner.saKeeper.gone) return void (owner.saHint?.remove(), (owner.saHint = undefined)); // it came late
+    if (owner.saHint || outputsWith(model.widget_manager, place.className.split(" ")[0] ?? "")?.length === 0) return;
+    place.append((owner.saHint = h("div", "sa sa-more", SWEEP_HINT)));
   }
   /** The tokens of what stands there without a kernel, each with what it is of. @param {string} kind */
   function newOf(kind) {

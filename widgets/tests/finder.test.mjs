@@ -45,6 +45,26 @@ test("a board that an earlier kernel left is told, with what it lists", () => {
   assert.deepEqual(of.sent, [{ kind: "found", places: [], boards: [{ token: "ee", which: "e30" }] }]);
 });
 
+test("a sweep that an earlier kernel left says within two seconds what goes on with it, once; one of this kernel does not", () => {
+  const [old, mine, ended] = [left("ff", ""), left("gg", ""), left("hh", "")];
+  old.className = "ff ff-3 subagents-nb-sweep";
+  mine.className = "gg gg-1 subagents-nb-sweep";
+  ended.className = "hh hh-7";
+  run.initialize({ model: new FakeModel({ token: "gg", version: 0 }) });
+  const of = new FakeModel();
+  finder.initialize({ model: of });
+  pass(2);
+  assert.match(old.textContent, /Run this cell again: it finds them.*%subagent_status/);
+  assert.doesNotMatch(mine.textContent, /kernel is gone/);
+  assert.equal(ended.textContent, "");
+  pass(3);
+  assert.equal(old.textContent.match(/Run this cell again/g).length, 1);
+  run.initialize({ model: new FakeModel({ token: "ff", version: 3 }) }); // its kernel lives: the page was only slow
+  pass(2);
+  assert.doesNotMatch(old.textContent, /kernel is gone/);
+  assert.deepEqual(of.sent, []);
+});
+
 test("a place whose kernel is gone is told, and the card of an ended run is put there", () => {
   const outputs = { length: 1, item: { data: { "text/html": '<div class="aa aa-0">' } }, get() { return this.item; }, set(_, one) { this.item = one; } };
   left("aa", "r-1");

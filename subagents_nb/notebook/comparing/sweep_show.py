@@ -75,6 +75,11 @@ class SweepView:
         with self._guard:
             return bundle_of(self._sweep, self._sweep.places(self._heard))
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether anything of it goes on, as far as it has heard."""
+        return self._sweep.launching or any(reading.live for reading in self._heard.values())
+
     def grow(self) -> None:
         """Follow the runs that were not known before; end if nothing goes on any more."""
         with self._guard:
@@ -172,12 +177,15 @@ class Sheet:
         self._version = -1
         self._widget: Any = None
 
-    def numbered(self, data: Bundle) -> Bundle:
-        """Return what is to be published; the page hears of its number."""
+    def numbered(self, data: Bundle, *, live: bool = False) -> Bundle:
+        """Return what is to be published; the page hears of its number.
+
+        Of a `live` one it is known on the page by its class: where its kernel is gone, the next one's finder says so.
+        """
         self._version += 1
-        classes = f"{self._token} {self._token}-{self._version}"
+        classes = f"{self._token} {self._token}-{self._version}{' subagents-nb-sweep' if live else ''}"
         self._last = {**data, "text/html": to_page(element("div", {"class": classes}, Html(data["text/html"])))}
-        if self._version == 1:  # what never changes needs no widget
+        if self._widget is None and (live or self._version):  # what never changes needs no widget
             from subagents_nb.notebook.views.widget import SheetWidget
 
             self._widget = SheetWidget(self._token, lambda: self._last)
@@ -205,11 +213,11 @@ def show_sweep(sweep: Sweep) -> bool:
     sheet = Sheet() if display_mode(shell) == "widget" else None
 
     def publish(data: Bundle) -> None:
-        data = sheet.numbered(data) if sheet is not None else data
+        data = sheet.numbered(data, live=view.goes_on) if sheet is not None else data
         shell.display_pub.publish(data=data, metadata={}, transient=transient, update=True)
 
     def show(data: Bundle) -> None:
-        data = sheet.numbered(data) if sheet is not None else data
+        data = sheet.numbered(data, live=view.goes_on) if sheet is not None else data
         shell.display_pub.publish(data=data, metadata={}, transient=transient)
 
     view = SweepView(sweep, publish, where=(cell_id(shell), _execution(shell)))

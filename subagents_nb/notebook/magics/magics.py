@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import sys
@@ -151,8 +152,12 @@ class SubagentMagics(Magics):
         quiet = options.quiet if options.quiet is not None else self.quiet
         if how_long is None:
             return None if quiet else run
+        from subagents_nb.notebook.views.waiting_line import waiting_line
+
         shows_its_end = quiet or show_run(run)
-        if run.wait(None if how_long == FOREVER else float(how_long)):
+        with contextlib.nullcontext() if quiet else waiting_line(lambda: [run.status]):
+            has_ended = run.wait(None if how_long == FOREVER else float(how_long))
+        if has_ended:
             NOTICES.known_to_person(run.id)
             raise_failure(run)
             if not shows_its_end:
@@ -213,6 +218,7 @@ def launch_sweep(what: Any, asked: dict[str, Any], call: CellCall) -> Any:
     from subagents_nb.experiments.sweeps.sweep import sweep
     from subagents_nb.experiments.sweeps.sweep_spec import plan_sweep, swept_options
     from subagents_nb.notebook.comparing.sweep_show import show_sweep
+    from subagents_nb.notebook.views.waiting_line import waiting_line
 
     options, variables, parser, how_long = call.options, call.variables, call.parser, call.how_long
     known = swept_options()
@@ -249,7 +255,8 @@ def launch_sweep(what: Any, asked: dict[str, Any], call: CellCall) -> Any:
     if how_long is None:
         return None if options.quiet else swept
     shows_its_end = options.quiet or show_sweep(swept)
-    swept.wait(None if how_long == FOREVER else float(how_long))
+    with contextlib.nullcontext() if options.quiet else waiting_line(lambda: swept.runs.snapshots):
+        swept.wait(None if how_long == FOREVER else float(how_long))
     return None if shows_its_end else swept
 
 

@@ -130,9 +130,12 @@ def attach(call: Call) -> Run:
 def wait(call: Call) -> Runs:
     """Wait for the runs that are named, or all that are live."""
     from subagents_nb import launching
+    from subagents_nb.notebook.views.waiting_line import waiting_line
 
-    named = [call.find(word).id for word in call.options.run]
-    waited = launching.wait_for(named, **call.arguments_for(launching.wait_for))
+    named = [call.find(word) for word in call.options.run] or list(launching.runs(state="live"))
+    with waiting_line(lambda: [run.status for run in named]):
+        ids = [run.id for run in named] if call.options.run else []
+        waited = launching.wait_for(ids, **call.arguments_for(launching.wait_for))
     for snapshot in waited.snapshots:
         if snapshot.ended:
             call.saw_end(snapshot.run_id)
