@@ -179,8 +179,9 @@ def _check_options(
 def _known(catalog: AgentCatalog) -> tuple[str, ...]:
     """Return all names of agents, those too that can't be used now: they name somebody."""
     called = (name for one in catalog.agents for name in (one.name, *one.aliases))
-    unused = (*catalog.problems, *(one for one in catalog.acting if one.kind == "agent"))
-    return tuple(dict.fromkeys([*called, *(one.name for one in unused if one.name)]))
+    unread = (one.name for one in catalog.problems if one.name)
+    held = (one.name for one in catalog.acting if one.kind == "agent")
+    return tuple(dict.fromkeys([*called, *unread, *held]))
 
 
 def _has(name: str, tools: Sequence[str]) -> bool:
