@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from subagents_nb.above import above
 from subagents_nb.blocks import to_text
 from subagents_nb.errors import RequestError
+from subagents_nb.experiments.comparison.changes import INPUTS, Changes, is_named_here, name_changes
 from subagents_nb.experiments.comparison.grouping import (
     BY_NAME,
     CASE,
@@ -24,8 +25,9 @@ from subagents_nb.experiments.comparison.grouping import (
     same,
 )
 from subagents_nb.experiments.comparison.inference import Inference
-from subagents_nb.experiments.comparison.tasks import TASK, name_tasks
+from subagents_nb.experiments.comparison.older_names import OlderNames
 from subagents_nb.experiments.frames import Frame
+from subagents_nb.experiments.plan_parts import TASK
 from subagents_nb.experiments.rescoring import settle
 from subagents_nb.experiments.rows import RunRow, read_rows
 from subagents_nb.experiments.statistics.estimates import Estimate
@@ -47,7 +49,7 @@ class Case(NamedTuple):
     loss: float  # how much worse than the baseline, or than the best; NaN is the worst
 
 
-class Comparison(Sequence[Group]):
+class Comparison(OlderNames, Sequence[Group]):
     """Groups of runs, one for each combination of the parameters in which they differ."""
 
     def __init__(
@@ -60,6 +62,7 @@ class Comparison(Sequence[Group]):
         baseline: Group | None = None,
         same: Mapping[str, Any] | None = None,
         home: StoreHome | None = None,
+        changes: Changes | None = None,
     ) -> None:
         self.groups = tuple(groups)
         self.by = tuple(by)
@@ -67,6 +70,7 @@ class Comparison(Sequence[Group]):
         self.lower = frozenset(lower) | frozenset(FIGURES)
         self.baseline = baseline
         self.same = dict(same or {})
+        self.changes = changes or Changes()
         self._home = home
         self._inferences: dict[str, Inference] = {}  # by metric
 
@@ -279,15 +283,16 @@ def compare_rows(
     reducer(reduce)
     if failed not in (None, "missing", "wrong"):
         raise RequestError(f"failed is 'missing' or 'wrong', not {failed!r}.")
-    name_tasks(rows)
+    changes = name_changes(rows)
     apart = differing(rows)
     known = {name for row in rows for name in params_of(row)}
     shared = known | {name for row in rows for name in row.about}
     unknown = [name for name in by or () if name not in known]
     if unknown := unknown or [name for name in [cluster] if name is not None and name not in shared]:
         raise RequestError(f"No run has a parameter {unknown[0]!r}; they have {', '.join(sorted(known))}.")
-    # Items are no settings: cases, what they share, and tasks of runs that were launched one by one.
-    items = {CASE, cluster, *([] if any(row.sweep for row in rows) else [TASK])}
+    # Items are no settings: cases, what they share, and tasks and inputs of runs that were launched one by one.
+    loose = () if any(row.sweep for row in rows) else (TASK, INPUTS)
+    items = {CASE, cluster, *(name for name in loose if all(is_named_here(row, name) for row in rows))}
     settings = tuple(name for name in apart if name not in items)
     chosen = tuple(by) if by else settings or (("agent",) if CASE in apart else BY_NAME)
 
@@ -311,6 +316,7 @@ def compare_rows(
         baseline=base,
         same=same(rows, chosen),
         home=home,
+        changes=Changes(tuple(one for one in changes.own if one.name not in items), changes.following),
     )
 
 

@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from subagents_nb.errors import RequestError
+from subagents_nb.experiments.plan_parts import AGENT_FILE
 from subagents_nb.experiments.rescoring import settle
 from subagents_nb.experiments.rows import RunRow, read_rows
 from subagents_nb.launching import Run
@@ -138,6 +139,8 @@ def run_record(row: RunRow) -> dict[str, Any]:
     record["expected"] = row.expected
     record |= row.part_of
     record |= {"model_requested": row.requested, "model_answered": row.answered}
+    record |= {"digest": row.digest, "agent_digest": row.parts.get(AGENT_FILE)}
+    record |= {f"{name}_sha256": digest for name, digest in row.parts.items() if name != AGENT_FILE}
     record |= {f"metrics.{name}": value for name, value in row.usage.items()}
     record["metrics.seconds"] = row.seconds
     record |= {f"metrics.{name}": value for name, value in row.metrics().items()}

@@ -5,13 +5,13 @@ Snapshots of the same runs, validated, take more than twice as long: a table of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from subagents_nb.domain.plans.experiments import ParamValue, latest
 from subagents_nb.domain.runs.states import RunState
-from subagents_nb.domain.values.base import sha256_text
+from subagents_nb.experiments.plan_parts import TASK, PlanParts
 from subagents_nb.store import StoreHome
 from subagents_nb.store.runs.raw_reader import read_raw
 from subagents_nb.store.runs.reader import uncollected
@@ -39,7 +39,10 @@ class RunRow:
     model: str | None = None  # as the plan names it
     requested: str | None = None  # as a person or a file wrote it
     answered: str | None = None  # as its provider named it
+    digest: str | None = None  # of its launch contract
     task_sha256: str | None = None
+    parts: dict[str, str] = field(default_factory=dict)  # what else its plan says: the digest of each part
+    texts: Mapping[str, str] = field(default_factory=dict, repr=False)  # of the parts of all rows, by digest
     part_of: dict[str, str] = field(default_factory=dict)  # phase, lane, workflow: what a person said it belongs to
     sweep: str | None = None
     place: int | None = None
@@ -72,17 +75,18 @@ class RunRow:
 
 def read_rows(home: StoreHome, run_ids: Iterable[str]) -> list[RunRow]:
     """Return a row for each run, in the order given."""
+    parts = PlanParts()
     with uncollected():
-        return [read_row(home, run_id) for run_id in run_ids]
+        return [read_row(home, run_id, parts) for run_id in run_ids]
 
 
-def read_row(home: StoreHome, run_id: str) -> RunRow:
-    """Return one run as a row."""
+def read_row(home: StoreHome, run_id: str, parts: PlanParts | None = None) -> RunRow:
+    """Return one run as a row; with the parts of those that were read before."""
     documents = read_raw(home, run_id, _DOCUMENTS)
     row = RunRow(run_id)
     result, plan = documents["result.json"], documents["plan.json"]
     if plan is not None:
-        _from_plan(row, plan)
+        _from_plan(row, plan, parts or PlanParts())
     if result is None:
         documents |= read_raw(home, run_id, _LATER)
         _from_status(row, documents["status.json"], documents["verdict.json"])
@@ -94,7 +98,7 @@ def read_row(home: StoreHome, run_id: str) -> RunRow:
     return row
 
 
-def _from_plan(row: RunRow, plan: dict[str, Any]) -> None:
+def _from_plan(row: RunRow, plan: dict[str, Any], parts: PlanParts) -> None:
     row.name, row.state, row.start = _text(plan.get("name")), "queued", _maybe(plan.get("created_at"))
     row.tags = tuple(tag for tag in _list(plan.get("tags")) if isinstance(tag, str))
     row.part_of = {name: text for name in _PART_OF if isinstance(text := plan.get(name), str) and text}
@@ -118,8 +122,8 @@ def _from_plan(row: RunRow, plan: dict[str, Any]) -> None:
         row.resolved = {"agent": row.agent}
     row.model = _label(model)
     row.resolved["model"] = row.model
-    tasks = [_text(plan.get("task")), *(_text(step.get("task")) for step in steps)]
-    row.task_sha256 = sha256_text("\0".join(tasks))
+    row.digest, row.parts, row.texts = _maybe(plan.get("digest")), parts.of(plan), parts.texts
+    row.task_sha256 = row.parts.get(TASK)
 
 
 def _label(model: dict[str, Any]) -> str | None:

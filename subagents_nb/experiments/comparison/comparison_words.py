@@ -10,6 +10,7 @@ from subagents_nb.blocks import Column, Table
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.experiments.comparison.grouping import DONE, FIGURES, LIVE, Group, param_text, place_of
 from subagents_nb.experiments.comparison.inference import SMALL
+from subagents_nb.experiments.plan_parts import TASK
 from subagents_nb.experiments.statistics.differences import EQUAL
 from subagents_nb.experiments.statistics.estimates import Estimate
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 MAX_GROUPS = 60
 MAX_SAME = 12
+MAX_CHANGES = 6
 _WORST = 5
 
 
@@ -124,10 +126,7 @@ def remarks(comparison: Comparison) -> list[str]:
         lines.append(f"Mean ± standard deviation (n); 95 % intervals by {', '.join(methods)}.")
     if comparison.baseline is not None:
         lines.append(f"Baseline: {comparison.baseline.label}. {_tests(comparison, judged)}")
-    if any(one.tasks > 1 for one in comparison.groups):
-        lines.append(
-            'A setting had several tasks: what was judged of each counts by itself. by="task" tells them apart.'
-        )
+    lines += _changes(comparison)
     kept = [f"{one_line(k, 40)}={param_text(v)}" for k, v in comparison.same.items() if v is not None]
     if kept:
         more = f" and {len(kept) - MAX_SAME} more" if len(kept) > MAX_SAME else ""
@@ -135,6 +134,23 @@ def remarks(comparison: Comparison) -> list[str]:
     if len(comparison) > MAX_GROUPS:
         lines.append(f"{len(comparison) - MAX_GROUPS} more groups: .to_pandas() has all.")
     return lines
+
+
+def _changes(comparison: Comparison) -> Iterable[str]:
+    """Say what else differs than what the person varied: in which lines, and what of it stands in one group."""
+    mixed = dict.fromkeys(name for one in comparison.groups for name in one.several)
+    for name in mixed:
+        several = "tasks" if name == TASK else f"values of {name}"
+        yield (
+            f'A setting had several {several}: what was judged of each counts by itself. by="{name}" tells them apart.'
+        )
+    for change in comparison.changes.own[:MAX_CHANGES]:
+        yield f"{change.name}: {change.value} differs from {change.before} first in {one_line(change.line, 200)}."
+    if (more := len(comparison.changes.own) - MAX_CHANGES) > 0:
+        yield f"{more} more differ: diff(a, b) shows two runs in full."
+    if comparison.changes.following:
+        said = "; ".join(f"{name} with {one_line(cause, 80)}" for name, cause in comparison.changes.following)
+        yield f"Differs as well: {said}."
 
 
 def _power(comparison: Comparison, judged: Iterable[str]) -> Iterable[str]:

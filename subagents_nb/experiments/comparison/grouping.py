@@ -8,6 +8,7 @@ is one case alone, its repeats are what is counted.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +17,8 @@ from subagents_nb.domain.plans.experiments import ParamValue
 from subagents_nb.domain.plans.grid import parsed
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import RequestError
-from subagents_nb.experiments.comparison.tasks import TASK
+from subagents_nb.experiments.comparison.changes import is_named_here
+from subagents_nb.experiments.plan_parts import TASK
 from subagents_nb.experiments.rows import RunRow
 from subagents_nb.experiments.statistics.estimates import is_share
 from subagents_nb.experiments.statistics.reducers import mean, of_shares, reducer
@@ -27,6 +29,7 @@ NO_FAILURE = DONE | LIVE | {"stopped", "paused"}  # stopped by a person, or not 
 FIGURES = ("cost_usd", "tokens", "seconds")  # known of every run; less is better
 BY_NAME = ("name",)
 CASE = "case"  # the parameter that holds the id of a case
+_NUMBERED = re.compile(r"v\d+\Z")
 
 Judgements = dict[str, dict[str, list[tuple[int | None, float]]]]  # by metric and case: the repeat, what was judged
 
@@ -44,6 +47,7 @@ class Group:
     failed_as_wrong: bool = False  # they are among the judgements, as wrong answers
     over_repeats: set[str] = field(default_factory=set)  # the metrics of one case alone: their units are its repeats
     tasks: int = 1  # how many different tasks its runs had
+    several: tuple[str, ...] = ()  # what of their plans differs in it beside parameters
 
     @property
     def label(self) -> str:
@@ -125,11 +129,14 @@ def group(
 def _judgements(one: Group, others: Sequence[str], cluster: str | None) -> Judgements:
     judged: Judgements = {}
     one.tasks = len({row.resolved.get(TASK) for row in one.rows})
+    beside = [name for name in others if all(is_named_here(row, name) for row in one.rows)]
+    one.several = tuple(n for n in beside if len({row.resolved.get(n) for row in one.rows}) > 1)
     for row in one.rows:
         known = params_of(row)
         about = _case(row, others)
-        # Of one item asked for by several tasks, and of one answer judged in several ways, no part is by itself.
-        shared = ", ".join(_said(row, name) for name in others if name != TASK)
+        # Of one item asked for by several tasks or prompts, and of one answer judged in several ways, no part is by
+        # itself.
+        shared = ", ".join(_said(row, name) for name in others if name not in beside)
         together = None if cluster is None else param_text(known.get(cluster, row.about.get(cluster)))
         for (name, case), value in row.scores.items():
             unit = about if case is None else ", ".join(filter(None, [about, case]))
@@ -228,12 +235,15 @@ def figures(row: RunRow) -> dict[str, float]:
 
 
 def fits(one: Group, wanted: Mapping[str, Any]) -> bool:
-    """Say whether a group has these parameters. A text means what it would mean behind --sweep, too: 0 is 0.0."""
+    """Say whether a group has these parameters. A text means what it would mean behind --sweep, too: 0 is 0.0.
+
+    Of a value that was numbered here, its number will do: `v2` for `v2 3f2a1b`.
+    """
     return all(name in one.params and _means(value, one.params[name]) for name, value in wanted.items())
 
 
 def _means(given: Any, value: ParamValue) -> bool:
-    if param_text(value) == str(given):
+    if param_text(value) == str(given) or (_NUMBERED.match(str(given)) and str(value).startswith(f"{given} ")):
         return True
     wanted = parsed(given) if isinstance(given, str) and not isinstance(value, str) else given
     return bool(wanted == value) and isinstance(wanted, bool) == isinstance(value, bool)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from subagents_nb.experiments.plan_parts import TASK
 from subagents_nb.experiments.rows import RunRow
 
-TASK = "task"
 # They say who answers and how, never what is asked: with them alone a run's task is not named.
 _SETTINGS = frozenset({"agent", "model", "thinking", "temperature", "max_requests", "schema", "experiment"})
 
