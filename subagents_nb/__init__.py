@@ -111,7 +111,7 @@ _ABOVE = {
     "show_figures": "subagents_nb.notebook.injecting",
     "show_run": "subagents_nb.notebook.views.show",
     "show_sweep": "subagents_nb.notebook.comparing.sweep_show",
-    "sweep_html": "subagents_nb.notebook.comparing.compare_view",
+    "sweep_html": "subagents_nb.notebook.comparing.sweep_view",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from subagents_nb.domain.agents.settings import ReusePolicy
@@ -10,9 +10,11 @@ from subagents_nb.domain.plans.grid import key_of
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.experiments.sweeps.sweep_cells import DONE, Reading, reading_of
 from subagents_nb.launching import Run
+from subagents_nb.launching.judging.scoring import scores_of
 from subagents_nb.launching.starting.reuse_search import current_miss, settled
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.runs.raw_reader import read_raw, read_raw_ids
+from subagents_nb.store.runs.score_files import judged_at
 
 
 class Member(NamedTuple):
@@ -33,6 +35,7 @@ class MemberIndex:
         self._earlier: frozenset[str] = frozenset()
         self._found: dict[str, list[Member]] = {}
         self._over: dict[str, Reading] = {}
+        self._scores: dict[str, tuple[int, Mapping[str, float]]] = {}
 
     def look(self) -> None:
         """Take in the runs that have come since the last look."""
@@ -70,6 +73,13 @@ class MemberIndex:
                 return reading
             self._over[run_id] = reading
         return self._over[run_id]
+
+    def scores(self, run_id: str) -> Mapping[str, float]:
+        """Return the scores of a run by name; they are read again when another was given since."""
+        at = judged_at(self._home.run(run_id))
+        if run_id not in self._scores or self._scores[run_id][0] != at:
+            self._scores[run_id] = at, dict(scores_of(self._home, run_id)) if at else {}
+        return self._scores[run_id][1]
 
     def state(self, run_id: str) -> RunState | None:
         """Return a run's state; None if nothing of it can be read."""

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from subagents_nb.above import above
+from subagents_nb.domain.plans.budgets import UsageBudget
 from subagents_nb.domain.plans.plan import Origin
 from subagents_nb.experiments.sweeps.scheduler import SweepScheduler
 from subagents_nb.experiments.sweeps.sweep_cells import DONE, Reading, SweepCell, sweep_line, tally
@@ -25,6 +26,7 @@ from subagents_nb.plain_text import plain
 from subagents_nb.store import FileRuns, StoreHome, open_home
 
 _NOTHING: Mapping[str, Reading] = MappingProxyType({})
+_NO_SCORES: Mapping[str, float] = MappingProxyType({})
 
 
 def sweep(
@@ -117,6 +119,11 @@ class Sweep:
     def params(self) -> tuple[str, ...]:
         """Return the names of its parameters."""
         return tuple(axis.name for axis in self._order.axes)
+
+    @property
+    def budget(self) -> UsageBudget | None:
+        """Return what the whole sweep may use."""
+        return self._order.budget
 
     @property
     def note(self) -> str:
@@ -229,7 +236,9 @@ class Sweep:
         for key, cell in self._filling.cells:
             run_id = self._filling.run_of(key)
             reading = None if run_id is None else heard.get(run_id) or self.read(run_id)
-            cells.append(SweepCell(cell.params, cell.repeat, reading))
+            judged = run_id is not None and reading is not None and reading.state in DONE
+            scores = self._filling.members.scores(run_id) if judged and run_id else _NO_SCORES
+            cells.append(SweepCell(cell.params, cell.repeat, reading, scores))
         return cells
 
     def read(self, run_id: str) -> Reading:

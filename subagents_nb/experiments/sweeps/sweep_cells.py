@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from subagents_nb.domain.plans.experiments import ParamValue
@@ -12,6 +13,7 @@ from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.values.words import one_line
 
 DONE = (RunState.COMPLETE, RunState.PARTIAL)
+_NO_SCORES: Mapping[str, float] = MappingProxyType({})
 
 
 class Reading(NamedTuple):
@@ -20,6 +22,12 @@ class Reading(NamedTuple):
     state: RunState | None
     name: str
     asks: bool = False  # a question of its waits for the person
+    run_id: str = ""
+    cost: float | None = None  # so far, in USD; None where nobody knows
+    tokens: int = 0
+    seconds: float | None = None  # it took; None while it lives
+    started_at: str = ""  # while it lives
+    error: str = ""  # why it failed
 
     @property
     def live(self) -> bool:
@@ -38,11 +46,23 @@ class SweepCell(NamedTuple):
     params: Mapping[str, ParamValue]
     repeat: int
     reading: Reading | None
+    scores: Mapping[str, float] = _NO_SCORES
 
 
 def reading_of(snapshot: Snapshot) -> Reading:
     """Return what a sweep says of a run as it was read."""
-    return Reading(snapshot.state, one_line(snapshot.name, 80), bool(snapshot.questions))
+    usage = snapshot.usage
+    return Reading(
+        snapshot.state,
+        one_line(snapshot.name, 80),
+        bool(snapshot.questions),
+        snapshot.run_id,
+        usage.cost_usd,
+        usage.input_tokens + usage.output_tokens,
+        snapshot.elapsed_s if snapshot.ended else None,
+        "" if snapshot.ended else snapshot.started_at,
+        one_line(snapshot.error or "", 300),
+    )
 
 
 def tally(readings: Iterable[Reading | None]) -> dict[str, int]:

@@ -1,26 +1,18 @@
-"""Comparisons, sweeps and differences on the page: tables that stay readable in a saved notebook."""
+"""Comparisons and differences on the page: tables that stay readable in a saved notebook."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from subagents_nb.blocks import Child, Column, Html, Table
-from subagents_nb.domain.runs.reuse import ANEW
+from subagents_nb.blocks import Child, Html
 from subagents_nb.experiments.cases.case_list import Cases
 from subagents_nb.experiments.comparing import Comparison
 from subagents_nb.experiments.comparison.comparison_words import design_text, groups_table, remarks, worst_table
-from subagents_nb.experiments.comparison.grouping import param_text
 from subagents_nb.experiments.comparison.run_diffs import Diff
-from subagents_nb.experiments.sweeps.sweep import Sweep
-from subagents_nb.experiments.sweeps.sweep_cells import SweepCell, first_to_see, no_run, tally, tally_text, whence_text
-from subagents_nb.notebook.cards.shown import ASKS
-from subagents_nb.notebook.cards.tables import state_badge
 from subagents_nb.notebook.page.html import bar, colour, element, frame, note, pre, safe, soft, styled, to_page
 from subagents_nb.notebook.page.lines import line, plural
 
 MAX_DIFF_LINES = 400  # of all parts together; the text twin has the rest
-MAX_PLACES = 60
 _TONES = {"best": "ok", "better": "ok", "worse": "bad", "missing": "warn"}
 
 
@@ -53,55 +45,6 @@ def _toned(cell: str) -> Child:
     if word not in _TONES or not rest:
         return cell
     return safe(rest, " ", styled("span", f"font-weight:600;color:{colour(_TONES[word])}", word))
-
-
-def sweep_html(sweep: Sweep, places: Sequence[SweepCell] | None = None, *, as_of: str = "") -> Html:
-    """Show how far a sweep is: its counts, and one row for each cell, the `places` if they are known already.
-
-    `as_of` says when that was, of one that goes on.
-
-    Of a large one these rows are shown first, in the order of the grid: what asks or failed, then what is at work.
-    """
-    every = sweep.places() if places is None else places
-    launching = sweep.launching
-    counts = tally_text(tally(place.reading for place in every), launching=launching)
-    whence = whence_text(sweep.found, sweep.launched)
-    head = bar(
-        safe(
-            element("strong", None, line(sweep.name, 80)),
-            " ",
-            soft(" · ".join(filter(None, [counts, whence]))),
-        ),
-        soft("sweep"),
-    )
-    columns = [
-        *(Column(line(name, 40)) for name in sweep.params),
-        Column("repeat", True),
-        Column("state"),
-        Column("run"),
-    ]
-    shown, others = first_to_see(every, MAX_PLACES, launching=launching)
-    rows = [_cell_row(place, no_run(launching=launching)) for place in shown]
-    left = len(every) - len(shown)
-    more = f"… {plural(left, 'more run')}: {others}. What asks, failed or is at work stands here first." if left else ""
-    stood = f"as of {as_of} · how its runs stand: %subagent_status" if as_of else ""
-    notes = (more, sweep.note, _anew(sweep.launched_anew), stood)
-    return to_page(frame("Sweep", head, [Table(columns, rows, unseen="Sweep"), *map(note, notes)]))
-
-
-def _anew(reasons: Sequence[str]) -> str:
-    if not reasons:
-        return ""
-    more = f", and {plural(len(reasons) - 1, 'more run')}" if len(reasons) > 1 else ""
-    return f"{ANEW}{line(reasons[0], 200)}{more}."
-
-
-def _cell_row(place: SweepCell, nothing: str) -> list[Child]:
-    head = [*(param_text(value) for value in place.params.values()), str(place.repeat + 1)]
-    reading = place.reading
-    if reading is None:
-        return [*head, nothing, ""]
-    return [*head, state_badge(ASKS if reading.asks else reading.word), reading.name]
 
 
 def diff_html(diff: Diff) -> Html:

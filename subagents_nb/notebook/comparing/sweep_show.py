@@ -14,7 +14,7 @@ from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.experiments.sweeps.sweep import Sweep
 from subagents_nb.experiments.sweeps.sweep_cells import Reading, SweepCell, reading_of, sweep_line, tally, whence_text
 from subagents_nb.launching.following.watch import WATCHER
-from subagents_nb.notebook.comparing.compare_view import sweep_html
+from subagents_nb.notebook.comparing.sweep_view import said_of, sweep_html
 from subagents_nb.notebook.page.html import element, to_page
 from subagents_nb.notebook.views.notices import NOTICES
 from subagents_nb.notebook.views.show import cell_id, display_mode
@@ -207,7 +207,7 @@ def show_sweep(sweep: Sweep) -> bool:
 
     shell: Any = get_ipython()
     if display_mode(shell) == "text":
-        say(_text(sweep, sweep.counts()))
+        say(said_of(sweep))
         return False
     transient = {"display_id": f"subagents-nb-{secrets.token_hex(8)}"}
     sheet = Sheet() if display_mode(shell) == "widget" else None

@@ -37,6 +37,14 @@ def read_scores(home: StoreHome, run_id: str) -> list[Score]:
     return scores_in(read_raw(home, run_id, ("scores",))["scores"], run_id)
 
 
+def judged_at(paths: RunPaths) -> int:
+    """Return when the last judgement about a run was kept, in nanoseconds; 0 if none was."""
+    try:
+        return paths.scores.lstat().st_mtime_ns
+    except OSError:
+        return 0
+
+
 def scores_in(documents: Mapping[str, Any] | None, run_id: str) -> list[Score]:
     """Return the judgements among documents that were read raw."""
     scores = []

@@ -63,7 +63,8 @@ from subagents_nb.experiments.sweeps.sweep_cells import Reading, SweepCell
 from subagents_nb.launching import Preflight
 from subagents_nb.notebook.cards.card import CardContext
 from subagents_nb.notebook.cards.diffs import ShownDiff
-from subagents_nb.notebook.comparing.compare_view import comparison_html, diff_html, sweep_html
+from subagents_nb.notebook.comparing.compare_view import comparison_html, diff_html
+from subagents_nb.notebook.comparing.sweep_view import said_of, sweep_html
 from subagents_nb.notebook.views.notifications import bundle_of
 
 STORED = Path(__file__).with_name("shown.json.gz")
@@ -222,14 +223,21 @@ def compared(number: int, **options: Any) -> Comparison:
 def sweep(**changes: Any) -> Any:
     known = {
         "name": "temperatures", "params": ("model", "t"), "found": 2, "launched": 5, "launching": False, "note": "",
-        "launched_anew": (),
+        "launched_anew": (), "budget": None,
     }  # fmt: skip
     return SimpleNamespace(**{**known, **changes})
 
 
 def places(number: int) -> list[SweepCell]:
-    readings = [None, Reading(RunState.COMPLETE, "a"), Reading(RunState.RUNNING, "b", True), Reading(None, EVIL)]
-    return [SweepCell({"model": EVIL, "t": n}, n % 3, readings[n % 4]) for n in range(number)]
+    readings = [
+        None, Reading(RunState.COMPLETE, "a", cost=0.5, seconds=60.0), Reading(RunState.RUNNING, "b", True),
+        Reading(None, EVIL, error=EVIL, run_id="r-0"),
+    ]  # fmt: skip
+    scores = {EVIL: 0.25}
+    return [
+        SweepCell({"model": EVIL, "t": n // 4}, n % 3, readings[n % 4], scores if n % 4 == 1 else {})
+        for n in range(number)
+    ]
 
 
 def agents() -> Iterator[tuple[str, AgentCatalog]]:
@@ -270,7 +278,8 @@ def shown() -> Iterator[tuple[str, str, str]]:
     ):
         yield f"comparison: {name}", comparison_html(found, token="tt" if name == "three" else ""), found.text
     for number, changes in ((5, {}), (90, {"note": EVIL, "launched_anew": ("why", "not"), "launching": True})):
-        yield f"sweep: {number}", sweep_html(sweep(**changes), places(number), as_of="now" if changes else ""), ""
+        subject, there = sweep(**changes), places(number)
+        yield f"sweep: {number}", sweep_html(subject, there, as_of="now" if changes else ""), said_of(subject, there)
     parts = [SimpleNamespace(name=EVIL, lines=tuple(f"+{EVIL}{n}" for n in range(n))) for n in (3, 500)]
     for name, some in (("some", parts), ("none", [])):
         diff: Any = SimpleNamespace(names=(EVIL, "b"), parts=some)
