@@ -85,12 +85,13 @@ class Keeper {
   enter(place) {
     const owner = /** @type {any} */ (place);
     if (owner.saKeeper && owner.saKeeper !== this) {
-      if (!owner.saKeeper.gone) return; // a page may have two models of one run
+      if (this.gone || !owner.saKeeper.gone) return; // a page may have two models of one run; an old one comes not back
       owner.saKeeper.release(place);
     }
-    owner.saKeeper = this;
     // An output that was drawn again: the view goes along, with what was being written in it.
     const before = [...this.places.keys()].find((old) => !old.isConnected);
+    if (this.gone && !before) return; // a new view of a kernel that is gone would look alive
+    owner.saKeeper = this;
     const view = before ? this.places.get(before) ?? null : this.make?.() ?? null;
     if (before) this.places.delete(before);
     this.places.set(place, view);

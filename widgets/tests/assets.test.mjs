@@ -14,8 +14,8 @@ const FULL = ["beat.js", "dom.js", "asks.js", "stand.js", "place.js", "entry.js"
 const MODULES = [...new Set([...RUN, ...CHAIN, ...COMPARE, ...SHEET, ...FINDER, ...BOARD, ...FULL])];
 const [js, css] = [MODULES.map(read).join("\n"), read("run.css") + read("chain.css") + read("compare.css") + read("board.css") + read("opened.css")];
 
-/** As `joined` of the kernel half puts it together: without comments and indentation. */
-const loaded = (names) => names.map((name) => read(name).replace(/^[ \t]*(?:\/\*\*(?:(?!\*\/)[\s\S])*\*\/|\/\/[^\n]*)\n/gm, "")
+/** As `joined` of the kernel half puts it together: without comments, types and indentation. */
+const loaded = (names) => names.map((name) => read(name).replace(/^[ \t]*(?:\/\*\*(?:(?!\*\/)[\s\S])*\*\/|\/\/[^\n]*)\n/gm, "").replace(/\/\*\* @[^*\n]*\*\/ ?/g, "")
   .replace(/^import .*\n|^export (?!default)|^[ \t]+|\n(?=\n)/gm, "")).join("\n");
 
 test("each file is below 40 KB and 400 lines, and what a host loads for a run of one step below 40 KB", () => {

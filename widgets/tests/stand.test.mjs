@@ -129,6 +129,25 @@ test("a new kernel's view takes over from one whose kernel is gone, and never fr
   assert.equal(place.all().filter((node) => node.classList.contains("sa")).length, 1);
 });
 
+test("a second restart is told as the first one was: the view of a kernel before does not come back", () => {
+  const place = plain();
+  const [first, second] = [model({ name: "of-the-first" }), model({ name: "of-the-second" })];
+  const restart = (of) => [...of.ears.get("comm_live_update")].forEach((ear) => ear());
+  run.initialize({ model: first });
+  restart(first);
+  run.initialize({ model: second });
+  pass(2);
+  assert.match(view(place).seen, /of-the-second/);
+  restart(second);
+  pass(5);
+  assert.match(view(place).seen, /The kernel was restarted.*/s);
+  assert.match(view(place).seen, /of-the-second/);
+  place.remove(); // the cell's output is drawn again
+  const again = plain();
+  pass(2);
+  assert.match(again.seen, /The kernel was restarted/);
+});
+
 test("a closed notebook ends the search, and a model without a token begins none", () => {
   const of = model();
   of.widget_manager = { context: { isDisposed: true } };
