@@ -15,6 +15,7 @@ const MAX_CHARS = 8_000; // what the kernel takes
 
 /** One request to the kernel: when it was made, what came of it, and the other way when nothing comes. */
 export class Asked {
+  wrote = "…"; // the text that was sent, for the hint
   at = Infinity; // when the kernel was asked
   heard = false; // it reacted
   text = "";
@@ -22,8 +23,12 @@ export class Asked {
   command = h("code");
   box = h("span", "sa-said", this.said, this.command);
 
-  begin() {
-    [this.at, this.heard, this.text] = [performance.now(), false, ""];
+  begin(wrote = "…") {
+    [this.at, this.heard, this.text, this.wrote] = [performance.now(), false, "", wrote];
+  }
+  /** The text as a shell takes it. */
+  get quoted() {
+    return `'${line(this.wrote, MAX_CHARS).replaceAll("'", "'\\''")}'`;
   }
   /** The kernel reacted; `over` if it has nothing more to say. @param {string} text @param {boolean} over */
   hear(text, over) {
@@ -62,7 +67,9 @@ export class Mailbox {
     if (request.kind !== "open" && request.kind !== "close") this.open.add(request.id);
     this.later(() => this.askAgain(request));
     this.draw();
-    this.model.send(request); // last: it throws when the connection is closed
+    try {
+      this.model.send(request);
+    } catch { /* the connection is closed: what asked says what to type */ }
   }
   /** @param {{id?: unknown}} ack */
   hear(ack) {
@@ -141,6 +148,7 @@ class Block {
   get focused() {
     return holdsFocus(this.box);
   }
+  heed() {} // it takes keys anywhere, or nowhere
 }
 
 /** A question with its choices, a field for any other answer, and what became of the answer. */
@@ -153,22 +161,38 @@ export class QuestionBlock extends Block {
     this.text = cut(clean(question.text).trim(), 4000);
     const given = (Array.isArray(question.choices) ? question.choices : []).slice(0, 12).map(String);
     this.choices = given.map((choice) => mark(h("button", "sa-choice", line(choice, 200)), { type: "button" }));
-    this.choices.forEach((button, i) => button.addEventListener("click", () => {
+    this.choose = (/** @type {number} */ i) => {
       this.field.input.focus({ preventScroll: true });
       send(given[i]);
-    }));
+    };
+    this.choices.forEach((button, i) => button.addEventListener("click", () => this.choose(i)));
     this.field.onSend(send);
     const choices = h("div", "sa-choices", ...this.choices);
     choices.hidden = given.length === 0;
     this.box = h("div", "sa-question", h("p", "", this.text), choices, this.field.box, this.asked.box);
     mark(this.box, { role: "group", "aria-label": `Question: ${line(this.text, 200)}` });
   }
+  /** Take keys, where all else does too. */
+  heed() {
+    this.choices.slice(0, 9).forEach((button, i) => mark(button, { "data-key": i + 1 }));
+    mark(this.box, { tabindex: 0 });
+    this.box.addEventListener("keydown", (event) => this.press(event));
+  }
+  /** 1 to 9 are the choices where nobody is writing; w writes. @param {KeyboardEvent} event */
+  press(event) {
+    const i = Number(event.key) - 1, choice = this.choices[i];
+    if (event.target === this.field.input || event.ctrlKey || event.metaKey || event.altKey || !(choice || event.key === "w")) return;
+    event.preventDefault();
+    event.stopPropagation(); // the notebook would take it for its own
+    if (event.key === "w") this.field.input.focus({ preventScroll: true });
+    else if (!choice.disabled && !event.repeat) this.choose(i);
+  }
   /** @param {number} now @param {boolean} live @param {Silence} stale @param {string} run */
   draw(now, live, stale, run) {
     const closed = this.asked.open || this.done || !live;
     this.field.close(closed);
     for (const button of this.choices) button.disabled = closed;
-    this.asked.draw(now, live, stale, `subagents-nb answer ${run} --question ${line(this.id, 80)} "…"`);
+    this.asked.draw(now, live, stale, `subagents-nb answer ${run} --question ${line(this.id, 80)} -- ${this.asked.quoted}`);
   }
 }
 
@@ -222,7 +246,7 @@ export class PermissionBlock extends Block {
       this.buttons[this.editBox.hidden ? 3 : 2].focus({ preventScroll: true });
       this.editBox.hidden = this.why.box.hidden = true;
     }
-    if (writing || event.ctrlKey || event.metaKey || event.altKey || !/^[1-5]$/.test(event.key)) return;
+    if (writing || event.repeat || event.ctrlKey || event.metaKey || event.altKey || !/^[1-5]$/.test(event.key)) return;
     event.preventDefault();
     event.stopPropagation(); // the notebook would take it for its own
     this.choose(Number(event.key) - 1);
@@ -246,7 +270,7 @@ export class PermissionBlock extends Block {
     this.why.close(this.closed);
     this.edit.readOnly = this.change.disabled = this.closed;
     this.buttons.forEach((button, i) => (button.disabled = this.closed || (i === 2 && !this.main)));
-    this.asked.draw(now, live, stale, `subagents-nb answer ${run} --question ${line(this.id, 80)} -- once`);
+    this.asked.draw(now, live, stale, `subagents-nb answer ${run} --question ${line(this.id, 80)} -- ${this.asked.quoted}`);
   }
 }
 
@@ -284,7 +308,7 @@ export class SteerPanel {
       this.show(false);
     });
     this.field.onSend((text) => {
-      this.asked.begin();
+      this.asked.begin(text);
       [this.sent, this.field.input.value] = [text, ""];
       send(text);
     });
@@ -308,6 +332,6 @@ export class SteerPanel {
     if (!works) this.box.hidden = true;
     if (!works) mark(this.button, { "aria-expanded": "false" });
     this.field.close(this.asked.open);
-    this.asked.draw(now, live, stale, `subagents-nb steer ${run} "…"`);
+    this.asked.draw(now, live, stale, `subagents-nb steer ${run} -- ${this.asked.quoted}`);
   }
 }

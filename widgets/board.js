@@ -9,7 +9,7 @@
  */
 import { Mailbox } from "./asks.js";
 import { drawNever, drawSoon } from "./beat.js";
-import { Group, NEEDS, entitle, inOrder, settle, tally } from "./group.js";
+import { Group, NEEDS, entitle, inOrder, keys, settle, tally, whyWaiting } from "./group.js";
 import { Hand } from "./hand.js";
 import { ago, h, hide, line, mark, number, put, short } from "./dom.js";
 import { Row } from "./row.js";
@@ -29,11 +29,12 @@ export class Board {
   heardAt = performance.now();
   orphan = false; // its kernel is gone
   spokenOf = 0;
+  told = ""; // what was done with all that was selected
   closed = false;
   about = h("span", "sa-agent");
   sums = h("span", "sa-facts");
   filter = mark(h("input"), { type: "search", placeholder: "Filter: a word, agent:scout, notebook:prices, failed", "aria-label": "Show the runs that hold these words" });
-  by_ = GROUPINGS.map((name) => mark(h("button", "", name), { type: "button", "aria-pressed": String(name === "need") }));
+  by_ = GROUPINGS.map((name) => mark(h("button", "", name), { type: "button", "aria-pressed": String(name === "need"), tabindex: name === "need" ? 0 : -1 }));
   body = h("div", "sa-board-rows");
   none = h("p", "sa-note sa-board-none");
   strip = h("div", "sa-strip");
@@ -48,7 +49,7 @@ export class Board {
     h("header", "sa-head", h("span", "sa-title", "Runs"), this.about, this.sums),
     h("div", "sa-board-bar", this.filter, mark(h("span", "sa-by", h("span", "sa-aside", "group by "), ...this.by_), { role: "group", "aria-label": "Group by" })),
     this.stale, this.body, this.none, this.strip,
-    h("footer", "sa-foot", keys(["↑", "↓", "move"], ["1", "–", "4", "answer"], ["↵", "open"], ["x", "select"], ["s", "stop"], ["/", "filter"]), this.age), this.spoken);
+    h("footer", "sa-foot", keys(["↑", "↓", "move"], ["1", "–", "4", "answer"], ["↵", "open"], ["x", "select"], ["X", "all"], ["s", "stop"], ["/", "filter"]), this.age), this.spoken);
   /** @type {[string, (message?: any) => void][]} */
   ears = [
     ["change:fresh", () => this.hearFresh()], ["change:rows", () => this.hearAll()], ["change:head", () => this.hear()], ["change:beat", () => this.hear()],
@@ -167,7 +168,15 @@ export class Board {
     if (!this.picked.delete(row.data.id)) this.picked.add(row.data.id);
     this.draw();
   }
+  /** Select all of these, or none if they all are. @param {Row[]} rows */
+  pickAll(rows) {
+    const ids = rows.map((row) => row.data.id);
+    const all = ids.every((id) => this.picked.has(id));
+    for (const id of ids) all ? this.picked.delete(id) : this.picked.add(id);
+    this.draw();
+  }
   clearPicked() {
+    this.told = "";
     this.picked.clear();
     this.draw();
     this.current?.box.focus({ preventScroll: true });
@@ -177,24 +186,25 @@ export class Board {
     return this.shown.filter((row) => this.picked.has(row.data.id));
   }
   stopPicked() {
-    this.actPicked((row) => row.stop());
+    this.actPicked("asked to stop", (row) => row.stop());
   }
   seePicked() {
-    this.actPicked((row) => row.see());
+    this.actPicked("seen", (row) => row.see());
   }
-  /** @param {(row: Row) => void} act */
-  actPicked(act) {
-    for (const row of this.meant) {
-      act(row);
-      this.picked.delete(row.data.id);
-    }
+  /** @param {string} done @param {(row: Row) => boolean} act whether it was asked for */
+  actPicked(done, act) {
+    const { meant } = this;
+    const names = meant.filter(act).map((row) => line(row.data.name, 40));
+    for (const row of meant) this.picked.delete(row.data.id);
+    this.told = `${names.length} ${done}${names.length ? `: ${names.slice(0, 8).join(", ")}${names.length > 8 ? ` and ${names.length - 8} more` : ""}` : ""}`;
+    put(this.spoken, this.told);
     this.draw();
     this.current?.box.focus({ preventScroll: true });
   }
   /** @param {string} by */
   groupBy(by) {
     this.by = by;
-    this.by_.forEach((button, i) => mark(button, { "aria-pressed": String(GROUPINGS[i] === by) }));
+    this.by_.forEach((button, i) => mark(button, { "aria-pressed": String(GROUPINGS[i] === by), tabindex: GROUPINGS[i] === by ? 0 : -1 }));
     this.draw();
   }
   get current() {
@@ -223,13 +233,22 @@ export class Board {
     if (held) {
       // it goes nowhere else either
     } else if (writing) {
-      if (event.key !== "Escape" && !(target === this.filter && event.key === "ArrowDown")) return;
+      if (event.key !== "Escape" && !(target === this.filter && /^(ArrowDown|Enter)$/.test(event.key))) return;
       if (target === this.filter && event.key === "Escape") this.filter.value = "";
       this.draw();
       (this.current ?? this.shown[0])?.box.focus({ preventScroll: true });
-    } else if (!this.act(event.key, tag === "button" || tag === "summary")) return;
+    } else if (!this.turn(target, event.key) && !this.act(event.key, tag === "button" || tag === "summary")) return;
     event.preventDefault();
     event.stopPropagation(); // the notebook would take it for its own
+  }
+  /** The arrows go through the groupings, which are one tab stop. @param {any} target @param {string} key */
+  turn(target, key) {
+    const at = this.by_.indexOf(target), by = key === "ArrowRight" ? 1 : key === "ArrowLeft" ? -1 : 0;
+    if (at < 0 || !by) return false;
+    const next = (at + by + GROUPINGS.length) % GROUPINGS.length;
+    this.groupBy(GROUPINGS[next]);
+    this.by_[next].focus({ preventScroll: true });
+    return true;
   }
   /** Carry out a key; whether it was one. @param {string} key @param {boolean} onButton */
   act(key, onButton) {
@@ -237,7 +256,8 @@ export class Board {
     if (key === "ArrowDown" || key === "ArrowUp") return this.move(key === "ArrowDown" ? 1 : -1);
     if (key === "/") return (this.filter.focus(), true);
     if (key === "g") return (this.groupBy(GROUPINGS[(GROUPINGS.indexOf(this.by) + 1) % GROUPINGS.length]), true);
-    if (key === "Escape") return this.opened ? (this.shut(), true) : this.picked.size ? (this.clearPicked(), true) : false;
+    if (key === "Escape") return this.opened ? (this.shut(), true) : this.picked.size || this.told ? (this.clearPicked(), true) : false;
+    if (key === "X") return (this.pickAll(this.shown), true);
     if (key === "s" && this.picked.size) return (this.stopPicked(), true);
     if (key === "e" && this.picked.size) return (this.seePicked(), true);
     if (!row || (key === "Enter" && onButton)) return false;
@@ -297,7 +317,7 @@ export class Board {
     for (const row of shown) {
       const key = String(this.by === "need" ? row.data.need : /** @type {any} */ (row.data)[this.by] || "none");
       const known = `${this.by}:${key}`;
-      const stays = (held || row.focused) && row.box.parentNode && row.group.startsWith(`${this.by}:`) && this.groups.has(row.group) ? row.group : known;
+      const stays = (held || row.focused || row === this.opened) && row.box.parentNode && row.group.startsWith(`${this.by}:`) && this.groups.has(row.group) ? row.group : known;
       row.group = stays;
       const name = stays.slice(this.by.length + 1);
       under.set(name, [...(under.get(name) ?? []), row]);
@@ -305,12 +325,12 @@ export class Board {
     const order = [...under].filter(([, rows]) => rows.length);
     const boxes = order.map(([name, rows]) => {
       const key = `${this.by}:${name}`;
-      const group = this.groups.get(key) ?? new Group(this.by === "need" ? name : "");
+      const group = this.groups.get(key) ?? new Group(this.by === "need" ? name : "", (one) => this.pickAll(this.shown.filter((row) => one.list.contains(row.box))));
       this.groups.set(key, group);
       const [, label, aside] = NEEDS.find(([need]) => this.by === "need" && need === name) ?? ["", name, ""];
       put(group.label, line(label, 80));
       put(group.count, String(rows.length));
-      put(group.aside, this.by !== "need" ? "" : name === "done" ? tally(rows) : name === "waiting" ? this.whyWaiting() : aside);
+      put(group.aside, this.by !== "need" ? "" : name === "done" ? tally(rows) : name === "waiting" ? whyWaiting(this.model.get("head") ?? {}, this.rows.values()) : aside);
       mark(group.box, { "data-need": this.by === "need" ? name : "" });
       mark(group.list, { "aria-label": line(label, 80) });
       let boxes = rows.map((row) => /** @type {HTMLElement} */ (row.box));
@@ -323,14 +343,6 @@ export class Board {
       return group.box;
     });
     settle(this.body, boxes);
-  }
-  /** Who holds the places that others wait for. */
-  whyWaiting() {
-    const head = this.model.get("head") ?? {};
-    const [taken, limit] = [number(head.taken), number(head.limit)];
-    if (taken === null || limit === null || taken < limit) return "";
-    const asks = [...this.rows.values()].filter((row) => row.data.need === "asks").length;
-    return `all ${limit} places are taken${asks ? `, ${Math.min(asks, taken)} of them by runs that ask you` : ""}; more places: max_live_runs`;
   }
   /** @param {Row[]} shown @param {boolean} stale @param {number} now @param {boolean} filtered */
   drawFrame(shown, stale, now, filtered) {
@@ -345,8 +357,10 @@ export class Board {
     hide(this.none, !this.none.textContent);
     const { meant } = this;
     const [live, unseen, unmeant] = [meant.filter((row) => row.live).length, meant.filter((row) => row.data.need === "failed").length, this.picked.size - meant.length];
-    hide(this.strip, this.picked.size === 0);
-    put(this.stripText, `${this.picked.size} selected${unmeant ? `, ${unmeant} not in sight and left alone` : ""}`);
+    const few = this.picked.size > 0;
+    hide(this.strip, !few && !this.told);
+    put(this.stripText, [this.told, few ? `${this.picked.size} selected${unmeant ? `, ${unmeant} not in sight and left alone` : ""}` : ""].filter(Boolean).join(" · "));
+    hide(this.stopAll, !few);
     put(this.stopAll, `Stop ${live}`);
     put(this.seeAll, `Seen ${unseen}`);
     this.stopAll.disabled = live === 0;
@@ -361,11 +375,6 @@ export class Board {
     if (asks !== this.spokenOf) put(this.spoken, asks ? `${asks} ${asks === 1 ? "run asks" : "runs ask"} you` : "No run asks you any more");
     this.spokenOf = asks;
   }
-}
-
-/** The keys there are, for whoever looks. @param {string[][]} all */
-function keys(...all) {
-  return mark(h("span", "sa-keys", ...all.map((one) => h("span", "", ...one.slice(0, -1).map((key) => (key === "–" ? key : h("kbd", "", key))), ` ${one.at(-1)}`))), { "aria-hidden": "true" });
 }
 
 const stand = standing(Board);

@@ -21,6 +21,12 @@ const ICONS = {
   question: ["M3.6 4.2a2.4 2.4 0 1 1 3.4 2.2q-1 .5-1 1.4M6 10.3v.1"],
 };
 
+/** @type {Record<string, string>} By the state of a run. */
+export const ICONS_OF = {
+  queued: "clock", running: "turning", "asks you": "pause", paused: "pause", complete: "check", partial: "half",
+  failed: "cross", stopped: "square", rejected: "barred", lost: "question",
+};
+
 // Colours and cursor moves; then titles, links and device strings; then the short ones.
 const SEQUENCE =
   /\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|\x9b[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]/g;

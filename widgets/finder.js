@@ -58,7 +58,11 @@ class Opener {
   constructor(model, run, step) {
     this.run = run;
     this.step = step;
-    this.full = new Place((request) => model.send(request), (within) => {
+    this.full = new Place((request) => {
+      try {
+        model.send(request);
+      } catch { /* the connection is closed: the place says what to type */ }
+    }, (within) => {
       mark(this.button, { "aria-expanded": "false" });
       if (within) this.button.focus({ preventScroll: true });
     });

@@ -5,7 +5,7 @@
  * @typedef {import("./row.js").Row} Row
  * @typedef {import("./row.js").RowData} RowData
  */
-import { h, hide, line, mark } from "./dom.js";
+import { h, hide, line, mark, number } from "./dom.js";
 
 /** @type {[string, string, string][]} What a run needs, its heading, and in which order its rows stand. */
 export const NEEDS = [
@@ -26,11 +26,13 @@ export class Group {
   count = h("b");
   aside = h("span", "sa-aside");
   button = mark(h("button", "sa-fold", this.label, " ", this.count, " ", this.aside), { type: "button", "aria-expanded": "true" });
+  all = mark(h("button", "sa-all", "Select"), { type: "button", title: "Select all below: X selects all in sight" });
   list = h("ul", "sa-rows");
-  box = h("section", "sa-group", this.button, this.list);
+  box = h("section", "sa-group", h("div", "sa-heading", this.button, this.all), this.list);
   folded = false;
-  /** @param {string} key */
-  constructor(key) {
+  /** @param {string} key @param {(group: Group) => void} pick */
+  constructor(key, pick) {
+    this.all.addEventListener("click", () => pick(this));
     this.fold(key === "done");
     this.button.addEventListener("click", () => this.fold(!this.folded));
   }
@@ -38,6 +40,7 @@ export class Group {
   fold(folded) {
     this.folded = folded;
     hide(this.list, folded);
+    hide(this.all, folded);
     mark(this.button, { "aria-expanded": String(!folded) });
   }
 }
@@ -56,6 +59,19 @@ export function tally(rows) {
   /** @type {Map<string, number>} */ const counts = new Map();
   for (const row of rows) counts.set(row.data.word, (counts.get(row.data.word) ?? 0) + 1);
   return [...counts].map(([word, count]) => `${count} ${line(word, 20)}`).join(", ");
+}
+
+/** The keys there are, for whoever looks. @param {string[][]} all */
+export function keys(...all) {
+  return mark(h("span", "sa-keys", ...all.map((one) => h("span", "", ...one.slice(0, -1).map((key) => (key === "–" ? key : h("kbd", "", key))), ` ${one.at(-1)}`))), { "aria-hidden": "true" });
+}
+
+/** Who holds the places that others wait for. @param {any} head @param {Iterable<Row>} rows */
+export function whyWaiting(head, rows) {
+  const [taken, limit] = [number(head.taken), number(head.limit)];
+  if (taken === null || limit === null || taken < limit) return "";
+  const asks = [...rows].filter((row) => row.data.need === "asks").length;
+  return `all ${limit} places are taken${asks ? `, ${Math.min(asks, taken)} of them by runs that ask you` : ""}; more places: max_live_runs`;
 }
 
 const TITLE = /^\(\d+ ask\) /;

@@ -9,18 +9,24 @@
  */
 import { Mailbox, PermissionBlock, QuestionBlock } from "./asks.js";
 import { drawNever, drawSoon } from "./beat.js";
-import { clean, cut, h, hide, line, makeMeter, mark, number, put, thousands } from "./dom.js";
+import { ICONS_OF, clean, cut, h, hide, line, makeMeter, mark, number, put, putClass, putIcon, thousands } from "./dom.js";
 import { EntryRow, Parts } from "./entry.js";
 import { Place } from "./place.js";
 import { standing } from "./stand.js";
 
-const [RENEW_MS, TYPED_MS, SILENT_MS] = [2_000, 250, 15_000];
+const [RENEW_MS, TYPED_MS, SILENT_MS, SEARCH_MS] = [2_000, 250, 15_000, 5_000];
+const LOOKS = "looks…";
 const METERS = ["deadline", "requests", "tools", "tokens", "money"];
 
 export class Opened {
   error = h("p", "sa-error");
   errorBox = h("div", "sa-say sa-failed", this.error);
-  title = h("strong", "sa-opened-title");
+  icon = h("span");
+  state = h("span");
+  word = h("span", "sa-state", this.icon, this.state);
+  title = h("strong", "sa-title");
+  who = h("span", "sa-agent");
+  spent = h("span", "sa-facts");
   task = h("p", "sa-opened-task");
   facts = h("div", "sa-opened-facts");
   lineage = h("div", "sa-lineage");
@@ -40,8 +46,9 @@ export class Opened {
   fault = mark(h("p", "sa-note sa-failed"), { role: "status" });
   hint = h("code");
   shut = mark(h("button", "", "Close ", mark(h("kbd", "", "esc"), { "aria-hidden": "true" })), { type: "button", "data-shut": "1" });
-  relative = new Place((request) => this.send(request), () => {});
-  section = mark(h("section", "sa sa-opened", this.title, this.errorBox, this.questions, this.task, this.facts, this.lineage, this.relative.box, this.load,
+  link = this.lineage; // which opened the relative
+  relative = new Place((request) => this.send(request), (within) => within && this.rest(this.link));
+  section = mark(h("section", "sa sa-opened", h("div", "sa-opened-head", this.word, this.title, this.who, this.spent), this.errorBox, this.questions, this.task, this.facts, this.lineage, this.relative.box, this.load,
     this.meterBox, h("div", "sa-opened-bar", h("strong", "", "What it did"), this.did, h("span", "sa-finder", this.search, this.found, this.before, this.after)),
     this.list, h("div", "sa-left", h("strong", "", "Artifacts"), this.artifacts), h("div", "sa-left", this.answerTitle, this.answer.box), this.fault,
     h("div", "sa-panel-foot", this.shut, h("span", "sa-note", "as a notebook: ", this.hint))), { role: "group", tabindex: -1 });
@@ -52,8 +59,10 @@ export class Opened {
   /** @type {[number, number][]} The pieces of the events that are here. */ spans = [];
   /** @type {number[]} */ places = []; // of the matches
   match = -1;
+  /** @type {EntryRow | undefined} Whose match is to be seen. */ sighted;
   wanted = -1; // the match that waits for its page
   phrase = "";
+  sought = 0; // when a search was asked for
   next = 0; // where what is new begins
   heardAt = performance.now();
   lookedAt = performance.now();
@@ -101,8 +110,12 @@ export class Opened {
   /** Whoever opened it reads on in here. */
   greet() {
     const root = /** @type {Document | ShadowRoot} */ (this.section.getRootNode());
-    if (root.activeElement && this.section.parentNode?.parentNode?.contains(root.activeElement)) this.section.focus({ preventScroll: true });
+    if (root.activeElement && this.section.parentNode?.parentNode?.contains(root.activeElement)) this.rest([...this.blocks.values()][0]?.box ?? this.section);
     this.section.scrollIntoView?.({ block: "nearest" });
+  }
+  /** The reader goes on there, or here if that is gone. @param {HTMLElement} node */
+  rest(node) {
+    (node.isConnected ? node : this.section).focus({ preventScroll: true });
   }
   redraw() {
     if (!this.closed) drawSoon(this);
@@ -121,7 +134,7 @@ export class Opened {
       this.hearHead(message);
       if (message.page) this.hearPage(message.page);
     } else if (message?.kind === "page") this.hearPage(message);
-    else if (message?.kind === "part") (message.at === -1 ? this.answer : this.rows.get(message.at))?.hear(message.parts, this.phrase);
+    else if (message?.kind === "part") (message.at === -1 ? this.answer : this.rows.get(message.at))?.hear(message.parts, this.phrase), this.sight(message.at);
     else if (message?.kind === "found" && message.text === this.phrase) this.hearMatches(Array.isArray(message.places) ? message.places : []);
     else if (message?.kind === "fault") put(this.fault, line(message.text));
     else if (message?.kind === "ack") {
@@ -135,7 +148,12 @@ export class Opened {
     this.head = head;
     const name = line(head.name, 120);
     mark(this.section, { "aria-label": `${name} in full, ${line(head.state, 30)}` });
-    put(this.title, line(head.title, 160));
+    putIcon(this.icon, ICONS_OF[head.state] ?? "dashes");
+    putClass(this.word, `sa-state sa-${head.state === "asks you" ? "asking" : line(head.state, 20)}`);
+    put(this.state, line(head.state, 30));
+    put(this.title, [name, line(head.title, 160)].filter(Boolean).join(" · "));
+    put(this.who, line(head.who, 200));
+    put(this.spent, line(head.spent, 60));
     put(this.error, cut(clean(head.error).trim(), 4000));
     put(this.task, cut(clean(head.task).trim(), 20_400));
     const cell = this.cellNumber(String(head.cell ?? ""));
@@ -163,7 +181,7 @@ export class Opened {
     hide(this.answerBox, !head.answer?.text);
     put(this.hint, line(head.next, 160));
     this.hearQuestions(Array.isArray(head.questions) ? head.questions.slice(0, 4) : []);
-    for (const part of [this.title, this.task, this.load]) hide(part, !part.textContent);
+    for (const part of [this.task, this.load]) hide(part, !part.textContent);
     hide(this.errorBox, !this.error.textContent);
   }
   /** The runs it came from and that came from it; each opens below. @param {any[]} runs */
@@ -174,7 +192,11 @@ export class Opened {
     this.lineage.replaceChildren(...runs.map((one) => {
       const button = mark(h("button", "sa-link", line(one.name, 80)), { type: "button" });
       button.disabled = !one.run;
-      button.addEventListener("click", () => (this.relative.close(), this.relative.open({ run: String(one.run) })));
+      button.addEventListener("click", () => {
+        this.relative.close();
+        this.link = button;
+        this.relative.open({ run: String(one.run) });
+      });
       return h("span", "", h("span", "sa-fact", `${line(one.word, 30)} `), button, ` ${line(one.state, 20)}`);
     }));
   }
@@ -189,15 +211,21 @@ export class Opened {
   /** @param {any[]} questions */
   hearQuestions(questions) {
     const open = new Map(questions.map((question) => [String(question?.id), question]));
-    for (const [id, block] of this.blocks) if (!open.has(id)) (block.box.remove(), this.blocks.delete(id));
+    for (const [id, block] of this.blocks) {
+      if (open.has(id)) continue;
+      if (block.focused) this.rest(this.section);
+      block.box.remove();
+      this.blocks.delete(id);
+    }
     for (const [id, question] of open) {
       if (this.blocks.has(id)) continue;
       const Kind = question.permission ? PermissionBlock : QuestionBlock;
       /** @type {QuestionBlock | PermissionBlock} */
       const block = new Kind({ ...question, id }, (text) => {
-        block.asked.begin();
+        block.asked.begin(text);
         this.mail.ask(/** @type {any} */ ({ kind: "answer", question: id, text }));
       });
+      block.heed();
       this.blocks.set(id, block);
       this.questions.append(block.box);
     }
@@ -251,7 +279,8 @@ export class Opened {
     this.answer.find(phrase);
     this.hearMatches([]);
     if (!phrase) return;
-    put(this.found, "looks…");
+    put(this.found, LOOKS);
+    this.sought = performance.now();
     this.send({ kind: "find", text: phrase });
   }
   /** @param {number[]} places */
@@ -276,7 +305,15 @@ export class Opened {
       return this.send({ kind: "page", at });
     }
     this.wanted = -1;
+    this.sighted = row;
     this.openRow(row, false);
+  }
+  /** What lies behind a match has come: the match itself comes into sight. @param {unknown} at */
+  sight(at) {
+    if (this.sighted?.data.at !== at) return;
+    const [found] = Array.from(this.sighted?.parts.box.getElementsByTagName("mark") ?? []);
+    this.sighted = undefined;
+    found?.scrollIntoView?.({ block: "nearest" });
   }
   /** @param {EntryRow} row @param {boolean} focus */
   openRow(row, focus) {
@@ -322,9 +359,10 @@ export class Opened {
     const now = performance.now(), live = Boolean(this.head.live);
     const silent = this.orphan || (live && now - this.heardAt >= SILENT_MS);
     for (const block of this.blocks.values()) block.draw(now, live, silent || this.mail.idle, line(this.model.get("run_id"), 60));
-    if (silent) put(this.fault, this.orphan ? "The kernel was restarted, so this stands still." : "The notebook's kernel is not answering, so this is old.");
+    if (silent) put(this.fault, this.orphan ? "The kernel was restarted, so this stands still. Once %load_ext subagents_nb was run, close it and open it again." : "The notebook's kernel is not answering, so this is old.");
     else if (this.fault.textContent?.startsWith("The notebook's kernel")) put(this.fault, "");
     hide(this.fault, !this.fault.textContent);
+    if (this.found.textContent === LOOKS && (this.orphan || now - this.sought >= SEARCH_MS)) put(this.found, "the kernel is not answering");
     if (!live || this.orphan || now - this.lookedAt < RENEW_MS || !this.section.isConnected) return;
     this.lookedAt = now;
     this.send({ kind: "look", at: this.next });

@@ -1,6 +1,8 @@
 // @ts-check
 /** Where a run is opened in full, in place: the kernel makes the view of it, which finds its place by the class. */
-import { h, holdsFocus } from "./dom.js";
+import { h, holdsFocus, put } from "./dom.js";
+
+const ANSWER_S = 4;
 
 export class Place {
   token = "";
@@ -23,11 +25,14 @@ export class Place {
     event.stopPropagation(); // it closes this one, and none around it
     this.close();
   }
-  /** @param {{run?: string, step?: number}} [asked] */
-  open(asked = {}) {
+  /** @param {{run: string, step?: number}} asked */
+  open(asked) {
     this.token = `f${Math.random().toString(16).slice(2, 12).padEnd(10, "0")}`;
     this.box.className = `${this.base} ${this.token}`;
-    this.box.append(h("p", "sa-note", "Reading…"));
+    const [note, { token }] = [h("p", "sa-note", "Reading…"), this];
+    this.box.append(note);
+    // The view is put before it, and hides it.
+    setTimeout(() => token === this.token && put(note, `The kernel is not answering. In a terminal: subagents-nb status ${asked.run}`), ANSWER_S * 1000);
     this.ask({ kind: "full", token: this.token, ...asked });
   }
   close() {

@@ -10,14 +10,9 @@
  * @typedef {{ask(request: any): void, open(row: Row): void, left(row: Row, within: boolean): void, pick(row: Row): void}} Owner
  */
 import { Asked, makeField } from "./asks.js";
-import { ago, clock, drawing, h, hide, line, mark, number, put, putClass, putIcon, set } from "./dom.js";
+import { ICONS_OF, ago, clock, drawing, h, hide, line, mark, number, put, putClass, putIcon, set } from "./dom.js";
 import { Place } from "./place.js";
 
-/** @type {Record<string, string>} */
-const ICONS_OF = {
-  queued: "clock", running: "turning", "asks you": "pause", paused: "pause", complete: "check", partial: "half",
-  failed: "cross", stopped: "square", rejected: "barred", lost: "question",
-};
 const [SAMPLE_MS, SAMPLES] = [5_000, 12];
 const [WIDE, HIGH] = [60, 14];
 const READ_MS = 800; // before that nobody has read a question that took another's place
@@ -48,6 +43,8 @@ export class Row {
   asked = new Asked();
   field = makeField("", "Send");
   writes = ""; // what the field is for: steer or answer
+  kind = "stop"; // what was asked last
+  unsent = ["", ""]; // what was written, and for what, until the kernel has it
   questionId = "";
   group = ""; // under which heading it stands
   heardAt = performance.now();
@@ -111,6 +108,7 @@ export class Row {
       this.questionId = String(question?.id ?? "");
       if (this.focused && this.choices.contains(/** @type {any} */ (this.box.getRootNode()).activeElement)) this.box.focus({ preventScroll: true }); // its button goes
       this.asked.end();
+      this.unsent = ["", ""];
       const answers = question ? answersOf(question) : [];
       this.choices.replaceChildren(...answers.map(([label, text], i) => makeButton(label, String(i + 1), () => this.answer(text), "sa-choice")));
       if (question && !question.permission) this.choices.append(makeButton("Write…", "w", () => this.write("answer")));
@@ -130,18 +128,26 @@ export class Row {
   }
 
   stop() {
-    if (!this.live || this.data.stopping || this.asked.open) return;
-    this.asked.begin();
+    if (!this.live || this.data.stopping || this.asked.open) return false;
+    this.begin("stop");
     this.owner.ask({ kind: "stop", run: this.data.id });
+    return true;
+  }
+  /** @param {string} kind @param {string} [text] */
+  begin(kind, text) {
+    this.kind = kind;
+    this.asked.begin(text);
   }
   see() {
-    if (this.data.need === "failed") this.owner.ask({ kind: "seen", run: this.data.id });
+    if (this.data.need !== "failed") return false;
+    this.owner.ask({ kind: "seen", run: this.data.id });
+    return true;
   }
   /** @param {string} text */
   answer(text) {
     if (!this.questionId || this.asked.open) return;
     this.box.focus({ preventScroll: true }); // the button is disabled now and would drop the focus
-    this.asked.begin();
+    this.begin("answer", text);
     this.owner.ask({ kind: "answer", run: this.data.id, question: this.questionId, text });
   }
   /** Answer by the number of a choice. @param {number} i */
@@ -155,7 +161,7 @@ export class Row {
   write(what) {
     const within = this.focused;
     if (what === "steer" && !this.live) return;
-    if (what !== this.writes) this.field.input.value = "";
+    if (what !== this.writes) this.field.input.value = this.unsent[0] === what ? this.unsent[1] : "";
     this.writes = what;
     mark(this.field.input, { placeholder: what === "steer" ? "Say to the agent" : "Your answer", "aria-label": what === "steer" ? "Say to the agent" : "Your answer" });
     hide(this.field.box, !what);
@@ -166,15 +172,16 @@ export class Row {
   /** @param {string} text */
   send(text) {
     const what = this.writes;
-    if (what === "gone") return;
-    this.field.input.value = "";
+    if (what === "gone" || this.asked.open) return;
+    this.unsent = [what, text];
     this.write("");
     if (what === "answer") return this.answer(text);
-    this.asked.begin();
+    this.begin("steer", text);
     this.owner.ask({ kind: "steer", run: this.data.id, text });
   }
   /** @param {import("./asks.js").Ack} ack */
   hear(ack) {
+    if (ack.ok !== false) this.unsent = ["", ""];
     this.asked.hear(line(ack.text), ack.more !== true);
   }
   /** Whether a row holds all these words somewhere. @param {string[]} words */
@@ -202,11 +209,11 @@ export class Row {
     const call = d.question ? wholeCall(d.question) : "";
     const asker = line(d.question?.permission?.asker, 120);
     const what = call ? `${asker ? `${asker}: ` : ""}may it call ${line(d.question?.permission?.tool, 60)}: ${call}` : line(d.now, 200);
-    put(this.now, [what, d.more ? `and ${d.more} more` : "", d.attention && !asks ? line(d.attention, 120) : ""].filter(Boolean).join(" · "));
+    put(this.now, [what, d.more ? `and ${d.more} more` : "", !asks && !what.startsWith(line(d.attention, 120)) ? line(d.attention, 120) : ""].filter(Boolean).join(" · "));
     set(this.now, { title: this.now.textContent });
     if (this.writes === "gone") mark(this.field.input, { placeholder: "That question is closed", "aria-label": "That question is closed" });
     const elapsed = (number(d.elapsed_s) ?? 0) + (moving ? since : 0);
-    put(this.time, elapsed > 0 ? clock(elapsed) : "");
+    put(this.time, elapsed >= 1 ? clock(elapsed) : "");
     put(this.cost, line(d.cost, 20));
     put(this.when, this.gone ? "no more listed" : asks ? `asked ${ago((number(d.asked_s) ?? 0) + since)}` : d.need === "failed" ? line(d.at, 10) : "");
     this.drawSpark();
@@ -221,7 +228,7 @@ export class Row {
     if (!this.writes) hide(this.field.box, true);
     hide(this.choices, !asks);
     const id = line(d.id, 60);
-    this.asked.draw(now, this.live, stale, `subagents-nb ${asks ? `answer ${id} --question ${line(this.questionId, 80)} "…"` : `stop ${id}`}`);
+    this.asked.draw(now, this.live, stale, `subagents-nb ${this.kind} ${id}${this.kind === "stop" ? "" : `${this.kind === "answer" ? ` --question ${line(this.questionId, 80)}` : ""} -- ${this.asked.quoted}`}`);
     hide(this.second, !(asks || d.need === "failed" || this.writes || this.asked.box.textContent));
     set(this.box_, { checked: picked });
     mark(this.box_, { "aria-label": `Select ${line(d.name, 80)}` });

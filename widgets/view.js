@@ -185,7 +185,7 @@ export class View {
   }
   /** @param {QuestionBlock | PermissionBlock} block @param {string} text */
   answer(block, text) {
-    block.asked.begin();
+    block.asked.begin(text);
     this.ask({ kind: "answer", question: block.id, text });
   }
   /** @param {Request} asked */

@@ -108,7 +108,7 @@ test("without an answer of the kernel in 2 s the view names the other way", () =
   pass(1.9);
   assert.doesNotMatch(view.body.seen, /busy/);
   pass(0.1);
-  assert.match(view.questions()[0].seen, /kernel is busy.*or in a terminal: subagents-nb answer r-06f3k2m9 --question q1 "…"$/);
+  assert.match(view.questions()[0].seen, /kernel is busy.*or in a terminal: subagents-nb answer r-06f3k2m9 --question q1 -- '[^']+'$/);
 });
 
 test("what is being written survives everything but the end of its question", () => {
@@ -239,7 +239,7 @@ test("a kernel that does not hear a steer leads to the other way", () => {
   write(field, "look");
   field.press("Enter");
   pass(2);
-  assert.match(panel.seen, /kernel is busy.*subagents-nb steer r-06f3k2m9 "…"$/);
+  assert.match(panel.seen, /kernel is busy.*subagents-nb steer r-06f3k2m9 -- '[^']+'$/);
 });
 
 test("only a run at work can be steered", () => {

@@ -15,7 +15,7 @@ const MODULES = [...new Set([...RUN, ...CHAIN, ...COMPARE, ...SHEET, ...FINDER, 
 const [js, css] = [MODULES.map(read).join("\n"), read("run.css") + read("chain.css") + read("compare.css") + read("board.css") + read("opened.css")];
 
 /** As `joined` of the kernel half puts it together: without comments, types and indentation. */
-const loaded = (names) => names.map((name) => read(name).replace(/^[ \t]*(?:\/\*\*(?:(?!\*\/)[\s\S])*\*\/|\/\/[^\n]*)\n/gm, "").replace(/\/\*\* @[^*\n]*\*\/ ?/g, "")
+const loaded = (names) => names.map((name) => read(name).replace(/^[ \t]*(?:\/\*\*(?:(?!\*\/)[\s\S])*\*\/|\/\/[^\n]*)\n/gm, "").replace(/\/\*\* @[^*\n]*\*\/ ?/g, "").replace(/[ \t]+\/\/ [^\n"'`]*$/gm, "")
   .replace(/^import .*\n|^export (?!default)|^[ \t]+|\n(?=\n)/gm, "")).join("\n");
 
 test("each file is below 40 KB and 400 lines, and what a host loads for a run of one step below 40 KB", () => {

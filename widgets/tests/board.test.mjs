@@ -121,6 +121,8 @@ test("runs are selected and stopped together; those that are over are not", () =
   assert.match(view.strip.seen, /3 selectedStop 2/);
   press("s");
   assert.deepEqual(model.sent, [{ kind: "stop", run: RUN(2) }, { kind: "stop", run: RUN(1) }]);
+  assert.match(view.strip.seen, /^2 asked to stop: working-2, working-1Clear/);
+  press("Escape");
   assert.equal(view.strip.hidden, true);
 });
 
@@ -205,6 +207,76 @@ test("what is stopped together is what is selected and in sight, and the count s
   view.draw();
   assert.match(view.strip.seen, /2 selected, 1 not in sight and left aloneStop 1/); // what is folded is not in sight either
   assert.equal(line("working-1").box_.checked, true);
+});
+
+test("all of one agent are stopped by four actions: the filter, into the rows, select all in sight, stop", () => {
+  const { model, view, press, names } = show([row(1, "working"), ...[2, 3, 4].map((n) => row(n, "working", { agent: "worker" })), row(5, "done", { agent: "worker" })]);
+  press("/");
+  view.filter.value = "agent:worker";
+  view.filter.tagName = "INPUT";
+  press("Enter", view.filter);
+  assert.deepEqual(names(), ["working-4", "working-3", "working-2"]);
+  press("X");
+  assert.match(view.strip.seen, /3 selectedStop 3/);
+  press("s");
+  assert.deepEqual(model.sent.map((one) => one.run), [RUN(4), RUN(3), RUN(2)]);
+  assert.match(view.strip.seen, /3 asked to stop: working-4, working-3, working-2/);
+  press("X");
+  press("X");
+  assert.equal(view.picked.size, 0); // all were selected
+  const group = [...view.groups.values()].find((one) => one.label.textContent === "working");
+  group.all.fire("click");
+  assert.equal(view.picked.size, 3);
+});
+
+test("the groupings are one tab stop, and arrows go through them", () => {
+  const { view, press } = show([row(1, "working")]);
+  const stops = () => view.by_.filter((button) => button.getAttribute("tabindex") === "0").map((button) => button.textContent);
+  assert.deepEqual(stops(), ["need"]);
+  press("ArrowRight", view.by_[0]);
+  assert.deepEqual([view.by, stops(), FakeElement.focused], ["agent", ["agent"], view.by_[1]]);
+  press("ArrowLeft", view.by_[1]);
+  press("ArrowLeft", view.by_[0]);
+  assert.equal(view.by, "day");
+});
+
+test("a kernel that is gone throws nothing at the page: what was asked says what to type, and what was written is kept", () => {
+  const { model, view, press, line } = show([asking(1, 60), row(2, "failed")]);
+  model.send = () => { throw new Error("Cannot send"); };
+  for (const ear of [...model.ears.get("comm_live_update")]) ear();
+  line("failed-2").openButton.fire("click");
+  assert.match(line("failed-2").box.seen, /Reading…/);
+  pass(5);
+  assert.match(line("failed-2").box.seen, new RegExp(`not answering. In a terminal: subagents-nb status ${RUN(2)}`));
+  press("Escape");
+  line("asks-1").box.focus();
+  press("w", line("asks-1").box);
+  const { input } = line("asks-1").field;
+  input.value = "it's the second";
+  input.press("Enter");
+  pass(3);
+  assert.match(line("asks-1").box.seen, /not answering; in a terminal: subagents-nb answer r-0+1 --question q1 -- 'it'\\''s the second'/);
+  press("w", line("asks-1").box);
+  assert.equal(input.value, "it's the second");
+});
+
+test("a row says once what its run does", () => {
+  const said = "Nothing was heard for 9 min.";
+  const { line } = show([row(1, "working", { now: said, attention: said }), row(2, "working", { now: "stopping", attention: said })]);
+  assert.equal(line("working-1").now.textContent, said);
+  assert.equal(line("working-2").now.textContent, `stopping · ${said}`);
+});
+
+test("a failure that is read in place keeps its place when it counts as seen", () => {
+  const { model, view, line } = show([row(1, "failed"), row(2, "working")]);
+  line("failed-1").openButton.fire("click");
+  FakeElement.focused = null;
+  model.set({ fresh: { seq: 1, rows: keyed([row(1, "done", { name: "failed-1" })]), gone: [] } });
+  pass(1);
+  assert.equal(view.shown[0], line("failed-1"));
+  view.shut();
+  pass(1);
+  assert.equal(view.shown.includes(line("failed-1")), false); // done is folded
 });
 
 test("several failures are seen together", () => {

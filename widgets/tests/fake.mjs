@@ -134,6 +134,9 @@ export class FakeElement extends FakeNode {
   getElementsByClassName(name) {
     return this.all().slice(1).filter((node) => node.classList.contains(name));
   }
+  getElementsByTagName(name) {
+    return this.all().slice(1).filter((node) => node.tag === name);
+  }
   /** Live, as a browser's. */
   get isConnected() {
     let top = this;

@@ -112,4 +112,61 @@ test("a question is answered in it, and keys that are written are no keys", () =
   assert.equal(press("1", input).stopped, 0);
 });
 
+test("its head says which run it is", () => {
+  const { view } = show([page(0, 9, [])], { who: "analyst · test:m", spent: "6:12 · $0.60", title: "Step 2 · draw" });
+  assert.match(view.section.seen, /^failedprice-drift · Step 2 · drawanalyst · test:m6:12 · \$0\.60The limit/);
+});
+
+test("who opens a question is in it, and its keys are the ones it shows; after the answer the focus stays in the view", () => {
+  const questions = [{ id: "q1", text: "Which?", choices: ["a", "b"] }];
+  const { model, view, press } = show([page(0, 9, [call(0)])], { live: true, questions });
+  const [row, place] = [new FakeElement("li"), new FakeElement("div")];
+  document.body.append(row);
+  row.append(place);
+  place.append(view.section);
+  row.focus();
+  view.greet();
+  const block = view.blocks.get("q1");
+  assert.equal(FakeElement.focused, block.box);
+  assert.deepEqual(block.choices.map((one) => one.getAttribute("data-key")), ["1", "2"]);
+  block.box.press("2");
+  assert.deepEqual(model.sent, [{ kind: "answer", question: "q1", text: "b" }]);
+  block.choices[1].focus();
+  model.message({ ...HEAD, live: true });
+  assert.equal(FakeElement.focused, view.section);
+});
+
+test("who closes a relative is at the link that opened it", () => {
+  const { view } = show([page(0, 9, [])]);
+  const [link] = view.lineage.all().filter((node) => node.tag === "button");
+  link.fire("click");
+  view.relative.box.firstChild.focus();
+  view.relative.close();
+  assert.equal(FakeElement.focused, link);
+});
+
+test("a search that nobody answers says so", () => {
+  const { view } = show([page(0, 9, [call(0)])]);
+  view.search.value = "needle";
+  view.search.fire("input");
+  pass(1);
+  assert.equal(view.found.textContent, "looks…");
+  pass(6);
+  assert.match(view.found.textContent, /not answering/);
+});
+
+test("a match behind a line comes into sight when it has arrived", () => {
+  const { model, view, press } = show([page(0, 50, [call(0)])]);
+  view.search.value = "needle";
+  view.search.fire("input");
+  pass(1);
+  model.message({ kind: "found", text: "needle", places: [0] });
+  press("n");
+  const seen = [];
+  FakeElement.prototype.scrollIntoView = function () { seen.push(this.tag); };
+  model.message({ kind: "part", at: 0, parts: [{ name: "result", text: "far below a needle", from: 0, read: 18, all: 18 }] });
+  delete FakeElement.prototype.scrollIntoView;
+  assert.deepEqual(seen, ["mark"]);
+});
+
 test("pieces that touch are one", () => assert.deepEqual(joinedSpans([[50, 60], [0, 10], [10, 20], [55, 58]]), [[0, 20], [50, 60]]));

@@ -180,7 +180,7 @@ test("a stop recorded elsewhere shows at once, and a stop taken back frees the b
 test("a closed connection still leads to the other way", () => {
   const view = show();
   view.model.send = () => { throw new Error("closed"); };
-  assert.throws(() => view.stop.fire("click"));
+  view.stop.fire("click"); // nothing is thrown at the page
   pass(2);
   assert.match(view.foot.seen, /subagents-nb stop r-06f3k2m9/);
 });

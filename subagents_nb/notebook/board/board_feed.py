@@ -117,6 +117,11 @@ class BoardFeed:
         with self._guard:
             return run_id in self._rows
 
+    def needs(self, run_id: str) -> str:
+        """Return what a run on this board needs of the person."""
+        with self._guard:
+            return str(self._rows[run_id]["need"]) if run_id in self._rows else ""
+
     def begin(self, face: BoardFace) -> None:
         """Follow the runs from now on."""
         self._face = face

@@ -49,6 +49,8 @@ class BoardRequests:
             in_background(lambda: self._see(run_id))
         else:
             OPEN.hear(Run(self._feed.home, run_id), content)
+            if kind == "full" and self._feed.needs(run_id) == "failed":  # read in place is seen; a live run has no end
+                in_background(lambda: self._see(run_id))
 
     def _see(self, run_id: str) -> None:
         mark_seen(self._feed.home.run(run_id))

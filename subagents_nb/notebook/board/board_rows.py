@@ -89,6 +89,8 @@ def _now(snapshot: Snapshot, asks_in: str, turn: int) -> str:
     if asks_in:
         return line(f"its question stands in the row of {asks_in}", 200)
     said = now(snapshot, 200)
+    if snapshot.attention is not None and snapshot.attention.kind == "long-tool" and snapshot.open_tools:
+        return line(f"{said} · {snapshot.open_tools[0].args}", 200)  # the first is at work the longest
     if not turn or snapshot.state is not RunState.QUEUED:
         return said
     return f"{'next in line' if turn == 1 else f'place {turn} in line'}{f' · {said}' if said else ''}"

@@ -19,7 +19,7 @@ from subagents_nb.domain.values.usage import Usage
 from subagents_nb.errors import SubagentsError
 from subagents_nb.launching import Run
 from subagents_nb.notebook.cards.end_notes import ending
-from subagents_nb.notebook.cards.shown import command, model_words, shown_name, shown_state
+from subagents_nb.notebook.cards.shown import command, model_words, shown_name, shown_state, who
 from subagents_nb.notebook.cards.view import question_row, widget_state
 from subagents_nb.notebook.full.parts import window_of
 from subagents_nb.notebook.page.lines import cut, line, plural
@@ -42,9 +42,15 @@ def facts_of(run: Run, step: int | None = None) -> dict[str, Any]:
     if not error.strip() and snapshot.ended and step is None:
         error = ending(snapshot)
     usage = about.usage if about is not None else snapshot.usage
+    spent = [
+        words.elapsed(snapshot.elapsed_s) if snapshot.elapsed_s else "",
+        words.cost(snapshot.usage_of_all.cost_usd),
+    ]
     return {
         "name": shown_name(snapshot),
         "state": str(about.state) if about is not None else shown_state(snapshot),
+        "who": " · ".join(filter(None, who(snapshot))),
+        "spent": " · ".join(filter(None, spent)) if step is None else "",
         "title": line(f"Step {step} · {about.label or about.agent}", 120) if about is not None else "",
         "live": not snapshot.ended,
         "error": cut(clean(error).strip(), _ERROR)[0],

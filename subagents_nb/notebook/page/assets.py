@@ -10,6 +10,7 @@ _PACKAGE = Path(__file__).parents[2]
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./[a-z]+\.js";\n', re.MULTILINE)
 _COMMENT = re.compile(r"^[ \t]*(?:/\*\*(?:(?!\*/).)*\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
 _TYPE = re.compile(r"/\*\* @[^*\n]*\*/ ?")
+_ASIDE = re.compile(r"[ \t]+// [^\n\"'`]*$", re.MULTILINE)  # no quote: it stands in no text
 _INDENT = re.compile(r"^[ \t]+|\n(?=\n)", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?!default\b)", re.MULTILINE)
 
@@ -33,12 +34,14 @@ def asset(name: str) -> str:
 def joined(*modules: str) -> str:
     """Join modules that import from each other into one, dependencies first: a host takes a single text.
 
-    It goes to the page with each view, so comments on lines of their own, types, indentation and empty lines are left out.
+    It goes to the page with each view, so comments, types, indentation and empty lines are left out.
 
     Raises:
         ValueError: one imports in a way that can't be joined.
     """
-    script = "\n".join(_EXPORT.sub("", _IMPORT.sub("", _TYPE.sub("", _COMMENT.sub("", text)))) for text in modules)
+    script = "\n".join(
+        _EXPORT.sub("", _IMPORT.sub("", _ASIDE.sub("", _TYPE.sub("", _COMMENT.sub("", text))))) for text in modules
+    )
     if left := re.search(r"^\s*import\b.*", script, re.MULTILINE):
         raise ValueError(f"the widget can't be put together: {left[0]}")
     if open_line := next((line for line in script.splitlines() if line.count("`") % 2), None):

@@ -37,8 +37,13 @@ def test_any_other_import_is_a_fault(line: str) -> None:
 
 
 def test_what_only_looks_like_an_export_an_import_or_a_comment_stays() -> None:
-    text = 'const said = "export it";\nconst two = 2; // import me\nconst s = "/** no */";\n/** @type {X} */ let z;\n'
+    text = 'const said = "export it";\nconst two = "2 // import me";\nconst s = "/** no */";\nconst u = `a // b`;\n'
     assert joined(text) == text
+
+
+def test_comments_behind_code_and_types_within_it_do_not_go_to_the_page() -> None:
+    text = 'const two = 2; // import me\n/** @type {X[]} */ let z = "//";\nlet b = /** @type {any} */ (z);\n'
+    assert joined(text) == 'const two = 2;\nlet z = "//";\nlet b = (z);\n'
 
 
 def test_comments_on_lines_of_their_own_do_not_go_to_the_page() -> None:

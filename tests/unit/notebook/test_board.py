@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from support import make_plan, make_recovery, make_result, make_status, run_id, until
 
+from subagents_nb.domain.agents.attention import Attention
 from subagents_nb.domain.runs.questions import OpenQuestion
-from subagents_nb.domain.runs.records import RunStatus
+from subagents_nb.domain.runs.records import RunStatus, ToolRow
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.launching import Runs, runs
@@ -171,6 +172,8 @@ def test_a_run_of_the_board_is_opened_in_full_and_closed_again(store_home: Store
     for _ in range(2):  # as one that was sent twice
         requests.hear({"kind": "full", "run": run_id(1), "token": "f00000001"}, print)
     widget = until(lambda: OPEN._widgets.get("f00000001"), 10, what="the run in full")
+    until(lambda: is_seen(store_home.run(run_id(1))), 10, what="the failure that was read in place")
+    assert not is_seen(store_home.run(run_id(2)))
     assert widget.told["head"]["error"] == "it broke"
     assert widget.model_id == widget.token == "f00000001"
     assert list(OPEN._widgets) == ["f00000001"]
@@ -211,3 +214,22 @@ def test_a_board_is_a_list_of_runs_too(store_home: StoreHome, put: Any, capsys: 
     shown._ipython_display_()  # a terminal shows it as text
     assert "scout-1" in capsys.readouterr().out
     assert runs_table(shown.snapshots) is not None
+
+
+def test_a_live_run_that_is_opened_still_has_an_end_to_be_seen(store_home: StoreHome, put: Any) -> None:
+    put(1, status=make_status(1))
+    requests = BoardRequests(feed_of(store_home), dict)
+    requests.hear({"kind": "full", "run": run_id(1), "token": "f00000003"}, print)
+    until(lambda: OPEN._widgets.get("f00000003"), 10, what="the run in full")
+    assert not is_seen(store_home.run(run_id(1)))
+    requests.hear({"kind": "shut", "token": "f00000003"}, print)
+
+
+def test_a_row_says_which_call_is_at_work_so_long() -> None:
+    seen = Attention(kind="long-tool", text="The tool bash is at work for 240 s.", since_s=0.0)
+    tools = (ToolRow(call_id="c", name="bash", args="make linkcheck"),)
+    step = make_status(1).steps[0].model_copy(update={"tools": tools})
+    one = snapshot_of(
+        1, status=make_status(1).model_copy(update={"attention": seen, "steps": (step,), "elapsed_s": 300.0})
+    )
+    assert row_of(one, origin_of(one.plan, one.run_id), seen=False)["now"].endswith(" min. · make linkcheck")
