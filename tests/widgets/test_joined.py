@@ -10,13 +10,14 @@ import pytest
 
 from subagents_nb.notebook.board.board_widget import BoardWidget
 from subagents_nb.notebook.comparing.compare_show import CompareWidget
+from subagents_nb.notebook.comparing.sweep_widget import SweepWidget
 from subagents_nb.notebook.full.full_view import FullWidget
-from subagents_nb.notebook.views.widget import ChainWidget, FinderWidget, RunWidget, SheetWidget
+from subagents_nb.notebook.views.widget import ChainWidget, FinderWidget, RunWidget
 
 
 @pytest.mark.parametrize(
     ("kind", "renders"),
-    [(RunWidget, "function"), (ChainWidget, "function"), (SheetWidget, "undefined"), (FinderWidget, "undefined"),
+    [(RunWidget, "function"), (ChainWidget, "function"), (SweepWidget, "undefined"), (FinderWidget, "undefined"),
      (CompareWidget, "undefined"), (BoardWidget, "undefined"), (FullWidget, "undefined")],
 )  # fmt: skip
 def test_the_joined_text_is_one_module(tmp_path: Path, kind: type[RunWidget], renders: str) -> None:

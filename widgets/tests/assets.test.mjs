@@ -7,12 +7,12 @@ const read = (name) => readFileSync(new URL(`../${name}`, import.meta.url), "utf
 const RUN = ["beat.js", "dom.js", "asks.js", "stand.js", "tree.js", "view.js", "run.js"]; // what a host loads for a run of one step ...
 const CHAIN = ["beat.js", "dom.js", "asks.js", "graph.js", "stand.js", "step.js", "tree.js", "view.js", "chain.js"]; // ... and for a chain
 const COMPARE = ["dom.js", "compare.js"]; // ... and for a comparison
-const SHEET = ["stand.js", "sheet.js"]; // ... and for a table that is published anew
+const SWEEP = ["beat.js", "dom.js", "stand.js", "place.js", "sweep.js"]; // ... and for a sweep
 const FINDER = ["dom.js", "place.js", "stand.js", "finder.js"]; // ... and to find what an earlier kernel left
 const BOARD = ["beat.js", "dom.js", "asks.js", "stand.js", "place.js", "row.js", "group.js", "hand.js", "board.js"]; // ... and for many runs at once
 const FULL = ["beat.js", "dom.js", "asks.js", "stand.js", "place.js", "entry.js", "opened.js"]; // ... and for a run in full
-const MODULES = [...new Set([...RUN, ...CHAIN, ...COMPARE, ...SHEET, ...FINDER, ...BOARD, ...FULL])];
-const [js, css] = [MODULES.map(read).join("\n"), read("run.css") + read("chain.css") + read("compare.css") + read("board.css") + read("opened.css")];
+const MODULES = [...new Set([...RUN, ...CHAIN, ...COMPARE, ...SWEEP, ...FINDER, ...BOARD, ...FULL])];
+const [js, css] = [MODULES.map(read).join("\n"), read("run.css") + read("chain.css") + read("compare.css") + read("board.css") + read("opened.css") + read("sweep.css")];
 
 /** As `joined` of the kernel half puts it together: without comments, types and indentation. */
 const loaded = (names) => names.map((name) => read(name).replace(/^[ \t]*(?:\/\*\*(?:(?!\*\/)[\s\S])*\*\/|\/\/[^\n]*)\n/gm, "").replace(/\/\*\* @[^*\n]*\*\/ ?/g, "").replace(/[ \t]+\/\/ [^\n"'`]*$/gm, "")
@@ -24,7 +24,8 @@ test("each file is below 40 KB and 400 lines, and what a host loads for a run of
   assert.ok(Buffer.byteLength(loaded(CHAIN)) < 60_000);
   assert.ok(Buffer.byteLength(loaded(BOARD)) < 56_000);
   assert.ok(Buffer.byteLength(loaded(FULL)) < 46_000);
-  for (const text of [...MODULES.map(read), ...["run.css", "chain.css", "compare.css", "board.css", "opened.css"].map(read)]) {
+  assert.ok(Buffer.byteLength(loaded(SWEEP)) < 40_000);
+  for (const text of [...MODULES.map(read), ...["run.css", "chain.css", "compare.css", "board.css", "opened.css", "sweep.css"].map(read)]) {
     assert.ok(Buffer.byteLength(text) < 40_000);
     assert.ok(text.split("\n").length <= 400);
   }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import run from "../run.js";
-import sheet from "../sheet.js";
+import { standing } from "../stand.js";
 import { FakeElement, FakeModel, pass, startClock } from "./fake.mjs";
 
 beforeEach(() => {
@@ -104,7 +104,7 @@ test("a table that is published anew is asked for when an older one stands there
   const of = model();
   of.widget_manager = manager;
   const place = plain(0);
-  sheet.initialize({ model: of });
+  standing(null)({ model: of });
   of.set({ version: 1 });
   place.className = `${TOKEN} ${TOKEN}-1`;
   pass(5);

@@ -13,12 +13,14 @@ from subagents_nb.domain.plans.budgets import UsageBudget
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.experiments.comparison.digits import Axis, axis_of, money, range_text, roughly, two_digits
-from subagents_nb.experiments.sweeps.sweep_cells import SweepCell, no_run, tally, whence_text
+from subagents_nb.experiments.comparison.grouping import CASE, param_text
+from subagents_nb.experiments.sweeps.sweep_cells import DONE, Reading, SweepCell, no_run, tally, whence_text
 from subagents_nb.experiments.sweeps.sweep_grid import GridCell, SweepGrid, costs_of, grid_of, paces_of
 from subagents_nb.experiments.sweeps.sweep_outlook import Span, cost_expected, time_left
 
 MOST_ROWS = 24
 MOST_FAILURES = 5
+MOST_RUNS = 60
 ASKS = "asks you"
 Picture = dict[str, Any]
 
@@ -190,3 +192,40 @@ def _failures(grid: SweepGrid, places: Sequence[SweepCell]) -> dict[str, Any]:
             told.append({"where": grid.label(row, column), "number": number, "why": why, "run": first.run_id})
     left = sum(one["number"] for one in told[MOST_FAILURES:])
     return {"told": told[:MOST_FAILURES], "left": left}
+
+
+def runs_of(places: Sequence[SweepCell], names: Sequence[str], number: int) -> Picture:
+    """Return the runs of the cell that begins with this place: what asks or failed first, then what is at work."""
+    grid = grid_of(places, names)
+    cell = next((one for _, _, one in grid.every() if one.places[0] == number), None)
+    there = [places[n] for n in (cell.places if cell is not None else ())]
+    begun = [place for place in there if place.reading is not None]
+    ranked = sorted(begun, key=lambda place: _rank(place.reading))
+    several = any(place.repeat for place in there)
+    return {
+        "runs": [
+            _run(place, place.reading, grid, several) for place in ranked[:MOST_RUNS] if place.reading is not None
+        ],
+        "more": max(0, len(ranked) - MOST_RUNS),
+    }
+
+
+def _rank(reading: Reading | None) -> int:
+    if reading is None or reading.asks:
+        return 0
+    return 1 if not reading.live and reading.state not in DONE else 2 if reading.state is RunState.RUNNING else 3
+
+
+def _run(place: SweepCell, reading: Reading, grid: SweepGrid, several: bool) -> dict[str, str]:
+    case = place.params.get(CASE)
+    about = [f"case {param_text(case)}"] if case is not None else []
+    about += [f"repeat {place.repeat + 1}"] if several else []
+    value = place.scores.get(grid.metric)
+    return {
+        "run": reading.run_id,
+        "state": ASKS if reading.asks else reading.word,
+        "about": ", ".join(about) or reading.name,
+        "score": "" if value is None else f"{value:g}" if grid.share else two_digits(value),
+        "cost": money(reading.cost, reading.tokens),
+        "error": reading.error,
+    }

@@ -1,4 +1,8 @@
-"""Show a sweep: a plain table that is published anew while its runs go on, so that a saved notebook is always right."""
+"""Show a sweep: a plain table that is published anew while its runs go on, so that a saved notebook is always right.
+
+On a page a live view stands before it, which opens runs in full. While that is there, the plain table behind it is
+published anew when a cell begins and at the end alone: a page draws an output anew each time.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.experiments.sweeps.sweep import Sweep
 from subagents_nb.experiments.sweeps.sweep_cells import Reading, SweepCell, reading_of, sweep_line, tally, whence_text
 from subagents_nb.launching.following.watch import WATCHER
-from subagents_nb.notebook.comparing.sweep_view import said_of, sweep_html
+from subagents_nb.notebook.comparing.sweep_view import live_picture, said_of, sweep_html
 from subagents_nb.notebook.page.html import element, to_page
 from subagents_nb.notebook.views.notices import NOTICES
 from subagents_nb.notebook.views.show import cell_id, display_mode
@@ -25,6 +29,7 @@ EVERY_S = 1.0
 Bundle = dict[str, str]
 _live: list[SweepView] = []
 _ends: deque[SweepView] = deque(maxlen=100)
+_shown: deque[SweepView] = deque(maxlen=4)  # the latest, whose runs may be judged after their end
 _KEPT = 16
 _kept: deque[Any] = deque()  # the widgets of the latest tables
 
@@ -42,6 +47,7 @@ class SweepView:
         publish: Callable[[Bundle], None],
         *,
         where: tuple[str | None, str] = (None, ""),
+        sheet: Sheet | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sweep = sweep
@@ -53,6 +59,9 @@ class SweepView:
         self._stops: dict[str, Callable[[], None]] = {}  # of the live runs
         self._unobserve: Callable[[], None] = _nothing
         self._stale = False
+        self._behind = False  # the plain table is, behind the live view
+        self._sheet = sheet
+        self._judged: list[Mapping[str, float]] = []
         self._last = clock()
         self._over = False
 
@@ -61,8 +70,10 @@ class SweepView:
         with self._guard:
             for run_id in self._sweep.ids:
                 self._heard[run_id] = self._sweep.read(run_id)
-            first = self.bundle()
+            places = self.places()
+            first = bundle_of(self._sweep, places)
             show(first)
+            self._draw(places)
             self._unobserve = self._sweep.observe(self.grow)
             self._follow()
             if self._is_idle():
@@ -73,7 +84,11 @@ class SweepView:
     def bundle(self) -> Bundle:
         """Return what is shown now."""
         with self._guard:
-            return bundle_of(self._sweep, self._sweep.places(self._heard))
+            return bundle_of(self._sweep, self.places())
+
+    def places(self) -> list[SweepCell]:
+        """Return its cells as far as it has heard of them."""
+        return self._sweep.places(dict(self._heard))
 
     @property
     def goes_on(self) -> bool:
@@ -109,7 +124,16 @@ class SweepView:
 
     def again(self) -> None:
         """Publish once more how it stands."""
-        self._publish(self.bundle())
+        with self._guard:
+            places = self.places()
+            self._draw(places)
+            self._behind = False
+        self._publish(bundle_of(self._sweep, places))
+
+    def judge_anew(self) -> None:
+        """Publish once more if runs were judged since."""
+        if [place.scores for place in self.places()] != self._judged:
+            self.again()
 
     def leave(self) -> None:
         """Show what changed, and nothing afterwards; the runs go on."""
@@ -117,7 +141,7 @@ class SweepView:
             if self._over:
                 return
             self.drop()
-            if self._stale:
+            if self._stale or self._behind:
                 self._show()
 
     def drop(self) -> None:
@@ -152,7 +176,16 @@ class SweepView:
 
     def _show(self) -> None:
         self._stale, self._last = False, self._clock()
-        self._publish(self.bundle())
+        places = self.places()
+        self._draw(places)
+        self._behind = self._sheet is not None and self._sheet.stands and not self._over
+        if not self._behind:
+            self._publish(bundle_of(self._sweep, places))
+
+    def _draw(self, places: list[SweepCell]) -> None:
+        self._judged = [place.scores for place in places]
+        if self._sheet is not None:
+            self._sheet.draw(places)
 
 
 def bundle_of(sweep: Sweep, places: list[SweepCell]) -> Bundle:
@@ -169,13 +202,24 @@ def _text(sweep: Sweep, counts: Mapping[str, int]) -> str:
 
 
 class Sheet:
-    """Numbers what is published: a page that was loaded meanwhile knows no display ids, and asks for the last."""
+    """The live view of one sweep, and the numbers of the plain tables behind it.
 
-    def __init__(self) -> None:
+    A page that was loaded meanwhile knows no display ids, and asks for the last table by its number.
+    """
+
+    def __init__(self, sweep: Sweep) -> None:
+        self._sweep = sweep
         self._token = secrets.token_hex(16)
         self._last: Bundle = {}
         self._version = -1
+        self._places: list[SweepCell] = []
         self._widget: Any = None
+        self._requests: Any = None
+
+    @property
+    def stands(self) -> bool:
+        """Whether a page shows it."""
+        return self._requests is not None and self._requests.stands
 
     def numbered(self, data: Bundle, *, live: bool = False) -> Bundle:
         """Return what is to be published; the page hears of its number.
@@ -185,16 +229,25 @@ class Sheet:
         self._version += 1
         classes = f"{self._token} {self._token}-{self._version}{' subagents-nb-sweep' if live else ''}"
         self._last = {**data, "text/html": to_page(element("div", {"class": classes}, Html(data["text/html"])))}
-        if self._widget is None and (live or self._version):  # what never changes needs no widget
-            from subagents_nb.notebook.views.widget import SheetWidget
-
-            self._widget = SheetWidget(self._token, lambda: self._last)
-            _kept.append(self._widget)
-            while len(_kept) > _KEPT:
-                _kept.popleft().dispose()
         if self._widget is not None:
             self._widget.set_trait("version", self._version)
         return self._last
+
+    def draw(self, places: list[SweepCell]) -> None:
+        """Let the page show how the sweep stands."""
+        self._places = places
+        picture = live_picture(self._sweep, places)
+        if self._widget is not None:
+            self._widget.set_trait("picture", picture)
+            return
+        from subagents_nb.notebook.comparing.sweep_widget import SweepRequests, SweepWidget
+
+        self._requests = SweepRequests(self._sweep, lambda: self._places, lambda: self._last)
+        state = {"token": self._token, "version": max(0, self._version), "picture": picture}
+        self._widget = SweepWidget(self._requests.hear, self._token, **state)
+        _kept.append(self._widget)
+        while len(_kept) > _KEPT:
+            _kept.popleft().dispose()
 
 
 def show_sweep(sweep: Sweep) -> bool:
@@ -210,7 +263,7 @@ def show_sweep(sweep: Sweep) -> bool:
         say(said_of(sweep))
         return False
     transient = {"display_id": f"subagents-nb-{secrets.token_hex(8)}"}
-    sheet = Sheet() if display_mode(shell) == "widget" else None
+    sheet = Sheet(sweep) if display_mode(shell) == "widget" else None
 
     def publish(data: Bundle) -> None:
         data = sheet.numbered(data, live=view.goes_on) if sheet is not None else data
@@ -220,11 +273,14 @@ def show_sweep(sweep: Sweep) -> bool:
         data = sheet.numbered(data, live=view.goes_on) if sheet is not None else data
         shell.display_pub.publish(data=data, metadata={}, transient=transient)
 
-    view = SweepView(sweep, publish, where=(cell_id(shell), _execution(shell)))
+    view = SweepView(sweep, publish, where=(cell_id(shell), _execution(shell)), sheet=sheet)
     for earlier in list(_live):
         if earlier.where[0] is not None and earlier.where[0] == view.where[0] and earlier.where != view.where:
             earlier.drop()
+            if earlier in _shown:
+                _shown.remove(earlier)
     _live.append(view)
+    _shown.append(view)
     view.start(show)
     return True
 
@@ -245,6 +301,9 @@ def restate_all(*, begins: bool) -> None:
     for view in list(_live):
         if begins or view.where[0] is None:
             view.again()
+    for view in _shown:
+        if view not in _live:
+            view.judge_anew()
 
 
 def leave_all() -> None:
@@ -252,6 +311,7 @@ def leave_all() -> None:
     for view in list(_live):
         view.leave()
     _ends.clear()
+    _shown.clear()
     while _kept:
         _kept.popleft().dispose()
 

@@ -43,6 +43,12 @@ def said_of(sweep: Sweep, places: Sequence[SweepCell] | None = None) -> str:
     return to_text(described(sweep, every, picture_of(sweep, every, time.time())))
 
 
+def live_picture(sweep: Sweep, places: Sequence[SweepCell]) -> Picture:
+    """Return what a live page is sent."""
+    notes = [line(sweep.note, 400), anew_text(sweep.launched_anew)]
+    return {**picture_of(sweep, places, time.time()), "notes": list(filter(None, notes))}
+
+
 def described(sweep: Sweep, places: Sequence[SweepCell], picture: Picture, *, as_of: str = "") -> Child:
     """Describe a sweep: bar, outlook, grid and failures, and below them its runs."""
     head = bar(

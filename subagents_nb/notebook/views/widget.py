@@ -83,22 +83,6 @@ class RunWidget(PageWidget):
         return {**state, **self.missing()} if key is None else state
 
 
-class SheetWidget(PageWidget):
-    """A plain table that is published anew while it changes: tells a page that knows no display ids to ask for it."""
-
-    _esm = joined(*map(asset, ("stand.js", "sheet.js")))
-
-    token = traitlets.Unicode("").tag(sync=True)
-    version = traitlets.Int(0).tag(sync=True)
-
-    def __init__(self, token: str, bundle: Callable[[], dict[str, str]]) -> None:
-        def answer(content: Any, reply: Reply) -> None:
-            if isinstance(content, dict) and content.get("kind") == "card":
-                reply({"kind": "card", "data": bundle()})
-
-        super().__init__(answer, token, token=token)
-
-
 class FinderWidget(PageWidget):
     """Finds the runs on a page: what an earlier kernel left there, and where one can be opened in full."""
 
