@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import dataclasses
 import importlib
-import inspect
-import threading
 import types
-from collections.abc import Awaitable, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from subagents_nb.above import above
 from subagents_nb.launching import Run
+from subagents_nb.launching.judging.judge_costs import finished
 from subagents_nb.launching.judging.scorer_identity import OURS
 from subagents_nb.launching.judging.scoring import Judged
 
@@ -46,9 +42,7 @@ class Evaluated:
         Raises:
             Exception: whatever the evaluator raises.
         """
-        result = self._evaluator.evaluate(_context(run))
-        if inspect.isawaitable(result):
-            result = _finished(result)
+        result = finished(self._evaluator.evaluate(_context(run)))
         if isinstance(result, Mapping):
             plain = {str(name): _value(one) for name, one in result.items()}
             return {name: judged for name, judged in plain.items() if judged is not None}
@@ -60,24 +54,6 @@ def _value(result: Any) -> Judged | None:
     kind = importlib.import_module("pydantic_evals.evaluators").EvaluationReason
     value, reason = (result.value, result.reason) if isinstance(result, kind) else (result, None)
     return None if isinstance(value, str) else Judged(value, reason or "")
-
-
-def _finished(awaitable: Awaitable[Any]) -> Any:
-    """Wait for what an async evaluator gives, on a thread of its own: a kernel's loop is at work while a cell runs."""
-    outcome: Future[Any] = Future()
-
-    async def wait() -> Any:
-        return await awaitable
-
-    def work() -> None:
-        try:
-            outcome.set_result(asyncio.run(wait()))
-        except BaseException as error:  # noqa: BLE001 - raised where the evaluator was called
-            outcome.set_exception(error)
-
-    context = contextvars.copy_context()  # what it prints belongs into the cell that asks
-    threading.Thread(target=context.run, args=(work,), name="subagents-nb-evaluator", daemon=True).start()
-    return outcome.result()
 
 
 def _context(run: Run) -> Any:

@@ -143,6 +143,7 @@ def run_record(row: RunRow) -> dict[str, Any]:
     record |= {f"{name}_sha256": digest for name, digest in row.parts.items() if name != AGENT_FILE}
     record |= {f"metrics.{name}": value for name, value in row.usage.items()}
     record["metrics.seconds"] = row.seconds
+    record |= {f"metrics.judge_{name}": value for name, value in row.judges.items()}
     record |= {f"metrics.{name}": value for name, value in row.metrics().items()}
     for tag in row.tags:
         key, equals, value = tag.partition("=")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from subagents_nb.domain.plans.experiments import ParamValue, latest
+from subagents_nb.domain.plans.experiments import ParamValue, judges_usage, latest
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.experiments.plan_parts import TASK, PlanParts
 from subagents_nb.store import StoreHome
@@ -59,6 +59,8 @@ class RunRow:
     lineage: dict[str, Any] = field(default_factory=dict)
     usage: dict[str, int | float | None] = field(default_factory=dict)
     scores: dict[tuple[str, str | None], float] = field(default_factory=dict)
+    unchecked: set[str] = field(default_factory=set)  # what scorers read that nobody can compare
+    judges: dict[str, float] = field(default_factory=dict)  # what scorers asked of models: tokens, money
     steps: list[dict[str, Any]] = field(default_factory=list)
 
     def metrics(self) -> dict[str, float]:
@@ -94,7 +96,11 @@ def read_row(home: StoreHome, run_id: str, parts: PlanParts | None = None) -> Ru
         _from_result(row, result)
         if row.state == RunState.PAUSED:  # it may have been stopped since
             _from_verdict(row, read_raw(home, run_id, ("verdict.json",))["verdict.json"])
-    row.scores = {key: score.number for key, score in latest(scores_in(documents["scores"], run_id)).items()}
+    judged = scores_in(documents["scores"], run_id)
+    standing = latest(judged)
+    row.scores = {key: score.number for key, score in standing.items()}
+    row.unchecked = {f"{name} of {score.by.split(' ')[0]}" for score in standing.values() for name in score.unchecked}
+    row.judges = judges_usage(judged)
     return row
 
 

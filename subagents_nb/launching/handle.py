@@ -166,7 +166,8 @@ class Run(Showing):
     def judge_with(self, scorers: Sequence[scoring.Scorer]) -> None:
         """Have functions judge the run when somebody asks, in this process, what it came to; each once.
 
-        One that has judged it already is not called, unless it was changed since; none is if it ends without a result.
+        A dear one that has judged it already is not called, unless it or what it reads was changed since; none is if it
+        ends without a result.
         """
         scoring.judge_later(self, scorers)
 

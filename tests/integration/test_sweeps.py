@@ -40,6 +40,7 @@ from subagents_nb.experiments.rescoring import ScoringFailed
 from subagents_nb.experiments.sweeps.sweep import Sweep
 from subagents_nb.experiments.sweeps.sweep_spec import plan_sweep
 from subagents_nb.store import FileRuns, StoreHome
+from subagents_nb.store.runs.score_files import read_scores
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -363,7 +364,7 @@ def test_a_run_that_failed_is_missing_and_no_zero_in_what_was_judged() -> None:
     assert compare(swept).missing(compare(swept)[1], "<lambda>") == 1
 
 
-def test_a_scorer_judges_a_run_once_in_all_re_runs_and_again_when_it_was_mended(shared_home: StoreHome) -> None:
+def test_a_cheap_scorer_judges_anew_in_each_re_run_and_writes_what_is_the_same_once(shared_home: StoreHome) -> None:
     calls: list[str] = []
 
     def first() -> Any:
@@ -383,9 +384,11 @@ def test_a_scorer_judges_a_run_once_in_all_re_runs_and_again_when_it_was_mended(
     options: dict[str, Any] = {"grid": words("a"), "model": "scripted:echo"}
     for scorer in (first(), first(), mended(), mended()):
         swept = sweep("scout", "once {{word}}", score=scorer, **options, wait=True)
-    assert calls == ["first", "mended"] and dict(swept.runs[0].scores) == {"right": 0.0, "words": 2.0}
+    assert calls == ["first", "first", "mended", "mended"]
+    assert dict(swept.runs[0].scores) == {"right": 0.0, "words": 2.0}
+    assert len(read_scores(shared_home, swept.ids[0])) == 4
     assert [one.by.split()[0] for one in swept.runs[0].scores.all] == ["judge", "judge"]
-    assert score(swept, mended()) == 2 and calls[2:] == ["mended"]  # asked for by name
+    assert score(swept, mended()) == 2 and calls[4:] == ["mended"]  # asked for by name
 
 
 def test_a_cell_that_is_run_again_while_its_runs_work_has_each_scorer_called_once() -> None:

@@ -80,6 +80,10 @@ class Score(Document):
     at: str
     by: str = ""  # the scorer, or the surface
     comment: str = ""
+    seconds: float | None = None  # how long its scorer took; None: it did not say
+    unchecked: tuple[str, ...] = ()  # what its scorer may have read that nobody can compare
+    usage: dict[str, float] = Field(default_factory=dict)  # what its scorer asked of models: tokens, money
+    withdrawn: bool = False  # its scorer gives no such score any more
 
     @property
     def number(self) -> float:
@@ -104,6 +108,18 @@ def number_or_word(value: float) -> float | str:
 
 
 def latest(scores: Iterable[Score]) -> dict[tuple[str, str | None], Score]:
-    """Return of each name and case the latest score; of two of one moment the one with the later id."""
+    """Return of each name and case the latest score, if it stands; of one moment the one with the later id."""
     ordered = sorted(scores, key=lambda score: (score.at, score.score_id))
-    return {(score.name, score.case): score for score in ordered}
+    found = {(score.name, score.case): score for score in ordered}
+    return {key: score for key, score in found.items() if not score.withdrawn}
+
+
+def judges_usage(scores: Iterable[Score]) -> dict[str, float]:
+    """Return what all judgements together cost, superseded ones too; no money where that of one is not known."""
+    used = [score.usage for score in scores if score.usage]
+    names = dict.fromkeys(name for one in used for name in one)
+    return {
+        name: sum(one.get(name, 0) for one in used)
+        for name in names
+        if name != "cost_usd" or all(name in one for one in used)
+    }

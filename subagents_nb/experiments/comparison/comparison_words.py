@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from subagents_nb.blocks import Column, Table
@@ -11,6 +11,7 @@ from subagents_nb.domain.values.words import one_line
 from subagents_nb.experiments.comparison.grouping import DONE, FIGURES, LIVE, Group, param_text, place_of
 from subagents_nb.experiments.comparison.inference import SMALL
 from subagents_nb.experiments.plan_parts import TASK
+from subagents_nb.experiments.rows import RunRow
 from subagents_nb.experiments.statistics.differences import EQUAL
 from subagents_nb.experiments.statistics.estimates import Estimate
 
@@ -127,6 +128,7 @@ def remarks(comparison: Comparison) -> list[str]:
     if comparison.baseline is not None:
         lines.append(f"Baseline: {comparison.baseline.label}. {_tests(comparison, judged)}")
     lines += _changes(comparison)
+    lines += _judges([row for one in comparison.groups for row in one.rows])
     kept = [f"{one_line(k, 40)}={param_text(v)}" for k, v in comparison.same.items() if v is not None]
     if kept:
         more = f" and {len(kept) - MAX_SAME} more" if len(kept) > MAX_SAME else ""
@@ -151,6 +153,20 @@ def _changes(comparison: Comparison) -> Iterable[str]:
     if comparison.changes.following:
         said = "; ".join(f"{name} with {one_line(cause, 80)}" for name, cause in comparison.changes.following)
         yield f"Differs as well: {said}."
+
+
+def _judges(rows: Sequence[RunRow]) -> Iterable[str]:
+    """Say what judging cost beside the runs, and what of the scorers nobody checked."""
+    tokens = sum(row.judges.get(name, 0) for row in rows for name in ("input_tokens", "output_tokens"))
+    asked = [row for row in rows if row.judges]
+    if asked:
+        known = all("cost_usd" in row.judges for row in asked)
+        money = f"${sum(row.judges['cost_usd'] for row in asked):,.4g}" if known else "an unknown sum"
+        yield f"Judges used {tokens:,.0f} tokens and {money}, which is in no cost above."
+    names = sorted({one_line(name, 60) for row in rows for name in row.unchecked})
+    if names:
+        more = f" and {len(names) - MAX_CHANGES} more" if len(names) > MAX_CHANGES else ""
+        yield f"Not checked, if it changed since it was judged: {', '.join(names[:MAX_CHANGES])}{more}."
 
 
 def _power(comparison: Comparison, judged: Iterable[str]) -> Iterable[str]:

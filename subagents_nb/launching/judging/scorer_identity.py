@@ -95,6 +95,11 @@ def _function(function: types.FunctionType, seen: dict[int, Any]) -> Iterator[st
             yield from _parts(called, seen)
 
 
+def code_text(code: types.CodeType) -> str:
+    """Say in one text what code does."""
+    return "\0".join(_code(code))
+
+
 def _code(code: types.CodeType) -> Iterator[str]:
     yield code.co_code.hex()
     yield _stable_text((code.co_names, code.co_varnames))

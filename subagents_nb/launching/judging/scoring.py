@@ -4,8 +4,9 @@ A scorer is a function that takes the Run and returns a number, true or false, o
 was attached at the launch is called in this process when somebody asks what the run came to: `await`, `wait`,
 `result`, `scores`, a comparison. Where the kernel is gone before that, `score(runs, fn)` does the same later.
 
-A score says by what it was given: the scorer's name and a hash of what it does. So one that was attached is not called
-again on a run that it has judged, in a fresh kernel either, unless it was changed meanwhile.
+A score is never stale: a scorer that was attached judges anew each time that its launch is asked for again, and what
+comes out the same is not written twice. Only a dear one (`standing`) is not called on a run that it has judged, in a
+fresh kernel either, while it and what it reads are the same; what of that can't be checked is kept with the score.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
-from subagents_nb.domain.plans.experiments import Score, latest, split_number
+from subagents_nb.domain.plans.experiments import Score, judges_usage, latest, split_number
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import RequestError
-from subagents_nb.launching.judging.scorer_identity import OURS, scorer_hash
+from subagents_nb.launching.judging.judge_costs import USAGE, counted, finished, usage_in
+from subagents_nb.launching.judging.scorer_identity import OURS
+from subagents_nb.launching.judging.standing import Signing, given_by, is_by, last_of, stands
 from subagents_nb.store import StoreHome
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.runs.score_files import read_scores, write_score
@@ -37,6 +40,7 @@ _MAX_NAME = 200
 _MAX_COMMENT = 10_000
 _waiting: dict[str, list[Scorer]] = {}  # by run: what to call when it has ended
 _lock = threading.Lock()
+_LAMBDA = "<lambda>"  # the name of many: what one of them gave says nothing of another
 
 
 class Judged(NamedTuple):
@@ -51,6 +55,7 @@ class Scores(Mapping[str, float]):
 
     def __init__(self, scores: Sequence[Score]) -> None:
         self.all = tuple(sorted(latest(scores).values(), key=lambda s: (s.name, s.case or "", s.at)))
+        self.usage = judges_usage(scores)  # tokens and money of all who judged it
         self._whole = {score.name: score.number for score in self.all if score.case is None}
         self._cases: dict[str, dict[str, float]] = {}
         for score in self.all:
@@ -89,6 +94,7 @@ def keep_score(
     step: int | None = None,
     comment: str = "",
     by: str = "",
+    **call: Any,
 ) -> Score:
     """Keep one score of a run and return it.
 
@@ -113,6 +119,7 @@ def keep_score(
         at=utc_now(),
         by=one_line(by, _MAX_NAME),
         comment=_without_surrogates(str(comment)[:_MAX_COMMENT]),
+        **call,  # what is known of the call that it comes from
     )
     write_score(home.run(run_id), score)
     return score
@@ -141,21 +148,46 @@ def as_number(value: Any, name: str) -> float:
     )
 
 
-def apply(scorer: Scorer, run: Any) -> list[Score]:
+def apply(scorer: Scorer, run: Any, *, known: Sequence[Score] | None = None) -> list[Score]:
     """Call a scorer on an ended run and keep what it gives. None: it has nothing to say about this run.
+
+    With what is `known` of the run, a score that is the same as its last one is not written again.
 
     Raises:
         RequestError: it gave something else than numbers.
     """
-    called, signed = name_of(scorer), signature(scorer, run)
-    given = scorer(run)
-    by_name = given if isinstance(given, Mapping) else {} if given is None else {called: given}
+    head, signing = _head(scorer), Signing(scorer)
+    with counted(asks=signing.dear) as used:
+        begin = time.perf_counter()
+        given = finished(scorer(run))
+    seconds = time.perf_counter() - begin
+    hashed, unchecked = signing.end(seconds)
+    by = f"{head} {hashed}{_about(scorer, run)}"
+    by_name = dict(given) if isinstance(given, Mapping) else {} if given is None else {name_of(scorer): given}
+    if USAGE in by_name and (said := usage_in(by_name[USAGE])):
+        used = said
+        del by_name[USAGE]
     judged = {name: one if isinstance(one, Judged) else Judged(one) for name, one in by_name.items()}
     checked = {name: as_number(one.value, name) for name, one in judged.items()}  # all or nothing
-    return [
-        keep_score(run.home, run.id, name, value, comment=judged[name].comment, by=signed)
-        for name, value in checked.items()
-    ]
+    call: dict[str, Any] = {"by": by, "seconds": round(seconds, 4), "unchecked": unchecked}
+    last = {score.name: score for score in given_by(known or (), head)}
+    kept = []
+    for name, value in checked.items():
+        old, comment = last.get(name), judged[name].comment
+        if old is None or used or not _is_same(old, value, comment, by):
+            old = keep_score(run.home, run.id, name, value, comment=comment, usage=used, **call)
+            used = {}
+        kept.append(old)
+    if not checked and signing.dear and not any(score.name == name_of(scorer) for score in known or ()):
+        # It was asked, and says nothing: not to be asked again.
+        keep_score(run.home, run.id, name_of(scorer), math.nan, usage=used, withdrawn=True, **call)
+    return kept
+
+
+def _is_same(old: Score, value: float, comment: str, by: str) -> bool:
+    number, word = split_number(value)
+    said = _without_surrogates(str(comment)[:_MAX_COMMENT])
+    return (old.value, old.nonfinite, old.comment, old.by, old.withdrawn) == (number, word, said, by, False)
 
 
 def name_of(scorer: Scorer) -> str:
@@ -164,11 +196,15 @@ def name_of(scorer: Scorer) -> str:
     return one_line(str(named), _MAX_NAME) or "score"
 
 
-def signature(scorer: Scorer, run: Any = None) -> str:
-    """Return by what its scores are known: its name, a hash of what it does, and of the case with its right answer."""
+def _head(scorer: Scorer) -> str:
+    """Return with what the names begin by which its scores are known; a hash follows."""
+    return one_line(name_of(scorer), _MAX_NAME - 30)
+
+
+def _about(scorer: Scorer, run: Any) -> str:
+    """Return what its scores are known by besides: the case that it sees, with its right answer."""
     case = getattr(scorer._run if isinstance(scorer, _Bound) else run, "case", None)
-    about = "" if case is None else f" {case.sha256[:8]}"
-    return f"{one_line(name_of(scorer), _MAX_NAME - 30)} {scorer_hash(scorer)}{about}"
+    return "" if case is None else f" {case.sha256[:8]}"
 
 
 class _Bound:
@@ -203,7 +239,7 @@ def waits_for(run_id: str) -> bool:
 
 
 def judge_now(run: Any, snapshot: Snapshot) -> None:
-    """Call what waits for the run's end, each once, if that has come; not those that have judged it before.
+    """Call what waits for the run's end, each once, if that has come; not dear ones whose judgement still stands.
 
     What ended without a result is not judged at all. A scorer that fails warns, and neither run nor cell fail by it.
     """
@@ -213,15 +249,30 @@ def judge_now(run: Any, snapshot: Snapshot) -> None:
         scorers = _waiting.pop(run.id, [])
     if snapshot.state not in JUDGED:
         return
-    known = {score.by for score in read_scores(run.home, run.id)}
+    known = read_scores(run.home, run.id)
+    given: set[str] = set()
+    heads: set[str] = set()
     for scorer in scorers:
-        if signature(scorer, run) in known:
+        head = _head(scorer)
+        last = last_of(known, head)
+        if stands(scorer, last, head=head, about=_about(scorer, run)):
+            given |= {score.name for score in known if last is not None and score.by == last.by}
             continue
         try:
-            apply(scorer, run)
+            given |= {score.name for score in apply(scorer, run, known=known)}
+            heads.add(head)
         except Exception as error:  # noqa: BLE001 - somebody else's function
+            heads.discard(head)
             text = f"The scorer {name_of(scorer)} could not judge run {run.id}: {type(error).__name__}: {error}"
             warnings.warn(f"{one_line(text, 400)}. Mend it, then score([run], {name_of(scorer)}).", stacklevel=3)
+    _withdraw(run, known, heads - {_LAMBDA}, given)
+
+
+def _withdraw(run: Any, known: Sequence[Score], heads: set[str], given: set[str]) -> None:
+    """Take back what these scorers gave once and give no more, unless somebody else has judged it since."""
+    for (name, case), score in latest(known).items():
+        if case is None and name not in given and any(is_by(score, head) for head in heads):
+            keep_score(run.home, run.id, name, math.nan, by=score.by, withdrawn=True)
 
 
 def _without_surrogates(text: str) -> str:
