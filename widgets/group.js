@@ -18,6 +18,7 @@ export function inOrder(a, b) {
   if (first !== second) return first - second;
   if (a.need === "asks" && a.asked !== b.asked) return String(a.asked) < String(b.asked) ? -1 : 1;
   if (a.need === "asks") return a.began - b.began;
+  if (a.need === "done" && a.ended !== b.ended) return String(a.ended) < String(b.ended) ? 1 : -1;
   return a.need === "waiting" ? a.began - b.began : b.began - a.began;
 }
 

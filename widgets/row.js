@@ -6,7 +6,7 @@
  * @typedef {{id: string, need: string, name: string, word: string, agent: string, model: string, now: string,
  *   elapsed_s: number, tokens_in: number, tokens_out: number, cost: string, stopping: boolean,
  *   attention: string, more: number, notebook: string, experiment: string, day: string, at: string, began: number,
- *   tags: string[], tag?: string, heard?: number, task: string, question?: Question, asked?: string, asked_s?: number}} RowData
+ *   tags: string[], tag?: string, heard?: number, task: string, question?: Question, asked?: string, asked_s?: number, ended?: string}} RowData
  * @typedef {{ask(request: any): void, open(row: Row): void, left(row: Row, within: boolean): void, pick(row: Row): void}} Owner
  */
 import { Asked, makeField } from "./asks.js";

@@ -260,6 +260,13 @@ test("a kernel that is gone throws nothing at the page: what was asked says what
   assert.equal(input.value, "it's the second");
 });
 
+test("what ended last stands first among what is done", () => {
+  const at = (n, hour) => row(n, "done", { ended: `2026-11-30T${hour}:00:00Z` });
+  const { view, names } = show([at(1, 12), at(2, 10), at(3, 11)]);
+  view.groups.get("need:done").fold(false);
+  assert.deepEqual(names(), ["done-1", "done-3", "done-2"]);
+});
+
 test("a row says once what its run does", () => {
   const said = "Nothing was heard for 9 min.";
   const { line } = show([row(1, "working", { now: said, attention: said }), row(2, "working", { now: "stopping", attention: said })]);

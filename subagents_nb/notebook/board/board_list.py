@@ -15,7 +15,7 @@ from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.launching import Runs, runs
 from subagents_nb.launching.listing import about, fits
 from subagents_nb.notebook.board.board_rows import WENT_WRONG
-from subagents_nb.store import StoreHome
+from subagents_nb.store import FileRuns, StoreHome
 
 _KINDS = frozenset(inspect.signature(runs).parameters)
 _OF_THE_RUN = frozenset({"state", "agent", "name", "limit"})  # the others are of its plan
@@ -29,9 +29,29 @@ class BoardList:
 
     which: Mapping[str, Any]
 
-    def list(self) -> Runs:
-        """List them as they are now."""
-        return runs(**self.which)
+    def list(self, found: Runs | None = None) -> Runs:
+        """List them as they are now, or as they were `found`: all that live, and those that have ended last.
+
+        `runs` knows when a run was launched; what was launched long ago and ended just now is news on a board.
+        """
+        found = runs(**self.which) if found is None else found
+        limit = self.which.get("limit")
+        if limit is None or not found.hidden:
+            return found
+        reader, is_one = FileRuns(found.home), self.fits(found.home)
+        known = {one.run_id: one for one in found.snapshots}
+        live = [one for one in found.snapshots if not one.ended]
+        below = [run_id for run_id in reader.ids() if run_id not in known or known[run_id].ended]
+        ends = {run_id: at for run_id in below if (at := reader.end_written_ns(run_id))}
+        ended: list[Snapshot] = []
+        for run_id in sorted(ends, key=lambda one: (ends[one], one), reverse=True):
+            if len(ended) >= limit:
+                break
+            if is_one(snapshot := known.get(run_id) or reader.snapshot(run_id)) and snapshot.ended:
+                ended.append(snapshot)
+        shown = sorted([*live, *ended], key=lambda one: one.run_id, reverse=True)
+        hidden = found.hidden + len(found) - len(live) - len(ended)
+        return Runs(found.home, shown, hidden=max(0, hidden))
 
     @property
     def by_state(self) -> bool:

@@ -75,6 +75,7 @@ def row_of(
         "stopping": bool(snapshot.status is not None and snapshot.status.stopping and not snapshot.ended),
         "attention": attention_line(snapshot),
         "more": max(0, len(snapshot.questions) - 1),
+        "ended": _ended_at(snapshot),
     }
     if question is not None:
         row |= {
@@ -83,6 +84,12 @@ def row_of(
             "asked_s": age_s(question.asked_at),
         }
     return row
+
+
+def _ended_at(snapshot: Snapshot) -> str:
+    if snapshot.result is not None:
+        return snapshot.result.ended_at
+    return snapshot.verdict.judged_at if snapshot.verdict is not None else ""
 
 
 def _now(snapshot: Snapshot, asks_in: str, turn: int) -> str:
@@ -118,13 +125,26 @@ def _timeless(row: dict[str, Any]) -> dict[str, Any]:
     return said
 
 
+def _instant(when: str | int) -> float:
+    """Return when it was, in seconds; `began` is in milliseconds."""
+    try:
+        return datetime.fromisoformat(when).timestamp() if isinstance(when, str) else when / 1000
+    except ValueError:
+        return 0.0
+
+
 def order(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows as the board has them: by need, questions and the line oldest first, all else newest first."""
+    """Return rows as the board has them: by need, questions and the line oldest first, all else newest first.
+
+    Those that are over stand by their ends.
+    """
 
     def key(row: dict[str, Any]) -> tuple[int, Any, int]:
         need = row["need"]
         if need == "asks":
             return NEEDS.index(need), str(row.get("asked", "")), row["began"]
+        if need == "done":
+            return NEEDS.index(need), -_instant(row["ended"] or row["began"]), -row["began"]
         return NEEDS.index(need), "", row["began"] if need == "waiting" else -row["began"]
 
     return sorted(rows, key=key)

@@ -31,7 +31,7 @@ class Board(Runs):
     def __init__(self, which: Mapping[str, Any], listed: Runs | None = None) -> None:
         """Begin with what was `listed` already, if it was; `which` are the arguments of `runs`."""
         self.which = BoardList(which)
-        listed = self.which.list() if listed is None else listed
+        listed = self.which.list(listed)
         super().__init__(listed.home, listed.snapshots, hidden=listed.hidden)
 
     def _ipython_display_(self) -> None:

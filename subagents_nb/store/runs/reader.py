@@ -117,8 +117,17 @@ class FileRuns:
         Raises:
             UnknownRun: the text is no run id.
         """
+        return self.end_written_ns(run_id) > 0
+
+    def end_written_ns(self, run_id: str) -> int:
+        """Say, without reading, when a run's result or verdict was written, by the clock of the disk; 0: there is none.
+
+        Raises:
+            UnknownRun: the text is no run id.
+        """
         folder = self.home.run_folder(run_id)
-        return any(_is_filled(f"{folder}{os.sep}{name}") for name in ("result.json", "verdict.json"))
+        ends = (_filled_ns(f"{folder}{os.sep}{name}") for name in ("result.json", "verdict.json"))
+        return next(filter(None, ends), 0)
 
     def all(self) -> Iterator[Snapshot]:
         """Read every run, newest first."""
@@ -165,12 +174,12 @@ class FileRuns:
         return Damage(document="run", kind="missing", message=message)
 
 
-def _is_filled(path: str) -> bool:
+def _filled_ns(path: str) -> int:
     try:
         info = os.lstat(path)
     except OSError:
-        return False
-    return stat.S_ISREG(info.st_mode) and info.st_size > 0
+        return 0
+    return info.st_mtime_ns if stat.S_ISREG(info.st_mode) and info.st_size > 0 else 0
 
 
 def read_document(path: Path, kind: type[D], run_id: str, *, disk: Disk = DISK) -> D:

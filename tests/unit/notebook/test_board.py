@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
 import time
 from collections.abc import Iterator
@@ -17,7 +18,9 @@ from subagents_nb.domain.runs.records import RunStatus, ToolRow
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.launching import Runs, runs
+from subagents_nb.launching.listing import list_runs
 from subagents_nb.notebook.board.board_feed import BoardFeed
+from subagents_nb.notebook.board.board_list import BoardList
 from subagents_nb.notebook.board.board_requests import BoardRequests
 from subagents_nb.notebook.board.board_rows import need_of, order, origin_of, row_of
 from subagents_nb.notebook.board.board_show import MAX_BYTES, board, bundle
@@ -233,3 +236,24 @@ def test_a_row_says_which_call_is_at_work_so_long() -> None:
         1, status=make_status(1).model_copy(update={"attention": seen, "steps": (step,), "elapsed_s": 300.0})
     )
     assert row_of(one, origin_of(one.plan, one.run_id), seen=False)["now"].endswith(" min. · make linkcheck")
+
+
+def test_what_has_ended_last_is_on_a_new_board_however_long_ago_it_was_launched(
+    store_home: StoreHome, put: Any
+) -> None:
+    for number in (4, 3, 2, 1):  # the first that was launched ends last
+        put(number, result=make_result(number))
+        os.utime(store_home.run(run_id(number)).result, ns=(0, (10 - number) * 10**9))
+    put(5)
+    shown = BoardList({"limit": 2}).list(list_runs(store_home, state=None, agent=None, name=None, limit=2))
+    assert shown.ids == [run_id(5), run_id(2), run_id(1)]
+    assert shown.hidden == 2
+    nobody = BoardList({"limit": 2, "agent": "nobody"})
+    assert nobody.list(list_runs(store_home, state=None, agent="nobody", name=None, limit=2)).ids == []
+
+
+def test_rows_that_are_over_stand_by_their_ends() -> None:
+    ends = {1: "2026-01-01T12:00:00Z", 2: "2026-01-01T11:00:00Z", 3: "2026-01-01T11:30:00+00:00"}
+    over = [snapshot_of(n, result=make_result(n).model_copy(update={"ended_at": at})) for n, at in ends.items()]
+    rows = order([row_of(one, origin_of(one.plan, one.run_id), seen=False) for one in over])
+    assert [row["id"] for row in rows] == [run_id(1), run_id(3), run_id(2)]
