@@ -41,3 +41,13 @@ async def in_thread(work: Callable[[], T]) -> T:
 
     threading.Thread(target=body, name="aside", daemon=True).start()
     return await answer
+
+
+async def to_its_end(work: Callable[[], T]) -> T:
+    """Return what `work` returns, as `in_thread`; who is cancelled waits for it, as its lock is held for it."""
+    task = asyncio.ensure_future(in_thread(work))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise

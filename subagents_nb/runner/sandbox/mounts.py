@@ -21,6 +21,7 @@ from subagents_nb.domain.agents.guarded import is_protected
 from subagents_nb.domain.agents.memory import FOLDER as MEMORY
 from subagents_nb.runner.sandbox.deciding import MOST_KEPT, deciding_in
 from subagents_nb.runner.sandbox.repository import repository_of
+from subagents_nb.store.files.memory_files import make_memory
 
 Mode = Literal["ro", "rw", "empty", "null", "link"]
 TMP = "/tmp"  # noqa: S108 - a private one
@@ -39,6 +40,7 @@ class Place:
     store: Path
     tmp: Path  # a folder of the step's own, which is /tmp in its sandbox
     reads: tuple[Path, ...] = ()  # of the run: copies of skills and inputs
+    memory: Path | None = None  # the folder of a memory that the step has, which the runner writes to from outside
     commits: bool = False  # the workspace is a git worktree of the step's own
     network: bool = False
     home: Path = field(default_factory=lambda: Path(os.path.expanduser("~")))
@@ -53,6 +55,9 @@ class Mounts:
         self._found: dict[str, tuple[Mode, str]] = {}
         self._homes = {os.path.realpath(one) for one in (place.home, "/home", "/root") if os.path.isdir(one)} - {"/"}
         self._hidden = {*self._homes, os.path.realpath(place.store), TMP, "/run"}
+        if place.memory is not None:
+            # Where there is none yet, a process could make it, or a link in its place, while the runner writes to it.
+            make_memory(place.memory)
         self.deciding = deciding_in(self.workspace)
         self._set("rw", self.workspace)
         for folder in place.reads:

@@ -12,13 +12,10 @@ from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.runs.events import StepFailed
 from subagents_nb.runner.processes.threads import in_thread
 from subagents_nb.runner.tracking.recorder import ReadRecorder
-from subagents_nb.store.files.disk import DISK
 from subagents_nb.store.files.lock import hold
-from subagents_nb.store.files.memory_files import journal_folder, link_within, memory_sha256, memory_texts
+from subagents_nb.store.files.memory_files import journal_folder, link_within, make_memory, memory_sha256, memory_texts
 
 _PATIENCE_S = 60.0
-# A project's memory may be committed; what a killed writer left is nobody's business. Journals lay here once.
-_IGNORED = b".memory-tmp-*\n/.lock\n/.memory-store.sqlite3*\n/.gitignore\n"
 
 
 class Remembered:
@@ -78,10 +75,7 @@ class Remembered:
         self._reads.memory[self.plan.scope, self.plan.path] = self._known
 
     def _locked(self) -> int:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        if os.path.realpath(self.folder) != str(self.folder):
-            raise OSError(f"the memory folder {self.folder.name} was replaced by a link")
-        DISK.create_once(self.folder / ".gitignore", _IGNORED, durable=False, entry=False)
+        make_memory(self.folder)
         journal = journal_folder(self.folder)
         journal.mkdir(mode=0o700, parents=True, exist_ok=True)
         return hold(journal / "lock", patience_s=_PATIENCE_S)

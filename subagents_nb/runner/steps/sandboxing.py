@@ -21,12 +21,20 @@ def sandbox_of_step(
     step: StepPlan, workspace: Path, paths: RunPaths
 ) -> contextlib.AbstractAsyncContextManager[Sandboxed | None]:
     """Return the sandbox around the work of a step; in a worktree of its own it may commit."""
-    return in_sandbox(step.sandbox, workspace, paths, step.index, commits=step.worktree is not None)
+    kept = step.memory if step.memory is not None and step.memory.writes else None
+    memory = Path(kept.folder) if kept is not None else None
+    return in_sandbox(step.sandbox, workspace, paths, step.index, memory=memory, commits=step.worktree is not None)
 
 
 @contextlib.asynccontextmanager
 async def in_sandbox(
-    plan: SandboxPlan | None, workspace: Path, paths: RunPaths, step: int, *, commits: bool = False
+    plan: SandboxPlan | None,
+    workspace: Path,
+    paths: RunPaths,
+    step: int,
+    *,
+    memory: Path | None = None,
+    commits: bool = False,
 ) -> AsyncIterator[Sandboxed | None]:
     """Yield the sandbox that a plan asks for; None if it asks for none. `commits` is of a worktree of the step's own.
 
@@ -44,6 +52,7 @@ async def in_sandbox(
         store=paths.root.parents[1],
         tmp=paths.step(step) / "tmp",
         reads=tuple(one for name in (INPUTS, SKILLS, FILES) if (one := paths.root / name).is_dir()),
+        memory=memory,
         commits=commits,
         network=plan.network,
     )

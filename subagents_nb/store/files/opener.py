@@ -77,17 +77,23 @@ def open_below(root: str | Path, path: str) -> Iterator[int]:
         NotPlain: a link stands in the path, or no plain file at its end.
         OSError: it can't be read.
     """
-    with folder_of(root, path) as (folder, name):
-        try:
-            _plain(path, os.stat(name, dir_fd=folder, follow_symlinks=False))
-            fd = os.open(name, READ, dir_fd=folder)
-        except OSError as error:
-            raise _plainer(error, path) from None
-        try:
-            _plain(path, os.fstat(fd))
-            yield fd
-        finally:
-            os.close(fd)
+    with folder_of(root, path) as (folder, name), open_in(folder, name, path) as fd:
+        yield fd
+
+
+@contextlib.contextmanager
+def open_in(folder: int, name: str, path: str) -> Iterator[int]:
+    """Open a plain file in an open folder for reading; errors name it by its `path`. Raises as `open_below`."""
+    try:
+        _plain(path, os.stat(name, dir_fd=folder, follow_symlinks=False))
+        fd = os.open(name, READ, dir_fd=folder)
+    except OSError as error:
+        raise _plainer(error, path) from None
+    try:
+        _plain(path, os.fstat(fd))
+        yield fd
+    finally:
+        os.close(fd)
 
 
 def open_to_write_below(root: str | Path, path: str, *, read_back: bool, create: bool) -> tuple[int, bool]:

@@ -102,6 +102,23 @@ def test_what_others_write_meanwhile_makes_what_was_read_unknown(
     assert log is not None and log.untracked == ("its memory was changed by others while it was at work",)
 
 
+@pytest.mark.parametrize("bad", [b"\xff\xfe\x00bad", None])
+def test_memory_that_is_no_text_or_no_file_is_told_to_the_model_and_the_step_goes_on(
+    workshop: Any, plan: Any, wire: Any, folder: Path, bad: bytes | None
+) -> None:
+    (folder / "mine").mkdir(parents=True)
+    file = folder / "mine/MEMORY.md"
+    file.mkdir() if bad is None else file.write_bytes(bad)
+    call(wire, "write_memory", content="x")
+    call(wire, "search_memory", query="x")
+    wire.says("done")
+    outcome, _ = run(workshop, wire, plan, folder, writes=True)
+    assert outcome.text == "done" and [end.ok for end in workshop.told(ToolEnded)] == [False, True]
+    why = "is no plain file" if bad is None else "is not text in UTF-8"
+    assert why in json.dumps(wire.bodies[1]["messages"])
+    assert file.is_dir() if bad is None else file.read_bytes() == bad
+
+
 def test_who_needs_neither_skills_nor_memory_imports_neither() -> None:
     code = (
         "import sys, subagents_nb.runner.main, subagents_nb.runner.engines.native.native, "

@@ -58,10 +58,12 @@ class Box:
     def step(self) -> Path:
         return self.root / "store/runs/r/steps/0"
 
-    def sandbox(self, *, work: Path | None = None, network: bool = False, commits: bool = False) -> StepSandbox:
+    def sandbox(
+        self, *, work: Path | None = None, network: bool = False, commits: bool = False, memory: Path | None = None
+    ) -> StepSandbox:
         place = Place(
             workspace=work or self.work, store=self.root / "store", tmp=self.step / "tmp", home=self.root / "home",
-            network=network, commits=commits,
+            network=network, commits=commits, memory=memory,
         )  # fmt: skip
         self.made = sandbox_of(SandboxPlan(network=network), place, os.environ)
         return self.made
@@ -293,6 +295,25 @@ def test_what_acts_later_is_kept_at_any_depth(box: Box) -> None:
     (notice,) = box.made.notices()
     made = notice.text.partition("write, ")[2].partition(" appeared")[0].split(", ")
     assert made and all(one.startswith("d/") for one in made), "mv makes a copy of what can't be moved"
+
+
+@boxed
+def test_a_memory_that_was_not_there_is_made_before_and_is_hidden_and_kept(box: Box) -> None:
+    """The runner writes to it from outside: a link in its place, or in its parent's, would lead the runner."""
+    (box.work / ".subagents/memory/note.md").unlink()
+    (box.work / ".subagents/memory").rmdir()
+    (box.work / ".subagents").rmdir()
+    memory = box.work / ".subagents/memory"
+    box.sandbox(memory=memory)
+
+    end = box.run(
+        "mkdir -p .subagents/agents; mv .subagents away; mv .subagents/memory away; rmdir .subagents/memory; "
+        "ln -s /etc .subagents/l; echo x > .subagents/memory/in.md; ls -A .subagents"
+    )
+
+    assert end.output.splitlines()[-1] == "memory", end.output
+    assert [one.name for one in (box.work / ".subagents").iterdir()] == ["memory"]
+    assert [one.name for one in memory.iterdir()] == [".gitignore"]
 
 
 @boxed

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.tools import RunContext
 from pydantic_ai.toolsets import AgentToolset, ToolsetTool, WrapperToolset
-from pydantic_ai_harness.memory import InMemoryStore, Memory, MemoryStore
+from pydantic_ai_harness.memory import InMemoryStore, Memory, MemoryOperationConflictError, MemoryStore
 
 from subagents_nb.domain.agents.memory import KEEPING, LOOKING
 from subagents_nb.runner.engines.engine import StepMemory
@@ -34,8 +35,11 @@ class _InTurn(WrapperToolset[ToolContext]):
         """Call the tool; one that writes in its turn."""
         if name not in KEEPING:
             return await super().call_tool(name, tool_args, ctx, tool)
-        async with self.memory.writing():
-            return await super().call_tool(name, tool_args, ctx, tool)
+        try:
+            async with self.memory.writing():
+                return await super().call_tool(name, tool_args, ctx, tool)
+        except MemoryOperationConflictError as error:
+            raise ToolFailed(f"Memory is not written: {error}.") from error
 
 
 class _Notes(Memory[ToolContext]):
