@@ -5,7 +5,7 @@
  * show and keys to sort by, once; nothing is asked of it, and what is saved is the plain table at any time.
  *
  * @typedef {{title: string, numeric: boolean}} Column
- * @typedef {{cells: string[], keys: (string | number | null)[]}} Row
+ * @typedef {{cells: string[], keys: (string | number | null)[], bars?: (number[] | null)[]}} Row
  * @typedef {{get: (name: string) => any, on: (event: string, ear: () => void) => void, widget_manager?: any}} Model
  */
 import { h, line, mark, put } from "./dom.js";
@@ -39,6 +39,22 @@ function cell(text) {
   return [shown.slice(0, shown.length - word.length), h("b", `sa-word sa-${word}`, word)];
 }
 
+/** An interval on the axis of its column, and where zero stands on it. @param {unknown} ends */
+function barOf(ends) {
+  if (!Array.isArray(ends) || typeof ends[0] !== "number") return [];
+  const [low, at, high, zero] = ends.map((end) => (typeof end === "number" ? 100 * Math.min(1, Math.max(0, end)) : null));
+  const [whole, tick] = [h("i", "sa-bar-range"), h("i", "sa-bar-tick")];
+  Object.assign(whole.style, { left: `${low}%`, width: `${Number(high) - Number(low)}%` });
+  tick.style.left = `${at}%`;
+  const bar = mark(h("span", "sa-bar", whole, tick), { "aria-hidden": "true" });
+  if (zero !== null && zero !== undefined) {
+    const line = h("i", "sa-bar-zero");
+    line.style.left = `${zero}%`;
+    bar.append(line);
+  }
+  return [bar];
+}
+
 /** Make a live table; it keeps its order and its filter to itself. @param {{columns?: Column[], rows?: Row[]}} table */
 function liveTable({ columns = [], rows = [] }) {
   let at = -1;
@@ -61,7 +77,7 @@ function liveTable({ columns = [], rows = [] }) {
     const shown = filtered(at < 0 ? rows : sorted(rows, at, down), input.value);
     heads.forEach((head, place) => mark(head, { "aria-sort": place !== at ? "none" : down ? "descending" : "ascending" }));
     body.replaceChildren(
-      ...shown.map((row) => h("tr", "", ...row.cells.map((text, place) => h("td", columns[place]?.numeric ? "sa-figure" : "", ...cell(text))))),
+      ...shown.map((row) => h("tr", "", ...row.cells.map((text, place) => h("td", columns[place]?.numeric ? "sa-figure" : "", ...cell(text), ...barOf(row.bars?.[place]))))),
     );
     const all = rows.length === 1 ? "1 row" : `${rows.length} rows`;
     put(count, shown.length === rows.length ? all : `${shown.length} of ${all}`);

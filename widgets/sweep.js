@@ -343,10 +343,10 @@ export class SweepFace {
   }
   /** @param {any} message */
   receive(message) {
-    if (message?.kind === "runs" && message.n === this.open?.data.n) {
-      const first = this.panel.take(listed(message.runs), Number(message.more) || 0);
-      if (first && holdsFocus(this.open.box)) first.focus(); // who asked for them goes on among them
-    }
+    const open = this.open;
+    if (message?.kind !== "runs" || !open || message.n !== open.data.n) return;
+    const first = this.panel.take(listed(message.runs), Number(message.more) || 0);
+    if (first && holdsFocus(open.box)) first.focus(); // who asked for them goes on among them
   }
   /** @param {SweepCell} cell */
   activate(cell) {

@@ -182,3 +182,18 @@ test("an output without a table, and a model without a token, change nothing", (
   compare.initialize({ model })();
   assert.equal(document.body.one("sa-compare"), undefined);
 });
+
+test("an interval is a bar on its column's axis, with a line at zero for differences, and nothing for a screen reader", () => {
+  const rows = [{ cells: ["a", "+0.1"], keys: ["a", 0.1], bars: [null, [0.25, 0.5, 0.75, 0.125]] }, { cells: ["b", "1"], keys: ["b", 1], bars: [null, [0, 9, 1, null]] }];
+  const { live, leave } = show({ columns: COLUMNS, rows });
+  const bars = live.all().filter((one) => one.className === "sa-bar");
+  assert.equal(bars.length, 2);
+  assert.deepEqual(bars[0].childNodes.map((one) => [one.className, one.style.left, one.style.width]), [
+    ["sa-bar-range", "25%", "50%"], ["sa-bar-tick", "50%", undefined], ["sa-bar-zero", "12.5%", undefined],
+  ]);
+  assert.equal(bars[1].childNodes.length, 2);
+  assert.equal(bars[1].childNodes[1].style.left, "100%");
+  assert.equal(bars[0].getAttribute("aria-hidden"), "true");
+  assert.deepEqual(cells(live), ["a", "+0.1", "b", "1"]);
+  leave();
+});

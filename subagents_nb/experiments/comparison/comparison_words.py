@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from subagents_nb.blocks import Column, Table
 from subagents_nb.domain.values.words import one_line
+from subagents_nb.experiments.comparison.digits import Axis, axis_of, range_text, signed, two_digits
 from subagents_nb.experiments.comparison.grouping import DONE, FIGURES, LIVE, Group, param_text, place_of
 from subagents_nb.experiments.comparison.inference import SMALL
 from subagents_nb.experiments.plan_parts import TASK
@@ -20,18 +21,52 @@ if TYPE_CHECKING:
 
 MAX_GROUPS = 60
 MAX_SAME = 12
+UNITS = {"cost_usd": "$ a run", "tokens": "tokens a run", "seconds": "s a run"}
 MAX_CHANGES = 6
 _WORST = 5
 
 
-def _row(comparison: Comparison, one: Group) -> list[str]:
-    cells = [param_text(value) for value in one.params.values()]
-    cells.append(runs_text(one))
+class Cell(NamedTuple):
+    """What a cell of the table says, and where on the axis of its column its bar begins, has its mean, and ends."""
+
+    text: str
+    bar: tuple[float, float, float] | None = None
+    zero: float | None = None  # where no difference stands on that axis
+
+
+def groups_cells(comparison: Comparison) -> list[list[Cell]]:
+    """Return the cells of each group: its parameters, its runs, and of each metric what it came to."""
+    axes, apart = {}, {}
     for metric in comparison.metrics:
-        cells.append(metric_text(comparison, one, metric))
+        if _is_figure(metric):
+            continue
+        share = comparison.inference(metric).is_share
+        axes[metric] = axis_of((comparison.estimate(one, metric) for one in comparison), share=share)
         if comparison.compares(metric):
-            cells.append(difference_text(comparison, one, metric))
-    return cells
+            apart[metric] = axis_of((comparison.difference(one, metric) for one in comparison), zero=True)
+    return [list(_row(comparison, one, axes, apart)) for one in comparison.groups[:MAX_GROUPS]]
+
+
+def _row(
+    comparison: Comparison, one: Group, axes: Mapping[str, Axis | None], apart: Mapping[str, Axis | None]
+) -> Iterator[Cell]:
+    yield from (Cell(param_text(value)) for value in one.params.values())
+    yield Cell(runs_text(one))
+    for metric in comparison.metrics:
+        found = None if _is_figure(metric) else comparison.estimate(one, metric)
+        yield Cell(metric_text(comparison, one, metric), _bar(found, axes.get(metric)))
+        if comparison.compares(metric):
+            axis = apart.get(metric)
+            bar = _bar(comparison.difference(one, metric), axis)
+            zero = axis.place(0.0) if axis is not None and bar is not None else None
+            yield Cell(difference_text(comparison, one, metric), bar, zero)
+
+
+def _bar(found: Estimate | None, axis: Axis | None) -> tuple[float, float, float] | None:
+    if found is None or axis is None or found.mean is None or found.low is None or found.high is None:
+        return None
+    low, at, high = (round(axis.place(end), 4) for end in (found.low, found.mean, found.high))
+    return low, at, high
 
 
 def runs_text(one: Group) -> str:
@@ -67,26 +102,23 @@ def _span(counts: Iterable[int]) -> str:
 
 
 def metric_text(comparison: Comparison, one: Group, metric: str) -> str:
-    """Say what a group came to: mean, spread, number, interval, and whether it is the best."""
+    """Say what a group came to by two digits: mean, interval, number, and whether it is the best."""
+    known = comparison.inference(metric)
     at = place_of(one, comparison.groups)
-    estimate = comparison.inference(metric).summary(at)
+    estimate = known.summary(at)
     lacks = comparison.missing(one, metric)
     if estimate.mean is None:
         return f"{estimate.nonfinite} not finite" if estimate.nonfinite else "missing"
-    parts = [figure(estimate.mean)]
-    if estimate.sd is not None:
-        parts.append(f"± {figure(estimate.sd)}")
-    if estimate.low is not None and estimate.high is not None:
-        parts.append(f"[{figure(estimate.low)}, {figure(estimate.high)}]")
+    parts = [two_digits(estimate.mean, share=known.is_share)]
     if _is_figure(metric):
         parts += _times(comparison, one, metric)
     else:
         counts = [f"n {estimate.n}"]
         counts += [f"{estimate.nonfinite} not finite"] if estimate.nonfinite else []
         counts += [f"{lacks} missing"] if lacks else []
-        wrong = comparison.inference(metric).as_wrong(at)
-        counts += [f"failed counted as wrong: {figure(wrong)}"] if wrong is not None else []
-        parts.append(f"({', '.join(counts)})")
+        wrong = known.as_wrong(at)
+        counts += [f"failed counted as wrong: {two_digits(wrong, share=True)}"] if wrong is not None else []
+        parts.append(f"({'; '.join(filter(None, [range_text(estimate, share=known.is_share), ', '.join(counts)]))})")
     if one in comparison.best(metric):
         parts.append("best")
     return " ".join(parts)
@@ -111,11 +143,12 @@ def difference_text(comparison: Comparison, one: Group, metric: str) -> str:
     estimate = comparison.difference(one, metric)
     if estimate is None or estimate.mean is None:
         return "nothing in common"
-    parts = [f"{estimate.mean:+.4g}"]
-    if estimate.low is not None and estimate.high is not None:
-        parts.append(f"[{estimate.low:+.4g}, {estimate.high:+.4g}]")
+    parts = [signed(estimate.mean)]
     parts += ["in each"] if estimate.method == EQUAL and estimate.mean else []
-    return " ".join([*parts, f"(n {estimate.n})", comparison.verdict(one, metric)])
+    span = ""
+    if estimate.low is not None and estimate.high is not None:
+        span = f"{signed(estimate.low)} to {signed(estimate.high)}; "
+    return " ".join([*parts, f"({span}n {estimate.n})", comparison.verdict(one, metric)])
 
 
 def remarks(comparison: Comparison) -> list[str]:
@@ -124,7 +157,7 @@ def remarks(comparison: Comparison) -> list[str]:
     lines = list(_power(comparison, judged))
     methods = dict.fromkeys(_methods(comparison, judged))
     if methods:
-        lines.append(f"Mean ± standard deviation (n); 95 % intervals by {', '.join(methods)}.")
+        lines.append(f"Means of n, with 95 % intervals by {', '.join(methods)}. All digits: .to_pandas()")
     if comparison.baseline is not None:
         lines.append(f"Baseline: {comparison.baseline.label}. {_tests(comparison, judged)}")
     lines += _changes(comparison)
@@ -229,12 +262,18 @@ def case_text(case: Case) -> tuple[str, str, str, str, str]:
 
 def groups_table(comparison: Comparison) -> Table:
     """Describe the groups, one a row, with a column for each metric."""
+    rows = [[cell.text for cell in row] for row in groups_cells(comparison)]
+    return Table(groups_columns(comparison), rows, unseen="Comparison")
+
+
+def groups_columns(comparison: Comparison) -> list[Column]:
+    """Return the heads of the columns, with the unit of what has one."""
     head = [Column(one_line(name, 40)) for name in comparison.by] + [Column("runs")]
     for metric in comparison.metrics:
-        head.append(Column(one_line(metric, 40), numeric=True))
+        head.append(Column(UNITS.get(metric, one_line(metric, 40)), numeric=True))
         if comparison.compares(metric):
             head.append(Column(f"{one_line(metric, 40)}, difference", numeric=True))
-    return Table(head, [_row(comparison, one) for one in comparison.groups[:MAX_GROUPS]], unseen="Comparison")
+    return head
 
 
 def worst_table(comparison: Comparison) -> Table | None:

@@ -30,8 +30,15 @@ def two_digits(value: float, *, share: bool = False) -> str:
         return f"{value:.2f}" if share else "0"
     if abs(value) < 0.0001 or abs(value) >= 1e9:
         return f"{value:.1e}"
+    if value == int(value):
+        return f"{value:,.0f}"
     decimals = max(0, 1 - math.floor(math.log10(abs(value))))
     return f"{value:,.{decimals}f}"
+
+
+def signed(value: float) -> str:
+    """Say a difference with its sign."""
+    return f"+{two_digits(value)}" if value > 0 else two_digits(value)
 
 
 def range_text(found: Estimate, *, share: bool = False) -> str:
@@ -59,10 +66,14 @@ def roughly(seconds: float) -> tuple[str, str]:
     return f"{seconds / 3600:.1f}", "h"
 
 
-def axis_of(found: Iterable[Estimate | None], *, share: bool = False) -> Axis | None:
-    """Return an axis on which these estimates and their intervals stand; None where there is nothing to draw."""
+def axis_of(found: Iterable[Estimate | None], *, share: bool = False, zero: bool = False) -> Axis | None:
+    """Return an axis on which these estimates and their intervals stand, and `zero` where it must be seen.
+
+    None where there is nothing to draw.
+    """
     known = [each for each in found if each is not None and each.mean is not None]
-    ends = [end for one in known for end in (one.low, one.mean, one.high) if end is not None and math.isfinite(end)]
+    ends = [0.0] if zero and known else []
+    ends += [end for one in known for end in (one.low, one.mean, one.high) if end is not None and math.isfinite(end)]
     if not ends:
         return None
     low, high = min(ends), max(ends)

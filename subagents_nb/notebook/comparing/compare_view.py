@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from subagents_nb.blocks import Child, Html
+from subagents_nb.blocks import Child, Html, Table
 from subagents_nb.experiments.cases.case_list import Cases
 from subagents_nb.experiments.comparing import Comparison
-from subagents_nb.experiments.comparison.comparison_words import design_text, groups_table, remarks, worst_table
+from subagents_nb.experiments.comparison.comparison_words import (
+    Cell,
+    design_text,
+    groups_cells,
+    groups_columns,
+    remarks,
+    worst_table,
+)
 from subagents_nb.experiments.comparison.run_diffs import Diff
+from subagents_nb.notebook.comparing.interval_bar import interval
 from subagents_nb.notebook.page.html import bar, colour, element, frame, note, pre, safe, soft, styled, to_page
 from subagents_nb.notebook.page.lines import line, plural
 
@@ -18,8 +26,8 @@ _TONES = {"best": "ok", "better": "ok", "worse": "bad", "missing": "warn"}
 
 def comparison_html(comparison: Comparison, *, token: str = "") -> Html:
     """Show a comparison as a table, the worst cases below it; by the token, a class, a page finds the table."""
-    groups = groups_table(comparison)
-    toned = groups._replace(rows=[[_toned(str(cell)) for cell in row] for row in groups.rows])
+    groups = Table(groups_columns(comparison), [], unseen="Comparison")
+    toned = groups._replace(rows=[list(map(_drawn, row)) for row in groups_cells(comparison)])
     head = bar(safe(element("strong", None, "Comparison"), " ", soft(_tally(comparison))))
     body = [element("div", {"class": token}, toned) if token else toned, worst_table(comparison)]
     return to_page(frame("Comparison", head, [*body, *map(note, remarks(comparison))]))
@@ -35,6 +43,14 @@ def cases_html(cases: Cases) -> Html:
 def _tally(comparison: Comparison) -> str:
     runs = sum(len(one.rows) for one in comparison.groups)
     return f"{design_text(comparison)} · {plural(runs, 'run')}"
+
+
+def _drawn(cell: Cell) -> Child:
+    """Show what a cell says, and its bar below it."""
+    said = _toned(cell.text)
+    if cell.bar is None:
+        return said
+    return safe(said, element("div", None, interval(cell.bar, zero=cell.zero)))
 
 
 def _toned(cell: str) -> Child:
@@ -67,12 +83,15 @@ def diff_html(diff: Diff) -> Html:
 
 def comparison_state(comparison: Comparison) -> dict[str, Any]:
     """Return what the live table needs: cells as they are shown, and as they are sorted."""
-    table = groups_table(comparison)
     return {
-        "columns": [{"title": column.title, "numeric": column.numeric} for column in table.columns],
+        "columns": [{"title": column.title, "numeric": column.numeric} for column in groups_columns(comparison)],
         "rows": [
-            {"cells": [line(str(cell), 200) for cell in row], "keys": _sort_keys(comparison, number)}
-            for number, row in enumerate(table.rows)
+            {
+                "cells": [line(cell.text, 200) for cell in row],
+                "keys": _sort_keys(comparison, number),
+                "bars": [None if cell.bar is None else [*cell.bar, cell.zero] for cell in row],
+            }
+            for number, row in enumerate(groups_cells(comparison))
         ],
     }
 

@@ -14,6 +14,7 @@ from subagents_nb.experiments.sweeps.sweep_cells import SweepCell, first_to_see,
 from subagents_nb.experiments.sweeps.sweep_picture import Picture, picture_of
 from subagents_nb.notebook.cards.shown import ASKS, LOOKS
 from subagents_nb.notebook.cards.tables import state_badge
+from subagents_nb.notebook.comparing.interval_bar import interval
 from subagents_nb.notebook.page.html import bar, colour, element, frame, note, safe, say, soft, styled, to_page
 from subagents_nb.notebook.page.lines import line, plural
 
@@ -28,7 +29,6 @@ _TONES = {
 }
 _ROOM = "display:block;height:6px;margin-top:5px;border-radius:3px"
 _SMALL = "font-size:11px"
-_MARK = "width:110px;max-width:100%;height:4px;margin:2px 0;border-radius:2px"
 
 
 def sweep_html(sweep: Sweep, places: Sequence[SweepCell] | None = None, *, as_of: str = "") -> Html:
@@ -137,22 +137,10 @@ def _cell(cell: Mapping[str, Any] | None) -> Child:
     below = [safe(page_only(icon), styled("span", tint if look.tone in ("bad", "warn") else "", cell["said"]))]
     below += [safe(page_only(" · "), cell["cost"])] if cell["cost"] else []
     score: list[Child] = [element("strong", None, cell["score"]), " ", soft(cell["range"])] if "score" in cell else []
-    drawn = [_interval(cell["bar"], final=cell["final"])] if "bar" in cell else []
+    drawn = [interval(cell["bar"], final=cell["final"])] if "bar" in cell else []
     page = element("div", None, element("div", None, *score), *drawn, styled("div", _SMALL, *below))
     said = [f"{cell['score']}" + (f" ({cell['range']})" if cell["range"] else "")] if "score" in cell else []
     return Either(page, ", ".join(filter(None, [*said, cell["said"], cell["cost"]])))
-
-
-def _interval(ends: Sequence[float], *, final: bool) -> Child:
-    """Draw an interval and its mean; paler while it is not final."""
-    low, at, high = (100 * end for end in ends)
-    before, after = max(low, at - 1), min(high, at + 1)
-    pale, filled = (f"color-mix(in srgb,currentColor {share}%,transparent)" for share in (12, 55 if final else 30))
-    parts = [(pale, 0.0, low), (filled, low, before), ("currentColor", at - 1, at + 1), (filled, after, high)]
-    stops = ",".join(
-        f"{tint} {begin:.1f}% {end:.1f}%" for tint, begin, end in [*parts, (pale, max(high, at + 1), 100.0)]
-    )
-    return element("div", {"aria-hidden": "true", "style": f"{_MARK};background:linear-gradient(to right,{stops})"})
 
 
 def _failures(picture: Picture) -> list[Child]:

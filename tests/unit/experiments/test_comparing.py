@@ -47,7 +47,7 @@ def test_runs_with_the_same_parameters_are_one_row_with_mean_spread_and_number()
     assert found.best("cost_usd") == []  # all cost the same
     assert found.text.splitlines()[0] == "2 settings, each 3 times on one case: what follows is about this case alone"
     line = found.text.splitlines()[3]
-    assert line.startswith("b") and "0.8 ± 0.1 [0.5516, 1.048] (n 3) best" in line
+    assert line.startswith("b") and "0.80 (0.55 to 1.0; n 3) best" in line
     assert "95 % intervals by t." in found.text
 
 
@@ -74,7 +74,7 @@ def test_the_difference_to_the_baseline_is_paired_by_case() -> None:
     assert apart is not None and apart.n == 4 and apart.method == "paired t"
     assert apart.mean == pytest.approx(0.105) and apart.excludes_zero  # although the groups overlap widely
     assert found.verdict(found[1], "acc") == "better" and found.difference(found[0], "acc") is None
-    assert "+0.105 [" in found.text and "(n 4) better" in found.text and "baseline" in found.text
+    assert "+0.10 (+0.0" in found.text and "; n 4) better" in found.text and "baseline" in found.text
     assert found.text.splitlines()[0] == "2 settings, each on 4 cases; the case is the unit"
     assert "Differences are case by case, over what both have; better and worse by paired t at 5 %." in found.text
 

@@ -67,7 +67,7 @@ def test_what_the_page_gets_is_plain_json_and_what_is_missing_is_null() -> None:
 
     assert json.loads(json.dumps(state, allow_nan=False)) == state
     heads = [column["title"] for column in state["columns"]]
-    assert heads[1:] == ["runs", f"{EVIL}acc", "cost_usd", "tokens", "seconds"]
+    assert heads[1:] == ["runs", f"{EVIL}acc", "$ a run", "tokens a run", "s a run"]
     assert [row["keys"][2] for row in state["rows"]] == [0.0, None, None]
     assert [row["cells"][2] for row in state["rows"]][1:] == ["missing", "1 not finite"]
     assert all(len(row["keys"]) == len(row["cells"]) == len(heads) for row in state["rows"])
@@ -157,3 +157,18 @@ def test_a_difference_is_text_and_bounded() -> None:
     html = diff_html(found)
     assert "img" not in Tags(html).seen and "600 more lines, in diff.text" in html
     assert "They do not differ." in diff_html(SimpleNamespace(names=("a", "b"), parts=[]))  # type: ignore[arg-type]
+
+
+def test_intervals_are_bars_on_one_axis_a_column_and_differences_have_a_line_at_zero() -> None:
+    rows = [
+        RunRow(f"r-{n}", state="complete", params={"model": "ab"[n % 2]}, repeat=n // 2, scores={("acc", None): score})
+        for n, score in enumerate([0.1, 0.8, 0.2, 0.9, 0.15, 0.7])
+    ]
+    found = compare_rows(rows, baseline={"model": "a"}, metrics=["acc", "tokens"])
+    first, second = comparison_state(found)["rows"]
+
+    assert first["cells"][2] == "0.15 (0.026 to 0.27; n 3)" and first["bars"][:2] == [None, None]
+    low, mean, high, zero = second["bars"][2]
+    assert 0 < low < mean < high < 1 and zero is None and first["bars"][2][2] < low
+    assert first["bars"][3] is None and 0 < second["bars"][3][3] < second["bars"][3][0]  # better, so right of zero
+    assert second["bars"][4] is None and comparison_html(found).count("aria-hidden") == 3
