@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
+from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import RequestError
 from subagents_nb.experiments.plan_parts import AGENT_FILE
 from subagents_nb.experiments.rescoring import settle
@@ -25,6 +26,8 @@ from subagents_nb.store.runs.raw_reader import read_raw_messages
 
 LEVELS = ("runs", "steps", "messages", "events")
 _FIRST = ("run_id", "experiment", "name", "status", "reason", "start_time", "end_time")
+_READABLE = ("task", "system_prompt", "tools")  # parts of a plan, beside their digests
+_HEAD = 200
 _GROUPS = ("params.", "metrics.", "tags.", "lineage.")
 
 
@@ -141,6 +144,7 @@ def run_record(row: RunRow) -> dict[str, Any]:
     record |= {"model_requested": row.requested, "model_answered": row.answered}
     record |= {"digest": row.digest, "agent_digest": row.parts.get(AGENT_FILE)}
     record |= {f"{name}_sha256": digest for name, digest in row.parts.items() if name != AGENT_FILE}
+    record |= {name: _head_of(row, name) for name in _READABLE}
     record |= {f"metrics.{name}": value for name, value in row.usage.items()}
     record["metrics.seconds"] = row.seconds
     record |= {f"metrics.judge_{name}": value for name, value in row.judges.items()}
@@ -154,6 +158,12 @@ def run_record(row: RunRow) -> dict[str, Any]:
         elif isinstance(value, str | bool):
             record[f"lineage.{name}"] = value
     return {name: value for name, value in record.items() if value is not None}
+
+
+def _head_of(row: RunRow, name: str) -> str | None:
+    """Return how a part of its plan begins, in one line."""
+    text = row.texts.get(row.parts.get(name, ""))
+    return one_line(text[: 2 * _HEAD], _HEAD) if text else None
 
 
 def _step_records(row: RunRow) -> Iterator[dict[str, Any]]:

@@ -151,6 +151,17 @@ def test_versions_that_wrote_no_such_field_and_limits_that_bind_nothing_do_not_d
     assert compared(home).by == ("name",) and not compared(home).changes.own
 
 
+def test_a_table_has_the_contract_its_parts_and_how_they_begin(home: StoreHome) -> None:
+    stored(home, 1, system_prompt="Be brief.\n" + "x" * 500, tools=("read", "bash"))
+    (record,) = frame()
+
+    assert len(record["digest"]) == len(record["settings_sha256"]) == 64 and record["agent_digest"]
+    assert (record["task"], record["tools"]) == ("one", "bash read") and record["system_prompt"].startswith(
+        "Be brief. x"
+    )
+    assert len(record["system_prompt"]) <= 200 and "skills_sha256" not in record
+
+
 def test_a_comparison_still_says_what_is_a_share(home: StoreHome) -> None:
     stored(home, 1)
     assert compared(home).is_share("seconds") is False
