@@ -58,7 +58,10 @@ class PlanParts:
             "skills": self._of_value([one for step in steps for one in _pick(step.get("skills"), ("name", "sha256"))]),
             "schema": self._of_value([schema for step in steps if (schema := step.get("output_schema"))]),
             "inputs": self._of_value(_pick(plan.get("inputs"), _OF_INPUT)),
-            "settings": self._of_value([settings for step in steps if (settings := _settings(step))]),
+            # What the first is asked with is a parameter of its own: its model.
+            "settings": self._of_value(
+                [one for at, step in enumerate(steps) if (one := _settings(step, first=not at))]
+            ),
         }
         return {name: digest for name, digest in found.items() if digest}
 
@@ -122,12 +125,14 @@ def _tools(step: dict[str, Any]) -> list[Any]:
     return names
 
 
-def _settings(step: dict[str, Any]) -> dict[str, Any]:
+def _settings(step: dict[str, Any], *, first: bool) -> dict[str, Any]:
     found = {name: value for name in _SETTINGS if (value := step.get(name))}
     for name, fields in _PARTLY.items():
         value = step.get(name)
         if isinstance(value, dict):
-            found[name] = {field: one for field in fields if (one := value.get(field))}
+            kept = ("endpoint",) if name == "model" and first else fields
+            found[name] = {field: one for field in kept if (one := value.get(field))}
+    found = {name: value for name, value in found.items() if value}
     policy = step.get("policy")
     if isinstance(policy, dict):
         found["policy"] = [

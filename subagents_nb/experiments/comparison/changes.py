@@ -23,6 +23,7 @@ ANSWERED, INPUTS = "model_answered", "inputs"
 _PARTS = (AGENT_FILE, INPUTS, "schema", "skills", "tools", "system_prompt", "settings")
 NAMES = (TASK, *_PARTS, ANSWERED)
 _BESIDE = " of the plan"  # where a person named a parameter so, and it says something else
+_SAYS_SO = {AGENT_FILE: "agent", ANSWERED: "model"}  # each has its own: no word about that
 _WIDTH = 60
 _DONE = ("complete", "partial")
 
@@ -54,7 +55,8 @@ def name_changes(rows: Sequence[RunRow]) -> Changes:
             continue
         cause = _cause(rows, values)
         if cause is not None:
-            following.append((name, cause))
+            if cause != _SAYS_SO.get(name, name):
+                following.append((name, cause))
             continue
         called = f"{name}{_BESIDE}" if any(name in row.params for row in rows) else name
         labels = {value: value for value in values.values()} if name == ANSWERED else _numbered(rows, values)

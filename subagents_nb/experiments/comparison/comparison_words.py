@@ -183,9 +183,9 @@ def _changes(comparison: Comparison) -> Iterable[str]:
         yield f"{change.name}: {change.value} differs from {change.before} first in {one_line(change.line, 200)}."
     if (more := len(comparison.changes.own) - MAX_CHANGES) > 0:
         yield f"{more} more differ: diff(a, b) shows two runs in full."
-    if comparison.changes.following:
-        said = "; ".join(f"{name} with {one_line(cause, 80)}" for name, cause in comparison.changes.following)
-        yield f"Differs as well: {said}."
+    for cause in dict.fromkeys(cause for _, cause in comparison.changes.following):
+        names = ", ".join(name for name, other in comparison.changes.following if other == cause)
+        yield f"With {one_line(cause, 80)} differs as well: {names}."
 
 
 def _judges(rows: Sequence[RunRow]) -> Iterable[str]:

@@ -101,7 +101,15 @@ def test_what_follows_from_a_parameter_is_none_of_its_own_and_is_said(home: Stor
         stored(home, number + 1, agent=agent, agent_digest=agent[0] * 64, system_prompt=f"You are {agent}.")
     found = compared(home)
 
-    assert found.by == ("agent",) and "Differs as well: agent_file with agent; system_prompt with agent." in found.text
+    assert found.by == ("agent",) and "With agent differs as well: system_prompt." in found.text
+
+
+def test_models_differ_by_nothing_but_their_names(home: StoreHome) -> None:
+    model = make_plan().steps[0].model
+    for number, name in enumerate(("echo", "fail")):
+        stored(home, number + 1, model=model.model_copy(update={"name": name}))
+
+    assert compared(home).by == ("model",) and "differs" not in compared(home).text
 
 
 def test_where_other_groups_are_asked_for_each_prompt_counts_by_itself(home: StoreHome) -> None:
@@ -127,7 +135,7 @@ def test_a_loop_that_names_its_prompts_needs_no_second_name(home: StoreHome) -> 
         stored(home, number + 1, params={"prompt": word, "item": number % 2}, swept=False, system_prompt=word)
     found = compared(home, by=["prompt"])
 
-    assert "system_prompt with prompt" in found.text and not found.changes.own
+    assert "With prompt differs as well: system_prompt." in found.text and not found.changes.own
 
 
 def answered(number: int, model: str, by: str | None, state: str = "complete") -> RunRow:
