@@ -143,11 +143,12 @@ def difference_text(comparison: Comparison, one: Group, metric: str) -> str:
     estimate = comparison.difference(one, metric)
     if estimate is None or estimate.mean is None:
         return "nothing in common"
-    parts = [signed(estimate.mean)]
+    share = comparison.inference(metric).is_share
+    parts = [signed(estimate.mean, share=share)]
     parts += ["in each"] if estimate.method == EQUAL and estimate.mean else []
     span = ""
     if estimate.low is not None and estimate.high is not None:
-        span = f"{signed(estimate.low)} to {signed(estimate.high)}; "
+        span = f"{signed(estimate.low, share=share)} to {signed(estimate.high, share=share)}; "
     return " ".join([*parts, f"({span}n {estimate.n})", comparison.verdict(one, metric)])
 
 

@@ -36,9 +36,10 @@ def two_digits(value: float, *, share: bool = False) -> str:
     return f"{value:,.{decimals}f}"
 
 
-def signed(value: float) -> str:
+def signed(value: float, *, share: bool = False) -> str:
     """Say a difference with its sign."""
-    return f"+{two_digits(value)}" if value > 0 else two_digits(value)
+    said = two_digits(value, share=share)
+    return f"+{said}" if value > 0 else said
 
 
 def range_text(found: Estimate, *, share: bool = False) -> str:
