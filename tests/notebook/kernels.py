@@ -84,6 +84,24 @@ class Cell:
         return "".join(content["text"] for content in streams if content["name"] == name)
 
 
+# What IPython and jedi call what they offer; ours say what a word means.
+_NOT_OURS = {
+    "class",
+    "function",
+    "instance",
+    "keyword",
+    "magic",
+    "module",
+    "param",
+    "path",
+    "property",
+    "statement",
+} | {
+    "<unknown>",
+    "",
+}
+
+
 class Kernel:
     """One kernel with a home, a working directory and, unless it is given one, a store of its own."""
 
@@ -165,7 +183,7 @@ class Kernel:
         self._client.complete(code, len(code))
         content = self._client.get_shell_msg(timeout=30)["content"]
         types = content["metadata"].get("_jupyter_types_experimental", [])
-        ours = [one["text"] for one in types if one["type"] == "subagents"]
+        ours = [one["text"] for one in types if one["type"] not in _NOT_OURS]
         return ours, code[content["cursor_start"] : content["cursor_end"]]
 
     def comm_of(self, name: str, *, last: bool = False) -> str:

@@ -10,7 +10,7 @@ from support import script
 
 LAUNCHES = """
 from subagents_nb import chain, launch, step
-bad = launch("scout", "port the tests", model="scripted:bad", name="port-tests")
+bad = launch("scout", "port the tests", model="scripted:bad", name="port-in-full")
 steps = step("scout", "look", model="scripted:echo"), step("worker", "mend", model="scripted:works")
 both = launch(chain(*steps), name="both")
 bad.wait(30)
@@ -32,7 +32,7 @@ def test_the_third_call_of_a_failed_run_is_read_from_a_board_a_card_and_a_step(l
     book = lab.open("full", ["%load_ext subagents_nb", LAUNCHES, "%subagent_status", "bad", "both"])
     book.run(0, 1, 2)
     board = book.output(2).locator(".sa-board")
-    board.locator('.sa-row[data-need="failed"]').focus()
+    board.locator('.sa-row[data-need="failed"]:has-text("port-in-full")').focus()
     lab.page.keyboard.press("Enter")  # one
     expect(board.locator(".sa-opened")).to_be_focused()
     lab.page.keyboard.press("3")  # two
@@ -59,7 +59,7 @@ def test_the_third_call_of_a_failed_run_is_read_from_a_board_a_card_and_a_step(l
     can_be_read(card.locator(".sa-opened"), ".sa-opened-task", ".sa-fact", ".sa-aside")
     assert lab.page.evaluate(SIDEWAYS) == 0
     html = book.saved().cells[3].outputs[0].data["text/html"]
-    assert "port-tests" in html
+    assert "port-in-full" in html
     assert "failed" in html
     assert "sa-opened" not in html
     assert lab.faults == []

@@ -8,7 +8,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from subagents_nb.domain.plans.plan import everything
 from subagents_nb.domain.plans.worktree import Handoff, WorktreeRecord
+from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.errors import RequestError, StoreError
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.files.disk import DISK
@@ -128,7 +130,7 @@ def _captured(home: StoreHome, run_id: str, step: int | None) -> list[WorktreeRe
         handoff = _recovered(home, run_id)
     if step is None:
         chosen = list(handoff.worktrees)
-        if not chosen and FileRuns(home).snapshot(run_id).ended:
+        if not chosen and not _planned(FileRuns(home).snapshot(run_id, whole=True)):
             raise RequestError(
                 f"R{_named(home, run_id, None)[1:]} worked in no worktree: what it changed is in the directory itself, "
                 "and no patch of it was kept. Launch with --worktree, or worktree=True, to have one."
@@ -147,6 +149,16 @@ def _captured(home: StoreHome, run_id: str, step: int | None) -> list[WorktreeRe
                 "you need from there, then discard it."
             )
     return [record for record in chosen if record.captured]
+
+
+def _planned(snapshot: Snapshot) -> bool:
+    """Say whether a run works, or may yet, in a worktree."""
+    plan = snapshot.plan
+    return (
+        not snapshot.ended
+        or plan is None
+        or any(step.worktree is not None for step in everything(plan.steps, plan.items))
+    )
 
 
 def _recovered(home: StoreHome, run_id: str) -> Handoff:
