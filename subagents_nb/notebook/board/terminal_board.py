@@ -113,6 +113,7 @@ class RowList(OptionList):
         Binding("w", "write('answer')", "write"),
         Binding("t", "write('steer')", "say"),
         Binding("x", "pick", "select"),
+        Binding("X", "pick_all", "all"),
         Binding("s", "stop", "stop"),
         Binding("e", "see", "seen"),
     ]
@@ -174,6 +175,12 @@ class RowList(OptionList):
         if (row := self.readable) is not None:
             self.picked ^= {row["id"]}
             self.board.draw()
+
+    def action_pick_all(self) -> None:
+        """Select all that are shown, or none if they all are."""
+        shown = {option.id for option in self.options if option.id is not None}
+        self.picked = self.picked - shown if shown <= self.picked else self.picked | shown
+        self.board.draw()
 
     def action_stop(self) -> None:
         """Stop them."""

@@ -191,3 +191,17 @@ def test_a_call_that_is_cut_is_never_allowed_by_a_digit() -> None:
     part = {"name": "command", "kind": "command", "text": "ls", "cut": 7}
     asked = {"id": "q", "text": "May it?", "choices": [], "permission": {"tool": "bash", "parts": [part]}}
     assert answers_of(asked) == []
+
+
+def test_all_that_are_in_sight_are_selected_by_one_key_and_given_up_by_it(store_home: StoreHome) -> None:
+    for number in (1, 2):
+        put(store_home, number)
+    put(store_home, 3, result=make_result(3))
+
+    async def act(board: TerminalBoard, pilot: Any) -> None:
+        await pilot.press("X")
+        assert board.list.picked == {run_id(1), run_id(2)}  # what is done is folded
+        await pilot.press("X")
+        assert board.list.picked == set()
+
+    try_out(store_home, act)
