@@ -51,10 +51,8 @@ def live_picture(sweep: Sweep, places: Sequence[SweepCell]) -> Picture:
 
 def described(sweep: Sweep, places: Sequence[SweepCell], picture: Picture, *, as_of: str = "") -> Child:
     """Describe a sweep: bar, outlook, grid and failures, and below them its runs."""
-    head = bar(
-        safe(element("strong", None, picture["name"]), " ", soft(_counts(picture))),
-        soft(picture["whence"] or "sweep"),
-    )
+    said = " · ".join(filter(None, [_counts(picture), picture["whence"]]))
+    head = bar(safe(element("strong", None, picture["name"]), " ", soft(said)), soft("sweep"))
     stood = f"as of {as_of} · how its runs stand: %subagent_status" if as_of else ""
     notes = [sweep.note, anew_text(sweep.launched_anew), stood]
     body = [
