@@ -15,6 +15,7 @@ import { Place } from "./place.js";
 import { standing } from "./stand.js";
 
 const [RENEW_MS, TYPED_MS, SILENT_MS, SEARCH_MS] = [2_000, 250, 15_000, 5_000];
+const READ_MS = 800; // before that nobody has read a question
 const LOOKS = "looks…";
 const METERS = ["deadline", "requests", "tools", "tokens", "money"];
 
@@ -62,6 +63,7 @@ export class Opened {
   /** @type {EntryRow | undefined} Whose match is to be seen. */ sighted;
   wanted = -1; // the match that waits for its page
   phrase = "";
+  greetedAt = -Infinity;
   sought = 0; // when a search was asked for
   next = 0; // where what is new begins
   heardAt = performance.now();
@@ -86,6 +88,11 @@ export class Opened {
     });
     this.before.addEventListener("click", () => this.go(this.match - 1));
     this.after.addEventListener("click", () => this.go(this.match + 1));
+    this.section.addEventListener("keydown", (event) => {
+      if (!this.blocks.size || performance.now() - this.greetedAt >= READ_MS || !/^[0-9]$/.test(event.key)) return;
+      event.preventDefault();
+      event.stopPropagation();
+    }, true);
     this.section.addEventListener("keydown", (event) => this.press(event));
   }
   start() {
@@ -107,8 +114,9 @@ export class Opened {
     this.mail.close();
     this.closed = true;
   }
-  /** Whoever opened it reads on in here. */
+  /** Whoever opened it reads on in here; a digit that comes with the focus was pressed before anything was read. */
   greet() {
+    this.greetedAt = performance.now();
     const root = /** @type {Document | ShadowRoot} */ (this.section.getRootNode());
     if (root.activeElement && this.section.parentNode?.parentNode?.contains(root.activeElement)) this.rest([...this.blocks.values()][0]?.box ?? this.section);
     this.section.scrollIntoView?.({ block: "nearest" });

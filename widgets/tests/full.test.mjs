@@ -128,6 +128,9 @@ test("who opens a question is in it, and its keys are the ones it shows; after t
   view.greet();
   const block = view.blocks.get("q1");
   assert.equal(FakeElement.focused, block.box);
+  assert.ok(view.section.press("2", { target: block.box }).stopped); // nobody has read it yet
+  pass(1);
+  assert.equal(view.section.press("2", { target: block.box }).prevented, 0); // the block's own
   assert.deepEqual(block.choices.map((one) => one.getAttribute("data-key")), ["1", "2"]);
   block.box.press("2");
   assert.deepEqual(model.sent, [{ kind: "answer", question: "q1", text: "b" }]);

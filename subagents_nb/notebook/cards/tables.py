@@ -151,7 +151,7 @@ def _tally(snapshots: Sequence[Snapshot], hidden: int) -> str:
     ended = sum(s.ended for s in snapshots) - unreadable
     live = len(states) - queued - unreadable - ended
     ask = [one for one, state in zip(snapshots, states, strict=True) if state == ASKS]
-    below = {row.run_id for one in ask for row in one.tree}  # their questions are those of the run above them, too
+    below = {row.run_id for one in ask for row in one.tree if row.questions}  # which the run above shows, too
     asking = sum(one.run_id not in below for one in ask)
     first = [f"{asking} {'asks' if asking == 1 else 'ask'} you"] if asking else []
     more = [f"{unreadable} unreadable" if unreadable else "", f"{hidden:,} not shown" if hidden > 0 else ""]

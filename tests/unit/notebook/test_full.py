@@ -211,6 +211,7 @@ def test_facts_say_how_near_each_limit_is_and_where_it_comes_from(store_home: St
     (before,) = lineage_of(written.run)
     assert (before["word"], before["run"]) == ("resumed from", run_id(1))
     assert answer_of(written.run) is not None
+    assert (facts["who"], facts["spent"]) == ("scout · scripted:echo", "0:01 · $0.600")
 
 
 def test_a_long_run_opens_from_a_bounded_piece_of_its_file(written: Written) -> None:

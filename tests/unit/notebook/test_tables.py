@@ -57,6 +57,16 @@ def test_runs_that_ask_are_counted_first_and_their_question_is_what_they_do_now(
     assert "◷ queued find-outliers scout anthropic:claude-sonnet waits for a free place" in text
 
 
+def test_a_question_of_a_child_counts_once_in_the_list() -> None:
+    child = asking().model_copy(update={"run_id": run_id(9)})
+    own = child.status.questions if child.status is not None else ()
+    row = TreeRow(path="leaf", run_id=run_id(9), agent="scout", questions=own)
+    root = running(name="lead-1", tree=(row,)).model_copy(update={"run_id": run_id(7)})
+    assert runs_table_text([child, root]).startswith("1 asks you · 2 live")
+    silent = running(name="lead-1", tree=(row.model_copy(update={"questions": ()}),))
+    assert runs_table_text([child, silent]).startswith("1 asks you · 2 live")
+
+
 def test_a_run_that_another_one_started_says_of_which_tree_it_is() -> None:
     def row(number: int, path: str) -> TreeRow:
         return TreeRow(path=path, run_id=run_id(number), agent="scout")
