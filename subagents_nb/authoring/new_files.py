@@ -17,6 +17,7 @@ from subagents_nb.catalog.scopes.packages import package_paths
 from subagents_nb.catalog.search_paths import SearchPath
 from subagents_nb.domain.agents.agent import AgentDefinition, AgentProblem
 from subagents_nb.errors import RequestError
+from subagents_nb.launching.controlling.within_run import refuse_runs
 from subagents_nb.store.files.disk import DISK
 from subagents_nb.store.files.opener import read_plain
 
@@ -62,6 +63,7 @@ def create_agent(
         RequestError: it would be no agent, or there is a file or an agent of that name already.
     """
     here = _folder(cwd)
+    refuse_runs("agents are the person's to make")
     place = folder_of(scope, here)
     listed = tools if isinstance(tools, str) or tools is None else ", ".join(tools)
     fields = {"description": description, "tools": listed, "model": model, "thinking": thinking}
@@ -91,6 +93,7 @@ def eject_agent(name: str, *, scope: str = "user", cwd: str | os.PathLike[str] |
     agent = resolve(name, discover(here, registered=registered_agents()))
     if agent.source not in ("builtin", "package"):
         raise RequestError(f"Agent {agent.name!r} is no built-in or installed one; edit it where it is: {agent.where}")
+    refuse_runs("agents are the person's to make")
     return _write(agent.name, _source_of(agent), folder_of(scope, here), here, "copied")
 
 

@@ -21,7 +21,6 @@ from subagents_nb.catalog.trust import home_folder
 from subagents_nb.catalog.trusting.answers import trust_of
 from subagents_nb.domain.agents.acting import LOOK
 from subagents_nb.domain.agents.agent import AgentDefinition
-from subagents_nb.domain.agents.environment import RUN_MARK
 from subagents_nb.domain.agents.refinements import (
     FOLDER,
     MOST_REVISIONS,
@@ -33,6 +32,7 @@ from subagents_nb.domain.agents.refinements import (
 from subagents_nb.domain.values.base import SCHEMA_VERSION, Value
 from subagents_nb.domain.values.words import one_line, visible
 from subagents_nb.errors import RequestError, StoreError
+from subagents_nb.launching.controlling.within_run import refuse_runs
 from subagents_nb.launching.gathering.trust_lookup import refinements_here
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.files.disk import DISK, PRIVATE_DIR
@@ -204,11 +204,7 @@ class AgentRefinement:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        if mark := os.environ.get(RUN_MARK, ""):
-            run_id = mark.partition(":")[0]
-            raise RequestError(
-                f"This process belongs to run {run_id}: an agent's refinement is the person's to change."
-            )
+        refuse_runs("an agent's refinement is the person's to change")
         folder = home_folder() / FOLDER
         try:
             folder.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)

@@ -17,6 +17,7 @@ from subagents_nb.catalog.search_paths import SearchPath
 from subagents_nb.catalog.trust import MAX_SETTINGS_BYTES
 from subagents_nb.domain.agents.models import PROVIDER_NAMES
 from subagents_nb.errors import RequestError
+from subagents_nb.launching.controlling.within_run import refuse_runs
 from subagents_nb.launching.gathering.usable_agents import usable_agents
 from subagents_nb.store.files.disk import DISK
 from subagents_nb.store.files.opener import read_plain
@@ -33,6 +34,7 @@ def disable_agent(name: str, *, scope: str = "user", cwd: str | os.PathLike[str]
     """
     here = Path(cwd) if cwd is not None else Path.cwd()
     _check(name, here)
+    refuse_runs("agents are the person's to enable and disable")
     place = settings_of(scope, here)
     changed = _set(place, name, disabled=True)
     return AgentChange(name, "disabled" if changed else "already disabled", place.path, place.where)
@@ -46,6 +48,7 @@ def enable_agent(name: str, *, scope: str = "user", cwd: str | os.PathLike[str] 
     """
     here = Path(cwd) if cwd is not None else Path.cwd()
     _check(name, here)
+    refuse_runs("agents are the person's to enable and disable")
     place = settings_of(scope, here)
     changed = _set(place, name, disabled=False)
     settings = load_settings(here, environ=os.environ, reserved=PROVIDER_NAMES)

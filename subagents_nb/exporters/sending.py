@@ -14,6 +14,7 @@ from subagents_nb.exporters.gather import gather
 from subagents_nb.exporters.ledger import digest_of, keep, ledger_of
 from subagents_nb.exporters.protocol import Exporter, Link, exporter
 from subagents_nb.launching import Run, attach
+from subagents_nb.launching.controlling.within_run import refuse_runs
 from subagents_nb.launching.stored.selecting import runs_or_words
 from subagents_nb.plain_text import plain
 
@@ -90,6 +91,7 @@ def export(runs: Any, to: str, **options: Any) -> Export:
         RequestError: there is no such exporter or option, or it can't be used here; or these are no runs.
         ExportError: a single run did not arrive, or none of several did. If only some did not, see `.failed`.
     """
+    refuse_runs("runs are the person's to export")
     chosen = {one if isinstance(one, str) else one.id: one for one in runs_or_words(runs)}
     target = exporter(to, **options)
     if why := target.available():

@@ -9,6 +9,7 @@ from pathlib import Path
 from subagents_nb.domain.runs.tree_rows import ids_of_rows
 from subagents_nb.domain.texts.redaction import Redactor
 from subagents_nb.errors import RequestError
+from subagents_nb.launching.controlling.within_run import refuse_runs
 from subagents_nb.launching.gathering.lineage import meant_run
 from subagents_nb.store import FileRuns, open_home
 from subagents_nb.store.kept.zip_archive import read_archive, write_archive
@@ -29,6 +30,7 @@ def export_runs(
         RequestError: a run is live or worked outside of the project, or the file is there already.
         StoreError: a run can't be read, or the file can't be written.
     """
+    refuse_runs("runs are the person's to export")
     home = open_home(create=False)
     reader = FileRuns(home)
     chosen: dict[str, None] = {}
@@ -58,6 +60,7 @@ def import_runs(
         RequestError: it is no archive of runs, or one that must not be trusted.
         StoreError: it can't be read, or the store can't be written.
     """
+    refuse_runs("runs are the person's to import")
     place = Path(project) if project is not None else Path.cwd()
     if not place.is_dir():
         raise RequestError(f"There is no directory {place}.")

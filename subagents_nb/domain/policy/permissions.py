@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from subagents_nb.domain.policy.tool_call import CallPath
@@ -60,10 +60,10 @@ class PermissionRequest(Value):
         for one in self.parts:
             cleaned = clean(sayable(one.text))
             text = visible(cleaned)
-            text = text.replace("\n", "⟨U+000A⟩") if one.kind == "path" else text
-            name = visible(clean(sayable(one.name)))
+            text = _in_line(text) if one.kind == "path" else text
+            name = _in_line(visible(clean(sayable(one.name))))
             kept.append(one.model_copy(update={"name": name, "text": text, "marked": text != one.text}))
-        said = {"tool": visible(self.tool), "reason": visible(clean(sayable(self.reason)))}
+        said = {"tool": visible(self.tool), "reason": _in_line(visible(clean(sayable(self.reason))))}
         granted = tuple(visible(clean(sayable(one))) for one in self.for_run)
         return self.model_copy(update={**said, "parts": tuple(kept), "for_run": granted})
 
@@ -121,12 +121,15 @@ def call_as_shown(
     `hints` is what a server says of its tool.
     """
     parts = []
-    for name, value in args.items():
+    # What it goes to comes first: nobody reads to the end of what is written there.
+    for name, value in sorted(args.items(), key=lambda one: one[0] != "path"):
         if value is None:
             continue
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         kind = _KINDS.get((tool, name)) or ("path" if name == "path" else "text")
-        parts.append(PartShown(name=name, text=text[:PART_CHARS], kind=kind, cut=max(0, len(text) - PART_CHARS)))
+        parts.append(
+            PartShown(name=_in_line(name), text=text[:PART_CHARS], kind=kind, cut=max(0, len(text) - PART_CHARS))
+        )
         if name == "path" and path is not None and not path.is_as_written:
             parts.append(PartShown(name="which really is", text=path.shown, kind="path"))
     if hints:
@@ -162,15 +165,29 @@ def in_short(asked: PermissionRequest) -> str:
 
 def question_of(asked: PermissionRequest, chars: int = _TEXT_CHARS) -> str:
     """Return the call as text, for those who show no more than the text of a question."""
-    signs = {"removed": "- ", "added": "+ ", "command": "$ "}
-    lines, room = [heading_of(asked.tool)], chars
-    for part in asked.parts:
-        sign = signs.get(part.kind, "" if part.kind == "code" else f"{part.name}: ")
-        text, left = part.text[:room], len(part.text[room:]) + part.cut
-        room -= len(text)
-        lines += [f"{sign}{one}" for one in text.splitlines() or [""]]
-        lines += [f"[... {left:,} more characters]"] if left else []
-    return "\n".join([*lines, f"Asked because {asked.reason}.", f"Answers: {HOW}"])
+    signs = {"removed": "- ", "added": "+ ", "command": "$ ", "code": "| "}
+    lines = [heading_of(asked.tool)]
+    for part, room in zip(asked.parts, _rooms([len(part.text) for part in asked.parts], chars), strict=True):
+        # Each line says whose it is: none of an argument passes for one of ours.
+        sign = signs.get(part.kind, f"{_in_line(part.name)}: ")
+        lines += [f"{sign}{one}" for one in part.text[:room].splitlines() or [""]]
+        if left := len(part.text[room:]) + part.cut:
+            lines.append(f"[... {left:,} more characters]")
+    return "\n".join([*lines, f"Asked because {_in_line(asked.reason)}.", f"Answers: {HOW}"])
+
+
+def _rooms(lengths: Sequence[int], chars: int) -> list[int]:
+    """Return how much of each text is shown: what is short whole, so that nothing long hides it, and the rest alike."""
+    rooms = [0] * len(lengths)
+    for done, index in enumerate(sorted(range(len(lengths)), key=lengths.__getitem__)):
+        rooms[index] = min(lengths[index], chars // (len(lengths) - done))
+        chars -= rooms[index]
+    return rooms
+
+
+def _in_line(text: str) -> str:
+    """Return a text as one line."""
+    return "⟨U+000A⟩".join(text.splitlines())
 
 
 def read_answer(text: str) -> PermissionAnswer:

@@ -18,6 +18,7 @@ from subagents_nb.errors import LaunchRefused, RequestError, StoreError, Unreada
 from subagents_nb.launching.composing.flows import folders_of, models_of
 from subagents_nb.launching.composing.run_references import session_lookups
 from subagents_nb.launching.controlling import asking
+from subagents_nb.launching.controlling.within_run import refuse_runs
 from subagents_nb.launching.gathering.lookups import look_up_environment
 from subagents_nb.launching.gathering.named_outputs import names_of
 from subagents_nb.launching.gathering.prices import price_problems
@@ -62,7 +63,7 @@ def append(
     plan = snapshot.plan
     if plan is None:
         raise StoreError(f"The plan of run {run_id} can't be read, so nothing can be planned behind it.")
-    asking.refuse_runs("what a chain does next is")
+    refuse_runs("what a chain does next is the person's to give")
     if not plan.is_flow:
         raise RequestError(f"Run {plan.name} has one step; only a chain can be appended to.")
     shelf = SkillLookups(Path(plan.cwd))

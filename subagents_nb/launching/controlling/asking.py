@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
 import time
 from typing import Any
 
-from subagents_nb.domain.agents.environment import RUN_MARK
 from subagents_nb.domain.policy.permissions import PART_CHARS, lets_through, question_of, read_answer
 from subagents_nb.domain.runs.control import ControlAnswer, ControlRequest, Verb
 from subagents_nb.domain.runs.postmortem import Verdict
@@ -16,10 +14,10 @@ from subagents_nb.domain.runs.questions import Question, Reply, brief
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import QuestionEvent, RequestState, RunEvent, RunState
 from subagents_nb.domain.runs.tree_rows import asker_of
-from subagents_nb.domain.values.ids import is_run_id
 from subagents_nb.domain.values.reading import read
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import RequestError, StoreError, Unreadable
+from subagents_nb.launching.controlling.within_run import refuse_runs, refuse_strangers
 from subagents_nb.store import FileRuns, RunWriter, StoreHome
 from subagents_nb.store.clock import utc_now
 from subagents_nb.store.runs.reader import read_document
@@ -45,8 +43,9 @@ def request(
     queued is enough.
 
     Raises:
-        RequestError: the request makes no sense, or the run refused it.
+        RequestError: the request makes no sense, or the run refused it, or this process is of a run and may not.
     """
+    refuse_strangers(home, run_id)
     now = utc_now()
     request_id = f"{now.translate(_PLAIN)}-{secrets.token_hex(4)}"
     common = {"run_id": run_id, "request_id": request_id, "asked_at": now, "asked_by": asked_by, "verb": verb}
@@ -60,16 +59,6 @@ def request(
     if answer is not None and answer.outcome is RequestState.REFUSED:
         raise RequestError(f"The run refused: {answer.text}.")
     return answer
-
-
-def refuse_runs(what: str) -> None:
-    """Refuse a process of a run what is the person's alone: it would bound or answer itself.
-
-    Raises:
-        RequestError: this process belongs to a run, by its mark.
-    """
-    if is_run_id(run_id := os.environ.get(RUN_MARK, "").partition(":")[0]):
-        raise RequestError(f"This process belongs to run {run_id}: {what} the person's to give.")
 
 
 def too_late(snapshot: Snapshot, verb: str) -> str:
@@ -86,9 +75,10 @@ def stop_paused(home: StoreHome, snapshot: Snapshot, *, reason: str, asked_by: s
     """Say that a paused run is over for good: nobody carries it out, so this is written down here and now.
 
     Raises:
-        RequestError: somebody stopped it a moment ago.
+        RequestError: somebody stopped it a moment ago, or this process is of a run and may not.
         StoreError: it can't be written.
     """
+    refuse_strangers(home, snapshot.run_id)
     because = f": {one_line(reason)}" if reason else ""
     verdict = {
         "run_id": snapshot.run_id,
@@ -167,7 +157,7 @@ def reply(home: StoreHome, run_id: str, text: str, *, question: str | None, answ
     Raises:
         RequestError: the run has ended, there is no such open question, several are open, or somebody was first.
     """
-    refuse_runs("an answer is")
+    refuse_runs("an answer is the person's to give")
     if not text.strip():
         raise RequestError("The answer is empty.")
     snapshot = FileRuns(home).snapshot(run_id)

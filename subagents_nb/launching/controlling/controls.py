@@ -18,6 +18,7 @@ from subagents_nb.domain.values.reading import read
 from subagents_nb.domain.values.words import parse_duration
 from subagents_nb.errors import RequestError
 from subagents_nb.launching.controlling import asking
+from subagents_nb.launching.controlling.within_run import refuse_runs
 from subagents_nb.launching.gathering.output_types import OutputType
 from subagents_nb.launching.starting import revive
 from subagents_nb.planning.steps.policy_plan import above_policy
@@ -116,7 +117,7 @@ class Controls:
         Raises:
             RequestError: it has ended, or a limit makes no sense, is not allowed, or lies behind the run already.
         """
-        asking.refuse_runs("a new limit is")
+        refuse_runs("a new limit is the person's to give")
         try:
             if usage_budget is not None:
                 tokens, cost_usd = _of_budget(usage_budget, tokens, cost_usd)

@@ -12,6 +12,7 @@ from subagents_nb.domain.plans.plan import everything
 from subagents_nb.domain.plans.worktree import Handoff, WorktreeRecord
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.errors import RequestError, StoreError
+from subagents_nb.launching.controlling.within_run import refuse_strangers
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.files.disk import DISK
 from subagents_nb.store.files.lock import exclusive
@@ -70,6 +71,8 @@ def apply(home: StoreHome, run_id: str, step: int | None = None, *, check: bool 
         RequestError: there is nothing to apply, or it does not apply cleanly; then nothing was changed.
         StoreError: what was recorded can't be read.
     """
+    if not check:
+        refuse_strangers(home, run_id)
     records = [record for record in _captured(home, run_id, step) if record.patch is not None]
     if not records:
         raise RequestError(f"There are no changes of {_named(home, run_id, step)} to apply.")
@@ -108,6 +111,7 @@ def discard(home: StoreHome, run_id: str, step: int | None = None) -> tuple[str,
         RequestError: the run is still at work, there is no such tree, or it can't be removed.
         StoreError: what was recorded can't be read.
     """
+    refuse_strangers(home, run_id)
     with _exclusive(home, run_id) as handoff:
         remaining = [one for one in remaining_worktrees(home, run_id) if step is None or one.step == step]
         if not remaining:

@@ -13,6 +13,7 @@ from subagents_nb.domain.agents.models import PROVIDER_NAMES
 from subagents_nb.domain.kept.retention import DAY_S, Collection
 from subagents_nb.domain.runs.tree_rows import ids_of_rows
 from subagents_nb.errors import RequestError, SubagentsError
+from subagents_nb.launching.controlling.within_run import refuse_runs
 from subagents_nb.launching.handle import Run
 from subagents_nb.store import FileRuns, open_home
 from subagents_nb.store.kept.collector import collect
@@ -36,6 +37,8 @@ def gc(*, dry_run: bool = False, days: float | None = None, now: bool = False) -
         SettingsProblem: the settings can't be used.
         StoreError: the store can't be used, or another process is at it.
     """
+    if not dry_run:
+        refuse_runs("runs are the person's to delete")
     if days is not None and not (math.isfinite(days) and days >= 0):
         raise RequestError(f"{days!r} is no number of days to keep runs for.")
     keep_for = keep_days() if days is None else days
@@ -57,6 +60,7 @@ def restore(text: str) -> Run:
         UnknownRun, AmbiguousRun: not exactly one run in the trash fits.
         StoreError: it can't be moved.
     """
+    refuse_runs("runs are the person's to bring back")
     home = open_home(create=False)
     with exclusive_trash(home):
         trash = Trash(home)

@@ -14,12 +14,12 @@ from subagents_nb.catalog.search_paths import shown_folder
 from subagents_nb.catalog.trust import home_folder, trusted_by
 from subagents_nb.catalog.trusting.brought import text_of, texts_of
 from subagents_nb.domain.agents.acting import Acting, Answer, Held
-from subagents_nb.domain.agents.environment import RUN_MARK
 from subagents_nb.domain.values.base import sha256_text, stable_json
 from subagents_nb.domain.values.faults import shown as quoted
 from subagents_nb.domain.values.faults import similar
 from subagents_nb.domain.values.words import visible
 from subagents_nb.errors import RequestError
+from subagents_nb.launching.controlling.within_run import refuse_runs
 from subagents_nb.launching.front import agents, settings
 from subagents_nb.launching.gathering.trust_lookup import Brought, brought_here
 from subagents_nb.store.clock import utc_now
@@ -77,9 +77,8 @@ def trust(
     read_answers(home)
     if folder + contents + revoke > 1:
         raise RequestError("Choose one: the folder, these contents, or taking back.")
-    if (mark := os.environ.get(RUN_MARK, "")) and (folder or contents):
-        run_id = mark.partition(":")[0]
-        raise RequestError(f"This process belongs to run {run_id}: what a project brings is the person's to allow.")
+    if folder or contents:
+        refuse_runs("what a project brings is the person's to allow")
     if folder and names:
         raise RequestError("The folder is allowed whole. Name things with contents: `--contents NAME`.")
     project = _brought_by(place)
