@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -26,7 +28,7 @@ class Reading(NamedTuple):
     cost: float | None = None  # so far, in USD; None where nobody knows
     tokens: int = 0
     seconds: float | None = None  # it took; None while it lives
-    started_at: str = ""  # while it lives
+    working_since: float | None = None  # in seconds since 1970, without what it waited in line; while it lives
     error: str = ""  # why it failed
 
     @property
@@ -60,9 +62,18 @@ def reading_of(snapshot: Snapshot) -> Reading:
         usage.cost_usd,
         usage.input_tokens + usage.output_tokens,
         snapshot.elapsed_s if snapshot.ended else None,
-        "" if snapshot.ended else snapshot.started_at,
+        _working_since(snapshot),
         one_line(snapshot.error or "", 300),
     )
+
+
+def _working_since(snapshot: Snapshot) -> float | None:
+    """Return since when a run works that does; it was launched before that, and may have waited in line."""
+    if snapshot.status is None or snapshot.ended:
+        return None
+    with contextlib.suppress(ValueError):
+        return datetime.fromisoformat(snapshot.status.updated_at).timestamp() - snapshot.elapsed_s
+    return None
 
 
 def tally(readings: Iterable[Reading | None]) -> dict[str, int]:

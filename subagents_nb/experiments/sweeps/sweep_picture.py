@@ -6,7 +6,6 @@ It is JSON, so that a page can be sent it as it is; see widgets/sweep.js and not
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any, Protocol
 
 from subagents_nb.domain.plans.budgets import UsageBudget
@@ -83,9 +82,9 @@ def _time(
     grid: SweepGrid, places: Sequence[SweepCell], working: int, now: float, *, launching: bool
 ) -> list[dict[str, Any]]:
     since = {
-        place.reading.run_id: max(0.0, now - began)
+        place.reading.run_id: max(0.0, now - place.reading.working_since)
         for place in places
-        if place.reading is not None and (began := _seconds(place.reading.started_at)) is not None
+        if place.reading is not None and place.reading.working_since is not None
     }
     paces = paces_of(grid, places, since, launching=launching)
     if not any(pace.live or pace.waiting for pace in paces):
@@ -106,13 +105,6 @@ def _in_unit(seconds: float, of: float) -> str:
     if unit == "s":
         return str(5 * round(seconds / 5))
     return str(round(seconds / 60)) if unit == "min" else f"{seconds / 3600:.1f}"
-
-
-def _seconds(at: str) -> float | None:
-    try:
-        return datetime.fromisoformat(at).timestamp()
-    except ValueError:
-        return None
 
 
 def _money(sweep: Shown, grid: SweepGrid, places: Sequence[SweepCell]) -> list[dict[str, Any]]:

@@ -110,7 +110,9 @@ class SweepView:
             if self._over:
                 return
             reading = reading_of(snapshot)
-            self._stale |= self._heard.get(snapshot.run_id) != reading
+            before = self._heard.get(snapshot.run_id)
+            # Since when it works is known to the millisecond, and shown by nobody.
+            self._stale |= before is None or before != reading._replace(working_since=before.working_since)
             self._heard[snapshot.run_id] = reading
             if snapshot.ended:
                 self._stops.pop(snapshot.run_id, None)

@@ -77,7 +77,7 @@ def test_a_picture_counts_every_cell_says_why_runs_failed_and_is_json() -> None:
         place(model="a", tone="dry", score=1.0, more={"cost": 0.5, "seconds": 60.0}),
         place(model="a", tone="warm", score=0.0, more={"cost": 0.5, "seconds": 60.0}),
         place(FAILED, model="b", tone="dry", more=limited),
-        place(RUNNING, model="b", tone="warm", more={"started_at": "2026-11-30T00:00:00+00:00", "asks": True}),
+        place(RUNNING, model="b", tone="warm", more={"working_since": 1_796_083_140.0, "asks": True}),
         place(None, model="c", tone="dry"),
         place(RunState.QUEUED, model="c", tone="warm"),
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from support import make_result, make_status
 
 from subagents_nb.domain.runs.snapshot import Snapshot
@@ -62,3 +64,11 @@ def test_a_name_from_a_file_is_one_line() -> None:
     assert reading_of(Snapshot(run_id="r", status=make_status(name="a\nb"))).name == "a b"
     ended = reading_of(Snapshot(run_id="r", result=make_result()))
     assert (ended.word, ended.live, reading_of(Snapshot(run_id="r")).word) == ("complete", False, "unreadable")
+
+
+def test_a_run_works_since_it_had_a_place_not_since_it_was_launched() -> None:
+    status = make_status(started_at="2026-12-01T00:00:00Z", updated_at="2026-12-01T00:10:00Z", elapsed_s=30.0)
+    began = reading_of(Snapshot(run_id="r", status=status)).working_since
+
+    assert began == datetime(2026, 12, 1, 0, 9, 30, tzinfo=UTC).timestamp()
+    assert reading_of(Snapshot(run_id="r", result=make_result())).working_since is None
