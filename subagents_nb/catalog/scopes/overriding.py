@@ -10,9 +10,11 @@ from pydantic_core import to_jsonable_python
 from subagents_nb.catalog.tool_lists import of_servers
 from subagents_nb.domain.agents.acting import LOOK, Acting, Trust
 from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition, AgentProblem
+from subagents_nb.domain.agents.mcp_servers import McpServer
 from subagents_nb.domain.agents.models import script_meant
 from subagents_nb.domain.agents.override import AgentOverride
 from subagents_nb.domain.plans.options import OPTIONS
+from subagents_nb.domain.plans.plan import DEFAULT_DEPTH
 from subagents_nb.domain.policy.tool_names import covers
 from subagents_nb.domain.values.base import sha256_text, stable_json
 
@@ -78,8 +80,9 @@ def _overridden(
         where = f"[agents.{agent.name}] in {override.origin}"
         wider = _beyond_trust(agent, override, usual) if override.by_project else ()
         if wider:
-            files = {override.origin: sha256_text(stable_json(to_jsonable_python(override.fields)))}
-            item = Acting(kind="settings", name=f"agents.{agent.name}", does=wider, files=files)
+            text = "".join(f"{name} = {stable_json(to_jsonable_python(to))}\n" for name, to in override.fields.items())
+            files = {override.origin: sha256_text(text)}
+            item = Acting(kind="settings", name=f"agents.{agent.name}", does=wider, files=files, text=text)
             acting.append(item)
             if trust.held(item) is not None and agent.source != "project":
                 why = f"{where} can't widen what it may do: {', '.join(wider)}; look at it with {LOOK}, which allows it"
@@ -122,6 +125,10 @@ def _named(server: Any) -> str:
     return str(server["name"] if isinstance(server, Mapping) else server.name)
 
 
+def _started(server: Any) -> str:
+    return McpServer.model_validate(server).says  # plain data, if the settings were read back
+
+
 def _beyond_trust(agent: AgentDefinition, override: AgentOverride, usual: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what a project's table lets an agent do that the person would have to allow."""
     wider = tuple(_wider(agent, override.fields, usual))
@@ -131,6 +138,7 @@ def _beyond_trust(agent: AgentDefinition, override: AgentOverride, usual: Mappin
     after = _applied(agent, override)
     more = sorted(set(after.reaches) - set(agent.reaches))
     more += [f"is reviewed by {one}" for one in after.reviewers if one not in agent.reviewers]
+    more += [f"verify runs {one}" for one in after.verify_commands if one not in agent.verify_commands]
     return (*(word for word in wider if "a script that" in word or word.startswith(_OF_ITS_OWN)), *more)
 
 
@@ -160,8 +168,19 @@ def _wider(agent: AgentDefinition, fields: Mapping[str, Any], usual: Mapping[str
                     yield "network is true"
             case "disabled" if not value:
                 yield "disabled is false"
-            case _ if name in (*_LIMITS, "max_depth"):
-                before = getattr(agent, name) or usual.get(name)
+            case "acceptance":
+                after = agent.model_copy(update={name: value})
+                runs = ", ".join(after.verify_commands)
+                yield f"{name} is set: verify runs {runs}" if runs else f"{name} is set"
+            case "mcp_servers":
+                yield f"{name} is set: starts {', '.join(map(_started, value))}" if value else f"{name} is set"
+            case "max_depth":  # no more levels than that whatever an agent names
+                levels = DEFAULT_DEPTH if agent.max_depth is None else agent.max_depth
+                if min(value, DEFAULT_DEPTH) > levels:
+                    yield f"{name} is above {levels}"
+            case _ if name in _LIMITS:
+                own = getattr(agent, name)
+                before = usual.get(name) if own is None else own
                 if before is not None and value > before:
                     yield f"{name.removesuffix('_s')} is above {before:g}"
             case _ if name not in _FREE:

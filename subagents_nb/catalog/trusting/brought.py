@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from subagents_nb.catalog.guidance.refinement_files import read_refinements
 from subagents_nb.catalog.guidance.skill_trust import acting_skills
@@ -24,9 +25,9 @@ from subagents_nb.domain.agents.mcp_servers import KIND, McpServers
 from subagents_nb.domain.agents.models import script_meant
 from subagents_nb.domain.agents.scripts import script_paths
 from subagents_nb.domain.agents.settings import Settings
-from subagents_nb.domain.values.base import sha256_text, stable_json
+from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.errors import RequestError
-from subagents_nb.store.files.named_files import files_named, hash_of, where_it_leads
+from subagents_nb.store.files.named_files import hash_of, look_at, where_it_leads
 from subagents_nb.store.files.opener import NotPlain, read_plain
 from subagents_nb.store.trust_file import MOST_TEXT_BYTES
 
@@ -45,7 +46,9 @@ class ProjectContext:
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
 
-def _text_of_file(root: Path, _item: Acting, path: str) -> str | None:
+def _text_of_file(root: Path, item: Acting, path: str) -> str | None:
+    if item.text and path == item.where:
+        return item.text
     data = read_plain(root / path, MOST_TEXT_BYTES, within=root)
     return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")  # as agents are hashed
 
@@ -71,17 +74,22 @@ def _settings(project: ProjectContext) -> Iterable[Acting]:
     model = settings.default_model or ""
     if "default_model" in chosen and (name := script_meant(model)) is not None:
         scripts = {path: hash_of(project.cwd / path, project.cwd) for path in script_paths(name)}
-        said = (model, "a script that makes tool calls")
-        yield Acting(kind="settings", name="default_model", does=said, files=_of(said) | scripts)
+        yield _setting("default_model", (model, "a script that makes tool calls"), scripts)
     if settings.raised:
-        yield Acting(kind="settings", name="limits", does=settings.raised, files=_of(settings.raised))
+        yield _setting("limits", settings.raised)
     agent = None
     if "default_agent" in chosen:
         with contextlib.suppress(RequestError):  # the launch says it
             agent = resolve(settings.default_agent, project.catalog)
     if agent is not None and (acts := how_it_acts(agent, project.catalog.agents)):
-        does = (f"{agent.name}, which {acts}",)
-        yield Acting(kind="settings", name="default_agent", does=does, files=_of(does))
+        yield _setting("default_agent", (f"{agent.name}, which {acts}",))
+
+
+def _setting(name: str, does: tuple[str, ...], files: Mapping[str, str] = MappingProxyType({})) -> Acting:
+    """Return what a project sets as something that acts: of its file, what counts are these words."""
+    text = "".join(f"{word}\n" for word in does)
+    own = {PROJECT_SETTINGS: sha256_text(text)}
+    return Acting(kind="settings", name=name, does=does, files={**own, **files}, text=text)
 
 
 def _skills(project: ProjectContext) -> Iterable[Acting]:
@@ -96,12 +104,11 @@ def _servers(project: ProjectContext) -> Iterable[Acting]:
     servers = [one for one in known if one.source == "project" and not one.disabled]
     variables = runner_environ(project.environ) if servers else {}
     for server in servers:
-        yield server.acting(files_named(server, variables, here=project.cwd, roots=(project.root,)))
+        named = look_at(server, variables, here=project.cwd, roots=(project.root,))
+        yield server.acting(named.files, named.unseen)
 
 
 def _text_of_server(root: Path, item: Acting, path: str) -> str | None:
-    if path == item.where:
-        return item.text
     try:
         return _text_of_file(root, item, path)
     except NotPlain:
@@ -111,10 +118,6 @@ def _text_of_server(root: Path, item: Acting, path: str) -> str | None:
 def _refinements(project: ProjectContext) -> Iterable[Acting]:
     """What a project adds to the instructions of agents, which may be the person's own."""
     return (one.acting for one in read_refinements(project.root, cwd=project.cwd) if one.acting is not None)
-
-
-def _of(does: tuple[str, ...]) -> dict[str, str]:
-    return {PROJECT_SETTINGS: sha256_text(stable_json(does))}
 
 
 # By the `kind` of what it returns.

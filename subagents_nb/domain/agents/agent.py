@@ -115,6 +115,16 @@ class AgentDefinition(Value):
             found += own or [_REVIEWER]
         return tuple(found)
 
+    @property
+    def verify_commands(self) -> tuple[str, ...]:
+        """Return the commands that its file has its work checked by: keys in any spelling, as elsewhere."""
+        asked = self.acceptance if isinstance(self.acceptance, dict) else {}
+        named = [value for key, value in asked.items() if "verify" in snake(str(key)) and value]
+        if not named and "verify" in str(self.acceptance).lower():
+            named = [self.acceptance]
+        each = [one for value in named for one in (value if isinstance(value, list | tuple) else (value,))]
+        return tuple(one if isinstance(one, str) else stable_json(one) for one in each)
+
     def digest(self) -> str:
         """Return the SHA-256 over what changes the agent's behaviour; description and aliases do not."""
         # Without what is not set, so that a field added later leaves the digests of older agents as they are.

@@ -19,6 +19,7 @@ PROJECT_FILE = ".mcp.json"
 INSTALL = 'pip install "subagents-nb[mcp]"'
 MISSING_EXTRA = f"MCP servers need an extra: {INSTALL}"
 KIND = "MCP server"  # among what a project brings
+CANT_COMPARE = "starts files that can't be compared"
 # A name stands in the names of its tools, mcp__NAME__tool, and has to be found in them again.
 SERVER_NAME = re.compile(r"(?!.*__)[A-Za-z0-9][A-Za-z0-9_-]{0,31}(?<!_)\Z")
 ServerSource: TypeAlias = Literal["user", "project", "package", "registered", "builtin"]
@@ -82,11 +83,17 @@ class McpServer(Value):
         lines = {key: value for key, value in {**shown, "headers": self.headers}.items() if value}
         return "".join(f"{key} = {stable_json(value)}\n" for key, value in lines.items())
 
-    def acting(self, files: Mapping[str, str]) -> Acting:
-        """Return it as something that acts; `files` are hashes of those that its command line names."""
+    def acting(self, files: Mapping[str, str], unseen: Iterable[str] = ()) -> Acting:
+        """Return it as something that acts; `files` are hashes of those that its command line names.
+
+        `unseen` is what it may start or read besides, in words.
+        """
         text = self.text()
         own = {self.where: sha256_text(text)}
-        return Acting(kind=KIND, name=self.name, does=(self.says,), files={**own, **files}, text=text)
+        given, beside = ", ".join(self._variables(also=True)), ", ".join(unseen)
+        more = (f"is given {given}" if given else "", f"{CANT_COMPARE}: {beside}" if beside else "")
+        does = (self.says, *filter(None, more))
+        return Acting(kind=KIND, name=self.name, does=does, files={**own, **files}, text=text)
 
 
 class McpServers(Value):

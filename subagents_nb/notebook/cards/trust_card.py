@@ -37,7 +37,8 @@ def _cells(item: Acting, held: Held | None) -> tuple[str, ...]:
     else:
         changed = "changed" if held.known else "new"
         state = f"no: {changed} while run {held.run} was at work" if held.run else f"no: {changed}"
-    return (line(item.called, 80), line(", ".join(item.does), 120), line(item.where, 120), line(state, 120))
+    may = ", ".join(line(word, 200) for word in item.does)  # each has room of its own: no long one hides another
+    return (line(item.called, 80), may, line(item.where, 120), line(state, 120))
 
 
 def _how(found: ProjectTrust) -> Child:

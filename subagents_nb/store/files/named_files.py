@@ -1,38 +1,41 @@
 """The files of a project that the command line of a server names, with their hashes.
 
-One reader for who is asked whether it may be started and for who starts it: variables are put in, folders and links are
-followed as they are then. It sees more than is started, since nobody knows what a program makes of its arguments; what
-a file reads in its turn it does not see.
+One reader for who is asked whether it may be started and for who starts it: variables are put in, folders, links and
+patterns are followed as they are then. It sees more than is started; what a file reads in its turn it does not see.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
-import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from glob import has_magic, iglob
 from pathlib import Path
 
 from subagents_nb.domain.agents.mcp_servers import McpServer, ReadyServer, ready
+from subagents_nb.domain.mcp.command_lines import STARTING, command_line, words_of
 from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.store.files.opener import chunks, open_plain
 
-# A text of a shell names files as well, and so do search paths and settings: --config=a.json, ./lib:./more.
-_BETWEEN = re.compile(r"""[\s:;=,'"`|&<>(){}$]+""")
-_QUOTED = re.compile(r"""['"`=\n;&|]+""")  # a name with blanks in it
-_MODULE = re.compile(r"(?:\A|\s)-[A-Za-z]*m\s*([A-Za-z_]\w*(?:\.\w+)*)")
-_INTERPRETER = re.compile(r"(?:python|pypy|node|bun|deno|tsx)[\d.]*\Z")
-_OF_A_MODULE = (".py", "/__init__.py", "/__main__.py")
-_OF_A_FOLDER = ("__main__.py", "index.js", "package.json")  # what is started by its name alone
-_MOST_PARTS = 8
+_MOST_OF_A_PATTERN, _MOST_STARS = 200, 2
+_DATABASES = (".db", ".db3", ".sqlite", ".sqlite3", ".duckdb", ".ddb")
 _ZIP_TAIL = 1 << 17  # more than the end of an archive may hold: 22 bytes and a remark of 64 KiB
 
 
 def started_in(made: ReadyServer, here: Path) -> Path:
     """Return where a server is started that a step has which works `here`."""
     return Path(os.path.join(here, os.path.expanduser(made.cwd or ".")))
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFiles:
+    """What a server's command line names of a project."""
+
+    files: dict[str, str]  # by path: the SHA-256
+    unseen: tuple[str, ...]  # what it may start or read besides, that can't be compared; in words
 
 
 def files_named(
@@ -42,18 +45,56 @@ def files_named(
 
     `variables` are the person's. Of a link that leads out, where it leads is hashed.
     """
+    return look_at(server, variables, here=here, roots=roots).files
+
+
+def look_at(server: McpServer, variables: Mapping[str, str], *, here: Path, roots: Sequence[Path]) -> NamedFiles:
+    """Return `files_named`, and what of the command line can't be followed to files."""
     if server.command is None:
-        return {}
+        return NamedFiles({}, ())
     made = ready(server, variables, {}, whole=False)
+    line = command_line(made.argv, made.environ or {})
     tops = tuple(os.path.realpath(root) for root in roots)
-    texts = (*made.argv, *(made.environ or {}).values())
-    words = (*_words(texts), *_modules(texts), *_entries(made.argv))
     start = (os.path.realpath(started_in(made, here)), os.path.realpath(here))
-    named = (os.path.join(place, word) for place in start for word in words)
-    folders = (os.path.realpath(path) for path in named if os.path.isdir(path))
+    apart = {text: [path for path in _joined(start, (text,)) if _is_database(path, tops)] for text in line.data}
+    words = (*line.words, *words_of(text for text, paths in apart.items() if not paths))
+    named = (path for path in _joined(start, words) if os.path.isdir(path))
+    folders = (os.path.realpath(path) for path in named)
     places = dict.fromkeys((*start, *(place for place in folders if _top_of(place, tops) is not None)))
-    found = (_hashed(os.path.join(place, word), tops) for place in places for word in words)
-    return dict(sorted(filter(None, found)))
+    patterns = [_expanded(path, tops) for path in _joined(places, (word for word in words if has_magic(word)))]
+    above = dict.fromkeys(up for place in places for up in _upward(place, tops))
+    entries = dict(filter(None, (_hashed(path, tops) for path in _joined(above, line.entries))))
+    paths = (*_joined(places, words), *(path for found, _ in patterns for path in found))
+    found = dict(filter(None, (_hashed(path, tops) for path in paths))) | entries
+    unseen = [*line.unseen, *(f"what {path} starts" for path in found if os.path.basename(path) in STARTING)]
+    unseen += ["what its patterns mean"] if any(cut for _, cut in patterns) else []
+    databases = (os.path.realpath(path) for paths in apart.values() for path in paths)
+    unseen += [os.path.relpath(path, _top_of(path, tops) or path) for path in databases]
+    return NamedFiles(dict(sorted(found.items())), tuple(dict.fromkeys(unseen)))
+
+
+def _joined(places: Iterable[str], words: Iterable[str]) -> list[str]:
+    listed = tuple(map(os.path.expanduser, words))
+    return [os.path.join(place, word) for place in places for word in listed]
+
+
+def _upward(place: str, tops: Sequence[str]) -> Iterator[str]:
+    """Yield a folder and those above it, up to the project's: where runners look for their files."""
+    while _top_of(place, tops) is not None:
+        yield place
+        place = os.path.dirname(place)
+
+
+def _expanded(pattern: str, tops: Sequence[str]) -> tuple[list[str], bool]:
+    """Return the paths of the project that a pattern stands for, and whether there may be more."""
+    parts = pattern.split(os.sep)
+    stars = [number for number, part in enumerate(parts) if has_magic(part)]
+    if not stars or _top_of(os.path.realpath(os.sep.join(parts[: stars[0]]) or os.sep), tops) is None:
+        return [], False
+    if len(stars) > _MOST_STARS or ".." in parts[stars[0] :]:
+        return [], True
+    found = list(itertools.islice(iglob(pattern), _MOST_OF_A_PATTERN + 1))
+    return found[:_MOST_OF_A_PATTERN], len(found) > _MOST_OF_A_PATTERN
 
 
 def where_it_leads(path: str | Path) -> str:
@@ -73,49 +114,11 @@ def hash_of(path: Path, within: Path | None = None) -> str:
         return ""
 
 
-def _words(texts: Iterable[str]) -> tuple[str, ...]:
-    found = (os.path.expanduser(end) for text in texts for word in _parts(text) for end in _ends(word))
-    return tuple(dict.fromkeys(word for word in found if word and "\0" not in word))
-
-
-def _parts(text: str) -> Iterator[str]:
-    yield text
-    yield from _BETWEEN.split(text)
-    yield from (part.strip() for part in _QUOTED.split(text))
-    with contextlib.suppress(ValueError):  # a quotation that does not end
-        yield from shlex.split(text)
-
-
-def _ends(word: str) -> Iterator[str]:
-    """Yield a path, and its ends: what stands before them may be a variable that only a shell knows."""
-    yield word
-    for _ in range(_MOST_PARTS):
-        word = word.partition("/")[2]
-        if not word:
-            return
-        yield word
-
-
-def _modules(texts: Sequence[str]) -> Iterator[str]:
-    for text in (" ".join(texts), *texts):
-        for match in _MODULE.finditer(text):
-            yield from (match[1].replace(".", os.sep) + ending for ending in _OF_A_MODULE)
-
-
-def _entries(argv: Sequence[str]) -> Iterator[str]:
-    """Yield what an interpreter starts of a folder."""
-    if argv and _INTERPRETER.match(os.path.basename(argv[0])):
-        first = next((word for word in argv[1:] if not word.startswith("-")), None)
-        yield from (os.path.join(first, name) for name in _OF_A_FOLDER if first is not None)
-
-
 def _hashed(path: str, tops: Sequence[str]) -> tuple[str, str] | None:
     if not os.path.isfile(path):
         return None
     place = os.path.realpath(path)
     if (top := _top_of(place, tops)) is not None:
-        if _is_database(place):
-            return None
         sha = hash_of(Path(place), Path(top))
         return (os.path.relpath(place, top), sha) if sha else None
     path = os.path.normpath(path)
@@ -123,11 +126,15 @@ def _hashed(path: str, tops: Sequence[str]) -> tuple[str, str] | None:
     return None if top is None else (os.path.relpath(path, top), sha256_text(where_it_leads(path)))
 
 
-def _is_database(place: str) -> bool:
-    """Say whether a file is what servers themselves write all day, and nobody starts.
+def _is_database(path: str, tops: Sequence[str]) -> bool:
+    """Say whether a file is what servers themselves write all day, by its name, its rights and its beginning.
 
-    A program may be put behind any beginning, so that Python runs it: zipapp, whose directory stands at its end.
+    None of these keeps anybody from starting it, so this is asked only of what stands where a database is named. A
+    program may be put behind any beginning, so that Python runs it: zipapp, whose directory stands at its end.
     """
+    place = os.path.realpath(path)
+    if _top_of(place, tops) is None or not place.endswith(_DATABASES) or os.access(place, os.X_OK):
+        return False
     with contextlib.suppress(OSError), open_plain(Path(place)) as fd:
         head = os.read(fd, 16)
         if head == b"SQLite format 3\0" or head[8:12] == b"DUCK":

@@ -131,13 +131,17 @@ def test_what_a_table_can_not_say_is_refused_with_the_reason(desk: Desk, key: st
     [
         ('permissions = {allow = ["bash"], deny = ["read"]}', "permissions allow bash"),
         ('mcpServers = "lab"', "tools adds mcp__lab"),
-        ('mcpServers = {lab = {command = "x"}}', "tools adds mcp__lab, mcp_servers is set"),
+        ('mcpServers = {lab = {command = "x"}}', "tools adds mcp__lab, mcp_servers is set: starts x"),
         ('tools = "read, bash"', "tools adds bash"),
         ('agents = "worker"', "agents adds worker"),
         ("disabled = false", "disabled is false"),
         ('output = "x.md"', "output is set"),
         ('model = "scripted:mine"', "model is scripted:mine, a script that makes tool calls"),
-        ('acceptance = {verify = [{id = "a", command = "true"}]}', "acceptance is set"),
+        (
+            'acceptance = {verify = [{id = "a", command = "true"}]}',
+            'acceptance is set: verify runs {"command":"true","id":"a"}',
+        ),
+        ('acceptance = {Verify = ["touch x"]}', "acceptance is set: verify runs touch x"),
     ],
 )
 def test_a_project_can_not_widen_an_agent_it_did_not_bring_until_it_is_trusted(
@@ -157,6 +161,26 @@ def test_a_limit_of_the_person_can_be_lowered_by_a_project_and_not_raised(desk: 
     assert desk.agent("scout", user, "[agents.scout]\nmax_requests = 5").max_requests == 5
     with pytest.raises(BrokenAgent, match="max_requests is above 10"):
         desk.agent("scout", user, "[agents.scout]\nmax_requests = 50")
+
+
+@pytest.mark.parametrize(("own", "above"), [("0", "0"), ("1", "1"), ("2", ""), (None, "")])
+def test_neither_can_the_levels_of_runs_below_it(desk: Desk, own: str | None, above: str) -> None:
+    user = f"[agents.delegate]\nmax_subagent_depth = {own}" if own else ""
+    if not above:  # no agent has more than two
+        assert desk.agent("delegate", user, "[agents.delegate]\nmax_subagent_depth = 5").max_depth == 5
+        return
+    with pytest.raises(BrokenAgent, match=f"max_depth is above {above};"):
+        desk.agent("delegate", user, "[agents.delegate]\nmax_subagent_depth = 5")
+    assert desk.agent("delegate", user, "[agents.delegate]\nmax_subagent_depth = 0").max_depth == 0
+
+
+def test_other_commands_for_an_agent_of_the_project_are_asked_for_although_it_had_some(desk: Desk) -> None:
+    (desk.project / ".agents").mkdir()
+    text = "---\nname: own\ndescription: d\nacceptance: {verify: ['make test']}\n---\nWork."
+    (desk.project / ".agents/own.md").write_text(text, encoding="utf-8")
+    held = [str(one) for one in desk.catalog(project='[agents.own]\nacceptance = {verify = ["touch x"]}').held]
+    assert held == ["agent own (verify)", "settings agents.own (verify runs touch x)"]
+    assert len(desk.catalog(project='[agents.own]\nacceptance = {verify = ["make test"]}').held) == 1
 
 
 def test_an_agent_of_the_project_is_the_projects_to_change(desk: Desk) -> None:

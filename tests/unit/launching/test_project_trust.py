@@ -292,6 +292,42 @@ def test_a_reviewer_that_nobody_names_is_seen_if_it_acts(project: Path, user: Pa
     assert "agent own (starts reviewer)" in refused("own")
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('[agents.scout]\nacceptance = {verify = ["touch x"]}', '+acceptance = {"verify":["touch x"]}'),
+        ('[agents.scout.mcpServers.lab]\ncommand = "evil"', '"command":"evil"'),
+        ('timeout = "3h"', "+timeout 3 h is above 30 min"),
+        ('default_agent = "worker"', "+worker, which has bash"),
+        ('default_model = "scripted:evil"', "+scripted:evil"),
+    ],
+)
+def test_what_settings_say_is_read_before_it_is_allowed_and_as_a_difference_later(
+    project: Path, text: str, shown: str
+) -> None:
+    settings = project / ".subagents/settings.toml"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text(text)
+    first = launching.trust().differences
+    assert shown in first and "Binary" not in first
+    assert "settings" in launching.trust(contents=True).done
+    settings.write_text(text.replace("touch x", "touch y"))
+    changed = launching.trust().differences
+    assert ("touch x" in text) == (
+        '-acceptance = {"verify":["touch x"]}\n+acceptance = {"verify":["touch y"]}' in changed
+    )
+
+
+def test_what_a_server_is_given_and_what_of_it_can_not_be_compared_stands_in_the_list(project: Path) -> None:
+    server = {"command": "sh", "args": ["-c", "python $X.py"], "env": {"KEY": "${ANTHROPIC_API_KEY}"}}
+    far = {"url": "https://x", "headers": {"Authorization": "Bearer ${TOKEN:-none}"}}
+    (project / ".mcp.json").write_text(json.dumps({"mcpServers": {"here": server, "far": far}}))
+    may = {item.name: item.does for item in launching.trust().items}
+    unseen = "starts files that can't be compared: what a shell makes of $X.py"
+    assert may["here"] == ("sh -c 'python $X.py'", "is given ANTHROPIC_API_KEY", unseen)
+    assert may["far"] == ("https://x", "is given TOKEN")
+
+
 def test_the_projects_settings_give_its_own_agents_no_reviewer_and_no_notes_of_the_persons(project: Path) -> None:
     agent(project / ".agents/own.md", "own", "tools: read")
     settings = project / ".subagents/settings.toml"

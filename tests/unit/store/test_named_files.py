@@ -10,7 +10,7 @@ import pytest
 
 from subagents_nb.domain.agents.mcp_servers import McpServer
 from subagents_nb.domain.mcp.definitions import MOST_WORDS
-from subagents_nb.store.files.named_files import files_named
+from subagents_nb.store.files.named_files import NamedFiles, files_named, look_at
 
 VARIABLES = {"PATH": "/usr/bin:/bin", "WHERE": "tools", "EMPTY": ""}
 
@@ -60,6 +60,12 @@ def named(project: Path, here: str = ".", **definition: Any) -> set[str]:
         {"args": ["srv.py"], "cwd": "~/project/tools"},
         {"args": ["srv.py"], "cwd": "${DIR}", "env": {"DIR": "tools"}},
         {"command": "~/project/tools/srv.py"},
+        {"command": "sh", "args": ["-c", "python tools/s*.py"]},
+        {"command": "sh", "args": ["-c", "python t*/sr?.py; exit"]},
+        {"command": "sh", "args": ["-c", "python to''ols/srv.py; exit"]},
+        {"command": "sh", "args": ["-c", "python tools/s\\rv.py&&exit"]},
+        {"args": ["-c", "import tools.srv"]},
+        {"args": ["-c", "from tools.srv import main; main()"]},
     ],
     ids=str,
 )
@@ -95,6 +101,110 @@ def test_what_servers_work_on_is_no_part_of_them(project: Path) -> None:
     with zipfile.ZipFile(project / "data.db", "a") as archive:
         archive.writestr("__main__.py", "print('run')")
     assert named(project, args=["data.db"]) == {"data.db"}, "a program behind the head of a database"
+
+
+HEADS = {"DUCK": b"#1234567DUCK\nprint('run')\n", "SQLite": b"SQLite format 3\0\necho run; exit\n"}
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize(
+    "definition",
+    [
+        {"args": ["srv.py"]},
+        {"command": "sh", "args": ["data.db"]},
+        {"command": "sh", "args": ["-c", "sh data.db"]},
+        {"command": "sh", "args": ["-c", "sh $DB"], "env": {"DB": "data.db"}},
+        {"command": "./data.db"},
+        {"command": "my-server", "args": ["data.db"]},
+        {"command": "node", "args": ["--db", "data.db"]},
+        {"args": ["-m", "x", "--db", "srv.py"]},
+        {"args": ["-m", "x", "--db", "data.db", "--config", "data.db"]},
+        {"args": ["-m", "x", "--db", "exec.db"]},
+        {"args": ["-m", "x"], "env": {"PYTHONSTARTUP": "data.db"}},
+    ],
+    ids=str,
+)
+def test_no_beginning_lets_a_program_pass_for_a_database(project: Path, head: str, definition: dict[str, Any]) -> None:
+    for name in ("srv.py", "data.db", "exec.db"):
+        (project / name).write_bytes(HEADS[head])
+    (project / "exec.db").chmod(0o700)
+    assert named(project, **definition), "compared as any other file is"
+
+
+def looked(project: Path, command: str, *args: str, env: dict[str, str] | None = None, here: str = ".") -> NamedFiles:
+    server = McpServer(name="x", command=command, args=args, env=env or {})
+    return look_at(server, VARIABLES, here=project / here, roots=(project,))
+
+
+@pytest.mark.parametrize(
+    "way", [("--db", "data.db"), ("--db-path=./data.db",), ("--sqlite", "{project}/data.db")], ids=str
+)
+def test_a_database_that_is_named_as_one_is_said_to_be_left_out(project: Path, way: tuple[str, ...]) -> None:
+    (project / "data.db").write_bytes(b"SQLite format 3\0")
+    args = [word.replace("{project}", str(project)) for word in way]
+    assert looked(project, "db-server", *args) == NamedFiles({}, ("data.db",))
+    assert looked(project, "db-server", env={"DATABASE_PATH": "data.db"}) == NamedFiles({}, ("data.db",))
+
+
+RUNNERS = {
+    "package.json": [("npm", "start"), ("npx", "srv"), ("npx", "."), ("bun", "run", "x"), ("sh", "-c", "npm start; x")],
+    "package-lock.json": [("npm", "start"), ("npx", "-y", "srv")],
+    "node_modules/.bin/srv": [("npx", "srv"), ("bunx", "srv")],
+    "pyproject.toml": [("uv", "run", "srv"), ("uvx", "--from", ".", "srv")],
+    "uv.lock": [("uv", "run", "srv")],
+    "bun.lock": [("bun", "run", "x")],
+    "deno.json": [("deno", "task", "x")],
+    "Makefile": [("make", "serve"), ("env", "-C", ".", "make")],
+    "index.ts": [("node", "index"), ("bun", "./index")],
+}
+
+
+@pytest.mark.parametrize("entry", RUNNERS)
+def test_what_a_runner_reads_to_know_what_it_starts_is_compared(project: Path, entry: str) -> None:
+    (project / entry).parent.mkdir(parents=True, exist_ok=True)
+    (project / entry).write_text("{}")
+    for line in RUNNERS[entry]:
+        assert entry in looked(project, *line).files, line
+    if entry in ("package.json", "pyproject.toml", "deno.json", "Makefile"):
+        found = looked(project, *RUNNERS[entry][0], here="tools")
+        assert entry in found.files and found.unseen == (f"what {entry} starts",), "a folder above"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (("sh", "-c", "X=srv; python $X.py"), "what a shell makes of $X.py"),
+        (("bash", "-c", "python {srv,}.py"), "what a shell makes of {srv,}.py"),
+        (("bash", "-c", r"python $'srv\x2epy'"), r"what a shell makes of $'srv\x2epy'"),
+        (("sh", "-c", "python `cat which`"), "what a shell makes of `cat which`"),
+        (("sh", "-c", 'python "$(cat which)"'), 'what a shell makes of $(cat which)"'),
+        (("python", "-c", "import runpy"), "what the code in its command line reads"),
+        (("sh", "-c", "exec node -e 0"), "what the code in its command line reads"),
+        (("perl", "-Ilib", "-Mserver", "x.pl"), "the modules that it is told to load"),
+        (("sh", "-c", "python */*/*/srv.py"), "what its patterns mean"),
+    ],
+)
+def test_what_leads_to_no_file_is_said_rather_than_guessed(project: Path, line: tuple[str, ...], said: str) -> None:
+    assert looked(project, *line).unseen == (said,)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("python", "srv.py"),
+        ("sh", "-c", "exec python $PWD/srv.py"),
+        ("sh", "-c", 'exec "$@"', "-", "x"),
+        ("npx", "-y", "s"),
+    ],
+)
+def test_nothing_is_said_of_what_is_seen_whole(project: Path, line: tuple[str, ...]) -> None:
+    assert looked(project, *line).unseen == ()
+
+
+def test_a_pattern_lists_nothing_beyond_the_project(project: Path) -> None:
+    (project.parent / "other").mkdir()
+    (project.parent / "other/x1.py").write_text("x")
+    assert looked(project, "sh", "-c", "python ../other/x*.py; python ../*/x1.p?").files == {}
 
 
 def test_a_link_counts_by_where_it_leads(project: Path, tmp_path: Path) -> None:
