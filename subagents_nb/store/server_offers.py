@@ -1,6 +1,6 @@
 """What MCP servers offered last, by their definitions: so that other tools, or other texts of them, are asked about.
 
-    mcp/<definition>.json     the definition as a hash: names, texts and schemas of its tools, as hashes too
+    mcp/<definition>.json     the definition as a hash: its tools, as hashes and as texts without secrets
 
 What a project defines is that project's: the same words in another one may start another program.
 

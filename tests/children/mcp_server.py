@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 import signal
 import sys
@@ -17,7 +18,7 @@ if sys.argv[1:2] == ["slow"]:
 
 from mcp.server.mcpserver import Context, Elicit, ElicitationResult, Image, MCPServer, Resolve, Sample
 from mcp_types import CreateMessageResult, SamplingMessage, TextContent, ToolAnnotations
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 # One white point.
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsFb3EgAAAABJRU5ErkJggg=="
@@ -128,6 +129,30 @@ if way == "changes":
     @server.tool(description=text)
     def told() -> str:
         return text
+
+
+if way == "alters":
+    said = Path(sys.argv[2]).read_text()
+    texts = json.loads(said)
+
+    for name, (title, description, field) in texts.items():
+
+        def told_of(size: Annotated[int, Field(description=field)]) -> str:
+            return str(size)
+
+        server.tool(name=name, title=title, description=description)(told_of)
+
+
+if way == "garbles":
+    pipe = os.dup(1)  # the SDK takes the one that there is for itself
+
+    @server.tool()
+    def garbled(result: str, ctx: Context) -> str:
+        """Answer with something else."""
+        os.write(
+            pipe, b'{"jsonrpc": "2.0", "id": %s, "result": %s}\n' % (str(ctx.request_id).encode(), result.encode())
+        )
+        return "too late"
 
 
 if way == "floods":

@@ -12,7 +12,7 @@ from typing import Any
 
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED, CallToolResult, Implementation, Tool, ToolListChangedNotification
+from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, CallToolResult, Implementation, Tool, ToolListChangedNotification
 
 from subagents_nb.domain.agents.acting import CHANGED
 from subagents_nb.domain.agents.mcp_servers import McpServer, ReadyServer, VariableMissing, ready
@@ -112,6 +112,8 @@ class Connection:
                 await self._process.gone()
                 last = "; ".join(filter(None, (self._why(None), self._last_words)))
                 raise CallFailed(f"{self.called} ended in this call: {last}.") from error
+            if error.code == PARSE_ERROR:
+                raise CallFailed(f"{self.called} gave no answer that can be read: {self._text(error)}.") from error
             lost = self._process is None and error.code == CONNECTION_CLOSED
             raise CallFailed(f"{self.called} {'gave no answer' if lost else 'says'}: {self._text(error)}") from error
         except (ValueError, RuntimeError, OSError) as error:  # an answer that is none

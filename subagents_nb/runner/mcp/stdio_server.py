@@ -9,15 +9,17 @@ from __future__ import annotations
 import asyncio
 import codecs
 import contextlib
+import json
 import math
 import os
+import re
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 from subagents_nb.domain.agents.mcp_servers import ReadyServer
 from subagents_nb.domain.texts.redaction import RedactedStream, Redactor
@@ -27,6 +29,7 @@ from subagents_nb.store.files.disk import DISK
 MOST_MESSAGE_BYTES = 32_000_000
 _LOG_BYTES = 1_000_000
 _LINE_BYTES = 2_000
+_ID, _HEAD_CHARS = re.compile(r'"id"\s*:\s*(\d{1,15})'), 200
 _LEAVE_S, _GRACE_S = 0.5, 0.4  # after its input was closed, and after it was asked to end
 
 
@@ -87,6 +90,25 @@ class _Lines:
             self._give_up()
 
 
+def unreadable_answer(line: bytes) -> JSONRPCError | None:
+    """Return an error in the place of an answer that can't be read; None for what is none, as a line of a log."""
+    if not line.lstrip().startswith(b"{"):
+        return None
+    text = line.decode("utf-8", "replace")
+    try:
+        said = json.loads(text)
+        asked = None if "method" in said else said.get("id")
+    except (ValueError, RecursionError):
+        # Where an answer says which one it is: by its beginning, or by its end.
+        head, tail = text[:_HEAD_CHARS], text[-_HEAD_CHARS:]
+        named = None if '"method"' in head else _ID.search(head) or _ID.search(tail)
+        asked = int(named[1]) if named is not None else None
+    if not isinstance(asked, int | str) or isinstance(asked, bool):
+        return None
+    error = ErrorData(code=PARSE_ERROR, message="what it said is no answer")
+    return JSONRPCError(jsonrpc="2.0", id=asked, error=error)
+
+
 class StdioServer:
     """One started server."""
 
@@ -116,7 +138,8 @@ class StdioServer:
             try:
                 message = SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
             except ValueError as error:
-                message = error  # the session passes over what is no message
+                instead = unreadable_answer(line)  # whoever waits for it is told at once
+                message = SessionMessage(instead) if instead is not None else error  # else the session passes over it
             with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
                 into.send_nowait(message)
 

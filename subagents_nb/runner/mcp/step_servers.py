@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mcp_types import Tool
 
 from subagents_nb.domain.agents.mcp_servers import McpServer, secrets_of
-from subagents_nb.domain.mcp.offered import McpOffer, what_changed
+from subagents_nb.domain.mcp.offered import McpOffer, difference, text_of_tool, what_changed
 from subagents_nb.domain.plans.plan import StepPlan
-from subagents_nb.domain.policy.permissions import PartShown, PermissionRequest
+from subagents_nb.domain.policy.permissions import PART_CHARS, PartShown, PermissionRequest
 from subagents_nb.domain.policy.tool_names import MCP, is_server, server_in, tool_of_server
 from subagents_nb.domain.runs.events import Noticed, ServersSeen, StepFailed
+from subagents_nb.domain.values.characters import sayable
 from subagents_nb.runner.engines.clean_text import Redactor, one_line
 from subagents_nb.runner.engines.engine import ServedTool, StepContext, ToolCallFailed
 from subagents_nb.runner.mcp.connection import CallFailed, Connection, McpLimits
@@ -26,7 +27,7 @@ from subagents_nb.store.server_offers import ServerOffers
 
 _MODEL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")  # what providers take for the name of a tool
 _TEXT_CHARS, _SCHEMA_CHARS, _MOST_TOOLS = 10_000, 50_000, 200
-_TOLD_TOOLS, _SHOWN_CHARS = 12, 2_000
+_TOLD_TOOLS, _NAMES_CHARS = 11, 2_000  # a request shows twelve parts, of which one counts the rest
 
 
 class StepServers:
@@ -48,6 +49,7 @@ class StepServers:
         self._open = {one.name: self._connection(one) for one in step.mcp}
         self._tools: dict[str, ServedTool] = {}
         self._told: set[str] = set()
+        self._texts: dict[str, dict[str, str]] = {}  # by server and tool: all that is said of it, without secrets
 
     @property
     def tools(self) -> tuple[ServedTool, ...]:
@@ -68,12 +70,12 @@ class StepServers:
         found = {name: tools for name, tools in zip(self._open, listed, strict=True) if isinstance(tools, tuple)}
         for name, tools in found.items():
             self._take(name, tools)
-        offers = {name: _offer(name, tools) for name, tools in found.items()}
+        offers = {name: self._offer(name, tools) for name, tools in found.items()}
         self._context.report(ServersSeen(tuple(one.seen for one in offers.values())))
         for name, offer in offers.items():
-            await self._agreed(self._open[name].server, offer, found[name])
+            await self._agreed(self._open[name].server, offer)
 
-    async def _agreed(self, server: McpServer, offer: McpOffer, tools: Sequence[Tool]) -> None:
+    async def _agreed(self, server: McpServer, offer: McpOffer) -> None:
         """Go on if a server offers what it offered before, or the person says that it may offer something else.
 
         What it says of its tools is told to the model, so this comes before the first request.
@@ -82,21 +84,17 @@ class StepServers:
         before = kept.last(server)
         changed = what_changed(before, offer) if before is not None else ""
         if before is not None and changed:
-            await self._ask(server, changed, before, tools)
-        if changed or before is None:
+            await self._ask(server, changed, before, offer)
+        if changed or before is None or before.texts != offer.texts:
             kept.keep(server, offer)
 
-    async def _ask(self, server: McpServer, changed: str, before: McpOffer, tools: Sequence[Tool]) -> None:
+    async def _ask(self, server: McpServer, changed: str, before: McpOffer, now: McpOffer) -> None:
         why = f"its tools are others than on {before.seen_at[:10]} ({changed})"
         lead = f"MCP server {server.name!r} was not used: {why}"
         permit = self._context.permit
         if permit is None:
             raise StepFailed("setup", f"{lead}, and nobody can be asked here. Launch it where you are, and look.")
-        hashes = _offer(server.name, tools).tools
-        new = [tool for tool in tools if before.tools.get(tool.name) != hashes[tool.name]]
-        parts = tuple(
-            PartShown(name=tool.name, text=self._text(server.name, tool)[:_SHOWN_CHARS]) for tool in new[:_TOLD_TOOLS]
-        )
+        parts = _parts_shown(before, now, self._texts[server.name])
         answer = await permit(PermissionRequest(tool=f"MCP server {server.name}", reason=why, parts=parts))
         if answer.decision not in ("once", "run"):
             said = "nobody answered" if answer.decision == "unattended" else f"the person said no {answer.text}".strip()
@@ -136,6 +134,16 @@ class StepServers:
         given, sure = secrets_of(server, environ)
         return Redactor({**environ, **given}, (*self._step.model.key_env, *sure))
 
+    def _offer(self, server: str, tools: Sequence[Tool]) -> McpOffer:
+        """Return what a server offers; its texts are kept for people, without secrets, and not by half."""
+        said = {tool.name: (f"{tool.title or ''}\n{tool.description or ''}", tool.input_schema or {}) for tool in tools}
+        clean, texts = self._redact[server], {}
+        for tool in tools:
+            title, text = clean(tool.title or ""), clean(tool.description or "")
+            texts[tool.name] = sayable(text_of_tool(title, text, clean.data(tool.input_schema or {})))
+        self._texts[server] = texts
+        return McpOffer.of(server, said, utc_now()).with_texts(texts)
+
     def _text(self, server: str, tool: Tool) -> str:
         return self._redact[server](_text(tool))
 
@@ -170,9 +178,18 @@ class StepServers:
         return policy is not None and policy.who_forbids_tool(name) is not None
 
 
-def _offer(server: str, tools: Sequence[Tool]) -> McpOffer:
-    said = {tool.name: (f"{tool.title or ''}\n{tool.description or ''}", tool.input_schema or {}) for tool in tools}
-    return McpOffer.of(server, said, utc_now())
+def _parts_shown(before: McpOffer, now: McpOffer, texts: Mapping[str, str]) -> tuple[PartShown, ...]:
+    """Return what is new of each tool; what there is no room for is counted."""
+    parts = []
+    new = [name for name, sha in now.tools.items() if before.tools.get(name) != sha]
+    for name in new[:_TOLD_TOOLS]:
+        text = difference(before.texts.get(name) if name in before.tools else None, texts[name])
+        parts.append(PartShown(name=name, text=text[:PART_CHARS], cut=max(0, len(text) - PART_CHARS)))
+    if more := new[_TOLD_TOOLS:]:
+        names = ", ".join(more)[:_NAMES_CHARS]
+        unseen = sum(len(texts[name]) for name in more)
+        parts.append(PartShown(name=f"{len(more)} more tools are not shown", text=names, cut=unseen))
+    return tuple(parts)
 
 
 def _text(tool: Tool) -> str:
