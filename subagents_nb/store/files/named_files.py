@@ -20,7 +20,7 @@ from subagents_nb.domain.mcp.command_lines import STARTING, command_line, words_
 from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.store.files.opener import chunks, open_plain
 
-_MOST_OF_A_PATTERN, _MOST_STARS = 200, 2
+_MOST_PATTERNS, _MOST_OF_A_PATTERN, _MOST_STARS = 100, 200, 2  # a launch waits while folders are listed
 _DATABASES = (".db", ".db3", ".sqlite", ".sqlite3", ".duckdb", ".ddb")
 _ZIP_TAIL = 1 << 17  # more than the end of an archive may hold: 22 bytes and a remark of 64 KiB
 
@@ -61,13 +61,14 @@ def look_at(server: McpServer, variables: Mapping[str, str], *, here: Path, root
     named = (path for path in _joined(start, words) if os.path.isdir(path))
     folders = (os.path.realpath(path) for path in named)
     places = dict.fromkeys((*start, *(place for place in folders if _top_of(place, tops) is not None)))
-    patterns = [_expanded(path, tops) for path in _joined(places, (word for word in words if has_magic(word)))]
+    globs = _joined(places, (word for word in words if has_magic(word)))
+    patterns = [_expanded(path, tops) for path in globs[:_MOST_PATTERNS]]
     above = dict.fromkeys(up for place in places for up in _upward(place, tops))
     entries = dict(filter(None, (_hashed(path, tops) for path in _joined(above, line.entries))))
     paths = (*_joined(places, words), *(path for found, _ in patterns for path in found))
     found = dict(filter(None, (_hashed(path, tops) for path in paths))) | entries
     unseen = [*line.unseen, *(f"what {path} starts" for path in found if os.path.basename(path) in STARTING)]
-    unseen += ["what its patterns mean"] if any(cut for _, cut in patterns) else []
+    unseen += ["what its patterns mean"] if len(globs) > _MOST_PATTERNS or any(cut for _, cut in patterns) else []
     databases = (os.path.realpath(path) for paths in apart.values() for path in paths)
     unseen += [os.path.relpath(path, _top_of(path, tops) or path) for path in databases]
     return NamedFiles(dict(sorted(found.items())), tuple(dict.fromkeys(unseen)))

@@ -207,6 +207,11 @@ def test_a_pattern_lists_nothing_beyond_the_project(project: Path) -> None:
     assert looked(project, "sh", "-c", "python ../other/x*.py; python ../*/x1.p?").files == {}
 
 
+def test_a_crowd_of_patterns_is_said_and_not_listed(project: Path) -> None:
+    found = looked(project, "sh", "-c", " ".join(f"*/w{number}*" for number in range(190)))
+    assert found == NamedFiles({}, ("what its patterns mean",))
+
+
 def test_a_link_counts_by_where_it_leads(project: Path, tmp_path: Path) -> None:
     (project / "inner.py").symlink_to("tools/srv.py")
     (tmp_path / "out").mkdir()
