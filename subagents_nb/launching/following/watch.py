@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from subagents_nb.domain.agents.attention import UNHEARD_S
@@ -45,6 +44,7 @@ _DOCUMENTS = ("result.json", "verdict.json", "status.json")
 @dataclass(slots=True)
 class _Followed:
     home: StoreHome
+    run_id: str
     listeners: dict[int, Listener] = field(default_factory=dict)
     ticks: dict[int, Tick] = field(default_factory=dict)
     seen: tuple[object, ...] = ()
@@ -60,7 +60,7 @@ class Watcher:
 
     def __init__(self, *, notifier: Callable[[list[str]], Any] | None = None) -> None:
         self._notifier = notifier or file_events
-        self._runs: dict[str, _Followed] = {}
+        self._runs: dict[str, _Followed] = {}  # by folder: two stores may hold one run, which came in an archive
         self._guard = threading.RLock()
         self._changed = threading.Event()
         self._closing = False
@@ -74,9 +74,9 @@ class Watcher:
 
         `tick` is called about four times a second until then, for views that hold changes back.
         """
-        ticket = next(self._tickets)
+        ticket, folder = next(self._tickets), home.run_folder(run_id)
         with self._guard:
-            followed = self._runs.setdefault(run_id, _Followed(home))
+            followed = self._runs.setdefault(folder, _Followed(home, run_id))
             followed.listeners[ticket] = listener
             if tick is not None:
                 followed.ticks[ticket] = tick
@@ -86,13 +86,13 @@ class Watcher:
 
         def unfollow() -> None:
             with self._guard:
-                entry = self._runs.get(run_id)
+                entry = self._runs.get(folder)
                 if entry is None:
                     return
                 entry.listeners.pop(ticket, None)
                 entry.ticks.pop(ticket, None)
                 if not entry.listeners:
-                    self._runs.pop(run_id, None)
+                    self._runs.pop(folder, None)
                     self._changed.set()
 
         return unfollow
@@ -123,22 +123,22 @@ class Watcher:
                 if self._closing or not self._runs:
                     self._thread = None
                     return
-                directories = {run_id: f.home.run(run_id).root for run_id, f in self._runs.items()}
+                folders = list(self._runs)
             try:
-                self._watch(directories)
+                self._watch(folders)
             except Exception:  # noqa: BLE001 - a broken watch must not end the view of every run
                 _log.exception("the watcher of runs stumbled and goes on by polling")
                 time.sleep(_LIVENESS_S)
                 self._check_all()
 
-    def _watch(self, directories: dict[str, Path]) -> None:
-        by_path = {os.path.realpath(path): run_id for run_id, path in directories.items() if path.is_dir()}
+    def _watch(self, folders: list[str]) -> None:
+        by_path = {os.path.realpath(folder): folder for folder in folders if os.path.isdir(folder)}
         try:
             notify = self._notifier(list(by_path))
         except (OSError, RuntimeError) as error:
             _log.warning("no file events (%s); runs are looked at four times a second", error)
             notify = _Polling()
-        liveness_s = min(max(_LIVENESS_S, _LIVENESS_EACH_S * len(directories)), _LIVENESS_MOST_S)
+        liveness_s = min(max(_LIVENESS_S, _LIVENESS_EACH_S * len(folders)), _LIVENESS_MOST_S)
         with contextlib.closing(notify):
             self._check_all()
             polled = judged = time.monotonic()
@@ -149,9 +149,9 @@ class Watcher:
                     self._check_all()
                 elif isinstance(changes, set):
                     self._touched(by_path, {path for _, path in changes}, late)
-                for run_id in [one for one in late if self._is_due(one)]:
-                    late.discard(run_id)
-                    self._check(run_id)
+                for folder in [one for one in late if self._is_due(one)]:
+                    late.discard(folder)
+                    self._check(folder)
                 self._tick()
                 now = time.monotonic()
                 if now - judged >= liveness_s:
@@ -164,24 +164,24 @@ class Watcher:
     def _touched(self, by_path: dict[str, str], paths: set[str], late: set[str]) -> None:
         """Look at the runs that came to an end, and note those that say more: they are looked at when they are due."""
         for path in paths:
-            folder, name = os.path.split(path)
-            if (run_id := by_path.get(folder)) is None:
+            place, name = os.path.split(path)
+            if (folder := by_path.get(place)) is None:
                 continue
-            if name in _LAST_WORDS and run_id in self._runs:
-                late.discard(run_id)
-                self._check(run_id)
+            if name in _LAST_WORDS and folder in self._runs:
+                late.discard(folder)
+                self._check(folder)
             else:
-                late.add(run_id)
+                late.add(folder)
 
-    def _is_due(self, run_id: str) -> bool:
+    def _is_due(self, folder: str) -> bool:
         with self._guard:
-            followed, watched = self._runs.get(run_id), len(self._runs)
+            followed, watched = self._runs.get(folder), len(self._runs)
         pause = min(max(_READ_S, _READ_EACH_S * watched), _READ_MOST_S)
         return followed is None or time.monotonic() - followed.read >= pause
 
     def _check_all(self) -> None:
-        for run_id in list(self._runs):
-            self._check(run_id)
+        for folder in list(self._runs):
+            self._check(folder)
 
     def _tick(self) -> None:
         with self._guard:
@@ -191,19 +191,19 @@ class Watcher:
 
     def _judge(self) -> None:
         with self._guard:
-            entries = [(run_id, f.home) for run_id, f in self._runs.items()]
-        for run_id, home in entries:
+            entries = [(folder, f.home, f.run_id) for folder, f in self._runs.items()]
+        for folder, home, run_id in entries:
             if reconcile(home, [run_id]):
-                self._check(run_id)
+                self._check(folder)
 
-    def _check(self, run_id: str) -> None:
+    def _check(self, folder: str) -> None:
         with self._guard:
-            followed = self._runs.get(run_id)
+            followed = self._runs.get(folder)
             if followed is None:
                 return
-            home, seen = followed.home, followed.seen
+            home, run_id, seen = followed.home, followed.run_id, followed.seen
             followed.read = time.monotonic()
-        mark = _signature(home.run(run_id).root)
+        mark = _signature(folder)
         if mark == seen:
             self._notice_silence(followed)
             return
@@ -217,7 +217,7 @@ class Watcher:
             followed.heard = time.monotonic() - snapshot.unheard_s
             listeners = list(followed.listeners.values())
             if snapshot.ended:
-                self._runs.pop(run_id, None)
+                self._runs.pop(folder, None)
                 self._changed.set()
         for listener in listeners:
             self._call(listener, snapshot)
@@ -273,11 +273,11 @@ def file_events(paths: list[str]) -> Any:
     return RustNotify(paths, False, False, 0, False, True)
 
 
-def _signature(root: Path) -> tuple[object, ...]:
+def _signature(folder: str) -> tuple[object, ...]:
     marks: list[object] = []
     for name in _DOCUMENTS:
         try:
-            info = os.stat(root / name)
+            info = os.stat(f"{folder}{os.sep}{name}")
         except OSError as error:
             marks.append(error.errno)
         else:

@@ -70,7 +70,7 @@ def test_followers_of_a_run_that_says_nothing_any_more_are_told_so_until_it_does
     watcher.follow(home, run_id(), heard.append)
     until(lambda: heard, 5)
     assert heard[0].attention is None
-    watcher._runs[run_id()].heard -= 60  # as if a minute had passed
+    watcher._runs[home.run_folder(run_id())].heard -= 60  # as if a minute had passed
     until(lambda: heard[-1].attention is not None, 10)
     assert heard[-1].attention is not None and heard[-1].attention.kind == "unheard"
     assert 60 < heard[-1].unheard_s < 90 and heard[-1].state is RunState.RUNNING
@@ -201,3 +201,18 @@ def test_a_run_that_says_much_is_read_four_times_a_second_and_its_end_at_once(
         assert heard[-1][0] - ended < 0.2
     finally:
         watcher.close()
+
+
+def test_the_same_run_in_two_stores_is_two_runs(
+    home: StoreHome, writer: RunWriter, watcher: Watcher, tmp_path: Path
+) -> None:
+    """It came from there in an archive: a follower of the one must not hear of the other."""
+    other = open_home(tmp_path / "other")
+    create_run(other, make_plan(), make_recovery()).result(make_result())
+    here: list[Snapshot] = []
+    there: list[Snapshot] = []
+    writer.status(make_status(updated_at=moment(1)), milestone=False)
+    watcher.follow(home, run_id(), here.append)
+    watcher.follow(other, run_id(), there.append)
+    until(lambda: here and there and there[-1].ended, 5)
+    assert not any(snapshot.ended for snapshot in here) and all(snapshot.ended for snapshot in there)
