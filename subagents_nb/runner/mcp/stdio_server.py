@@ -96,8 +96,8 @@ def unreadable_answer(line: bytes) -> JSONRPCError | None:
         return None
     text = line.decode("utf-8", "replace")
     try:
-        said = json.loads(text)
-        asked = None if "method" in said else said.get("id")
+        fields = json.loads(text)
+        asked = None if "method" in fields else fields.get("id")
     except (ValueError, RecursionError):
         # Where an answer says which one it is: by its beginning, or by its end.
         head, tail = text[:_HEAD_CHARS], text[-_HEAD_CHARS:]
@@ -105,7 +105,7 @@ def unreadable_answer(line: bytes) -> JSONRPCError | None:
         asked = int(named[1]) if named is not None else None
     if not isinstance(asked, int | str) or isinstance(asked, bool):
         return None
-    error = ErrorData(code=PARSE_ERROR, message="what it said is no answer")
+    error = ErrorData(code=PARSE_ERROR, message="what it fields is no answer")
     return JSONRPCError(jsonrpc="2.0", id=asked, error=error)
 
 
