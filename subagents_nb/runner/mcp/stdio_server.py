@@ -105,7 +105,7 @@ def unreadable_answer(line: bytes) -> JSONRPCError | None:
         asked = int(named[1]) if named is not None else None
     if not isinstance(asked, int | str) or isinstance(asked, bool):
         return None
-    error = ErrorData(code=PARSE_ERROR, message="what it fields is no answer")
+    error = ErrorData(code=PARSE_ERROR, message="what it sent is no answer")
     return JSONRPCError(jsonrpc="2.0", id=asked, error=error)
 
 
