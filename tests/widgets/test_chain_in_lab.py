@@ -10,6 +10,7 @@ from pathlib import Path
 import nbformat
 from jupyterlab_page import Lab, can_be_read
 from playwright.sync_api import expect
+from support import until
 
 from subagents_nb.domain.agents.scripts import SCRIPT_FOLDER
 
@@ -52,7 +53,8 @@ def test_a_wide_chain_is_drawn_walked_through_and_ends_as_a_card(lab: Lab, tmp_p
     cells = stage.locator(".sa-step")
     expect(cells).to_have_count(64, timeout=20_000)
     beyond = "(node) => node.getBoundingClientRect().right - node.parentElement.getBoundingClientRect().right"
-    assert stage.evaluate(beyond) <= 0, "its columns shrink before anything is cut off"
+    # The page lays it out in its next frame.
+    until(lambda: stage.evaluate(beyond) <= 0, 5, what="columns that shrink before anything is cut off")
     cells.first.evaluate("(node) => { node.kept = true; }")
     expect(view.get_by_role("status")).to_have_text("Stage review each is complete", timeout=30_000)
     assert cells.first.evaluate("(node) => node.kept"), "the nodes were made anew"

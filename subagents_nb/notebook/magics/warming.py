@@ -48,13 +48,10 @@ class Prewarming:
             magics = self._shell.magics_manager.registry.get("SubagentMagics")
             if magics is None or not magics.prewarm:
                 return
-            # Loaded here, and not in the thread: see page/idle.py.
-            from subagents_nb import launching, local_model  # noqa: F401
-            from subagents_nb.notebook.views import notices, show  # noqa: F401
             from subagents_nb.store import open_home
             from subagents_nb.store.processes.detached import bring_supervisor_up
 
-            local_model.available()  # asked at each launch; the first time that loads what serves it
+            # It comes up in processes of its own while this one loads what a launch needs: the longer of both counts.
             # An empty context: a thread with that of a cell prints into it for ever, ipython/ipykernel#1491.
             work, home = contextvars.Context().run, open_home()
             bring_up = threading.Thread(
@@ -65,5 +62,10 @@ class Prewarming:
                 daemon=True,
             )
             bring_up.start()
+            # Loaded here, and not in the thread: see page/idle.py.
+            from subagents_nb import launching, local_model  # noqa: F401
+            from subagents_nb.notebook.views import notices, show  # noqa: F401
+
+            local_model.available()  # asked at each launch; the first time that loads what serves it
         except Exception:  # noqa: BLE001 - a launch does all of it by itself
             _log.info("nothing was warmed up", exc_info=True)
