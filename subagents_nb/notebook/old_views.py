@@ -6,7 +6,6 @@ is checked: it may hold outputs of strangers.
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
 import logging
 import re
@@ -14,7 +13,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
-from subagents_nb.notebook.page.idle import when_idle
+from subagents_nb.notebook.page.idle import AfterFirstCell
 
 if TYPE_CHECKING:
     from subagents_nb.store import StoreHome
@@ -24,38 +23,25 @@ _TOKEN = re.compile(r"[0-9a-f]{32}")
 _log = logging.getLogger(__name__)
 
 
-class OldViews:
-    """Begins to look with the first cell that a page has run after the extension was loaded."""
+class OldViews(AfterFirstCell):
+    """Begins to look behind the first cell, and again behind later ones as long as there is no run."""
 
     def __init__(self, shell: Any) -> None:
-        self._shell = shell
+        super().__init__(shell)
         self._finder: Any = None
-        self._begun = self._over = False
-
-    def install(self) -> None:
-        """Wait for the end of the cell that loads the extension: it must not take longer for this."""
-        self._shell.events.register("post_run_cell", self._start)
+        self._over = False
 
     def remove(self) -> None:
         """Look no more."""
         self._over = True
-        with contextlib.suppress(ValueError):
-            self._shell.events.unregister("post_run_cell", self._start)
+        super().remove()
         if self._finder is not None:
             self._finder.dispose()
             self._finder = None
 
-    def _start(self, *_: Any) -> None:
-        if self._begun:
-            return
-        self._begun = True
-        parent: Any = self._shell.get_parent() if hasattr(self._shell, "get_parent") else None
-        metadata = parent.get("metadata") if isinstance(parent, dict) else None
-        if not (isinstance(metadata, dict) and metadata.get("cellId")) or "__vsc_ipynb_file__" in self._shell.user_ns:
+    def _work(self) -> None:
+        if "__vsc_ipynb_file__" in self._shell.user_ns:
             return  # no page that finds anything
-        when_idle(self._look)
-
-    def _look(self) -> None:
         try:
             from subagents_nb.store import open_home
 

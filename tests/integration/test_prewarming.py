@@ -26,14 +26,14 @@ def warms() -> list[threading.Thread]:
 
 
 def test_a_supervisor_comes_up_behind_the_first_cell(shared_home: StoreHome) -> None:
-    Prewarming(shell(prewarm=True))._warm()
+    Prewarming(shell(prewarm=True))._work()
     with contextlib.closing(until(lambda: connect_queue_now(shared_home), 60, what="the supervisor")):
         pass
     until(lambda: not warms(), 60, what="the end of the thread")
 
 
 def test_whoever_does_not_want_it_has_none(shared_home: StoreHome) -> None:
-    Prewarming(shell(prewarm=False))._warm()
+    Prewarming(shell(prewarm=False))._work()
     assert warms() == []
 
 
@@ -42,7 +42,7 @@ def test_a_store_that_cannot_be_used_says_nothing(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("SUBAGENTS_NB_HOME", str(tmp_path / "file" / "store"))
-    Prewarming(shell(prewarm=True))._warm()
+    Prewarming(shell(prewarm=True))._work()
     assert warms() == []
     assert capsys.readouterr() == ("", "")
 

@@ -6,44 +6,19 @@ launch then does it itself.
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
 import logging
 import threading
-from typing import Any
 
-from subagents_nb.notebook.page.idle import when_idle
+from subagents_nb.notebook.page.idle import AfterFirstCell
 
 _log = logging.getLogger(__name__)
 
 
-class Prewarming:
-    """Begins once, when the first cell that a page runs has ended."""
+class Prewarming(AfterFirstCell):
+    """Who only executes notebooks wants no spare process, and has none. What is up already leaves by itself."""
 
-    def __init__(self, shell: Any) -> None:
-        self._shell = shell
-        self._begun = False
-
-    def install(self) -> None:
-        """Wait for the end of the cell that loads the extension: it must not take longer for this."""
-        self._shell.events.register("post_run_cell", self._start)
-
-    def remove(self) -> None:
-        """Begin nothing more; a supervisor that is up leaves by itself, as always."""
-        self._begun = True
-        with contextlib.suppress(ValueError):
-            self._shell.events.unregister("post_run_cell", self._start)
-
-    def _start(self, *_: Any) -> None:
-        if self._begun:
-            return
-        self._begun = True
-        parent: Any = self._shell.get_parent() if hasattr(self._shell, "get_parent") else None
-        metadata = parent.get("metadata") if isinstance(parent, dict) else None
-        if isinstance(metadata, dict) and metadata.get("cellId"):  # who only executes notebooks wants no spare process
-            when_idle(self._warm)
-
-    def _warm(self) -> None:
+    def _work(self) -> None:
         try:
             magics = self._shell.magics_manager.registry.get("SubagentMagics")
             if magics is None or not magics.prewarm:

@@ -7,8 +7,10 @@ then one of both fails with `_DeadlockError` (python/cpython#83065).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 from collections.abc import Callable
+from typing import Any
 
 SOON_S = 0.05
 
@@ -22,3 +24,32 @@ def when_idle(work: Callable[[], object]) -> bool:
     # An empty context: what has that of a cell prints into it for ever, ipython/ipykernel#1491.
     loop.call_later(SOON_S, work, context=contextvars.Context())
     return True
+
+
+class AfterFirstCell:
+    """Work for once, behind the first cell that a page has run: the cell that loads the extension takes no longer."""
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._begun = False
+
+    def install(self) -> None:
+        """Wait for the end of that cell."""
+        self._shell.events.register("post_run_cell", self._start)
+
+    def remove(self) -> None:
+        """Begin nothing more."""
+        with contextlib.suppress(ValueError):
+            self._shell.events.unregister("post_run_cell", self._start)
+
+    def _start(self, *_: Any) -> None:
+        if self._begun:
+            return
+        self._begun = True
+        parent: Any = self._shell.get_parent() if hasattr(self._shell, "get_parent") else None
+        metadata = parent.get("metadata") if isinstance(parent, dict) else None
+        if isinstance(metadata, dict) and metadata.get("cellId"):  # who only executes notebooks sends none
+            when_idle(self._work)
+
+    def _work(self) -> None:
+        raise NotImplementedError
