@@ -23,6 +23,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbconvert import HTMLExporter
+from traitlets.config import Config
 
 HERE = Path(__file__).resolve().parent
 NOTEBOOK = HERE / "01_quickstart.ipynb"
@@ -70,7 +71,7 @@ def main(notebook: Path = NOTEBOOK, build: Path = BUILD) -> int:
     home = Path(tempfile.mkdtemp(prefix="subagents-nb-demo-"))
     os.environ["SUBAGENTS_NB_HOME"] = str(home)
     try:
-        failed = execute(notebook, build)
+        failed = execute(notebook, build, home)
         print()
         report()
     except KeyboardInterrupt:
@@ -84,10 +85,12 @@ def main(notebook: Path = NOTEBOOK, build: Path = BUILD) -> int:
     return 1 if failed else 0
 
 
-def execute(notebook: Path, build: Path) -> bool:
+def execute(notebook: Path, build: Path, home: Path) -> bool:
     """Execute the notebook, write what came of it, and say whether a cell failed."""
     document = nbformat.read(notebook, as_version=4)
     progress = Progress(document.cells)
+    # In files: of free ports another program may take one before the kernel does, jupyter/jupyter_client#487.
+    sockets = {"transport": "ipc", "ip": str(home / "k")} if os.name == "posix" else {}
     client = NotebookClient(
         document,
         timeout=CELL_TIMEOUT_S,
@@ -98,6 +101,7 @@ def execute(notebook: Path, build: Path) -> bool:
         resources={"metadata": {"path": str(notebook.parent)}},
         on_cell_start=progress.start,
         on_cell_executed=progress.end,
+        config=Config(KernelManager=sockets),
     )
     failed = False
     try:

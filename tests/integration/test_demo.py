@@ -134,7 +134,8 @@ def test_an_interrupt_ends_the_demo_and_what_it_started(tmp_path: Path) -> None:
     seen = ""
     while "time.sleep(100)" not in seen:
         seen += (char := demo.stdout.read(1))
-        assert char, "the demo ended too early"
+        if not char:
+            pytest.fail(f"the demo ended too early: {seen}\n{demo.communicate(timeout=60)[1]}")
     os.killpg(demo.pid, signal.SIGINT)
     said, complained = demo.communicate(timeout=60)
     assert demo.returncode == 130, said + complained

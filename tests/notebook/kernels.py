@@ -7,7 +7,9 @@ import json
 import os
 import queue
 import re
+import shutil
 import signal
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,7 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from jupyter_client.manager import KernelManager
+from nbclient import NotebookClient
+from nbformat import NotebookNode
 from support import SECRET_PREFIXES, alive, processes_of, until
+from traitlets.config import Config
 
 from subagents_nb.errors import RequestError
 from subagents_nb.launching import Run
@@ -111,7 +116,8 @@ class Kernel:
         self.work = self.user_home / "work"
         self.work.mkdir(parents=True, exist_ok=True)
         self.log: list[Message] = []
-        self._manager = KernelManager()
+        self._sockets = Path(tempfile.mkdtemp(prefix="k"))
+        self._manager = KernelManager(**own_sockets(self._sockets))
         clean = {
             name: value
             for name, value in os.environ.items()
@@ -278,6 +284,7 @@ class Kernel:
         self._client.stop_channels()
         self._manager.shutdown_kernel(now=True)
         self._manager.cleanup_resources()
+        shutil.rmtree(self._sockets)
 
     def _reply(self, request: str, deadline: float) -> dict[str, Any]:
         end = time.monotonic() + deadline
@@ -286,6 +293,21 @@ class Kernel:
             if message["parent_header"].get("msg_id") == request:
                 content: dict[str, Any] = message["content"]
                 return content
+
+
+def own_sockets(folder: Path) -> dict[str, str]:
+    """Return where a kernel listens, in files: of free ports another program may take one before the kernel does."""
+    # jupyter/jupyter_client#487: of eight kernels that start at once, one in seventy did not come up.
+    return {"transport": "ipc", "ip": str(folder / "k")} if os.name == "posix" else {}
+
+
+def execute(notebook: NotebookNode, folder: Path, *, timeout: int = 60) -> None:
+    """Execute a notebook in a folder as nbclient does by itself."""
+    with tempfile.TemporaryDirectory(prefix="k") as sockets:
+        config = Config(KernelManager=own_sockets(Path(sockets)))
+        NotebookClient(
+            notebook, timeout=timeout, resources={"metadata": {"path": str(folder)}}, config=config
+        ).execute()
 
 
 def leave_cold(ipython: Path) -> None:

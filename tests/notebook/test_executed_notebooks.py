@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
+from kernels import execute
 
 from subagents_nb import runs
 from subagents_nb.store import StoreHome
@@ -33,7 +33,7 @@ def test_a_saved_notebook_is_valid_small_and_keeps_no_secret(
     # With the scripted model, as in an image without the embedded one: under nbval they meet that in any case.
     source = (here / f"{name}.ipynb").read_text(encoding="utf-8").replace("local:smollm2", "scripted:echo")
     book = nbformat.reads(source, as_version=4)
-    NotebookClient(book, timeout=200, resources={"metadata": {"path": str(here)}}).execute()
+    execute(book, here, timeout=200)
     text = nbformat.writes(book)
     nbformat.validate(nbformat.reads(text, as_version=4))
     shown = sum(len(json.dumps(output)) for output in of_ours(book))

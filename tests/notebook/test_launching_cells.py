@@ -272,7 +272,8 @@ def test_a_dry_run_shows_the_whole_plan_and_starts_nothing(kernel: Kernel) -> No
 
 def test_quiet_shows_nothing_and_starts_all_the_same(kernel: Kernel) -> None:
     cell = kernel.ok("%%subagent --model scripted:echo -q --name hushed\nx")
-    assert [m["msg_type"] for m in cell.messages] == ["status", "execute_input", "status"]
+    told = {m["msg_type"] for m in cell.messages} - {"comm_msg"}  # the views of earlier cells go on meanwhile
+    assert told == {"status", "execute_input"}
     until(lambda: kernel.state("hushed") == "complete")
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from kernels import Kernel, display_id_of
-from nbclient import NotebookClient
+from kernels import Kernel, display_id_of, execute
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 Start = Callable[..., Kernel]
@@ -203,7 +202,7 @@ def executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: Kernel) ->
     monkeypatch.setenv("SUBAGENTS_NB_HOME", str(kernel.home.root))
     monkeypatch.setenv("HOME", str(kernel.user_home))
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in CELLS])
-    NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    execute(notebook, tmp_path)
     nbformat.write(notebook, tmp_path / "executed.ipynb")
     return nbformat.read(tmp_path / "executed.ipynb", as_version=4)
 

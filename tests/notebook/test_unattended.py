@@ -9,8 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from kernels import dismiss_supervisors, end_runs
-from nbclient import NotebookClient
+from kernels import dismiss_supervisors, end_runs, execute
 from support import SECRET_PREFIXES
 
 from subagents_nb.store import FileRuns, StoreHome
@@ -43,15 +42,15 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     dismiss_supervisors(StoreHome(tmp_path / "store"))
 
 
-def execute(place: Path) -> tuple[nbformat.NotebookNode, dict[str, str]]:
+def executed(place: Path) -> tuple[nbformat.NotebookNode, dict[str, str]]:
     """Execute the notebook and return it with the states of its runs at the moment when its kernel has left."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in CELLS])
-    NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(place)}}).execute()
+    execute(notebook, place)
     return notebook, {s.name: str(s.state) for s in FileRuns(StoreHome(place / "store")).all()}
 
 
 def test_the_kernel_waits_for_what_ends_soon_and_not_for_the_rest(place: Path) -> None:
-    notebook, states = execute(place)
+    notebook, states = executed(place)
     assert states == {"fails": "failed", "takes-a-second": "complete", "takes-long": "running"}
     outputs = [cell.outputs for cell in notebook.cells]
     assert [output.text for output in outputs[3]] == ["a cell that is told nothing\n"]
