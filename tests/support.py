@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import secrets
 import socket
 import sys
 import time
@@ -60,6 +62,18 @@ def script(name: str, *steps: Any) -> str:
     new.write_text(json.dumps(steps))
     new.replace(folder / f"{name}.json")
     return f"scripted:{name}"
+
+
+def free_port() -> int:
+    """Return a port of loopback for a program that is about to listen there, or where nobody does.
+
+    None of those that the system gives to whoever asks for any: it may give one away before the program listens.
+    """
+    while True:
+        port = 12_000 + secrets.randbelow(20_000)  # ip_local_port_range begins above; `random` is seeded by tests
+        with socket.socket() as trial, contextlib.suppress(OSError):
+            trial.bind(("127.0.0.1", port))
+            return port
 
 
 def is_listening(port: int) -> bool:

@@ -11,7 +11,6 @@ import math
 import os
 import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from typing import Any
 import httpx
 import pytest
 from filelock import FileLock
-from support import CHILDREN, script, until
+from support import CHILDREN, free_port, script, until
 
 from subagents_nb import Run, chain, export, launch, parallel, step
 from subagents_nb.cli import main
@@ -131,9 +130,7 @@ def trackers() -> Path:
 def mlflow_url(trackers: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A tracking server on loopback with a database and artifacts of its own."""
     folder = tmp_path_factory.mktemp("mlflow")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
     command = [str(trackers), "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
     command += ["--backend-store-uri", f"sqlite:///{folder}/db", "--artifacts-destination", str(folder / "artifacts")]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import is_listening, processes_of, script, until
+from support import free_port, is_listening, processes_of, script, until
 
 from subagents_nb import launch, preflight
 from subagents_nb.store import StoreHome
@@ -31,9 +30,7 @@ def everything() -> Path:
 
 @pytest.fixture(scope="module")
 def address(everything: Path) -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     environ = {**os.environ, "PORT": str(port)}
     process = subprocess.Popen(
         [NODE, str(everything), "streamableHttp"], env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import urllib.request
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import nbformat
 from playwright.sync_api import Browser, Error, Locator
-from support import SECRET_PREFIXES, alive, processes_of, until
+from support import SECRET_PREFIXES, alive, free_port, processes_of, until
 
 from subagents_nb.errors import RequestError
 from subagents_nb.launching import Run
@@ -49,7 +48,7 @@ class Lab:
         self.home = StoreHome(root / "store")
         self.work.mkdir(parents=True)
         self._settle()
-        self.address = f"http://127.0.0.1:{_free_port()}"
+        self.address = f"http://127.0.0.1:{free_port()}"
         self._server = self._start()
         self.browser = browser
         self.page = browser.new_page(viewport={"width": 1180, "height": 1000}, device_scale_factor=2)
@@ -216,12 +215,6 @@ class Notebook:
         """Save it and read what is on disk."""
         self.do("docmanager:save")
         return nbformat.read(self.lab.work / f"{self.name}.ipynb", as_version=4)
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def end_runs(home: StoreHome) -> None:

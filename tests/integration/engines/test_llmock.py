@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import socket
 from typing import Any
 
 import pytest
+from support import free_port
 
 from subagents_nb.domain.runs.events import ModelAsked, Noticed, ToolEnded
 from subagents_nb.runner.engines.native.native import NativeEngine
@@ -168,10 +168,8 @@ def test_a_broken_tool_call_is_survived(workshop: Any, plan: Any, llmock: Any, a
 
 
 def test_a_closed_port_is_named(workshop: Any, plan: Any) -> None:
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        port = closed.getsockname()[1]
-        failure = workshop.fail(NativeEngine(patience=NO_RETRIES), plan("count", at=f"http://127.0.0.1:{port}"))
+    port = free_port()
+    failure = workshop.fail(NativeEngine(patience=NO_RETRIES), plan("count", at=f"http://127.0.0.1:{port}"))
 
     assert failure.reason == "connection" and failure.message == f"No connection to 127.0.0.1:{port}."
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import is_listening, until
+from support import free_port, is_listening, until
 
 from subagents_nb import launch
 from subagents_nb.store import StoreHome
@@ -24,9 +23,7 @@ SERVER = Path(__file__).parents[2] / "children" / "mcp_server.py"
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, str(SERVER), "http", str(port)]
     with subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL) as process:

