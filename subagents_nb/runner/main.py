@@ -54,9 +54,10 @@ from subagents_nb.store.runs.writer import RunWriter
 from subagents_nb.store.waiting.hand_on import hand_on
 
 if TYPE_CHECKING:
+    from subagents_nb.domain.plans.budgets import SharedBudget
     from subagents_nb.runner.tree.delegating import Delegating  # these are imported by a run that is in a tree
     from subagents_nb.runner.tree.place import RunSlot
-    from subagents_nb.store.tree.tree_usage import TreeUsage
+    from subagents_nb.store.tree.tree_usage import SharedUsage
 
 NOT_STARTED = 75
 
@@ -118,9 +119,12 @@ class Runner:
         self._limits = LiveLimits(plan, lambda: self._journal.usage)
         self._before = Before(plan, paths, disk=disk)
         self._places, self._reads = places, reads
-        self._tree: TreeUsage | None = None
+        self._tree: SharedUsage | None = None
         self._delegating: Delegating | None = None
         self._slot: RunSlot | None = None
+        self._pool: SharedUsage | None = None
+        if plan.experiment.shares is not None:
+            self._join_pool(plan.experiment.shares)
         if plan.origin.root is not None:
             self._join_tree()
         if any(step.delegates for step in everything(plan.steps, plan.items)):
@@ -172,7 +176,7 @@ class Runner:
         await asyncio.wait({work})
         if self._delegating is not None:
             await self._delegating.settle()
-        self._limits.used_now()
+        self._spent(now=True)
         control.close()
         self._finish(work, flow, control.cause)
 
@@ -207,16 +211,30 @@ class Runner:
     def _join_tree(self) -> None:
         """Hold this run to the budget of its tree from now on."""
         if self._tree is None:
-            from subagents_nb.store.tree.tree_usage import TreeUsage
+            from subagents_nb.store.tree.tree_usage import SharedUsage, of_tree
 
             plan = self._plan
             root = RunPaths(self._writer.paths.root.parent / (plan.origin.root or plan.run_id))
-            self._tree = TreeUsage(root, plan.run_id, disk=self._disk)
+            self._tree = SharedUsage(of_tree(root), plan.run_id, disk=self._disk)
             self._limits.share(self._tree.in_tree)
 
+    def _join_pool(self, shares: SharedBudget) -> None:
+        """Hold this run to the budget of its sweep."""
+        from subagents_nb.store.tree.tree_usage import SharedUsage, of_pool
+
+        home = StoreHome(self._writer.paths.root.parents[1])
+        pool = SharedUsage(of_pool(home, shares.pool), self._plan.run_id, since=shares.since, disk=self._disk)
+        self._pool = pool
+
+        def over() -> str | None:
+            pool.say(self._journal.usage, at_once=True)
+            return shares.over(shares.used((self._journal.usage, *pool.of_others())))
+
+        self._limits.hold_together(over)
+
     def _spent(self, now: bool) -> None:
-        if self._tree is not None:
-            self._tree.say(self._journal.usage, at_once=now)
+        for shared in filter(None, (self._tree, self._pool)):
+            shared.say(self._journal.usage, at_once=now)
 
     def _tell(self, text: str) -> None:
         plan = self._plan

@@ -258,6 +258,27 @@ def test_a_budget_of_the_whole_sweep_keeps_later_cells_from_being_launched() -> 
     assert swept.note == "its usage budget is used up, so that 2 of 4 runs were not launched"
 
 
+def test_a_budget_is_held_by_all_runs_at_work_and_what_failed_ones_cost_is_not_forgotten() -> None:
+    model = script("paid", {"usage": {"input_tokens": 50, "requests": 1}}, {"text": "ok"})
+    flow = chain(*(step("scout", f"part {part} of {{{{n}}}}", model=model) for part in range(4)))
+    asked = {"grid": {"n": [1, 2, 3, 4]}, "max_parallel": 2}
+
+    def spent(swept: Sweep) -> int:
+        return sum(run.usage.input_tokens for run in runs(sweep=swept.digest))
+
+    swept = sweep(flow, **asked, usage_budget=150)  # type: ignore[arg-type]
+    assert swept.wait(90)
+    assert 150 <= spent(swept) <= 215, "one may have been asking while the other came to the limit"
+    assert swept.failed and len(swept.ids) <= 2 and "launched" in swept.note
+
+    again = sweep(flow, **asked, usage_budget=150)  # type: ignore[arg-type]
+    assert again.wait(60) and again.launched == 0, "what was paid is paid"
+
+    more = sweep(flow, **asked, usage_budget=300)  # type: ignore[arg-type]
+    assert more.wait(90) and more.launched
+    assert 300 <= spent(more) <= 365
+
+
 _SWEEPER = """
 import sys
 from subagents_nb import sweep

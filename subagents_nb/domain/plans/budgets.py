@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -14,7 +14,7 @@ from subagents_nb.domain.values.base import Value
 from subagents_nb.domain.values.faults import shown
 from subagents_nb.domain.values.given import Real, Whole, parse_amount, parse_whole
 from subagents_nb.domain.values.reading import Unfit, Written, must_be, one_or_many
-from subagents_nb.domain.values.usage import Usage
+from subagents_nb.domain.values.usage import Usage, total
 
 # What a tool budget blocks unless it names the tools itself: looking around is what runs away (origin's default).
 DEFAULT_BLOCKED = ("read", "grep", "find", "list")
@@ -147,6 +147,28 @@ class UsageBudget(Value):
             used = "an unknown cost" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
             parts.append(f"{used} of ${self.cost_usd.hard:g}")
         return " and ".join(parts)
+
+
+class SharedBudget(Value):
+    """One budget that the runs of a sweep hold together: none of them asks a model again once they have passed it.
+
+    Each writes what it used into a folder of them all. Those that were over when a run was launched are in `before`, so
+    that it has to read of later ones alone: ids sort by the time of launch.
+    """
+
+    pool: str  # names the folder
+    budget: UsageBudget
+    before: Usage = Usage()
+    since: str = ""  # the id of the first run that is not in it
+
+    def used(self, later: Iterable[Usage]) -> Usage:
+        """Return what is held against it. A cost that is not known counts as none, and tokens still do."""
+        priced = (one if one.cost_usd is not None else one.model_copy(update={"cost_usd": 0.0}) for one in later)
+        return total((self.before, *priced))
+
+    def over(self, used: Usage) -> str | None:
+        """Return what was used of it, once nothing is left; else None."""
+        return f"{self.budget.words(used)}, by its whole sweep" if self.budget.judge(used) == "hard-reached" else None
 
 
 class WrittenToolBudget(Written, ToolBudget):

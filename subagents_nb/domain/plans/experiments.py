@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from subagents_nb.domain.plans.budgets import SharedBudget
 from subagents_nb.domain.values.base import Document, Value, sha256_text, stable_json
 
 ParamValue = str | int | float | bool | None
@@ -56,7 +57,7 @@ class Case(Value):
 
 
 class ExperimentPart(Value):
-    """What a launch says about itself for later comparison; nothing here changes what the run does."""
+    """What a launch says about itself for later comparison. Of this only a budget bears upon what the run does."""
 
     name: str | None = None
     params: dict[str, ParamValue] = Field(default_factory=dict)
@@ -65,6 +66,7 @@ class ExperimentPart(Value):
     cell: Cell | None = None
     case: Case | None = None  # of a sweep over cases: what was asked, with its right answer
     failed: FailedAs | None = None  # what it is in a comparison when it fails
+    shares: SharedBudget | None = None  # with the other runs of its sweep
 
 
 class Score(Document):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from subagents_nb.domain.plans.budgets import UsageBudget
+from subagents_nb.domain.plans.experiments import ExperimentPart
 from subagents_nb.domain.plans.plan import Draft, FanOutItem, LaunchPlan, StepPlan
 from subagents_nb.domain.plans.request import Origin
 from subagents_nb.domain.policy.decision import decide
@@ -79,6 +80,7 @@ def child_draft(plan: LaunchPlan, ask: ChildAsk, template: StepPlan, *, budget: 
         notify_command=plan.notify_command,
         checkpoint_s=plan.checkpoint_s,
         patience=plan.patience,
+        experiment=ExperimentPart(shares=plan.experiment.shares),
         # Nobody but its parent is told of its end, so it has no session, and no cell shows it.
         origin=Origin(
             surface=plan.origin.surface,

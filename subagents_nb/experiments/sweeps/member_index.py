@@ -8,6 +8,7 @@ from typing import NamedTuple
 from subagents_nb.domain.agents.settings import ReusePolicy
 from subagents_nb.domain.plans.grid import key_of
 from subagents_nb.domain.runs.states import RunState
+from subagents_nb.domain.values.usage import Usage
 from subagents_nb.experiments.sweeps.sweep_cells import DONE, Reading, reading_of
 from subagents_nb.launching import Run
 from subagents_nb.launching.judging.scoring import scores_of
@@ -18,10 +19,11 @@ from subagents_nb.store.runs.score_files import judged_at
 
 
 class Member(NamedTuple):
-    """A run of the sweep: its id and its launch contract."""
+    """A run of the sweep: its id, its launch contract, and with which others it shares a budget."""
 
     run_id: str
     contract: str
+    pool: str = ""
 
 
 class MemberIndex:
@@ -33,6 +35,7 @@ class MemberIndex:
         self._cwd = cwd
         self._seen: set[str] = set()
         self._earlier: frozenset[str] = frozenset()
+        self._maybe_live: set[str] = set()
         self._found: dict[str, list[Member]] = {}
         self._over: dict[str, Reading] = {}
         self._scores: dict[str, tuple[int, Mapping[str, float]]] = {}
@@ -52,7 +55,19 @@ class MemberIndex:
                 continue  # the same sweep, at work in another place
             params, repeat = part.get("params") or {}, cell.get("repeat", 0)
             if isinstance(params, dict) and isinstance(repeat, int):
-                self._found.setdefault(key_of(params, repeat), []).append(Member(run_id, str(plan.get("digest"))))
+                self.began(run_id)
+                self._found.setdefault(key_of(params, repeat), []).append(
+                    Member(run_id, str(plan.get("digest")), str((part.get("shares") or {}).get("pool", "")))
+                )
+
+    def live(self) -> list[str]:
+        """Return those of its runs that were seen and are live, oldest first, forgotten ones too."""
+        self._maybe_live = {run_id for run_id in self._maybe_live if self.read(run_id).live}
+        return sorted(self._maybe_live)
+
+    def began(self, run_id: str) -> None:
+        """Take in that a run of the sweep was launched."""
+        self._maybe_live.add(run_id)
 
     def load_members(self, *, forget: bool) -> None:
         """Take what there is as earlier runs, of which only those that may be reused stand in; or forget them."""
@@ -73,6 +88,11 @@ class MemberIndex:
                 return reading
             self._over[run_id] = reading
         return self._over[run_id]
+
+    def usage(self, run_id: str) -> Usage:
+        """Return what a run used, in tokens and money."""
+        reading = self.read(run_id)
+        return Usage(input_tokens=reading.tokens, cost_usd=reading.cost)
 
     def scores(self, run_id: str) -> Mapping[str, float]:
         """Return the scores of a run by name; they are read again when another was given since."""

@@ -6,17 +6,17 @@ import contextlib
 import contextvars
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from subagents_nb.domain.plans.grid import CASE, Combination
-from subagents_nb.domain.values.usage import Usage
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import LaunchRefused
-from subagents_nb.experiments.sweeps.member_index import MemberIndex
+from subagents_nb.experiments.sweeps.member_index import Member, MemberIndex
+from subagents_nb.experiments.sweeps.sweep_budget import SweepBudget
 from subagents_nb.experiments.sweeps.sweep_spec import SweepSpec, swept_options
 from subagents_nb.launching import Run
 from subagents_nb.launching.following.waiting import wait_all
-from subagents_nb.store import FileRuns, StoreHome
+from subagents_nb.store import StoreHome
 from subagents_nb.store.runs.contracts import lock_sweep
 
 _PACED = 4  # with a budget for the whole sweep, so many at a time where nobody says
@@ -32,6 +32,7 @@ class SweepScheduler:
         self._order = order
         self.cells = [(cell.key, cell) for cell in order.cells]
         self.members = MemberIndex(home, (order.digest, order.earlier_digest), order.cwd)
+        self._budget = None if order.budget is None else SweepBudget(home, order.budget, self.members.usage)
         self._fresh = fresh or order.reuse == "never"
         self._begun = False
         self.note = ""  # why fewer runs were launched than there are cells
@@ -92,8 +93,10 @@ class SweepScheduler:
         self.note = ""
         self._look()
         self._check()
+        if self._budget is not None:
+            self._budget.count(list(self._paid()))
         self._at_work = True
-        if self._order.budget is None:
+        if self._budget is None:
             try:
                 self._launch_all(lambda: True)
             finally:
@@ -161,7 +164,9 @@ class SweepScheduler:
             with lock_sweep(self._home, self._order.digest):
                 self.members.look()
                 if not self._find(key, cell):
-                    run_id = self._order.launch(cell).id
+                    shares = None if self._budget is None else self._budget.share(self._first_live())
+                    run_id = self._order.launch(cell, shares).id
+                    self.members.began(run_id)
                     self.launched.add(run_id)
                     self._take(key, cell, run_id, stands=True)
 
@@ -217,8 +222,8 @@ class SweepScheduler:
         """Wait for a place, and say whether the budget leaves room for one more run."""
         limit = self._order.max_parallel or _PACED
         while True:
-            live = [run_id for run_id in self.ids if self.members.read(run_id).live]
-            if self._order.budget is not None and self._order.budget.judge(self._used()) == "hard-reached":
+            live = self.members.live()
+            if self._budget is not None and self._budget.is_used_up(self._first_live()):
                 left = len(self.cells) - len(self.ids)
                 self.note = f"its usage budget is used up, so that {left} of {len(self.cells)} runs were not launched"
                 return False
@@ -226,11 +231,22 @@ class SweepScheduler:
                 return True
             wait_all(self._home, live[:1], _SLICE_S)
 
-    def _used(self) -> Usage:
-        used = Usage()
-        for run_id in self.ids:
-            used = used.plus(FileRuns(self._home).snapshot(run_id).usage)
-        return used
+    def _first_live(self) -> str | None:
+        return next(iter(self.members.live()), None)
+
+    def _paid(self) -> Iterator[Member]:
+        """Yield the runs that count against the budget: those that stand for their cells, and those that failed.
+
+        One whose files changed since was asked something else.
+        """
+        for key, cell in self.cells:
+            self._find(key, cell)
+            members = self.members.of(key)
+            contracts = self._contracts_of(cell) if members else ()
+            for member in members:
+                stands = member.run_id in self.standing
+                if stands or (member.contract in contracts and not self.members.holds(member.run_id)):
+                    yield member
 
     def _tell(self) -> None:
         for listener in list(self._listeners):

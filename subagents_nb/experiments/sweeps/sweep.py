@@ -67,8 +67,9 @@ def sweep(
         name: what the sweep and its runs are called.
         experiment: what its runs belong to; the current experiment, else the name, if None.
         max_parallel: begin a run only when fewer than so many are live; the rest wait in the queue.
-        usage_budget: what the whole sweep may use, as for `launch`: once it is passed, no later run is launched. To
-            keep to it, runs are launched from this process as others end, at most max_parallel (4) at a time.
+        usage_budget: what the whole sweep may use, as for `launch`: once it is passed, no later run is launched, and
+            none at work asks its model again. To keep to it, runs are launched from this process as others end, at
+            most max_parallel (4) at a time.
         score: functions, or evaluators of pydantic-evals, that judge each run when somebody asks for its end.
         notes, tags: as for `launch`, for all runs.
         reuse: which runs that have ended may stand for their cells, as for `launch`: `tracked`, `complete` or `never`.

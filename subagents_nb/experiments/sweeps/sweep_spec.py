@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from subagents_nb.domain.agents.settings import ReusePolicy
-from subagents_nb.domain.plans.budgets import UsageBudget
+from subagents_nb.domain.plans.budgets import SharedBudget, UsageBudget
 from subagents_nb.domain.plans.experiments import Case, Cell, ExperimentPart, FailedAs, Lineage
 from subagents_nb.domain.plans.flow import Chain
 from subagents_nb.domain.plans.grid import (
@@ -83,10 +83,11 @@ class SweepSpec:
         """Whether it asks cases."""
         return any(isinstance(value, Case) for axis in self.axes[-1:] for _, value in axis.values[:1])
 
-    def launch(self, cell: Combination) -> Run:
-        """Launch the run of one cell."""
+    def launch(self, cell: Combination, shares: SharedBudget | None = None) -> Run:
+        """Launch the run of one cell, which shares a budget with others."""
         what, task, options = self._launch_options(cell)
-        return launch(what, task, **options, **self._about(cell), max_live=self.max_parallel, fresh=True)
+        about = self._about(cell, shares)
+        return launch(what, task, **options, **about, max_live=self.max_parallel, fresh=True)
 
     def preflight(self, cell: Combination, *, fresh: bool = False) -> Preflight:
         """Say what the launch of one cell would do, without doing it."""
@@ -95,7 +96,7 @@ class SweepSpec:
         unpriced = price_problems(found.plan, self.budget) if found.plan is not None and found.reuses is None else ()
         return Preflight(None, unpriced, contracts=found.contracts) if unpriced else found
 
-    def _about(self, cell: Combination) -> dict[str, Any]:
+    def _about(self, cell: Combination, shares: SharedBudget | None = None) -> dict[str, Any]:
         part = ExperimentPart(
             name=self.experiment,
             params=cell.params,
@@ -104,6 +105,7 @@ class SweepSpec:
             cell=Cell(sweep=self.digest, place=cell.place, repeat=cell.repeat, of=len(self.cells)),
             case=cell.given.get(CASE) if self.by_case else None,
             failed=self.failed,
+            shares=shares,
         )
         return {"name": self._name(cell), "experiment": part, "tags": self.tags, "origin": self.origin}
 

@@ -26,12 +26,17 @@ class LiveLimits:
         self._plan = plan
         self._own = usage
         self._in_tree: Callable[[Usage, bool], Usage] | None = None
+        self._together: Callable[[], str | None] = lambda: None
         self._guard = threading.Lock()
         self._retuned = Retune()
 
     def share(self, in_tree: Callable[[Usage, bool], Usage]) -> None:
         """Have one budget with the other runs of a tree: `in_tree` adds what they used, as of now if that is said."""
         self._in_tree = in_tree
+
+    def hold_together(self, over: Callable[[], str | None]) -> None:
+        """Hold a budget with other runs too: `over` says what was used of it once nothing is left, as of now."""
+        self._together = over
 
     def time_left(self, worked_s: float) -> TimeLeft | None:
         """Return what is left of the run's deadline after so much work; None without one."""
@@ -69,10 +74,6 @@ class LiveLimits:
     def _usage(self) -> Usage:
         return self._own() if self._in_tree is None else self._in_tree(self._own(), True)
 
-    def used_now(self) -> Usage:
-        """Return what is held against the budget as of now; of a run in a tree it is written down for the others."""
-        return self._usage()
-
     @property
     def used(self) -> Usage:
         """Return what is held against the budget, for those who show it: of the other runs as it was a moment ago."""
@@ -85,17 +86,14 @@ class LiveLimits:
 
     def may_start(self) -> bool:
         """Say whether another step may start."""
-        return self.spent() != "hard-reached"
+        return self.spent() != "hard-reached" and self._together() is None
 
-    def may_spend(self) -> bool:
-        """Say whether a step that is at work may make another request."""
+    def over_budget(self) -> str | None:
+        """Return what was used, if a step that is at work may make no further request; else None."""
         budget = self.budget
-        return budget is None or not budget.stop_running or budget.judge(self._usage()) != "hard-reached"
-
-    def words(self) -> str:
-        """Say what was used of the budget."""
-        budget = self.budget
-        return "" if budget is None else budget.words(self._usage())
+        if budget is not None and budget.stop_running and budget.judge(used := self._usage()) == "hard-reached":
+            return budget.words(used)
+        return self._together()
 
 
 class StepLimits:
@@ -123,4 +121,4 @@ class StepLimits:
 
     def over_budget(self) -> str | None:
         """Return what was used of the run's usage budget, if that allows no further request; else None."""
-        return None if self._run.may_spend() else self._run.words()
+        return self._run.over_budget()

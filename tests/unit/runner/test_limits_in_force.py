@@ -60,8 +60,8 @@ def test_a_later_change_wins_and_leaves_the_others(meter: Meter) -> None:
 def test_without_a_budget_nothing_is_spent(meter: Meter) -> None:
     live = limits(meter)
     meter.spend(10**9, 1e6)
-    assert (live.budget, live.spent(), live.words()) == (None, None, "")
-    assert live.may_start() and live.may_spend() and StepLimits(live, make_step()).over_budget() is None
+    assert (live.budget, live.spent()) == (None, None)
+    assert live.may_start() and StepLimits(live, make_step()).over_budget() is None
 
 
 def test_a_used_up_budget_lets_no_step_start_and_those_at_work_go_on(meter: Meter) -> None:
@@ -71,7 +71,7 @@ def test_a_used_up_budget_lets_no_step_start_and_those_at_work_go_on(meter: Mete
     assert live.spent() == "soft-reached" and live.may_start()
     meter.spend(100)
     assert live.spent() == "hard-reached" and not live.may_start()
-    assert live.may_spend() and step.over_budget() is None
+    assert step.over_budget() is None
 
 
 def test_a_budget_that_stops_lets_no_further_request_be_made_and_says_what_was_used(meter: Meter) -> None:
@@ -80,7 +80,7 @@ def test_a_budget_that_stops_lets_no_further_request_be_made_and_says_what_was_u
     meter.spend(99)
     assert step.over_budget() is None
     meter.spend(120)
-    assert not live.may_spend() and step.over_budget() == "120 of 100 tokens"
+    assert step.over_budget() == "120 of 100 tokens"
 
 
 def test_retuning_raises_a_budget_and_keeps_what_it_does(meter: Meter) -> None:
@@ -99,14 +99,28 @@ def test_retuning_raises_a_budget_and_keeps_what_it_does(meter: Meter) -> None:
 def test_retuning_may_also_lower_a_budget_below_what_was_used(meter: Meter) -> None:
     live = limits(meter, {"cost_usd": {"hard": 5}, "stop_running": True})
     meter.spend(10, 2.0)
-    assert live.may_spend()
+    assert live.over_budget() is None
     live.retune(Retune(cost_usd=1.5))
-    assert not live.may_spend() and live.words() == "$2.0000 of $1.5"
+    assert live.over_budget() == "$2.0000 of $1.5"
 
 
 def test_a_budget_given_to_a_live_run_that_had_none_holds_what_is_at_work(meter: Meter) -> None:
     live = limits(meter)
     meter.spend(150)
     live.retune(Retune(tokens=100))
-    assert not live.may_start() and not live.may_spend()
+    assert not live.may_start()
     assert StepLimits(live, make_step()).over_budget() == "150 of 100 tokens"
+
+
+def test_a_budget_held_with_other_runs_that_they_have_passed_lets_nothing_begin(
+    meter: Meter,
+) -> None:
+    live = limits(meter)
+    told: list[str | None] = [None, "300 of 250 tokens, by its whole sweep"]
+    live.hold_together(lambda: told[0])
+    step = StepLimits(live, make_step())
+    assert live.may_start() and step.over_budget() is None
+
+    told.reverse()
+
+    assert not live.may_start() and step.over_budget() == told[0]

@@ -17,7 +17,7 @@ from subagents_nb.store import create_run
 from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.tree.followers import note_follower, spent_by
 from subagents_nb.store.tree.launches import children_of, put_answer, put_ask, read_answer, read_ask
-from subagents_nb.store.tree.tree_usage import TreeUsage, used_by
+from subagents_nb.store.tree.tree_usage import SharedUsage, of_tree, used_by
 from subagents_nb.store.waiting.admissions import admit, open_budget
 
 
@@ -44,7 +44,7 @@ def test_a_run_that_never_delegated_has_no_children(tmp_path: Path) -> None:
 
 def test_each_run_of_a_tree_sees_what_all_of_them_used(tmp_path: Path) -> None:
     root = root_of(tmp_path)
-    first, second = TreeUsage(root, run_id(1)), TreeUsage(root, run_id(2))
+    first, second = SharedUsage(of_tree(root), run_id(1)), SharedUsage(of_tree(root), run_id(2))
     assert first.in_tree(Usage(input_tokens=10, requests=1, cost_usd=0.5), True).input_tokens == 10
     both = second.in_tree(Usage(input_tokens=7, requests=1, cost_usd=0.25), True)
     assert (both.input_tokens, both.requests, both.cost_usd) == (17, 2, 0.75)
@@ -55,7 +55,7 @@ def test_each_run_of_a_tree_sees_what_all_of_them_used(tmp_path: Path) -> None:
 
 def test_what_was_used_is_written_ten_times_a_second_at_most_but_before_a_request(tmp_path: Path) -> None:
     root = root_of(tmp_path)
-    own = TreeUsage(root, run_id(1))
+    own = SharedUsage(of_tree(root), run_id(1))
     own.say(Usage(input_tokens=1))
     own.say(Usage(input_tokens=2))
     assert used_by(root).input_tokens == 1
@@ -74,7 +74,7 @@ def tree_of(home: StoreHome, number: int, *, after: int | None = None, carried: 
     plan = make_plan(number, resumes=resumes)
     note_follower(home, plan)
     paths = create_run(home, plan, make_recovery(number)).paths
-    TreeUsage(paths, run_id(number)).say(Usage(input_tokens=10), at_once=True)
+    SharedUsage(of_tree(paths), run_id(number)).say(Usage(input_tokens=10), at_once=True)
     open_budget(paths, limit=64, carried=carried)
     admit(paths, 1, path="x")
     return paths
