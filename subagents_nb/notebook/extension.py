@@ -22,6 +22,7 @@ def load(shell: Any, verbs: Sequence[Verb] = VERBS) -> None:
     from subagents_nb.notebook.magics.magics import magics_of
     from subagents_nb.notebook.magics.warming import Prewarming
     from subagents_nb.notebook.old_views import OldViews
+    from subagents_nb.notebook.views.looking_back import LookingBack
     from subagents_nb.notebook.views.notifications import Notifier
 
     if id(shell) in _LOADED:
@@ -31,17 +32,15 @@ def load(shell: Any, verbs: Sequence[Verb] = VERBS) -> None:
     shell.register_magics(magics_of(verbs))
     telling = Notifier(shell)
     telling.install()
-    old = OldViews(shell)
-    old.install()
-    warming = Prewarming(shell)
-    warming.install()
+    behind = LookingBack(shell), OldViews(shell), Prewarming(shell)
+    for one in behind:
+        one.install()
     undo = [
         _add_matcher(shell, verbs),
         _keep_question_marks(shell),
         _install_bare_help(shell),
         telling.remove,
-        old.remove,
-        warming.remove,
+        *(one.remove for one in behind),
     ]
     _LOADED[id(shell)] = undo
     _formatters(shell, add=True)

@@ -11,7 +11,7 @@ from subagents_nb.domain.plans.plan import Origin
 from subagents_nb.domain.values.ids import short_id
 from subagents_nb.errors import AmbiguousRun
 from subagents_nb.launching.gathering.lineage import left_by_the_kernel_before
-from subagents_nb.notebook.views.notifications import before_the_restart
+from subagents_nb.notebook.views.looking_back import left_before
 from subagents_nb.store import StoreHome
 
 pytestmark = [pytest.mark.timeout(90), pytest.mark.usefixtures("shared_home")]
@@ -59,4 +59,4 @@ def test_a_fresh_kernel_says_what_became_of_the_runs_of_the_one_before(
     assert [(one.name, str(one.state)) for one in found] == [("left", "complete")]
     assert [run.name for run in runs(notebook="look.ipynb")] == ["left", "too-old"]
     monkeypatch.setenv("JPY_SESSION_NAME", "look.ipynb")
-    assert before_the_restart()() == ""  # no notebook runs here
+    assert left_before() == ""  # no notebook runs here

@@ -55,6 +55,12 @@ def ended_well(kernel: Kernel) -> None:
     assert {str(reader.snapshot(run_id).state) for run_id in reader.ids()} == {"complete"}
 
 
+def told_under(kernel: Kernel, request: str) -> str:
+    """Return what was shown under a cell, also after it had ended."""
+    shown = [m for m in kernel.log if m["msg_type"] == "display_data" and m["parent_header"].get("msg_id") == request]
+    return "\n".join(m["content"]["data"]["text/plain"] for m in shown)
+
+
 def cpu_s(kernel: Kernel) -> float:
     return float(kernel.value("__import__('time').process_time()"))
 
@@ -169,7 +175,7 @@ def test_a_dry_run_says_what_would_be_found(new_kernel: Callable[..., Kernel]) -
 
 
 def test_a_second_pass_over_a_notebook_with_a_tree_starts_no_run_of_it(new_kernel: Callable[..., Kernel]) -> None:
-    kernel = new_kernel(SUBAGENTS_NB_REUSE="tracked")
+    kernel = new_kernel(SUBAGENTS_NB_REUSE="tracked", JPY_SESSION_NAME="look.ipynb")
     team = {"lead": ([{"delegate": [{"agent": "kid", "task": one} for one in "ab"], "say": True}], "agents: kid\n")}
     team["kid"] = ([{"text": "found"}], "")
     for name, (steps, more) in team.items():
@@ -189,6 +195,7 @@ def test_a_second_pass_over_a_notebook_with_a_tree_starts_no_run_of_it(new_kerne
     first = ids(kernel)
     assert len(first) == 3, "the lead and two that it had work"
     kernel.restart()
-    kernel.ok("%load_ext subagents_nb")
+    loading = kernel.ok("%load_ext subagents_nb").id
+    kernel.until(lambda: "Runs of this notebook's kernel before: " in told_under(kernel, loading), what="what was left")
     shown = cards(kernel, cells)
     assert ids(kernel) == first and "reused: nothing was spent" in shown[0] and "found\\nfound" in shown[1]

@@ -32,6 +32,7 @@ class AfterFirstCell:
     def __init__(self, shell: Any) -> None:
         self._shell = shell
         self._begun = False
+        self._parent: dict[str, Any] = {}  # the request that ran this cell
 
     def install(self) -> None:
         """Wait for the end of that cell."""
@@ -47,7 +48,8 @@ class AfterFirstCell:
             return
         self._begun = True
         parent: Any = self._shell.get_parent() if hasattr(self._shell, "get_parent") else None
-        metadata = parent.get("metadata") if isinstance(parent, dict) else None
+        self._parent = parent if isinstance(parent, dict) else {}
+        metadata = self._parent.get("metadata")
         if isinstance(metadata, dict) and metadata.get("cellId"):  # who only executes notebooks sends none
             when_idle(self._work)
 

@@ -14,9 +14,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from subagents_nb.notebook.page.idle import when_idle
-from subagents_nb.plain_text import plain
-
 DRAIN_VARIABLE = "SUBAGENTS_NB_DRAIN_S"
 NONINTERACTIVE_VARIABLE = "SUBAGENTS_NB_NONINTERACTIVE"
 # A host that runs notebooks without a person ends a kernel about five seconds after it asked it to leave.
@@ -29,20 +26,11 @@ _log = logging.getLogger(__name__)
 class Notifier:
     """The hooks of one shell. They keep no cell waiting for what has to be loaded first."""
 
-    def __init__(
-        self,
-        shell: Any,
-        notices: Callable[[], Any] | None = None,
-        look_back: Callable[[], Callable[[], str]] | None = None,
-        idle: Callable[[Callable[[], object]], object] = when_idle,
-    ) -> None:
+    def __init__(self, shell: Any, notices: Callable[[], Any] | None = None) -> None:
         self._shell = shell
         self._notices = notices or _notices
-        self._look_back = look_back or before_the_restart
-        self._when_idle = idle
-        self._takes_input = True
-        self._broken = self._looks_back = False
-        self._before: list[Callable[[], str]] = []  # says how the runs of the kernel before stand, once found
+        self._person = has_person(None)
+        self._broken = False
         self._leave: Callable[[], None] | None = None
 
     def install(self) -> None:
@@ -94,43 +82,22 @@ class Notifier:
         self.after_cell()
         self.restate(begins=True)
         try:
-            self._takes_input = _takes_input(self._shell)
+            self._person = has_person(self._shell.get_parent() if hasattr(self._shell, "get_parent") else None)
             for name in ("views.show", "comparing.sweep_show", "board.board_show"):
                 if (shown := sys.modules.get(f"subagents_nb.notebook.{name}")) is not None:
-                    shown.repeat_ends(publish=not self._has_person())
+                    shown.repeat_ends(publish=not self._person)
             if self._broken or not getattr(info, "store_history", True):
                 return
-            if self._has_person():
-                self._start_looking_back()
             if _LOOKS.match(getattr(info, "raw_cell", "")):
                 return
-            if self._before and self._has_person() and (text := self._before.pop()()):
-                self._shell.display_pub.publish(data={"text/plain": plain(text)}, metadata={})
             if (notices := self._notices()) is None:
                 return
-            news = notices.take(person=self._has_person())
+            news = notices.take(person=self._person)
             if news:
                 self._shell.display_pub.publish(data=bundle_of(news), metadata={})
         except Exception:  # noqa: BLE001 - a hook that raises spoils every cell: wandb/wandb#6546
             self._broken = True
             _log.exception("telling of ended runs failed; nothing more is told")
-
-    def _start_looking_back(self) -> None:
-        """Find out behind the first cell what became of the runs of the kernel before: a later one tells it, once.
-
-        What that needs takes a while to load, and no cell of the person's waits for it.
-        """
-        if self._looks_back or not _is_of_a_notebook(self._shell):
-            return
-        self._looks_back = True
-
-        def look() -> None:
-            try:
-                self._before.append(self._look_back())
-            except Exception:  # noqa: BLE001 - as in before_cell
-                _log.exception("what the kernel before left could not be looked up")
-
-        self._when_idle(look)
 
     def at_exit(self) -> None:
         """Give the runs of a kernel without a person a moment to end.
@@ -141,40 +108,13 @@ class Notifier:
         does so whatever is set here.
         """
         notices = self._notices()
-        if notices is not None and not self._has_person():
+        if notices is not None and not self._person:
             notices.drain(drain_s())
             self.restate()
 
-    def _has_person(self) -> bool:
-        return self._takes_input and os.environ.get(NONINTERACTIVE_VARIABLE) != "1"
 
-
-def before_the_restart() -> Callable[[], str]:
-    """Find the runs of this notebook's kernel before; return what says in one line how they stand when it is told."""
-    from subagents_nb.errors import StoreError
-    from subagents_nb.launching.gathering.lineage import left_by_the_kernel_before, notebook_here
-    from subagents_nb.notebook.cards.shown import shown_name, shown_state
-    from subagents_nb.store import FileRuns, open_home
-
-    notebook = notebook_here()
-    try:
-        home = open_home(create=False)
-        snapshots = left_by_the_kernel_before(home, notebook) if notebook is not None else []
-    except StoreError:
-        snapshots = []
-    if not snapshots:
-        return str
-
-    def text() -> str:
-        now = (FileRuns(home).snapshot(one.run_id) for one in snapshots[:_MOST])
-        listing = ", ".join(f"{shown_name(one)} {shown_state(one)}" for one in now)
-        more = f" and {len(snapshots) - _MOST} more" if len(snapshots) > _MOST else ""
-        return f"Runs of this notebook's kernel before: {listing}{more}; see %subagent_status --here."
-
-    return text
-
-
-def _is_of_a_notebook(shell: Any) -> bool:
+def is_of_a_notebook(shell: Any) -> bool:
+    """Say whether a notebook stands before this shell, by what its host tells a kernel."""
     return bool(os.environ.get("JPY_SESSION_NAME")) or "__vsc_ipynb_file__" in getattr(shell, "user_ns", {})
 
 
@@ -187,11 +127,11 @@ def _notices() -> Any:
     return module.NOTICES if module is not None else None
 
 
-def _takes_input(shell: Any) -> bool:
-    """Say whether somebody sits before the shell: hosts that only execute notebooks allow no input."""
-    parent: Any = shell.get_parent() if hasattr(shell, "get_parent") else None
+def has_person(parent: Any) -> bool:
+    """Say whether somebody sits before the shell that got this request: who only executes notebooks allows no input."""
     content = parent.get("content") if isinstance(parent, dict) else None
-    return bool(content.get("allow_stdin", True)) if isinstance(content, dict) else True
+    takes_input = bool(content.get("allow_stdin", True)) if isinstance(content, dict) else True
+    return takes_input and os.environ.get(NONINTERACTIVE_VARIABLE) != "1"
 
 
 def drain_s() -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -56,33 +55,6 @@ def before_cell(shell: Shell, source: Source, code: str = "x = 1", *, history: b
     telling = Notifier(shell, lambda: source)
     telling.before_cell(SimpleNamespace(store_history=history, raw_cell=code))
     return telling
-
-
-def test_a_fresh_kernel_tells_once_what_the_one_before_left_though_it_has_launched_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delenv("SUBAGENTS_NB_NONINTERACTIVE", raising=False)
-    shell, looked, state = Shell(), list[str](), ["running"]
-
-    def look_back() -> Callable[[], str]:
-        looked.append("back")
-        return lambda: f"left {state[0]}"
-
-    idle: list[Callable[[], object]] = []
-    telling = Notifier(shell, lambda: None, look_back, idle.append)
-
-    def next_cell() -> list[dict[str, str]]:
-        telling.before_cell(SimpleNamespace(store_history=True, raw_cell="x = 1"))
-        return shell.shown
-
-    assert (next_cell(), looked) == ([], []), "it is no notebook's kernel"
-    monkeypatch.setenv("JPY_SESSION_NAME", "look.ipynb")
-    telling.before_cell(SimpleNamespace(store_history=True, raw_cell="%subagent_stop --all"))
-    assert (looked, len(idle)) == ([], 1), "no cell waits for what has to be loaded"
-    idle.pop()()
-    state[0] = "stopped"  # after it was found, and before it is told
-    assert next_cell() == [{"text/plain": "left stopped"}]
-    assert (next_cell(), looked, idle) == ([{"text/plain": "left stopped"}], ["back"], [])
 
 
 def bundle(*ended_: Any, **more: Any) -> dict[str, str]:
