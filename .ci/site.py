@@ -25,7 +25,7 @@ SECTIONS = {
     "notebooks/05_agents",
     "How to": "docs/running docs/board docs/full docs/chains docs/data docs/reuse docs/experiments docs/exporting "
     "docs/agents docs/skills docs/memory docs/refine docs/models docs/policy docs/trust docs/sandbox docs/tree "
-    "docs/mcp docs/troubleshooting",
+    "docs/mcp docs/hosts docs/troubleshooting",
     "Reference": "reference docs/verbs docs/options docs/states docs/format docs/safety docs/differences",
     "The project": "CONTRIBUTING CHANGELOG",
 }

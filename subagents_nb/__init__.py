@@ -102,16 +102,19 @@ __all__ = [
 # What a layer calls of one above it, by `above`; the rest of it is in the table before.
 _ABOVE = {
     "OtelExporter": "subagents_nb.exporters.otel",
+    "board_widget": "subagents_nb.notebook.held.held_board",
     "cases_html": "subagents_nb.notebook.comparing.compare_view",
     "comparison_html": "subagents_nb.notebook.comparing.compare_view",
     "diff_html": "subagents_nb.notebook.comparing.compare_view",
     "gather": "subagents_nb.exporters.gather",
     "inject": "subagents_nb.notebook.injecting",
+    "run_widget": "subagents_nb.notebook.held.held_run",
     "show_comparison": "subagents_nb.notebook.comparing.compare_show",
     "show_figures": "subagents_nb.notebook.injecting",
     "show_run": "subagents_nb.notebook.views.show",
     "show_sweep": "subagents_nb.notebook.comparing.sweep_show",
     "sweep_html": "subagents_nb.notebook.comparing.sweep_view",
+    "sweep_widget": "subagents_nb.notebook.held.held_sweep",
 }
 
 

@@ -13,7 +13,7 @@ import { Group, NEEDS, entitle, inOrder, keys, settle, tally, whyWaiting } from 
 import { Hand } from "./hand.js";
 import { ago, h, hide, line, mark, number, put, short } from "./dom.js";
 import { Row } from "./row.js";
-import { standing } from "./stand.js";
+import { rendering, standing } from "./stand.js";
 
 const GROUPINGS = ["need", "agent", "experiment", "tag", "notebook", "day"];
 const STALE_MS = 15_000; // three missed beats of a kernel that runs a cell; an idle one has nothing to say
@@ -393,4 +393,4 @@ function initialize(host) {
   return () => (model.off("change:fresh", keep), leave());
 }
 
-export default { initialize };
+export default { initialize, render: rendering(Board) };

@@ -2,9 +2,9 @@
 /** The live view of a chain: an anywidget (AFM) module. The run's view, with its stages and the panel of one step. */
 import { h, line, put } from "./dom.js";
 import { Graph, isOver } from "./graph.js";
-import { standing } from "./stand.js";
+import { rendering, standing } from "./stand.js";
 import { StepPanel } from "./step.js";
-import { View, rendering } from "./view.js";
+import { View } from "./view.js";
 
 class ChainView extends View {
   graph = new Graph((n) => this.toggle(n));

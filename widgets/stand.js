@@ -133,3 +133,16 @@ export function standing(Kind) {
     return () => keeper.leave();
   };
 }
+
+/** Return what a host calls to draw a view of this kind. @param {new (model: any) => Standing & {start(): Standing}} Kind */
+export function rendering(Kind) {
+  /** @param {{model: Host, el: HTMLElement, signal?: AbortSignal}} context */
+  return function render({ model, el, signal }) {
+    const view = new Kind(model).start();
+    const close = () => view.close();
+    el.replaceChildren(view.section);
+    signal?.addEventListener("abort", close, { once: true });
+    if (signal?.aborted) close();
+    return close;
+  };
+}

@@ -12,7 +12,7 @@
 import { drawNever, drawSoon } from "./beat.js";
 import { h, hide, holdsFocus, line, mark, put, putClass, putIcon, thousands } from "./dom.js";
 import { Place } from "./place.js";
-import { standing } from "./stand.js";
+import { rendering, standing } from "./stand.js";
 
 const HERE_MS = 20_000;
 /** @type {Record<string, string>} */
@@ -376,4 +376,4 @@ export class SweepFace {
   }
 }
 
-export default { initialize: standing(SweepFace) };
+export default { initialize: standing(SweepFace), render: rendering(SweepFace) };

@@ -321,16 +321,3 @@ export class View {
     put(p.id, id);
   }
 }
-
-/** Return what a host calls to draw a view of this kind. @param {typeof View} Kind */
-export function rendering(Kind) {
-  /** @param {{model: Model, el: HTMLElement, signal?: AbortSignal}} context */
-  return function render({ model, el, signal }) {
-    const view = new Kind(model).start();
-    const close = () => view.close();
-    el.replaceChildren(view.section);
-    signal?.addEventListener("abort", close, { once: true });
-    if (signal?.aborted) close();
-    return close;
-  };
-}

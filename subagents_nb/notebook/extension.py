@@ -17,6 +17,17 @@ _SILENT = logging.NullHandler()
 _MAGICS = "SubagentMagics"
 
 
+# What stands on a page, and is left as it stands.
+_SHOWING = (
+    "views.show",
+    "comparing.compare_show",
+    "comparing.sweep_show",
+    "board.board_show",
+    "full.full_view",
+    "held.held",
+)
+
+
 def load(shell: Any, verbs: Sequence[Verb] = VERBS) -> None:
     """Register magics, completion, notices and the formatters of our lists; doing it twice changes nothing."""
     from subagents_nb.notebook.magics.magics import magics_of
@@ -61,7 +72,7 @@ def unload(shell: Any) -> None:
     ours = manager.registry.pop(_MAGICS, None)
     if ours in shell.configurables:
         shell.configurables.remove(ours)  # or %config would go on setting the defaults of the one that was left
-    for name in ("views.show", "comparing.compare_show", "comparing.sweep_show", "board.board_show", "full.full_view"):
+    for name in _SHOWING:
         shown = sys.modules.get(f"subagents_nb.notebook.{name}")
         if shown is not None:
             shown.leave_all()

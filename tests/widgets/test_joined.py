@@ -17,8 +17,8 @@ from subagents_nb.notebook.views.widget import ChainWidget, FinderWidget, RunWid
 
 @pytest.mark.parametrize(
     ("kind", "renders"),
-    [(RunWidget, "function"), (ChainWidget, "function"), (SweepWidget, "undefined"), (FinderWidget, "undefined"),
-     (CompareWidget, "undefined"), (BoardWidget, "undefined"), (FullWidget, "undefined")],
+    [(RunWidget, "function"), (ChainWidget, "function"), (SweepWidget, "function"), (FinderWidget, "undefined"),
+     (CompareWidget, "undefined"), (BoardWidget, "function"), (FullWidget, "undefined")],
 )  # fmt: skip
 def test_the_joined_text_is_one_module(tmp_path: Path, kind: type[RunWidget], renders: str) -> None:
     node = shutil.which("node")

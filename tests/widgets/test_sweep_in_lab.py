@@ -15,6 +15,12 @@ from subagents_nb import sweep
 swept = sweep("scout", "say {{tone}}", grid={"model": ["scripted:echo", "scripted:bad"], "tone": ["dry", "warm"]},
               name="tones", repeat=2, score=lambda run: {"right": "dry" in run.text})
 swept"""
+DASHBOARD = """
+from ipywidgets import HBox, Output, VBox
+from subagents_nb import board, launch
+out, view = Output(), launch("scout", "x", model="scripted:slow", name="slow").widget()
+view.observe(lambda change: out.append_stdout("now " + change["new"]), "state")
+VBox([HBox([view, view]), swept.widget(), board().widget(), out])"""
 
 
 def test_a_grid_opens_its_runs_in_place_says_why_some_failed_and_is_saved_as_a_table(lab: Lab, tmp_path: Path) -> None:
@@ -26,7 +32,7 @@ def test_a_grid_opens_its_runs_in_place_says_why_some_failed_and_is_saved_as_a_t
         script("bad", {"fail": {"message": "it broke"}})
     finally:
         os.chdir(here)
-    book = lab.open("swept", ["%load_ext subagents_nb", LAUNCH, "swept.wait(60)"])
+    book = lab.open("swept", ["%load_ext subagents_nb", LAUNCH, "swept.wait(60)", DASHBOARD])
     book.run(0, 1)
     view = book.output(1).locator(".sa-sweep")
     expect(view).to_be_visible(timeout=20_000)
@@ -64,4 +70,16 @@ def test_a_grid_opens_its_runs_in_place_says_why_some_failed_and_is_saved_as_a_t
     assert "4 of 8 done, 4 failed" in html
     assert "it broke" in html
     assert "sa-sweep" not in html
+
+    book.run(3)  # the same in a layout of one's own, one of them twice
+    held = book.output(3)
+    expect(held.locator(".sa-sweep")).to_contain_text("4 of 8 done", timeout=20_000)
+    expect(held.locator('.sa-board .sa-row[data-need="working"]')).to_contain_text("slow")
+    runs = held.locator(".sa:not(.sa-board):not(.sa-sweep)")
+    expect(runs).to_have_count(2)
+    runs.first.get_by_role("button", name="Stop").click()
+    expect(runs.last.locator(".sa-state")).to_contain_text("stopped", timeout=20_000)
+    expect(held.locator(".jp-OutputArea-output pre").last).to_contain_text("now stopped")
+    held.locator(".sa-sweep").get_by_role("button", name="Open a failed run of scripted:bad, dry").click()
+    expect(held.locator(".sa-sweep .sa-opened")).to_contain_text("it broke", timeout=20_000)
     assert lab.faults == []

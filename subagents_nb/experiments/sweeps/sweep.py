@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from subagents_nb.above import above
 from subagents_nb.domain.plans.budgets import UsageBudget
 from subagents_nb.domain.plans.plan import Origin
 from subagents_nb.experiments.sweeps.scheduler import SweepScheduler
 from subagents_nb.experiments.sweeps.sweep_cells import DONE, Reading, SweepCell, sweep_line, tally
+from subagents_nb.experiments.sweeps.sweep_showing import SweepShowing
 from subagents_nb.experiments.sweeps.sweep_spec import SweepSpec, plan_sweep
 from subagents_nb.experiments.sweeps.typed_runs import SweptRuns
 from subagents_nb.launching import Run, Runs
@@ -93,7 +93,7 @@ def sweep(
     return swept
 
 
-class Sweep:
+class Sweep(SweepShowing):
     """A sweep and its runs, in the order of the grid. What it says is read anew each time."""
 
     def __init__(self, home: StoreHome, order: SweepSpec, *, fresh: bool = False) -> None:
@@ -267,12 +267,6 @@ class Sweep:
 
     def __repr__(self) -> str:
         return plain(sweep_line(self.name, self.counts(), self.note, launching=self.launching))
-
-    def _ipython_display_(self) -> None:
-        above("show_sweep")(self)
-
-    def _repr_html_(self) -> str:
-        return str(above("sweep_html")(self))
 
     def _held(self, key: str) -> bool:
         run_id = self._filling.run_of(key)

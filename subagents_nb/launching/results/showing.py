@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from subagents_nb.above import above
 from subagents_nb.launching.controlling.controls import Controls
@@ -39,6 +39,14 @@ class Showing(Controls):
         self._ipython_display_()
         if figures:
             above("show_figures")(self)
+
+    def widget(self) -> Any:
+        """Return a widget of ipywidgets that shows the run, for `HBox`, `Tab` and dashboards: each time a new one.
+
+        It can be observed by trait, `.observe(f, "state")`: `state`, `tokens`, `questions` and all else that its page
+        reads, all set by the kernel alone. `f` is called on a thread of ours. `.close()` ends it; the run goes on.
+        """
+        return above("run_widget")(self)
 
     def _ipython_display_(self) -> None:
         above("show_run")(self)

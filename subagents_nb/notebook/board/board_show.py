@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from subagents_nb.above import above
 from subagents_nb.blocks import Html, to_text
 from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.launching import Runs
@@ -33,6 +34,10 @@ class Board(Runs):
         self.which = BoardList(which)
         listed = self.which.list(listed)
         super().__init__(listed.home, listed.snapshots, hidden=listed.hidden)
+
+    def widget(self) -> Any:
+        """Return a widget, as `Run.widget` does; its traits are `live`, `failed`, `questions` and `tokens`."""
+        return above("board_widget")(self)
 
     def _ipython_display_(self) -> None:
         show_board(self)

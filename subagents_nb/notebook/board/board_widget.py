@@ -8,7 +8,7 @@ from typing import Any
 import traitlets
 
 from subagents_nb.notebook.page.assets import asset, joined
-from subagents_nb.notebook.views.widget import PageWidget
+from subagents_nb.notebook.views.widget import PageWidget, synced
 
 Reply = Callable[[dict[str, Any]], None]
 
@@ -24,12 +24,12 @@ class BoardWidget(PageWidget):
     )
     _css = "\n".join(map(asset, ("run.css", "board.css")))
 
-    rows = traitlets.Dict().tag(sync=True)  # by run
-    head = traitlets.Dict().tag(sync=True)  # places, and what today has used
-    fresh = traitlets.Dict().tag(sync=True)  # the rows that changed, and the runs that are gone, since the last of them
-    beat = traitlets.Int(0).tag(sync=True)
-    token = traitlets.Unicode("").tag(sync=True)  # the class of the plain table before which it stands; the model's id
-    version = traitlets.Int(0).tag(sync=True)
+    rows = synced(traitlets.Dict())  # by run
+    head = synced(traitlets.Dict())  # places, and what today has used
+    fresh = synced(traitlets.Dict())  # the rows that changed, and the runs that are gone, since the last of them
+    beat = synced(traitlets.Int(0))
+    token = synced(traitlets.Unicode(""))  # the class of the plain table before which it stands; the model's id
+    version = synced(traitlets.Int(0))
 
     def __init__(
         self, whole: Callable[[], dict[str, Any]], *, on_request: Callable[[Any, Reply], None], token: str

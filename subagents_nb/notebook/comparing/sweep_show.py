@@ -11,7 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from subagents_nb.blocks import Html
 from subagents_nb.domain.runs.snapshot import Snapshot
@@ -34,6 +34,14 @@ _KEPT = 16
 _kept: deque[Any] = deque()  # the widgets of the latest tables
 
 
+class Drawn(Protocol):
+    """What a view of a sweep draws on besides the plain table; while it `stands`, that is published seldom."""
+
+    @property
+    def stands(self) -> bool: ...
+    def draw(self, places: list[SweepCell]) -> None: ...
+
+
 class SweepView:
     """One table on the page, until nothing of the sweep goes on any more. `publish` puts a new one in its place.
 
@@ -47,7 +55,7 @@ class SweepView:
         publish: Callable[[Bundle], None],
         *,
         where: tuple[str | None, str] = (None, ""),
-        sheet: Sheet | None = None,
+        sheet: Drawn | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sweep = sweep

@@ -14,7 +14,7 @@ from subagents_nb.experiments.sweeps.sweep_picture import runs_of
 from subagents_nb.launching import Run
 from subagents_nb.notebook.full.full_view import OPEN, in_background
 from subagents_nb.notebook.page.assets import asset, joined
-from subagents_nb.notebook.views.widget import PageWidget, Reply
+from subagents_nb.notebook.views.widget import PageWidget, Reply, synced
 
 HERE_S = 60.0  # a page says three times as often that it shows the sweep
 
@@ -25,9 +25,9 @@ class SweepWidget(PageWidget):
     _esm = joined(*map(asset, ("beat.js", "dom.js", "stand.js", "place.js", "sweep.js")))
     _css = "\n".join(map(asset, ("run.css", "sweep.css")))
 
-    picture = traitlets.Dict().tag(sync=True)  # see experiments/sweeps/sweep_picture.py
-    token = traitlets.Unicode("").tag(sync=True)  # the class of the plain table before which it stands; the model's id
-    version = traitlets.Int(0).tag(sync=True)
+    picture = synced(traitlets.Dict())  # see experiments/sweeps/sweep_picture.py
+    token = synced(traitlets.Unicode(""))  # the class of the plain table before which it stands; the model's id
+    version = synced(traitlets.Int(0))
 
 
 class SweepRequests:

@@ -22,7 +22,7 @@ from subagents_nb.notebook.full.parts import parts_of, window_of
 from subagents_nb.notebook.full.said import SaidInRun
 from subagents_nb.notebook.page.assets import asset, joined
 from subagents_nb.notebook.views.page_requests import PageRequests
-from subagents_nb.notebook.views.widget import PageWidget
+from subagents_nb.notebook.views.widget import PageWidget, synced
 from subagents_nb.supervisor.processes.process_load import load_of
 
 _AT_ONCE = 8  # that are open; the one that was opened first is closed
@@ -40,10 +40,10 @@ class FullWidget(PageWidget):
     _esm = joined(*map(asset, ("beat.js", "dom.js", "asks.js", "stand.js", "place.js", "entry.js", "opened.js")))
     _css = "\n".join(map(asset, ("run.css", "opened.css")))
 
-    run_id = traitlets.Unicode("").tag(sync=True)
-    told = traitlets.Dict().tag(sync=True)  # what it shows first
-    token = traitlets.Unicode("").tag(sync=True)  # the class of its place; the model's id
-    version = traitlets.Int(0).tag(sync=True)
+    run_id = synced(traitlets.Unicode(""))
+    told = synced(traitlets.Dict())  # what it shows first
+    token = synced(traitlets.Unicode(""))  # the class of its place; the model's id
+    version = synced(traitlets.Int(0))
 
 
 class OpenRuns:

@@ -138,6 +138,11 @@ class Notices:
                 del self._runs[run_id]
             return Notifications(tuple(s for _, s, _ in sorted(ended, key=lambda end: end[2])), asking, fault)
 
+    def fail(self, called: str, error: Exception) -> None:
+        """A function of the person's failed: they are told with the next cell, once for all that failed meanwhile."""
+        with self._guard:
+            self._fault = self._fault or f"Your {called} function failed: {type(error).__name__}: {error}"
+
     def drain(self, within_s: float) -> list[str]:
         """Wait for the runs of this kernel that are live, at most so long; return the ids of those that go on."""
         deadline = self._clock() + within_s
@@ -190,8 +195,7 @@ class Notices:
                 hook(run)
             except Exception as error:  # noqa: BLE001 - the person's own function; its fault is told, once
                 _log.debug("%s failed", called, exc_info=True)
-                with self._guard:
-                    self._fault = self._fault or f"Your {called} function failed: {type(error).__name__}: {error}"
+                self.fail(called, error)
 
 
 def _needs_a_look(expected: _Expected, snapshot: Snapshot) -> bool:

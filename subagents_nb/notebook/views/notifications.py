@@ -71,7 +71,7 @@ class Notifier:
     def restate(self, *_: Any, begins: bool = False) -> None:
         """Let plain outputs of live runs say how they stand: what executes a notebook listens while a cell runs."""
         try:
-            for name in ("views.show", "comparing.sweep_show", "board.board_show"):
+            for name in ("views.show", "comparing.sweep_show", "board.board_show", "held.held"):
                 if (shown := sys.modules.get(f"subagents_nb.notebook.{name}")) is not None:
                     shown.restate_all(begins=begins)
         except Exception:  # noqa: BLE001 - as in before_cell

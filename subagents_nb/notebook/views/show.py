@@ -71,7 +71,7 @@ def show_run(run: Run) -> bool:
         say(to_text(card(snapshot, beside)) if snapshot.ended else live_text(snapshot, reuse_text))
         return snapshot.ended
     if snapshot.ended:
-        _publish(shell, _card(run, shell))
+        _publish(shell, card_of(run, shell))
         return True
     place = _Display(run, shell, f"subagents-nb-{secrets.token_hex(8)}")
     view = _show_widget(place, snapshot) if mode == "widget" else _show_html(place, snapshot)
@@ -170,7 +170,7 @@ def _live_view(place: _Display, snapshot: Snapshot, *, finds: bool) -> tuple[Run
     """Return a widget and what feeds it; `finds` if the page finds its place by the token."""
     from subagents_nb.notebook.views.widget import ChainWidget, RunWidget
 
-    requests = PageRequests(place.run, card=lambda: _card(place.run, place.shell))
+    requests = PageRequests(place.run, card=lambda: card_of(place.run, place.shell))
     kind = ChainWidget if snapshot.stages else RunWidget
     token = place.token if finds else ""
     _tokens.add(place.token)
@@ -204,7 +204,7 @@ def take_over(run: Run, token: str) -> dict[str, str] | None:
     if token in _tokens:
         return None
     if snapshot.ended:
-        return _card(run, shell)
+        return card_of(run, shell)
     place = _Display(run, shell, f"subagents-nb-{secrets.token_hex(8)}")
     place.token = token
     _, view = _live_view(place, snapshot, finds=True)
@@ -217,7 +217,8 @@ def _show_html(place: _Display, snapshot: Snapshot) -> CardView:
     return CardView(place.replace_durably, first=snapshot)
 
 
-def _card(run: Run, shell: Any) -> dict[str, str]:
+def card_of(run: Run, shell: Any = None) -> dict[str, str]:
+    """Return a run as it stands, as a card and as text."""
     return _bundle(run.status, run, shell)
 
 

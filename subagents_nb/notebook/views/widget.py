@@ -13,6 +13,12 @@ from subagents_nb.notebook.page.assets import asset, joined
 Reply = Callable[[dict[str, Any]], None]
 
 
+def synced(trait: Any) -> Any:
+    """Return a trait that a page is told, and only the kernel sets: code and pages may read and observe it."""
+    trait.read_only = True
+    return trait.tag(sync=True)
+
+
 class PageWidget(anywidget.AnyWidget):
     """What a page hears of, and may send messages to: each goes to `on_message`, with the way of an answer.
 
@@ -20,10 +26,18 @@ class PageWidget(anywidget.AnyWidget):
     """
 
     def __init__(self, on_message: Callable[[Any, Reply], None], model_id: str = "", **state: Any) -> None:
-        super().__init__(**({"model_id": model_id} if model_id else {}), **state)
+        for name, value in state.items():
+            self.set_trait(name, value)
+        super().__init__(**({"model_id": model_id} if model_id else {}))
         heed_the_sender(self.comm)
         self._on_message = on_message
         self.on_msg(lambda _widget, content, _buffers: self._on_message(content, self.send))
+
+    def set_state(self, sync_data: dict[str, Any]) -> None:
+        """Take what a page says, but for what only the kernel says."""
+        traits = self.traits()
+        theirs = {name: value for name, value in sync_data.items() if name in traits and not traits[name].read_only}
+        super().set_state(theirs)
 
     def dispose(self) -> None:
         """Close it and its layout, which would stay in ipywidgets' registry: jupyter-widgets/ipywidgets#2308."""
@@ -39,39 +53,39 @@ class RunWidget(PageWidget):
     _esm = joined(*map(asset, ("beat.js", "dom.js", "asks.js", "stand.js", "tree.js", "view.js", "run.js")))
     _css = asset("run.css")
 
-    run_id = traitlets.Unicode("").tag(sync=True)
-    name = traitlets.Unicode("").tag(sync=True)
-    agent = traitlets.Unicode("").tag(sync=True)
-    model = traitlets.Unicode("").tag(sync=True)
-    state = traitlets.Unicode("queued").tag(sync=True)
-    elapsed_s = traitlets.Float(0.0).tag(sync=True)
-    deadline_s = traitlets.Float(None, allow_none=True).tag(sync=True)
-    tokens_in = traitlets.Int(0).tag(sync=True)
-    tokens_out = traitlets.Int(0).tag(sync=True)
-    cost = traitlets.Unicode("").tag(sync=True)
-    tool_calls = traitlets.Int(0).tag(sync=True)
-    tool_limit = traitlets.Int(None, allow_none=True).tag(sync=True)
-    spend = traitlets.Unicode("").tag(sync=True)  # of a usage budget: what was used of what
-    spent = traitlets.Float(None, allow_none=True).tag(sync=True)  # and how much of the whole that is
-    refusals = traitlets.Int(0).tag(sync=True)
-    tools = traitlets.List(traitlets.Dict()).tag(sync=True)
-    tail = traitlets.Unicode("").tag(sync=True)
-    tail_end = traitlets.Int(0).tag(sync=True)
-    silent = traitlets.Unicode("").tag(sync=True)  # for what it waits that has written nothing yet
-    note = traitlets.Unicode("").tag(sync=True)
-    reused = traitlets.Unicode("").tag(sync=True)
-    error = traitlets.Unicode("").tag(sync=True)
-    reason = traitlets.Unicode("").tag(sync=True)
-    stopping = traitlets.Bool(False).tag(sync=True)
-    questions = traitlets.List(traitlets.Dict()).tag(sync=True)
-    attention = traitlets.Unicode("").tag(sync=True)
-    waited_s = traitlets.Float(0.0).tag(sync=True)
-    beat = traitlets.Int(0).tag(sync=True)
-    graph = traitlets.Dict().tag(sync=True)  # of a chain; empty otherwise
-    tree = traitlets.List(traitlets.Dict()).tag(sync=True)  # the runs below it
-    fresh = traitlets.Dict().tag(sync=True)  # what was written since the last of them: text, and where it begins
-    token = traitlets.Unicode("").tag(sync=True)  # the class of the plain output before which it stands; the model's id
-    version = traitlets.Int(0).tag(sync=True)  # above 0: the plain output has been published anew
+    run_id = synced(traitlets.Unicode(""))
+    name = synced(traitlets.Unicode(""))
+    agent = synced(traitlets.Unicode(""))
+    model = synced(traitlets.Unicode(""))
+    state = synced(traitlets.Unicode("queued"))
+    elapsed_s = synced(traitlets.Float(0.0))
+    deadline_s = synced(traitlets.Float(None, allow_none=True))
+    tokens_in = synced(traitlets.Int(0))
+    tokens_out = synced(traitlets.Int(0))
+    cost = synced(traitlets.Unicode(""))
+    tool_calls = synced(traitlets.Int(0))
+    tool_limit = synced(traitlets.Int(None, allow_none=True))
+    spend = synced(traitlets.Unicode(""))  # of a usage budget: what was used of what
+    spent = synced(traitlets.Float(None, allow_none=True))  # and how much of the whole that is
+    refusals = synced(traitlets.Int(0))
+    tools = synced(traitlets.List(traitlets.Dict()))
+    tail = synced(traitlets.Unicode(""))
+    tail_end = synced(traitlets.Int(0))
+    silent = synced(traitlets.Unicode(""))  # for what it waits that has written nothing yet
+    note = synced(traitlets.Unicode(""))
+    reused = synced(traitlets.Unicode(""))
+    error = synced(traitlets.Unicode(""))
+    reason = synced(traitlets.Unicode(""))
+    stopping = synced(traitlets.Bool(False))
+    questions = synced(traitlets.List(traitlets.Dict()))
+    attention = synced(traitlets.Unicode(""))
+    waited_s = synced(traitlets.Float(0.0))
+    beat = synced(traitlets.Int(0))
+    graph = synced(traitlets.Dict())  # of a chain; empty otherwise
+    tree = synced(traitlets.List(traitlets.Dict()))  # the runs below it
+    fresh = synced(traitlets.Dict())  # what was written since the last of them: text, and where it begins
+    token = synced(traitlets.Unicode(""))  # the class of the plain output before which it stands; the model's id
+    version = synced(traitlets.Int(0))  # above 0: the plain output has been published anew
 
     def __init__(self, state: dict[str, Any], *, on_request: Callable[[Any, Reply], None], token: str = "") -> None:
         self.missing: Callable[[], dict[str, Any]] = dict  # what a page that is loaded anew must be told besides
