@@ -20,7 +20,7 @@ from subagents_nb.domain.runs.records import StepResult
 from subagents_nb.domain.runs.states import StepState
 from subagents_nb.runner.engines.engine import Sandboxed, StepContext
 from subagents_nb.runner.steps.input_paths import input_environ, visible_inputs
-from subagents_nb.runner.steps.sandboxing import in_sandbox
+from subagents_nb.runner.steps.sandboxing import beside_of, in_sandbox
 from subagents_nb.runner.steps.step_context import RunServices
 from subagents_nb.runner.steps.step_run import StepWork
 from subagents_nb.runner.steps.verifying import Verifier
@@ -76,7 +76,8 @@ class AcceptingAll:
         given = input_environ(visible_inputs(services.plan, services.writer.paths, self._cwd))
         reads = services.reads.of(None)
         index = min((work.step.index for work in works), default=0)
-        async with in_sandbox(_strictest(works), self._cwd, services.writer.paths, index) as sandbox:
+        beside = beside_of(services.plan)
+        async with in_sandbox(_strictest(works), self._cwd, services.writer.paths, index, beside=beside) as sandbox:
             return await self._run_all(given, reads, sandbox)
 
     async def _run_all(

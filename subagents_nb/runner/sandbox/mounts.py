@@ -1,8 +1,8 @@
 """What a sandbox shows: the system to read, the workspace to write, and of home folders nothing but what tools need.
 
-All paths are where they really lie. Nothing is mounted below a folder in which a sandboxed process could have put a
-link, which bubblewrap would follow while it sets the next sandbox up. So what is kept as it is in the workspace is
-looked up before the first of them begins, and is a mount in each: neither it nor what is above can be moved, rename(2).
+All paths are where they really lie. What is kept as it is in the workspace is looked up before the first process of the
+step begins, and is a mount in each: none of them can move it or what is above, rename(2). A step beside can, where that
+came after it had begun: so what was mounted is looked at before anything is carried out.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import contextlib
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -20,6 +20,7 @@ import subagents_nb
 from subagents_nb.domain.agents.guarded import is_protected
 from subagents_nb.domain.agents.memory import FOLDER as MEMORY
 from subagents_nb.runner.sandbox.deciding import MOST_KEPT, deciding_in
+from subagents_nb.runner.sandbox.mounted import HostMounts, looked_at, new
 from subagents_nb.runner.sandbox.repository import repository_of
 from subagents_nb.store.files.memory_files import make_memory
 
@@ -37,6 +38,7 @@ class Place:
     """Where a step works, and what of its run its processes may see."""
 
     workspace: Path
+    beside: tuple[Path, ...] = ()  # the folders of other steps, which nobody here can move away
     store: Path
     tmp: Path  # a folder of the step's own, which is /tmp in its sandbox
     reads: tuple[Path, ...] = ()  # of the run: copies of skills and inputs
@@ -70,16 +72,33 @@ class Mounts:
         self._system()
         self._private_tmp()
         self._sockets = tuple(_sockets())
+        self._host = HostMounts()
+        self._gone: set[str] = set()
 
     @property
     def kept(self) -> frozenset[str]:
         """Return what of the workspace is mounted to be read alone."""
-        return frozenset(path for path, (mode, _) in self._found.items() if mode == "ro")
+        return frozenset(path for path, (mode, _) in self._found.items() if mode == "ro" and path not in self._gone)
 
-    def arguments(self, more: Iterable[tuple[str, str]] = ()) -> list[str]:
-        """Return what bubblewrap is told; `more` are folders to write, and what they are called in the sandbox."""
-        found = {**self._found, **{path: ("rw", source) for source, path in more}}
+    def command(
+        self, argv: Sequence[str], more: Iterable[tuple[str, str]] = (), between: Sequence[str] = ()
+    ) -> list[str]:
+        """Return what bubblewrap is told, `between`, and what it is to carry out once all stands as it is meant.
+
+        `more` are folders to write, and what they are called in the sandbox.
+        """
+        # Somebody may have removed what was kept, or put a link in its place: such a thing can't be mounted.
+        inner = [path for path in self._found if path != self.workspace and is_within(path, self.workspace)]
+        gone = {path for path in inner if not _stands(path)}
+        self._gone |= gone
+        found = {path: one for path, one in self._found.items() if path not in gone}
+        shown = [new(one) if found[one][0] == "empty" else self._host.shown(one) for one in inner if one in found]
+        found |= {path: ("rw", source) for source, path in more}
         found |= {path: ("null", "") for path in self._sockets if path not in found and self._shows(path)}
+        look = looked_at((self._host.shown(self.workspace), *shown))
+        return [*self._arguments(found), *between, "--", *look, *argv]
+
+    def _arguments(self, found: Mapping[str, tuple[Mode, str]]) -> list[str]:
         said = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
         for path, (mode, source) in sorted(found.items(), key=lambda one: one[0].count("/")):
             match mode:
@@ -106,6 +125,9 @@ class Mounts:
                     break
                 self._set("rw", str(above))
         self._set(mode, path)
+
+    def _is_inner(self, path: str) -> bool:
+        return path != self.workspace and is_within(path, self.workspace) and os.path.lexists(path)
 
     def _is_hidden(self, path: str) -> bool:
         return any(is_within(path, one) for one in self._hidden)
@@ -138,6 +160,13 @@ class Mounts:
         could = self.deciding.could_be_kept
         for path in [path for path in self.deciding.at if path in could and path not in self._found][:MOST_KEPT]:
             self._keep("ro", path)
+        links = {path for path in self.deciding.at if os.path.islink(path)}
+        for target in sorted(map(os.path.realpath, links)):  # a link is no mount, but what it leads to can be one
+            if self._is_inner(target):
+                self._keep("ro", target)
+        for folder in map(os.path.realpath, self._place.beside):
+            if self._is_inner(folder) and os.path.isdir(folder):
+                self._keep("rw", folder)
         memory = os.path.join(self.workspace, MEMORY)
         if os.path.isdir(memory) and os.path.realpath(memory) == memory:
             self._keep("empty", memory)
@@ -203,6 +232,13 @@ class Mounts:
 def is_within(path: str, folder: str) -> bool:
     """Say whether a path is a folder or lies in it."""
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+def _stands(path: str) -> bool:
+    """Say whether something is at a path that leads through no link."""
+    with contextlib.suppress(OSError):  # it may become one between two looks of realpath's
+        return os.path.lexists(path) and os.path.realpath(path) == path
+    return False
 
 
 def _sockets() -> Iterator[str]:

@@ -53,16 +53,11 @@ class StepSandbox:
         it. `also` are folders to write, and what they are called there.
         """
         flags = list(self._program.flags) + ([] if self._plan.network else ["--unshare-net"])
-        return [
-            self._program.program,
-            *flags,
-            *self._mounts.arguments(also),
-            "--chdir",
-            os.path.realpath(cwd),
-            *(part for name, text in (environ or {}).items() if _of_loader(name) for part in ("--setenv", name, text)),
-            "--",
-            *argv,
+        loader = [
+            part for name, text in (environ or {}).items() if _of_loader(name) for part in ("--setenv", name, text)
         ]
+        between = ["--chdir", os.path.realpath(cwd), *loader]
+        return [self._program.program, *flags, *self._mounts.command(argv, also, between)]
 
     def environ(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Return the variables of a process in the sandbox, from those that it would have without."""

@@ -182,7 +182,7 @@ class StepWork:
         filled = task(str(root))
         told = with_earlier_session(self.step.session, filled) if said is None else said
         self._task = lambda: told
-        async with sandbox_of_step(step, cwd, services.writer.paths) as sandbox:
+        async with sandbox_of_step(step, cwd, services.writer.paths, services.plan) as sandbox:
             context = self._context(root, cwd, clock, sandbox)
             try:
                 return await self._converse(filled, said, context)

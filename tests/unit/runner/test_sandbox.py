@@ -317,6 +317,71 @@ def test_a_memory_that_was_not_there_is_made_before_and_is_hidden_and_kept(box: 
 
 
 @boxed
+def test_what_a_link_of_such_a_name_leads_to_is_kept_too(box: Box) -> None:
+    """Many keep `.vscode` and the like in a folder of another name; a program that begins with it follows the link."""
+    (box.work / "tools/editor").mkdir(parents=True)
+    (box.work / ".vscode").symlink_to("tools/editor")
+    (box.work / "sub").mkdir()
+    (box.work / "sub/.envrc").symlink_to("../variables")
+    (box.work / "variables").write_text("A=1\n", encoding="utf-8")
+
+    box.run("echo x > .vscode/tasks.json; echo x > tools/editor/b; mv tools away; echo x >> variables; rm variables")
+
+    assert list((box.work / "tools/editor").iterdir()) == []
+    assert (box.work / "variables").read_text(encoding="utf-8") == "A=1\n"
+
+
+@boxed
+def test_what_a_step_beside_turns_into_a_link_while_a_sandbox_is_made_is_not_mounted(box: Box) -> None:
+    """bubblewrap resolves what it binds before it mounts anything, so the link may be a folder again by then.
+
+    In the place of a race, which nobody wins every time, stands here what it would have resolved.
+    """
+    (box.work / "sub/.git").mkdir(parents=True)
+    private = box.root / "home/private"
+    (private / ".git").mkdir(parents=True)
+    (private / "note").write_text(CANARY, encoding="utf-8")
+    made = box.sandbox()
+    argv = made.argv(["/bin/sh", "-c", "cat sub/note; echo x > sub/.bashrc"], cwd=box.work)
+    places = [n for n, word in enumerate(argv) if word == str(box.work / "sub") and argv[n - 1] == "--bind"]
+    assert places, "the folder above what is kept is a mount of its own"
+
+    for source, refused in ((str(box.work / "sub"), False), (str(private), True)):
+        argv[places[0]] = source
+        end = subprocess.run(argv, capture_output=True, text=True, env=made.environ({}), cwd="/", check=False)
+        why = f"Nothing was started: {box.work}/sub changed while its sandbox was made. Try again."
+        assert (why in end.stderr) is refused and CANARY not in end.stdout
+    assert not (private / ".bashrc").exists() and (box.work / "sub/.bashrc").exists()
+
+
+@boxed
+def test_what_is_gone_or_a_link_by_now_keeps_no_command_from_starting(box: Box) -> None:
+    for name in ("one", "two"):
+        (box.work / name / ".git").mkdir(parents=True)
+    box.sandbox()
+    (box.work / "one/.git").rmdir()
+    (box.work / "two").rename(box.work / "three")
+    (box.work / "two").symlink_to("three")
+
+    assert box.run("echo there").output == "there\n"
+
+
+@boxed
+def test_the_folder_of_a_step_beside_can_not_be_moved_away(box: Box) -> None:
+    (box.work / "deep/sub").mkdir(parents=True)
+    inode = (box.work / "deep/sub").stat().st_ino
+    place = Place(
+        workspace=box.work, beside=(box.work / "deep/sub", box.work / "none", box.work), store=box.root / "store",
+        tmp=box.step / "tmp", home=box.root / "home",
+    )  # fmt: skip
+    box.made = sandbox_of(SandboxPlan(), place, os.environ)
+
+    box.run("mv deep/sub away; mv deep away2; rmdir deep/sub; ln -sfn /etc deep/sub; echo x > deep/sub/file")
+
+    assert (box.work / "deep/sub").stat().st_ino == inode and (box.work / "deep/sub/file").exists()
+
+
+@boxed
 def test_what_was_made_and_acts_later_is_told_at_the_end(box: Box) -> None:
     (box.work / "linked").symlink_to("elsewhere")
     (box.work / "sub").mkdir()

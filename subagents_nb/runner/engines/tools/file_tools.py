@@ -57,6 +57,7 @@ class Files(FileSystemToolset[Any]):
     barred: Matcher | None = None  # whole paths that nobody may read
     unlisted: Matcher | None = None  # ... that no listing and no search for names shows
     unsearched = ""  # an expression for those in which nothing is searched
+    led_to: tuple[str, ...] = ()  # whole paths to which a link of a protected name leads
 
     @classmethod
     def confined(cls, root: Path, *, store: Path | None = None, policy: Policy | None = None) -> Files:
@@ -81,6 +82,7 @@ class Files(FileSystemToolset[Any]):
             tools=(),
         )
         files.store = kept
+        files.led_to = tuple(_led_to(files._real_root))
         if policy is not None:
             at = partial(hiding, root=os.path.realpath(root), home=os.path.realpath(os.path.expanduser("~")))
             files.barred, files.unlisted = (
@@ -92,6 +94,12 @@ class Files(FileSystemToolset[Any]):
 
     def _safe_resolve(self, path: str, *, write: bool = False, check_allowed: bool = True) -> Path:
         resolved = super()._safe_resolve(path, write=write, check_allowed=check_allowed)
+        # By its own name too: `.claude` may be a link to a folder of another one.
+        written = os.path.relpath(os.path.join(self._cwd, path), self._real_root)
+        if written.partition("/")[0] != "..":
+            self._check_access(written, write=write, check_allowed=check_allowed)
+        if write and any(f"{resolved}/".startswith(f"{one}/") for one in self.led_to):
+            raise PermissionError(f"Path {path!r} is protected: a link of a protected name leads there.")
         judged = judged_place.get()
         # A folder above it may have to be made first.
         if judged is not None and not f"{judged}/".startswith(f"{str(resolved).rstrip('/')}/"):
@@ -264,6 +272,16 @@ class Files(FileSystemToolset[Any]):
         # A hundred patterns for each file of a tree take longer than to read it. Without this it is slow, not open.
         pattern = super()._first_matching_pattern(path, list(patterns if is_protected(path) else self.store))
         return pattern and re.sub(r"\[(\w)\w+\]", r"\1", pattern)  # as people write it
+
+
+def _led_to(root: Path) -> Iterator[str]:
+    """Yield what right in a workspace is protected under the name of a link, as `.vscode` that leads to `editor`."""
+    with contextlib.suppress(OSError), os.scandir(root) as entries:
+        for entry in entries:
+            if entry.is_symlink() and (is_protected(entry.name) or is_protected(f"{entry.name}/x")):
+                place = os.path.realpath(entry.path)
+                if place.startswith(f"{str(root).rstrip('/')}/"):
+                    yield place
 
 
 def _matcher(expression: str) -> Matcher | None:

@@ -250,3 +250,20 @@ def test_what_is_denied_is_not_read_or_written_whoever_asks(hidden: Path) -> Non
         asyncio.run(files.read_file("inner/a.txt"))
     with pytest.raises(ModelRetry, match="denied"):
         asyncio.run(files.write_file("inner/a.txt", "x"))
+
+
+def test_a_link_of_a_protected_name_protects_what_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "tools/claude").mkdir(parents=True)
+    (tmp_path / ".claude").symlink_to("tools/claude")
+    (tmp_path / "plain.txt").write_text("TOKEN=1\n", encoding="utf-8")
+    (tmp_path / ".env").symlink_to("plain.txt")
+    files = Files.confined(tmp_path)
+
+    for path in (".claude/settings.json", "tools/claude/settings.json", "tools/../.claude/a.md", ".env", "plain.txt"):
+        with pytest.raises((ModelRetry, PermissionError), match="protected"):
+            asyncio.run(files.write_file(path, "{}"))
+    with pytest.raises((ModelRetry, PermissionError), match="denied"):
+        asyncio.run(files.read_file(".env"))
+    assert list((tmp_path / "tools/claude").iterdir()) == []
+    asyncio.run(files.write_file("tools/other", "x"))
+    assert "TOKEN" in asyncio.run(files.read_file("plain.txt")), "by its own name it is no secret"
