@@ -38,6 +38,7 @@ MAY_OPEN = {
     "store/runs/raw_reader.py": "thousands of documents, by the opener's flags",
     "store/waiting/capacity.py": "each place of a launch, by the opener's flags",
     "runner/sandbox/mounts.py": "the system's files",
+    "runner/sandbox/mounted.py": "the system's files",
     "runner/engines/kernel/process.py": "a folder, to name sockets in it",
     "runner/workspace/confined.py": "new files, in folders that the opener opened",
     "supervisor/shim.py": "before it imports anything",
