@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,10 +63,17 @@ NOT_STARTED = 75
 
 
 def warm_up() -> None:
-    """Import and try everything a run needs; called once in the process that will fork runners."""
+    """Import and try what most runs need; called once in the process that will fork runners."""
     from subagents_nb.runner.engines.choose import warm_up as warm_engines
 
     warm_engines()
+
+
+def warm_up_further() -> Iterator[None]:
+    """Do the same, piece by piece, for what some runs need; called when runs can be forked already."""
+    from subagents_nb.runner.engines.choose import warm_up_further as warm_engines_further
+
+    yield from warm_engines_further()
 
 
 def run(root: Path, *, channel: int, places: tuple[int, ...] = (), disk: Disk = DISK) -> int:

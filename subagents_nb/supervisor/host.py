@@ -29,13 +29,14 @@ if __name__ == "__main__":
 import contextlib
 import errno
 import functools
+import importlib
 import select
 import selectors
 import signal
 import socket
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,10 +92,13 @@ class Host:
         self._leaving = False
         self._warming = False
         self._makeshift = False
+        self._further: Iterator[None] | None = None
         self._code, self._compared = wire.digest_of_code(), time.monotonic()
 
-    def prepare(self, warm_up: Callable[[], None]) -> None:
+    def prepare(self, warm_up: Callable[[], None], further: Callable[[], Iterator[None]] = lambda: iter(())) -> None:
         """Carry out `warm_up`, and take runs into the queue meanwhile; they begin afterwards.
+
+        Then `serve` carries out the pieces of `further`, one a round: who launches meanwhile waits for one at most.
 
         An alarm interrupts the imports fifty times a second for a glance at the socket and the queue: a thread would
         make forking unsafe, fork(2). If `warm_up` fails, runs begin in fresh interpreters, and this process leaves when
@@ -123,14 +127,30 @@ class Host:
         signal.setitimer(signal.ITIMER_REAL, _GLANCE_S, _GLANCE_S)
         try:
             warm_up()
+            self._further = further()
         except Exception:  # noqa: BLE001 - imports and a rehearsal on a machine that may be busy or full: anything
-            traceback.print_exc()
-            self._process_table.fork_no_more()
-            self._makeshift = True
+            self._make_do()
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             self._warming = False
+
+    def _prepare_further(self) -> None:
+        if self._further is None:
+            return
+        try:
+            next(self._further)
+        except StopIteration:
+            self._further = None
+        except Exception:  # noqa: BLE001 - as in `prepare`
+            self._further = None
+            self._make_do()
+        gc.freeze()
+
+    def _make_do(self) -> None:
+        traceback.print_exc()
+        self._process_table.fork_no_more()
+        self._makeshift = True
 
     def serve(self) -> None:
         """Listen until there has been nothing to do for the idle time."""
@@ -149,6 +169,7 @@ class Host:
                 self._last_used = time.monotonic()
             self._queue.step()
             self._drop_slow_peers()
+            self._prepare_further()
             self._heed_upgrade()
             busy = len(self._process_table) or len(self._queue) or len(self._adopted)
             if not busy and self._idle_s and time.monotonic() - self._last_used > _COLLECT_AFTER_S:
@@ -191,6 +212,8 @@ class Host:
 
     @property
     def _poll_timeout_s(self) -> float:
+        if self._further is not None:
+            return 0.0
         if len(self._queue) or self._paused:
             return _QUEUE_TICK_S
         return _WATCH_TICK_S if len(self._process_table) or len(self._adopted) else _TICK_S
@@ -363,8 +386,9 @@ def main(argv: list[str], *, is_held: bool = False) -> int:
         with contextlib.suppress(FileNotFoundError):
             path.unlink()  # we hold the lock of this key: whoever made it is gone
     if mode == "warm":
-        host.prepare(_warm_up)
-    gc.collect()
+        host.prepare(_warm_up, _warm_up_further)
+    # Not collected before: of what imports leave one object in seventy is garbage, and to look for it takes a tenth of
+    # the start.
     gc.freeze()
     gc.enable()
     host.serve()
@@ -372,9 +396,11 @@ def main(argv: list[str], *, is_held: bool = False) -> int:
 
 
 def _warm_up() -> None:
-    import importlib
-
     importlib.import_module("subagents_nb.runner.main").warm_up()
+
+
+def _warm_up_further() -> Iterator[None]:
+    yield from importlib.import_module("subagents_nb.runner.main").warm_up_further()
 
 
 if __name__ == "__main__":

@@ -417,6 +417,38 @@ def test_a_supervisor_takes_runs_into_its_queue_while_it_warms_up(store_home: St
     subprocess.run([sys.executable, "-c", WARMING, str(store_home.root)], check=True, env=environ, timeout=60)
 
 
+FURTHER = """
+import sys, threading
+from pathlib import Path
+from support import ask_host
+from subagents_nb.store import open_home
+from subagents_nb.supervisor.host import Host
+
+host = Host(open_home(Path(sys.argv[1])), "k-warm")
+client = threading.Thread(target=lambda: ask_host(host.socket_path, {"op": "ping"}))
+leaver = threading.Thread(target=lambda: ask_host(host.socket_path, {"op": "leave"}))
+
+def further():
+    client.start()
+    while client.is_alive():
+        yield
+    leaver.start()
+    raise RuntimeError("the machine was full")
+
+host.prepare(lambda: None, further)
+host.serve()
+print("it left when it was asked to")
+"""
+
+
+def test_what_few_runs_need_is_made_ready_between_requests_and_may_fail(store_home: StoreHome) -> None:
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    command = [sys.executable, "-c", FURTHER, str(store_home.root)]
+    done = subprocess.run(command, env=environ, timeout=60, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "it left when it was asked to\n"), done.stderr
+    assert "RuntimeError: the machine was full" in done.stderr
+
+
 def test_the_first_run_that_waits_is_queued_before_the_supervisor_can_start_any(
     store_home: StoreHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,19 +24,13 @@ class Prewarming(AfterFirstCell):
             if magics is None or not magics.prewarm:
                 return
             from subagents_nb.store import open_home
-            from subagents_nb.store.processes.detached import bring_supervisor_up
+            from subagents_nb.supervisor.protocol.reaching import await_starters, ensure_queue_owner
 
-            # It comes up in processes of its own while this one loads what a launch needs: the longer of both counts.
+            # It comes up in a process of its own while this one loads what a launch needs: the longer of both counts.
+            ensure_queue_owner(open_home())
             # An empty context: a thread with that of a cell prints into it for ever, ipython/ipykernel#1491.
-            work, home = contextvars.Context().run, open_home()
-            bring_up = threading.Thread(
-                target=work,
-                args=(bring_supervisor_up, home),
-                kwargs={"now": True},
-                name="subagents-nb-warm",
-                daemon=True,
-            )
-            bring_up.start()
+            alone = contextvars.Context().run
+            threading.Thread(target=alone, args=(await_starters,), name="subagents-nb-warm", daemon=True).start()
             # Loaded here, and not in the thread: see page/idle.py.
             from subagents_nb import launching, local_model  # noqa: F401
             from subagents_nb.notebook.views import notices, show  # noqa: F401

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from subagents_nb.runner.engines.choose import engine_for, warm_up
+from subagents_nb.runner.engines.choose import engine_for, warm_up, warm_up_further
 
-__all__ = ["engine_for", "warm_up"]
+__all__ = ["engine_for", "warm_up", "warm_up_further"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.runner.engines.engine import Engine
@@ -41,13 +41,35 @@ def warm_up() -> None:
     Called once in the fork server, before its first fork. Leaves one thread, no event loop, no open connection. The
     caller freezes the collector afterwards; while this runs it is off, which halves the time.
     """
+    with _uncollected():
+        from subagents_nb.runner.engines.native.prewarm import prewarm
+
+        prewarm("chat")
+
+
+def warm_up_further() -> Iterator[None]:
+    """Make ready, piece by piece, what some runs need beyond that; runs may be forked between the pieces."""
+    with _uncollected():
+        from subagents_nb.runner.engines.native.prewarm import load_prices
+
+        load_prices()
+    yield
+    with _uncollected():
+        from subagents_nb.runner.engines.kernel import kernel_session  # noqa: F401
+    yield
+    with _uncollected():
+        from subagents_nb.runner.engines.native.prewarm import prewarm
+
+        prewarm("responses")  # what reads its answers takes as long to build as a third of all the rest
+    yield
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        from subagents_nb.runner.engines.kernel import kernel_session  # noqa: F401
-        from subagents_nb.runner.engines.native.prewarm import prewarm
-
-        prewarm()
+        yield
     finally:
         if collecting:
             gc.enable()

@@ -1,8 +1,8 @@
 """Throw-away runs, so that a forked runner finds everything imported and built.
 
-One knocks at a closed port; two are answered by a server inside this process, over both of OpenAI's protocols, with a
-tool call and a structured answer, and go on from the session of the run before. Only answered runs build what reads an
-answer. No byte leaves the machine.
+One knocks at a closed port; the other is answered by a server inside this process, over one of OpenAI's two protocols,
+with a tool call and a structured answer, and goes on from the session of the first. Only answered runs build what reads
+an answer. No byte leaves the machine.
 """
 
 from __future__ import annotations
@@ -34,18 +34,27 @@ _PATIENCE_S = 60.0  # the other side is ourselves; only the machine can be slow
 _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
 
 
-def prewarm() -> None:
-    """Make the runs and forget them.
+def prewarm(api: str) -> None:
+    """Make the runs, the answered one over this one of OpenAI's protocols, and forget them.
 
     Raises:
         Exception: a run ended in another way than it must; the fork server would be built on sand.
     """
     with tempfile.TemporaryDirectory(prefix="subagents-nb-") as folder:
-        asyncio.run(_all(Path(folder)))
-    _load_prices()
+        asyncio.run(_knock(Path(folder)))
+        asyncio.run(_answered(Path(folder), api))
 
 
-async def _all(place: Path) -> None:
+def load_prices() -> None:
+    """Read the prices of models, once for all runs."""
+    response = ModelResponse(
+        parts=[TextPart("")], model_name="gpt-5-mini", provider_name="openai", usage=RequestUsage(input_tokens=1)
+    )
+    with contextlib.suppress(LookupError, ValueError):
+        response.cost()
+
+
+async def _knock(place: Path) -> None:
     # Bound but not listening: nobody else can take the port while we knock.
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
@@ -54,12 +63,14 @@ async def _all(place: Path) -> None:
         except StepFailed as failure:
             if failure.reason != "connection":
                 raise
-    for api in ("chat", "responses"):
-        # An address in figures is not looked up, so no resolver thread is started.
-        async with await asyncio.start_server(Peer(api).answer, "127.0.0.1", 0) as server:
-            outcome = await _run(place, server.sockets[0].getsockname()[1], api, history=place / SESSION_FILE)
-        if outcome.value != {"a": "b"}:
-            raise RuntimeError(f"the rehearsal came to {outcome}")
+
+
+async def _answered(place: Path, api: str) -> None:
+    # An address in figures is not looked up, so no resolver thread is started.
+    async with await asyncio.start_server(Peer(api).answer, "127.0.0.1", 0) as server:
+        outcome = await _run(place, server.sockets[0].getsockname()[1], api, history=place / SESSION_FILE)
+    if outcome.value != {"a": "b"}:
+        raise RuntimeError(f"the rehearsal came to {outcome}")
 
 
 async def _run(place: Path, port: int, api: str, *, history: Path | None = None) -> StepOutcome:
@@ -138,14 +149,6 @@ def _response_events(tool: str, args: str) -> Iterator[dict[str, Any]]:
     yield {"type": "response.function_call_arguments.done", "item_id": call["id"], "output_index": 1, "arguments": args}
     yield {"type": "response.output_item.done", "output_index": 1, "item": call}
     yield {"type": "response.completed", "response": response("completed", [message, call])}
-
-
-def _load_prices() -> None:
-    response = ModelResponse(
-        parts=[TextPart("")], model_name="gpt-5-mini", provider_name="openai", usage=RequestUsage(input_tokens=1)
-    )
-    with contextlib.suppress(LookupError, ValueError):
-        response.cost()
 
 
 async def _nobody(text: str, choices: Sequence[str] = (), *, call_id: str = "") -> str:

@@ -36,10 +36,14 @@ from subagents_nb.runner.engines.kernel.kernel_session import Session
 
 WARM = """
 import gc, os, sys, warnings
-from subagents_nb.runner.engines import warm_up
+from subagents_nb.runner.engines import warm_up, warm_up_further
 assert "pydantic_ai" not in sys.modules
 descriptors = len(os.listdir("/proc/self/fd"))
 warm_up()
+response = "openai.types.responses.response_completed_event"
+assert sys.modules[response].ResponseCompletedEvent.__pydantic_complete__ is False, "few runs need it: not at first"
+pieces = sum(1 for _ in warm_up_further())
+assert pieces == 3 and sys.modules[response].ResponseCompletedEvent.__pydantic_complete__
 assert gc.isenabled()
 assert os.listdir("/proc/self/task") == [str(os.getpid())], "exactly one thread may live in a process that forks"
 assert len(os.listdir("/proc/self/fd")) <= descriptors + 1, "no socket and no loop stays open"
