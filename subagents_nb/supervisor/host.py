@@ -30,7 +30,6 @@ import contextlib
 import errno
 import functools
 import importlib
-import select
 import selectors
 import signal
 import socket
@@ -325,7 +324,7 @@ class Host:
         match message.get("op"):
             case "launch" if self._warming:
                 return {"ok": False, "error": "it is not ready to start runs yet"}
-            case "launch" if _is_deserted(peer.connection):
+            case "launch" if wire.is_deserted(peer.connection):
                 return {"ok": False, "error": "whoever asked has gone"}  # while we stood still: it starts another way
             case "launch":
                 channel = peer.connection.fileno()
@@ -345,14 +344,6 @@ class Host:
                 return {"ok": True}
             case other:
                 return {"ok": False, "error": f"no such request: {other!r}"}
-
-
-def _is_deserted(connection: socket.socket) -> bool:
-    """Say whether the other end has closed: whoever asks says nothing more before it has its answer."""
-    try:
-        return bool(select.select([connection], [], [], 0)[0]) and connection.recv(1, socket.MSG_PEEK) == b""
-    except OSError:
-        return True
 
 
 def _keep_days() -> float:

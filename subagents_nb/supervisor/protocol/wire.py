@@ -7,6 +7,7 @@ import functools
 import hashlib
 import json
 import os
+import select
 import socket
 import struct
 import sys
@@ -77,3 +78,11 @@ def peer_uid(connection: socket.socket) -> int | None:
         return None
     _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, option, struct.calcsize("3i")))
     return int(uid)
+
+
+def is_deserted(connection: socket.socket) -> bool:
+    """Say whether the other end has closed: whoever asks says nothing more before it has its answer."""
+    try:
+        return bool(select.select([connection], [], [], 0)[0]) and connection.recv(1, socket.MSG_PEEK) == b""
+    except OSError:
+        return True
