@@ -6,6 +6,7 @@ Columns of runs are named as MLflow's `search_runs` names them: `run_id`, `statu
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import json
@@ -23,6 +24,7 @@ from subagents_nb.launching import Run
 from subagents_nb.launching.stored.selecting import ids_of
 from subagents_nb.store.clock import moment
 from subagents_nb.store.runs.raw_reader import read_raw_messages
+from subagents_nb.store.runs.reader import uncollected
 
 LEVELS = ("runs", "steps", "messages", "events")
 _FIRST = ("run_id", "experiment", "name", "status", "reason", "start_time", "end_time")
@@ -119,7 +121,8 @@ def frame(runs: Any = None, *, level: str = "runs") -> Frame:
     else:
         make: Callable[[Run], Iterator[dict[str, Any]]] = _message_records if level == "messages" else _event_records
         records = (record for run_id in ids for record in make(Run(home, run_id)))
-    return Frame(level, list(records))
+    with uncollected():
+        return Frame(level, list(records))
 
 
 def run_record(row: RunRow) -> dict[str, Any]:
@@ -163,7 +166,12 @@ def run_record(row: RunRow) -> dict[str, Any]:
 def _head_of(row: RunRow, name: str) -> str | None:
     """Return how a part of its plan begins, in one line."""
     text = row.texts.get(row.parts.get(name, ""))
-    return one_line(text[: 2 * _HEAD], _HEAD) if text else None
+    return _in_one_line(text[: 2 * _HEAD]) if text else None
+
+
+@functools.lru_cache(maxsize=1024)  # many runs have parts in common
+def _in_one_line(text: str) -> str:
+    return one_line(text, _HEAD)
 
 
 def _step_records(row: RunRow) -> Iterator[dict[str, Any]]:

@@ -26,7 +26,7 @@ _PARTLY = {  # of what only a part is bound
     "memory": ("scope", "path", "writes"),
     "output": ("path", "mode"),
 }
-_VARYING = ("task", "label", "title", "goal", "description", "phase", "lane")
+_VARYING = {"task", "label", "title", "goal", "description", "phase", "lane"}
 _NOT_OF_CEILINGS = ("origin", "ask_timeout_s")
 _OF_SERVER = ("name", "command", "args", "cwd", "url")
 
@@ -40,11 +40,8 @@ class PlanParts:
 
     def of(self, plan: dict[str, Any]) -> dict[str, str]:
         """Return the digests of a plan's parts by their names; a part that a plan has not is not there."""
-        own = [
-            {name: value for name, value in step.items() if name not in _VARYING} if isinstance(step, dict) else step
-            for step in _list(plan.get("steps"))
-        ]
-        key = to_json([own, plan.get("items"), plan.get("inputs")])
+        named = [plan.get("steps"), plan.get("items"), plan.get("inputs")]
+        key = to_json(named, exclude={0: {"__all__": _VARYING}})
         if key not in self._plans:
             self._plans[key] = self._all_but_task(plan)
         return {TASK: self._of_task(plan)} | self._plans[key]
@@ -66,11 +63,13 @@ class PlanParts:
         return {name: digest for name, digest in found.items() if digest}
 
     def _of_task(self, plan: dict[str, Any]) -> str:
-        items = [item.get("template") for item in _list(plan.get("items")) if isinstance(item, dict)]
-        steps = [step for step in (*_list(plan.get("steps")), *items) if isinstance(step, dict)]
-        tasks = [_text(plan.get("task")), *(_text(step.get("task")) for step in steps)]
+        steps = _list(plan.get("steps"))
+        if items := _list(plan.get("items")):
+            steps = [*steps, *(item.get("template") for item in items if isinstance(item, dict))]
+        tasks = [_text(plan.get("task")), *[_text(step.get("task")) for step in steps if isinstance(step, dict)]]
         digest = sha256_text("\0".join(tasks))
-        self.texts.setdefault(digest, "\n".join(filter(None, tasks))[:_MAX_HELD])
+        if digest not in self.texts:
+            self.texts[digest] = "\n".join(filter(None, tasks))[:_MAX_HELD]
         return digest
 
     def _of_text(self, text: str, *, itself: bool = False) -> str:

@@ -171,9 +171,12 @@ def _figures(row: RunRow, document: dict[str, Any]) -> None:
 
 def _each(steps: list[dict[str, Any]], name: str, unless: str = "") -> str | None:
     """Return what steps have under a name, each once; not where it says no more than another field."""
-    told = [step for step in steps if not unless or step.get(name) != step.get(unless)]
-    texts = [text for step in told if isinstance(text := step.get(name), str) and text]
-    return ", ".join(dict.fromkeys(texts)) or None
+    texts = {
+        text: None
+        for step in steps
+        if isinstance(text := step.get(name), str) and text and not (unless and text == step.get(unless))
+    }
+    return ", ".join(texts) or None
 
 
 def _text(value: Any) -> str:

@@ -97,7 +97,7 @@ class Host:
     def prepare(self, warm_up: Callable[[], None], further: Callable[[], Iterator[None]] = lambda: iter(())) -> None:
         """Carry out `warm_up`, and take runs into the queue meanwhile; they begin afterwards.
 
-        Then `serve` carries out the pieces of `further`, one a round: who launches meanwhile waits for one at most.
+        Then `serve` carries out the pieces of `further`, each when a moment has passed in which nobody asked anything.
 
         An alarm interrupts the imports fifty times a second for a glance at the socket and the queue: a thread would
         make forking unsafe, fork(2). If `warm_up` fails, runs begin in fresh interpreters, and this process leaves when
@@ -160,7 +160,7 @@ class Host:
         while not self._leaving:
             for handle in self._adopted.find():
                 self._selector.register(handle, selectors.EVENT_READ, self._reattached_ended)
-            self._poll(self._poll_timeout_s)
+            is_quiet = not self._poll(self._poll_timeout_s)
             self._process_table.force()
             self._adopted.force()
             self._adopted.settle()
@@ -168,7 +168,8 @@ class Host:
                 self._last_used = time.monotonic()
             self._queue.step()
             self._drop_slow_peers()
-            self._prepare_further()
+            if is_quiet:
+                self._prepare_further()
             self._heed_upgrade()
             busy = len(self._process_table) or len(self._queue) or len(self._adopted)
             if not busy and self._idle_s and time.monotonic() - self._last_used > _COLLECT_AFTER_S:
@@ -202,18 +203,19 @@ class Host:
                     raise
             time.sleep(_BREATH_S)
 
-    def _poll(self, within_s: float) -> None:
+    def _poll(self, within_s: float) -> bool:
+        """Answer what is asked within this time; say whether anything was."""
         if self._paused and time.monotonic() >= self._paused_until:
             while self._paused:
                 self._selector.register(self._paused.pop(), selectors.EVENT_READ, self._accept)
-        for key, _ in self._selector.select(within_s):
+        ready = self._selector.select(within_s)
+        for key, _ in ready:
             key.data(key.fileobj)
+        return bool(ready)
 
     @property
     def _poll_timeout_s(self) -> float:
-        if self._further is not None:
-            return 0.0
-        if len(self._queue) or self._paused:
+        if len(self._queue) or self._paused or self._further is not None:
             return _QUEUE_TICK_S
         return _WATCH_TICK_S if len(self._process_table) or len(self._adopted) else _TICK_S
 

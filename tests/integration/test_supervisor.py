@@ -172,9 +172,9 @@ def test_a_supervisor_killed_at_work_harms_no_run_and_is_followed_by_another(
     script = Path(".subagents/scripts/wait.json")
     script.parent.mkdir(parents=True)
     script.write_text(json.dumps([{"text": "a"}, {"sleep": 1.0}, {"text": "b"}]))
-    lives = launch("scout", "x", model="scripted:wait")
     dies = launch("scout", "x", model="scripted:slow")
     until(lambda: FileRuns(store_home).snapshot(dies.id).tail, 15)
+    lives = launch("scout", "x", model="scripted:wait")  # last: it is at work for a second only
     until(lambda: FileRuns(store_home).snapshot(lives.id).tail, 15)
     process = FileRuns(store_home).snapshot(lives.id, whole=True).process
     assert process is not None and process.observer_pid is not None
