@@ -74,6 +74,9 @@ class Runs(Sequence[Run]):
     def __iter__(self) -> Iterator[Run]:
         return (Run(self._home, snapshot.run_id) for snapshot in self.snapshots)
 
+    def _repr_html_(self) -> str:
+        return str(above("listed_html")(self))
+
     def __repr__(self) -> str:
         names = ", ".join(f"{s.name} {s.state or 'unreadable'}" for s in self.snapshots[:10])
         more = ", …" if len(self.snapshots) > 10 else ""

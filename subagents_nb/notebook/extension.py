@@ -155,10 +155,9 @@ def _formatters(shell: Any, *, add: bool) -> None:
 
 @unchanged()
 def _as_page(value: Any) -> str:
-    from subagents_nb.notebook.page.html import to_page
-    from subagents_nb.notebook.plans.lists import described
+    from subagents_nb.notebook.plans.lists import listed_html
 
-    return to_page(described(value))
+    return listed_html(value)
 
 
 @unchanged()

@@ -268,6 +268,9 @@ class Sweep(SweepShowing):
     def __repr__(self) -> str:
         return plain(sweep_line(self.name, self.counts(), self.note, launching=self.launching))
 
+    def _goes_on(self) -> bool:
+        return self.launching or self.counts()["live"] > 0
+
     def _held(self, key: str) -> bool:
         run_id = self._filling.run_of(key)
         return run_id is not None and self._filling.members.holds(run_id)

@@ -14,6 +14,12 @@ class SweepShowing:
         """Return a widget of ipywidgets that shows it: see `Run.widget`. `done` and `total` are traits of it, too."""
         return above("sweep_widget")(self)
 
+    def _display_(self) -> Any:
+        return above("marimo_display")(self, live=self._goes_on())
+
+    def _goes_on(self) -> bool:
+        raise NotImplementedError
+
     def _ipython_display_(self) -> None:
         above("show_sweep")(self)
 

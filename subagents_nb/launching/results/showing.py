@@ -51,6 +51,12 @@ class Showing(Controls):
     def _ipython_display_(self) -> None:
         above("show_run")(self)
 
+    def _repr_html_(self) -> str:
+        return str(above("run_html")(self))
+
+    def _display_(self) -> Any:
+        return above("marimo_display")(self, live=not self._current().ended)
+
     def diff(self, step: int | None = None) -> str:
         """Return what the run's steps, or one of them, changed in their worktrees, as a patch; empty for nothing.
 

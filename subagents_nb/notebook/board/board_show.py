@@ -39,6 +39,12 @@ class Board(Runs):
         """Return a widget, as `Run.widget` does; its traits are `live`, `failed`, `questions` and `tokens`."""
         return above("board_widget")(self)
 
+    def _repr_html_(self) -> str:
+        return bundle(self.snapshots, self.hidden)["text/html"]
+
+    def _display_(self) -> Any:
+        return above("marimo_display")(self, live=True)
+
     def _ipython_display_(self) -> None:
         show_board(self)
 

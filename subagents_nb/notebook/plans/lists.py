@@ -8,7 +8,7 @@ from subagents_nb.launching import Preflight, ProjectTrust, Runs
 from subagents_nb.notebook.cards.reused import would_find
 from subagents_nb.notebook.cards.tables import agents_table, runs_table
 from subagents_nb.notebook.cards.trust_card import trust_card
-from subagents_nb.notebook.page.html import element
+from subagents_nb.notebook.page.html import element, to_page
 from subagents_nb.notebook.plans.plan_card import plan
 
 
@@ -19,6 +19,11 @@ def described(what: Runs | AgentCatalog | Preflight | ProjectTrust) -> Child:
     if isinstance(what, ProjectTrust):
         return trust_card(what)
     return runs_table(what.snapshots, hidden=what.hidden) if isinstance(what, Runs) else _preflight(what)
+
+
+def listed_html(what: Runs | AgentCatalog | Preflight | ProjectTrust) -> str:
+    """Return the same as HTML, for hosts that know nothing else."""
+    return to_page(described(what))
 
 
 def _preflight(preflight: Preflight) -> Child:

@@ -244,6 +244,11 @@ def _bundle(snapshot: Snapshot, run: Run, shell: Any) -> dict[str, str]:
     return {"text/html": html, "text/plain": to_text(card(snapshot, beside))}
 
 
+def run_html(run: Run) -> str:
+    """Return a run as it stands, as a card, for hosts that know nothing else."""
+    return card_of(run)["text/html"]
+
+
 def _has_session(run: Run) -> bool:
     try:
         return (run.home.run(run.id).step(0) / "session.json").stat().st_size > 0
