@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from jupyterlab_page import Lab, can_be_read
+from accessibility import can_be_read
+from jupyterlab_page import Lab
 from playwright.sync_api import expect
 from support import script, until
 
@@ -85,7 +86,7 @@ def test_many_runs_are_answered_stopped_and_read_by_keys_alone(lab: Lab) -> None
         # Lab takes its splash away 200 ms after a theme is there, and trips over a theme that comes within.
         expect(lab.page.locator("#jupyterlab-splash")).to_have_count(0)
         row = board.locator('.sa-row[data-need="asks"]')
-        can_be_read(row, ".sa-row-name", ".sa-row-agent")
+        can_be_read(board, *(f".sa-row[data-need=asks] {part}" for part in (".sa-row-name", ".sa-row-agent")))
         box, frame = row.bounding_box(), board.bounding_box()
         assert box is not None and frame is not None
         assert box["x"] + box["width"] <= frame["x"] + frame["width"] + 1

@@ -8,7 +8,8 @@ import re
 from pathlib import Path
 
 import nbformat
-from jupyterlab_page import Lab, can_be_read
+from accessibility import can_be_read
+from jupyterlab_page import Lab
 from playwright.sync_api import expect
 from support import until
 

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 import nbformat
-from jupyterlab_page import Lab, Notebook, can_be_read
+from accessibility import can_be_read
+from jupyterlab_page import Lab, Notebook
 from playwright.sync_api import Locator, expect
 from support import until
 

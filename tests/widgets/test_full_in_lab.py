@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from jupyterlab_page import Lab, can_be_read
+from accessibility import can_be_read
+from jupyterlab_page import Lab
 from playwright.sync_api import expect
 from support import script
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from jupyterlab_page import Lab, can_be_read
+from accessibility import can_be_read
+from jupyterlab_page import Lab
 from playwright.sync_api import expect
 
 from subagents_nb.launching import Run

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from jupyterlab_page import Lab, can_be_read
+from accessibility import can_be_read
+from jupyterlab_page import Lab
 from playwright.sync_api import expect
 from support import script
 

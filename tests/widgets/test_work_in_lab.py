@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from jupyterlab_page import Lab, can_be_read
+from accessibility import can_be_read
+from jupyterlab_page import Lab
 from playwright.sync_api import expect
 from support import CHILDREN
 
