@@ -9,7 +9,7 @@
  */
 import { Mailbox } from "./asks.js";
 import { drawNever, drawSoon } from "./beat.js";
-import { Group, NEEDS, entitle, inOrder, keys, settle, tally, whyWaiting } from "./group.js";
+import { Group, NEEDS, counted, entitle, inOrder, keys, settle, tally, whyWaiting } from "./group.js";
 import { Hand } from "./hand.js";
 import { ago, h, hide, line, mark, number, put, short } from "./dom.js";
 import { Row } from "./row.js";
@@ -329,8 +329,10 @@ export class Board {
       this.groups.set(key, group);
       const [, label, aside] = NEEDS.find(([need]) => this.by === "need" && need === name) ?? ["", name, ""];
       put(group.label, line(label, 80));
-      put(group.count, String(rows.length));
-      put(group.aside, this.by !== "need" ? "" : name === "done" ? tally(rows) : name === "waiting" ? whyWaiting(this.model.get("head") ?? {}, this.rows.values()) : aside);
+      const [count, left] = counted(rows, this.by === "need" ? name : "");
+      put(group.count, count);
+      const more = this.by !== "need" ? "" : name === "done" ? tally(rows) : name === "waiting" ? whyWaiting(this.model.get("head") ?? {}, this.rows.values()) : aside;
+      put(group.aside, [more, left].filter(Boolean).join(" · "));
       mark(group.box, { "data-need": this.by === "need" ? name : "" });
       mark(group.list, { "aria-label": line(label, 80) });
       let boxes = rows.map((row) => /** @type {HTMLElement} */ (row.box));
@@ -351,7 +353,7 @@ export class Board {
     put(this.about, [limit === null ? "" : `${taken ?? 0} of ${limit} places taken`, filtered ? `${shown.length} of ${this.rows.size} shown` : "",
       hidden ? `${hidden.toLocaleString("en-US")} ended ones not listed` : ""].filter(Boolean).join(" · "));
     const tokens = (number(head.sent) ?? 0) + (number(head.got) ?? 0);
-    const sums = [`today ${number(head.today) ?? 0} runs`, tokens ? `${short(number(head.sent) ?? 0)} / ${short(number(head.got) ?? 0)} tokens` : "", line(head.cost, 20)];
+    const sums = [`today ${number(head.today) ?? 0} ${head.today === 1 ? "run" : "runs"}`, tokens ? `${short(number(head.sent) ?? 0)} / ${short(number(head.got) ?? 0)} tokens` : "", line(head.cost, 20)];
     put(this.sums, sums.filter(Boolean).join(" · "));
     put(this.none, this.rows.size === 0 ? "No run to show." : shown.length === 0 ? "No run holds these words." : "");
     hide(this.none, !this.none.textContent);

@@ -62,6 +62,12 @@ export function tally(rows) {
   return [...counts].map(([word, count]) => `${count} ${line(word, 20)}`).join(", ");
 }
 
+/** How many stand under a heading as it says, and how many are there still, since the hand is, though it holds for them no more. @param {Row[]} rows @param {string} need */
+export function counted(rows, need) {
+  const count = need ? rows.filter((row) => row.data.need === need).length : rows.length;
+  return [String(count), count < rows.length ? `${rows.length - count} no longer` : ""];
+}
+
 /** The keys there are, for whoever looks. @param {string[][]} all */
 export function keys(...all) {
   return mark(h("span", "sa-keys", ...all.map((one) => h("span", "", ...one.slice(0, -1).map((key) => (key === "–" ? key : h("kbd", "", key))), ` ${one.at(-1)}`))), { "aria-hidden": "true" });

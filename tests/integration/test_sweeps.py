@@ -252,7 +252,10 @@ def test_a_budget_of_the_whole_sweep_keeps_later_cells_from_being_launched() -> 
     model = script("dear", {"usage": {"input_tokens": 60, "requests": 1}}, {"text": "done"})
     swept = sweep("scout", "dear {{n}}", grid={"n": [1, 2, 3, 4]}, model=model, usage_budget=100, max_parallel=1)
 
-    assert swept.wait(90)
+    async def end() -> Any:
+        return await swept
+
+    assert asyncio.run(end()) is swept  # also the cells that wait for what others will have used
 
     assert len(swept.ids) == 2 and [cell["n"] for cell in swept.missing] == [3, 4]
     assert swept.note == "its usage budget is used up, so that 2 of 4 runs were not launched"

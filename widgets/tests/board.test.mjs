@@ -286,6 +286,18 @@ test("a failure that is read in place keeps its place when it counts as seen", (
   assert.equal(view.shown.includes(line("failed-1")), false); // done is folded
 });
 
+test("a heading counts what it says, also while the hand keeps other rows below it", () => {
+  const { model, view, line } = show([asking(1, 60), asking(2, 5)], { head: { taken: 1, limit: 8, today: 1 } });
+  assert.match(view.section.seen, /today 1 run(?!s)/);
+  line("asks-1").box.focus();
+  model.set({ fresh: { seq: 1, rows: keyed([row(1, "done", { name: "asks-1" })]), gone: [] } });
+  pass(1);
+  assert.match(view.section.seen, /asks you 1 oldest first · 1 no longer/);
+  line("asks-2").box.focus();
+  pass(6);
+  assert.match(view.section.seen, /asks you 1 oldest first(?! ·)/);
+});
+
 test("several failures are seen together", () => {
   const { model, view, press } = show([row(1, "failed"), row(2, "failed"), row(3, "working")]);
   for (const one of view.rows.values()) view.pick(one);

@@ -37,7 +37,7 @@ class Question(Document):
 
     def __repr__(self) -> str:
         choices = f" ({one_line(', '.join(self.choices), 120)})" if self.choices else ""
-        return f"<Question {self.question_id} of step {self.step}: {one_line(brief(self), 200)}{choices}>"
+        return f"<Question {self.question_id}: {one_line(brief(self), 200)}{choices}>"
 
 
 def permission_id(number: str, run_id: str, asked: PermissionRequest) -> str:

@@ -6,8 +6,9 @@ not to be reused: in a fresh kernel, after a kill, and beside another kernel tha
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -20,11 +21,12 @@ from subagents_nb.experiments.sweeps.sweep_spec import SweepSpec, plan_sweep
 from subagents_nb.experiments.sweeps.typed_runs import SweptRuns
 from subagents_nb.launching import Run, Runs
 from subagents_nb.launching.composing.flows import FlowLike
-from subagents_nb.launching.following.waiting import WaitInterrupted, wait_all
+from subagents_nb.launching.following.waiting import WaitInterrupted, cancelled, until_ended, wait_all
 from subagents_nb.launching.judging.scoring import Scorer
 from subagents_nb.plain_text import plain
 from subagents_nb.store import FileRuns, StoreHome, open_home
 
+_LOOK_S = 0.1  # how often an await looks whether all are launched
 _NOTHING: Mapping[str, Reading] = MappingProxyType({})
 _NO_SCORES: Mapping[str, float] = MappingProxyType({})
 
@@ -197,6 +199,21 @@ class Sweep(SweepShowing):
         for run_id in ended:
             self.handle(run_id)._judge()
         return len(ended) == len(self.ids)
+
+    def __await__(self) -> Generator[Any, None, Sweep]:
+        """Wait for the end of all its runs without blocking the event loop; return the sweep. Raises as `wait` does."""
+        return self._settled().__await__()
+
+    async def _settled(self) -> Sweep:
+        try:
+            while self._filling.at_work:
+                await asyncio.sleep(_LOOK_S)
+            for run_id in self.ids:
+                await until_ended(self._home, run_id)
+        except asyncio.CancelledError as error:
+            raise cancelled(error, f"the runs of {self.name} go on; the same sweep finds them again") from None
+        self.wait()  # all have ended: they are judged, and a fault is told
+        return self
 
     def retry(self) -> Sweep:
         """Launch what is missing or failed, and nothing else; return the sweep."""

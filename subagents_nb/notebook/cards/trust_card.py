@@ -20,7 +20,7 @@ def trust_card(found: ProjectTrust) -> Child:
     rows = [_cells(item, held.get(item.key)) for item in found.items[:_MOST_ROWS]]
     left = len(found.items) - _MOST_ROWS
     body: list[Child] = [
-        element("p", None, found.done + ".") if found.done else None,
+        element("p", None, f"{found.done[:1].upper()}{found.done[1:]}.") if found.done else None,
         Table(_COLUMNS, rows, unseen="What can act") if rows else note("It brings nothing that can act."),
         note(f"… and {plural(left, 'more thing')}" if left > 0 else ""),
         changes(found.differences) if found.differences else None,

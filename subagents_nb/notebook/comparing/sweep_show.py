@@ -20,7 +20,7 @@ from subagents_nb.experiments.sweeps.sweep_cells import Reading, SweepCell, read
 from subagents_nb.launching.following.watch import WATCHER
 from subagents_nb.notebook.comparing.sweep_view import live_picture, said_of, sweep_html
 from subagents_nb.notebook.page.html import element, to_page
-from subagents_nb.notebook.views.notices import NOTICES
+from subagents_nb.notebook.views.notices import NOTICES, Notices
 from subagents_nb.notebook.views.show import cell_id, display_mode
 from subagents_nb.plain_text import plain
 from subagents_nb.terminal import say
@@ -57,8 +57,10 @@ class SweepView:
         where: tuple[str | None, str] = (None, ""),
         sheet: Drawn | None = None,
         clock: Callable[[], float] = time.monotonic,
+        notices: Notices = NOTICES,
     ) -> None:
         self._sweep = sweep
+        self._notices = notices
         self._publish = publish
         self._clock = clock
         self.where = where
@@ -169,11 +171,14 @@ class SweepView:
         for run_id in self._sweep.ids:
             reading = self._heard.get(run_id) or self._sweep.read(run_id)
             self._heard[run_id] = reading
-            if run_id in self._stops or not (reading.live or reading.state is None):
+            if run_id in self._stops:
+                continue
+            self._notices.shown(run_id)  # also of one that ended before its table came: the table tells it
+            if not (reading.live or reading.state is None):
                 continue
             run = self._sweep.handle(run_id)
-            NOTICES.expect(run)
-            NOTICES.shown(run_id)
+            self._notices.expect(run)
+            self._notices.shown(run_id)
             self._stops[run_id] = WATCHER.follow(run.home, run_id, self.on_snapshot, tick=self.tick)
 
     def _is_idle(self) -> bool:

@@ -10,5 +10,5 @@ def test_a_question_is_one_line_where_it_is_printed_and_steers_no_terminal() -> 
         run_id="r-1", question_id="q1", text="Which\n\x1b[31mregion?", choices=("north", "south"), asked_at="2026-01-01"
     )
     shown = repr([question])
-    assert shown.startswith("[<Question q1 of step 0: Which") and shown.endswith("region? (north, south)>]")
+    assert shown.startswith("[<Question q1: Which") and shown.endswith("region? (north, south)>]")
     assert "\x1b" not in shown and "\n" not in shown

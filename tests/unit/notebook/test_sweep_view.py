@@ -15,6 +15,7 @@ from subagents_nb.experiments.sweeps.sweep_picture import MOST_RUNS, runs_of
 from subagents_nb.notebook.comparing.sweep_show import SweepView
 from subagents_nb.notebook.comparing.sweep_view import live_picture
 from subagents_nb.notebook.comparing.sweep_widget import HERE_S, SweepRequests
+from subagents_nb.notebook.views.notices import Notices
 
 EVIL = "<img src=x onerror=alert(1)>"
 
@@ -125,3 +126,15 @@ def test_behind_a_live_view_the_plain_table_is_published_anew_at_the_end_and_whe
     assert len(pages) == 3 and "right" in pages[-1]["text/html"]
     view.judge_anew()
     assert len(pages) == 3
+
+
+def test_what_ended_before_its_table_came_is_told_by_the_table_alone() -> None:
+    ended: Any = SimpleNamespace(run_id="r-1", ended=True, state="complete", questions=(), attention=None)
+    notices = Notices(follow=lambda *_: lambda: None, clock=iter((0.0, 9.0)).__next__)
+    notices.expect(SimpleNamespace(id="r-1", home=None))  # type: ignore[arg-type]
+    notices.on_snapshot(ended)
+    swept, pages = Swept(launching=False), list[dict[str, str]]()
+
+    SweepView(swept, pages.append, notices=notices).start(pages.append)  # type: ignore[arg-type]
+
+    assert not notices.take() and notices.suppressed == {"r-1": "shown-live"}
