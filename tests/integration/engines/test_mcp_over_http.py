@@ -12,24 +12,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import free_port, is_listening, until
 
 from subagents_nb import launch
 from subagents_nb.store import StoreHome
 
 pytestmark = pytest.mark.timeout(120)
-SERVER = Path(__file__).parents[2] / "children" / "mcp_server.py"
+SERVER = Path(__file__).parents[2] / "children" / "mcp_sdk_server.py"
 
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    port = free_port()
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, str(SERVER), "http", str(port)]
-    with subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL) as process:
+    command = [sys.executable, str(SERVER), "http"]
+    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         try:
-            until(lambda: is_listening(port), 60, what="the server", pause=0.1)
-            yield f"http://127.0.0.1:{port}/mcp"
+            assert process.stdout is not None
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}/mcp"
         finally:
             process.kill()
 
