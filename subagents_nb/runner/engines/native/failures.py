@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,10 @@ from subagents_nb.runner.engines.clean_text import one_line
 
 NO_ANSWER = "The model ended without an answer."
 
+# What reading of an answer can end with that is none: pydantic-ai takes most of it as it comes.
+_READERS = "pydantic_ai.models."
+_IN_PROCESS = frozenset({f"{_READERS}function", f"{_READERS}test"})  # whose errors are those of a program
+_UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 _CONTEXT_WORDS = ("context length", "context size", "context window", "maximum context", "too many tokens")
 
 
@@ -33,7 +38,16 @@ def failure_of(error: Exception, step: StepPlan, where: str, redact: Callable[[s
     if isinstance(error, pai.UserError):
         message = one_line(redact(str(error)))
         return StepFailed("setup", f"The model {step.model.label} can't carry out this step: {message}")
+    if isinstance(error, _UNREADABLE) and _came_of_an_answer(error):
+        return StepFailed("provider", f"{where} gave an answer that can't be read ({type(error).__name__}).")
     return None
+
+
+def _came_of_an_answer(error: Exception) -> bool:
+    """Say whether an error arose where pydantic-ai reads an answer, and not in code of ours that is told of it."""
+    modules = [str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)]
+    ours = bool(modules) and modules[-1].partition(".")[0] == __name__.partition(".")[0]
+    return not ours and any(name.startswith(_READERS) and name not in _IN_PROCESS for name in modules)
 
 
 def _of_request(error: pai.ModelAPIError, step: StepPlan, where: str, redact: Callable[[str], str]) -> StepFailed:

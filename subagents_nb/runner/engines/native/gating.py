@@ -64,15 +64,26 @@ class Gating(AbstractCapability[ToolContext]):
         # A call that waits for the person can be ended like one that is at work.
         async with self.notes.open.at_work(call_id, None):
             passed = await self.gate.passed(call.tool_name, args, call_id=call_id)
-        if passed is not args:
-            import jsonschema_rs
-
-            error = next(jsonschema_rs.validator_for(tool_def.parameters_json_schema).iter_errors(passed), None)
-            if error is not None:
-                raise NotAllowed(
-                    f"the person changed its arguments, and they don't fit: {one_line(error.message, 200)}."
-                )
+        if passed is not args and (why := _misfit(tool_def.parameters_json_schema, passed)):
+            raise NotAllowed(f"the person changed its arguments, and they don't fit: {one_line(why, 200)}.")
         return passed
+
+
+def _misfit(schema: dict[str, Any], args: dict[str, Any]) -> str:
+    """Return why arguments don't fit a tool, empty if they do.
+
+    A server may say anything of its tool: where that is no schema, or refers to what lies elsewhere, it is for the
+    server to judge.
+    """
+    import jsonschema_rs
+
+    from subagents_nb.domain.values.schemas import validator_of
+
+    try:
+        error = next(validator_of(schema).iter_errors(args), None)
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError):
+        return ""
+    return "" if error is None else error.message
 
 
 def gating_of(

@@ -29,10 +29,10 @@ def mended(response: ModelResponse, earlier: Iterable[ModelMessage]) -> ModelRes
     if response.tool_calls:
         taken = {call.tool_call_id for one in earlier if isinstance(one, ModelResponse) for call in one.tool_calls}
     parts = [_part(part, taken) for part in response.parts]
-    name = response.model_name
+    name: Any = response.model_name
     changed = any(new is not old for new, old in zip(parts, response.parts, strict=True))
-    if name is not None and sayable(name) is not name:
-        return replace(response, parts=parts, model_name=sayable(name))
+    if name is not None and (fit := sayable(str(name))) is not name:  # a server may say a number
+        return replace(response, parts=parts, model_name=fit)
     return replace(response, parts=parts) if changed else response
 
 

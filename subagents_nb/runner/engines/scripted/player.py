@@ -20,6 +20,7 @@ from subagents_nb.domain.runs.events import (
     UsageChanged,
 )
 from subagents_nb.domain.runs.records import Usage
+from subagents_nb.domain.values.schemas import validator_of
 from subagents_nb.runner.engines.clean_text import one_line
 from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.engines.meter import ToolMeter
@@ -140,8 +141,8 @@ class Player:
 
     def _checked(self, schema: dict[str, Any]) -> Any:
         try:
-            validator = jsonschema_rs.validator_for(schema)
-        except (ValueError, jsonschema_rs.ReferencingError) as error:
+            validator = validator_of(schema)
+        except (jsonschema_rs.ValidationError, ValueError, jsonschema_rs.ReferencingError) as error:
             raise StepFailed("setup", f"The output schema is not usable: {one_line(str(error))}") from error
         has_value = self.value is not None
         value = self.value[0] if self.value is not None else minimal_instance(schema)

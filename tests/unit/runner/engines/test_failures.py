@@ -11,7 +11,7 @@ from pydantic_ai.messages import ModelResponse, TextPart
 from subagents_nb.domain.runs.finish import Finish
 from subagents_nb.runner.engines.clean_text import Redactor, one_line
 from subagents_nb.runner.engines.native.failures import failure_of
-from subagents_nb.runner.engines.native.mending import end_of
+from subagents_nb.runner.engines.native.mending import end_of, mended
 
 WHERE = "api.example.org:443"
 
@@ -54,6 +54,31 @@ def test_each_error_has_its_reason(plan: Any, error: Exception, reason: str, wor
 
 def test_an_error_that_only_we_can_have_caused_is_nobodys_failure(plan: Any) -> None:
     assert failure_of(KeyError("x"), plan(), WHERE, Redactor({})) is None
+
+
+def raised_in(module: str, error: Exception) -> Exception:
+    """Return an error that was raised by a module of this name, and so knows where."""
+    space = {"__name__": module, "error": error}
+    try:
+        exec("raise error", space)
+    except type(error) as caught:
+        return caught
+    raise AssertionError
+
+
+def test_an_answer_on_which_its_reader_stumbles_is_the_provider_s_failure(plan: Any) -> None:
+    failure = failure_of(raised_in("pydantic_ai.models.openai", RecursionError("x")), plan(), WHERE, Redactor({}))
+    assert failure is not None
+    assert (
+        failure.reason == "provider"
+        and failure.message == f"{WHERE} gave an answer that can't be read (RecursionError)."
+    )
+    assert failure_of(raised_in("subagents_nb.x", RecursionError("x")), plan(), WHERE, Redactor({})) is None
+    assert failure_of(raised_in("pydantic_ai.models.openai", AssertionError("x")), plan(), WHERE, Redactor({})) is None
+
+
+def test_a_model_s_name_that_is_none_is_a_text() -> None:
+    assert mended(ModelResponse([TextPart("x")], model_name=5), ()).model_name == "5"  # type: ignore[arg-type]
 
 
 def test_a_key_that_a_provider_repeats_is_not_repeated_by_us(plan: Any) -> None:

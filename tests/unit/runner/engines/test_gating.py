@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from pydantic_ai import Agent
 from pydantic_ai.capabilities import Capability
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import FunctionToolset
 
 from subagents_nb.domain.policy.permissions import PermissionAnswer, PermissionRequest
@@ -84,6 +86,43 @@ def test_the_call_is_made_with_the_arguments_that_the_person_gave(workshop: Any,
     assert first.startswith("[The person changed the arguments of this call.]")
     assert second.startswith("Not allowed: the person changed its arguments, and they don't fit: 7 is not of type")
     assert [part.kind for part in asked[0].parts] == ["path", "removed", "added"]
+
+
+@pytest.mark.parametrize("kind", [{"$ref": "http://127.0.0.1:{port}/?leak"}, {"$ref": "#/none"}, {"pattern": "("}])
+def test_what_a_server_says_of_arguments_is_looked_up_nowhere(workshop: Any, plan: Any, kind: dict[str, str]) -> None:
+    """The server may work in a sandbox without network: the runner fetches nothing in its stead."""
+    made: list[dict[str, Any]] = []
+
+    async def permit(_question: PermissionRequest, *, call_id: str = "") -> PermissionAnswer:
+        return PermissionAnswer(decision="edit", args={"a": "two"})
+
+    async def handler(args: dict[str, Any]) -> str:
+        made.append(args)
+        return "ok"
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0.05)
+        own = {name: text.replace("{port}", str(listener.getsockname()[1])) for name, text in kind.items()}
+        schema = {"type": "object", "properties": {"a": own}}
+        policy = Policy.of(Ceiling(origin="me", ask=("mcp:x",)))
+        permit.granted = set()  # type: ignore[attr-defined]
+        workshop.more["permit"] = permit
+        context, notes = workshop.context(), ToolNotes(OpenCalls({}), ToolMeter(None, print))
+        gate = gating_of(plan(policy=policy), context, (), notes)[0]
+        definition = ToolDefinition(name="mcp__x__y", parameters_json_schema=schema)
+
+        told = asyncio.run(
+            gate.wrap_tool_execute(
+                None,
+                call=ToolCallPart("mcp__x__y", {}),
+                tool_def=definition,
+                args={"a": "one"},
+                handler=handler,  # type: ignore[arg-type]
+            )
+        )
+        assert made == [{"a": "two"}] and told.endswith("ok")
+        with pytest.raises(TimeoutError):
+            listener.accept()
 
 
 def test_a_call_that_waits_for_the_person_can_be_cancelled(workshop: Any, plan: Any, plays: Any) -> None:
