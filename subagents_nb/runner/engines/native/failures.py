@@ -47,7 +47,7 @@ def _came_of_an_answer(error: Exception) -> bool:
     """Say whether an error arose where pydantic-ai reads an answer, and not in code of ours that is told of it."""
     modules = [str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)]
     ours = bool(modules) and modules[-1].partition(".")[0] == __name__.partition(".")[0]
-    return not ours and any(name.startswith(_READERS) and name not in _IN_PROCESS for name in modules)
+    return not ours and _IN_PROCESS.isdisjoint(modules) and any(name.startswith(_READERS) for name in modules)
 
 
 def _of_request(error: pai.ModelAPIError, step: StepPlan, where: str, redact: Callable[[str], str]) -> StepFailed:
