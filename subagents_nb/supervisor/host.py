@@ -57,6 +57,7 @@ _IDLE_S = 1800.0
 _TICK_S, _WATCH_TICK_S, _QUEUE_TICK_S = 5.0, 1.0, 0.1
 _SLOW_PEER_S = 5.0
 _GLANCE_S = 0.02
+_QUIET_S = 0.5
 _BREATH_S = 0.1
 _SHORT_OF = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _COLLECT_AFTER_S = 60.0
@@ -97,7 +98,7 @@ class Host:
     def prepare(self, warm_up: Callable[[], None], further: Callable[[], Iterator[None]] = lambda: iter(())) -> None:
         """Carry out `warm_up`, and take runs into the queue meanwhile; they begin afterwards.
 
-        Then `serve` carries out the pieces of `further`, each when a moment has passed in which nobody asked anything.
+        Then `serve` carries out the pieces of `further`, each when for a moment nobody has launched and no run ended.
 
         An alarm interrupts the imports fifty times a second for a glance at the socket and the queue: a thread would
         make forking unsafe, fork(2). If `warm_up` fails, runs begin in fresh interpreters, and this process leaves when
@@ -135,7 +136,7 @@ class Host:
             self._warming = False
 
     def _prepare_further(self) -> None:
-        if self._further is None:
+        if self._further is None or time.monotonic() - self._last_used < _QUIET_S:
             return
         try:
             next(self._further)
@@ -160,7 +161,7 @@ class Host:
         while not self._leaving:
             for handle in self._adopted.find():
                 self._selector.register(handle, selectors.EVENT_READ, self._reattached_ended)
-            is_quiet = not self._poll(self._poll_timeout_s)
+            self._poll(self._poll_timeout_s)
             self._process_table.force()
             self._adopted.force()
             self._adopted.settle()
@@ -168,8 +169,7 @@ class Host:
                 self._last_used = time.monotonic()
             self._queue.step()
             self._drop_slow_peers()
-            if is_quiet:
-                self._prepare_further()
+            self._prepare_further()
             self._heed_upgrade()
             busy = len(self._process_table) or len(self._queue) or len(self._adopted)
             if not busy and self._idle_s and time.monotonic() - self._last_used > _COLLECT_AFTER_S:
@@ -203,15 +203,12 @@ class Host:
                     raise
             time.sleep(_BREATH_S)
 
-    def _poll(self, within_s: float) -> bool:
-        """Answer what is asked within this time; say whether anything was."""
+    def _poll(self, within_s: float) -> None:
         if self._paused and time.monotonic() >= self._paused_until:
             while self._paused:
                 self._selector.register(self._paused.pop(), selectors.EVENT_READ, self._accept)
-        ready = self._selector.select(within_s)
-        for key, _ in ready:
+        for key, _ in self._selector.select(within_s):
             key.data(key.fileobj)
-        return bool(ready)
 
     @property
     def _poll_timeout_s(self) -> float:

@@ -31,17 +31,25 @@ from subagents_nb.store.layout import StoreHome
 
 D = TypeVar("D", bound=Document)
 _BATCH = 500
+_MUCH = 9_000  # objects; a run that was read holds twenty
 
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-    """Pause the garbage collector, which would go through everything read so far again and again: half of the time."""
+    """Pause the garbage collector, which would go through everything read so far again and again: half of the time.
+
+    Nor does it go through all of it once more right afterwards: where that was much it counts as old, as if it had been
+    gone through. Not where it was little: who does that often would put full collections off for ever.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if enabled:
+            if gc.get_count()[0] > _MUCH and not gc.get_freeze_count():  # else somebody means to keep what is frozen
+                gc.freeze()
+                gc.unfreeze()  # which puts it into the oldest generation
             gc.enable()
 
 

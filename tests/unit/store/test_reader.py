@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from subagents_nb.launching.handle import Run
 from subagents_nb.launching.listing import list_runs
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.files.codec import encode
-from subagents_nb.store.runs.reader import read_tail
+from subagents_nb.store.runs.reader import read_tail, uncollected
 
 
 def store(home: StoreHome, number: int, **documents: bytes) -> Path:
@@ -159,3 +161,32 @@ def test_the_runs_below_one_that_did_not_see_their_ends_are_as_they_say_themselv
     assert [row.label for row in ended.tree] == ["its task"] * 5
     assert ended.tree[1].error == "Stopped." and not ended.tree[0].waits
     assert [row.path for row in ended.tree if row.questions] == ["late"], "nobody asks but who lives"
+
+
+@pytest.fixture
+def nothing_frozen() -> Iterator[None]:
+    frozen = gc.get_freeze_count()
+    gc.unfreeze()
+    yield
+    if frozen:
+        gc.freeze()
+
+
+@pytest.mark.usefixtures("nothing_frozen")
+@pytest.mark.parametrize(("number", "old"), [(20_000, True), (100, False)])
+def test_what_was_read_is_not_gone_through_once_more_if_it_is_much(number: int, old: bool) -> None:
+    gc.collect()
+    with uncollected():
+        assert not gc.isenabled()
+        kept = [[one] for one in range(number)]
+    assert gc.isenabled() and gc.get_freeze_count() == 0
+    assert any(one is kept for one in gc.get_objects(generation=2)) is old
+
+
+@pytest.mark.usefixtures("nothing_frozen")
+def test_what_somebody_froze_stays_frozen() -> None:
+    gc.freeze()
+    before = gc.get_freeze_count()
+    with uncollected():
+        kept = [[one] for one in range(20_000)]
+    assert gc.get_freeze_count() == before and len(kept) == 20_000
