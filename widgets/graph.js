@@ -62,10 +62,10 @@ class StepCell {
     this.icon.className = `sa-sign ${tint(state)}`;
     put(this.word, `${row.stopping ? "stopping" : state} `);
     put(this.number, `${row.n}`);
-    const name = line(row.name, 80) || line(row.agent, 80) || `step ${row.n}`;
+    const name = line(row.name, 80) || line(row.agent, 80) || `steps[${row.n}]`;
     this.whole = name;
     put(this.name, this.without(name));
-    this.button.title = [name, line(row.agent, 80)].filter((text, i, all) => all.indexOf(text) === i).join(" · ");
+    this.button.title = [name, line(row.agent, 80), `steps[${row.n}]`].filter((text, i, all) => all.indexOf(text) === i).join(" · ");
     this.button.dataset.state = state;
   }
   /** A name without the folder that all steps of its stage share; the whole is the button's title. @param {string} name */

@@ -98,7 +98,7 @@ export class StepPanel {
     const time = took !== null ? clock(took) : since !== null ? clock(elapsed - since) : "";
     put(this.title, [row.n, line(row.name, 80)].join(" ").trim());
     put(this.facts, [row.stopping ? "stopping" : line(row.state, 20), time, ...(this.used ?? [])].filter(Boolean).join(" · "));
-    mark(this.box, { "aria-label": `Step ${row.n}, ${line(row.name, 80)}, ${line(row.state, 20)}` });
+    mark(this.box, { "aria-label": `steps[${row.n}], ${line(row.name, 80)}, ${line(row.state, 20)}` });
     if (over && !this.asked) {
       this.asked = true;
       this.stopped.end();

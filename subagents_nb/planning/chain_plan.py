@@ -88,7 +88,7 @@ class _Planner:
                 return self._attached(place, asked, first)
 
     def _single(self, place: int, asked: Step, first: bool) -> PlanItem | None:
-        reasons = self.reasons.at(str(place), f"step {place}" + (f" ({asked.agent})" if asked.agent else ""))
+        reasons = self.reasons.at(str(place), f"stage {place}" + (f" ({asked.agent})" if asked.agent else ""))
         if asked.count != 1:
             reasons.append(f"count is {asked.count!r}; only the steps of a parallel group have copies")
         step = self._step(reasons, asked, first)
@@ -96,7 +96,7 @@ class _Planner:
         return StepItem(step=step.index) if step else None
 
     def _group(self, place: int, asked: Parallel, first: bool) -> PlanItem | None:
-        reasons = self.reasons.at(str(place), f"step {place} (parallel group)")
+        reasons = self.reasons.at(str(place), f"stage {place} (parallel group)")
         if not asked.steps:
             reasons.append("the group is empty")
         planned: list[tuple[Reasons, StepPlan]] = []
@@ -104,7 +104,7 @@ class _Planner:
         for number, (member, copies) in enumerate(self._copies(reasons, asked.steps), start=1):
             one = _with_group(member, asked)
             number_of = f"{place}.{number}"
-            inner = self.reasons.at(number_of, f"step {number_of}" + (f" ({one.agent})" if one.agent else ""))
+            inner = self.reasons.at(number_of, f"stage {number_of}" + (f" ({one.agent})" if one.agent else ""))
             folder = f"parallel-{place}/{number}-{one.agent or 'agent'}"
             step = self._step(inner, one, first, namespace=folder)
             if copies > 1 and one.as_:
@@ -150,7 +150,7 @@ class _Planner:
                 yield step, step.count
 
     def _fan_out(self, place: int, asked: Expand, first: bool) -> PlanItem | None:
-        reasons = self.reasons.at(str(place), f"step {place} (fan-out)")
+        reasons = self.reasons.at(str(place), f"stage {place} (fan-out)")
         source, each = asked.from_, asked.each
         if first:
             reasons.append(
@@ -193,7 +193,7 @@ class _Planner:
         )
 
     def _attached(self, place: int, asked: Attached, first: bool) -> PlanItem | None:
-        reasons = self.reasons.at(str(place), f"step {place} (attached run)")
+        reasons = self.reasons.at(str(place), f"stage {place} (attached run)")
         if not first:
             reasons.append("only the beginning of a chain can be another run")
         environment = self.context.environment

@@ -191,7 +191,7 @@ class Control:
     def _carry_out(self, request: ControlRequest) -> _Said:
         """Return what becomes of it and what is said about it; None means that somebody else answers."""
         if request.step is not None and self._registry.find(request.step) is None:
-            return RequestEvent.REFUSE, f"the run has no step {request.step}"
+            return RequestEvent.REFUSE, f"the run has no steps[{request.step}]"
         if (self.cause is not None or self._over.is_set()) and request.verb != "stop":
             return RequestEvent.MISS, "the run is already ending"
         match request.verb:
@@ -225,7 +225,7 @@ class Control:
     def _stop_step(self, index: int, request: ControlRequest) -> _Said:
         work = self._registry.work(index)
         if not work.end(stopped_by(request, step=True)):
-            return RequestEvent.MISS, f"step {index} has ended already"
+            return RequestEvent.MISS, f"steps[{index}] has ended already"
         self._journal.step_stopping(index)
         return RequestEvent.ACCEPT, ""
 
@@ -233,12 +233,14 @@ class Control:
         if request.step is not None:
             work = self._registry.work(request.step)
             return (
-                (None, "") if work.inbox.put(request) else (RequestEvent.MISS, f"step {request.step} has ended already")
+                (None, "")
+                if work.inbox.put(request)
+                else (RequestEvent.MISS, f"steps[{request.step}] has ended already")
             )
         live = self._registry.at_work or ([] if self._plan.is_flow else self._registry.all)
         if len(live) > 1:
-            numbers = ", ".join(str(work.step.index) for work in live)
-            return RequestEvent.REFUSE, f"steps {numbers} are at work; say which one is meant"
+            names = ", ".join(f"steps[{work.step.index}]" for work in live)
+            return RequestEvent.REFUSE, f"{names} are at work; say which one is meant"
         if not live:
             return RequestEvent.REFUSE, "no step is at work now; say which one is meant"
         return (None, "") if live[0].inbox.put(request) else (RequestEvent.MISS, "the run is already ending")

@@ -49,7 +49,7 @@ def test_what_does_not_fit_a_chain_is_refused_with_every_reason_and_nothing_is_a
         run.append(step("scout", "see {outputs.later}"), step("nobody", "x"), step("scout", "y", as_="first"))
     text = str(caught.value)
     assert text.startswith("Not appended, for ")
-    for part in ("{outputs.later} names no earlier output", "step 2 (nobody)", "there is an output 'first' already"):
+    for part in ("{outputs.later} names no earlier output", "stage 2 (nobody)", "there is an output 'first' already"):
         assert part in text
     with pytest.raises(AppendRefused, match="more than the 1 a run may start"):
         run.append(step("scout", "a"), step("scout", "b"))
@@ -79,7 +79,7 @@ def test_the_terminal_launches_appends_and_shows_a_chain(
     file = tmp_path / "flow.yaml"
     file.write_text("- scout: look\n  label: looking\n- nobody: x\n")
     assert main(["chain", str(file), "--model", "scripted:waits"]) == 1
-    assert "line 3: step 2 (nobody)" in capsys.readouterr().err
+    assert "line 3: stage 2 (nobody)" in capsys.readouterr().err
     both = "- parallel:\n  - scout: a\n  - reviewer: b\n  on_failure: continue\n"
     file.write_text(both)
     assert main(["chain", str(file), "--model", "scripted:waits", "--name", "typed"]) == 0

@@ -42,7 +42,10 @@ def test_a_chain_goes_on_from_one_step_of_another_and_from_its_named_outputs() -
     assert run.plan.items[0].outputs == ("found", "mid")  # type: ignore[union-attr]
     with pytest.raises(LaunchRefused, match=r"names no earlier output; did you mean 'mid'"):
         launch(chain(base, step("scout", "{outputs.midd}")), model=ECHO)
-    with pytest.raises(LaunchRefused, match=r"has no step 7; it has 0 \(scout\), 1 \(scout\), 2 \(scout\)"):
+    with pytest.raises(
+        LaunchRefused,
+        match=r"has no steps\[7\]; it has steps\[0\] \(scout\), steps\[1\] \(scout\), steps\[2\] \(scout\)",
+    ):
         launch(parse(f"attach: {{run: {base.id}, step: 7}}\nsteps:\n- scout: x\n", {}).chain, model=ECHO)
 
 
@@ -59,7 +62,7 @@ def test_a_structured_chain_is_the_source_of_a_fan_out_and_a_live_step_is_waited
     assert early.result(30) == "after quick"
     live.stop()
     assert live.wait(20)
-    with pytest.raises(LaunchRefused, match=r"step 1 of .* is stopped"):
+    with pytest.raises(LaunchRefused, match=r"steps\[1\] of .* is stopped"):
         launch(chain(live.steps[1], step("scout", "x")), model=ECHO)
 
 
@@ -79,7 +82,9 @@ def test_a_step_goes_on_from_a_copy_of_a_stored_conversation(warm: StoreHome) ->
     assert run.launch_again().result(30) == "[2 earlier] and now"  # from the copy in the run
     with pytest.raises(LaunchRefused, match="left no session to go on from"):
         launch(flow, model=ECHO)
-    with pytest.raises(LaunchRefused, match=r"has several steps: write .*/step N: 0 \(scout\), 1 \(scout\)"):
+    with pytest.raises(
+        LaunchRefused, match=r"has several steps: write .*/step N: steps\[0\] \(scout\), steps\[1\] \(scout\)"
+    ):
         launch(chain(step("scout", "x", session=run)), model=ECHO)
 
 
@@ -90,7 +95,7 @@ def test_another_agent_gets_a_copy_of_a_conversation_to_refer_to(
     run = launch("worker", "sum it up", model=ECHO, fork=findings)
     said = run.result(30)
     assert said.startswith("[2 earlier] Everything before this message is a copy") and said.endswith("\n\nsum it up")
-    assert "It refers to a copy of the conversation of findings (step 0)." in run.status.notes
+    assert "It refers to a copy of the conversation of findings (steps[0])." in run.status.notes
     again = launch("worker", "sum it up", model=ECHO, fork="findings:0", reuse="tracked")
     assert again.reused and again.id == run.id, again.reuse_note
     bare, cell = preflight("worker", "sum it up", model=ECHO), "- scout: a\n- worker: b\n  fork: found\n"

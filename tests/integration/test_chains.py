@@ -54,7 +54,7 @@ def test_scout_fan_out_and_synthesis_come_back_typed(shared_home: StoreHome) -> 
     assert text == run.outputs["sum"] == run.steps[1].output
     assert text.startswith('sum up: [{"key":"0"')
     assert [str(one) for one in run.steps] == [
-        "<step 0 scout complete>", "<step 1 delegate complete>", "<step 2 0 complete>", "<step 3 1 complete>",
+        "<steps[0] scout complete>", "<steps[1] delegate complete>", "<steps[2] 0 complete>", "<steps[3] 1 complete>",
     ]  # fmt: skip
     again = attach(run.id)
     assert again.outputs["found"] == {"files": ["a.py", "b.py"]}
@@ -79,7 +79,7 @@ def test_one_child_is_stopped_by_its_handle(shared_home: StoreHome) -> None:
     assert (run.state, run.steps[0].error) == (
         RunState.PARTIAL, "The step was stopped on request from python: enough.",
     )  # fmt: skip
-    with pytest.raises(RunFailed, match=r"Step 0 of .* is stopped"):
+    with pytest.raises(RunFailed, match=r"steps\[0\] of .* is stopped"):
         _ = run.steps[0].output
     assert not run.steps[2].stop(), "it has ended already"
 
@@ -94,7 +94,7 @@ def test_a_killed_chain_keeps_what_its_steps_came_to(shared_home: StoreHome) -> 
     assert run.state is RunState.LOST
     assert run.steps[0].output == "kept"
     assert [(one.state, one.error) for one in run.steps] == [("complete", None), ("failed", "cut short")]
-    with pytest.raises(RunFailed, match=r"Step 1 of .* is failed: cut short"):
+    with pytest.raises(RunFailed, match=r"steps\[1\] of .* is failed: cut short"):
         _ = run.steps[1].output
 
 
@@ -108,7 +108,9 @@ def test_a_chain_begins_with_a_run_that_is_still_at_work(shared_home: StoreHome)
 
 def test_a_step_of_an_ended_chain_is_gone_on_from(shared_home: StoreHome) -> None:
     run = launch(chain(step("scout", "a"), step("scout", "b")), model=ECHO, wait=True)
-    with pytest.raises(LaunchRefused, match=r"is a chain: say which step to go on from: 0 \(scout\), 1 \(scout\)"):
+    with pytest.raises(
+        LaunchRefused, match=r"is a chain: say which step to go on from: steps\[0\] \(scout\), steps\[1\] \(scout\)"
+    ):
         run.resume("more")
     resumed = run.resume("more", step=0)
     assert resumed.result(20) == "[2 earlier] more"
@@ -130,7 +132,9 @@ def test_a_chain_that_was_interrupted_is_resumed_as_a_chain_with_its_items_and_w
     assert run.wait(20) and run.state == "paused"
     with pytest.raises(RequestError, match=r"is paused already; .* append to\. Resume it first: run\.resume\(text\)"):
         run.append(step("scout", "more"))
-    with pytest.raises(LaunchRefused, match=r"step 1 \(attached run\): .* is paused: resume it, and attach to the run"):
+    with pytest.raises(
+        LaunchRefused, match=r"stage 1 \(attached run\): .* is paused: resume it, and attach to the run"
+    ):
         launch(chain(run, step("scout", "{previous}")), model=ECHO)
     again = run.resume("and now")
     assert again.wait(30) and again.state == "complete", again.error
@@ -171,48 +175,48 @@ def fan_out(path: str = "/files", task: str = "{item}", schema: Any = Files, **f
 
 REFUSED: list[tuple[Any, str]] = [
     (chain(), "the chain has no steps"),
-    (chain(scout()), "step 1 (scout): the first step needs a task"),
-    (chain(parallel()), "step 1 (parallel group): the group is empty"),
-    (chain(scout("{previous}")), "step 1 (scout): {previous} stands for the step before, and there is none"),
+    (chain(scout()), "stage 1 (scout): the first step needs a task"),
+    (chain(parallel()), "stage 1 (parallel group): the group is empty"),
+    (chain(scout("{previous}")), "stage 1 (scout): {previous} stands for the step before, and there is none"),
     (chain(scout("a", as_="found"), scout("{outputs.fond}")),
-     "step 2 (scout): {outputs.fond} names no earlier output; did you mean 'found'?"),
+     "stage 2 (scout): {outputs.fond} names no earlier output; did you mean 'found'?"),
     (chain(parallel(scout("a", as_="x"), scout("{outputs.x}"))),
-     "step 1.2 (scout): {outputs.x} names no earlier output; none has a name so far"),
+     "stage 1.2 (scout): {outputs.x} names no earlier output; none has a name so far"),
     (chain(scout("{outputs}")),
-     "step 1 (scout): {outputs} is no placeholder: there are {task}, {previous}, {chain_dir} and {outputs.NAME}"),
+     "stage 1 (scout): {outputs} is no placeholder: there are {task}, {previous}, {chain_dir} and {outputs.NAME}"),
     (chain(scout("a", as_="1x")),
-     "step 1 (scout): '1x' can't name an output: use letters, digits and _, not a digit first"),
+     "stage 1 (scout): '1x' can't name an output: use letters, digits and _, not a digit first"),
     (chain(scout("a", as_="x"), scout("b", as_="x")),
-     "step 2 (scout): there is an output 'x' already; names are unique in a chain"),
-    (chain(scout("a", count=2)), "step 1 (scout): count is 2; only the steps of a parallel group have copies"),
-    (chain(parallel(scout("a", count=0))), "step 1 (parallel group): count is 0; it is a whole number from 1"),
-    (chain(parallel(scout("a", count=2, as_="x"))), "step 1.1 (scout): 2 copies can't all be named 'x'"),
+     "stage 2 (scout): there is an output 'x' already; names are unique in a chain"),
+    (chain(scout("a", count=2)), "stage 1 (scout): count is 2; only the steps of a parallel group have copies"),
+    (chain(parallel(scout("a", count=0))), "stage 1 (parallel group): count is 0; it is a whole number from 1"),
+    (chain(parallel(scout("a", count=2, as_="x"))), "stage 1.1 (scout): 2 copies can't all be named 'x'"),
     (chain(parallel(scout("a"), concurrency=0)),
-     "step 1 (parallel group): concurrency is 0; it is a whole number from 1 to 64"),
+     "stage 1 (parallel group): concurrency is 0; it is a whole number from 1 to 64"),
     (chain(expand("x", "", scout("a"), max_items=1)),
-     "step 1 (fan-out): a chain can't begin with a fan-out: there is no earlier output to expand"),
+     "stage 1 (fan-out): a chain can't begin with a fan-out: there is no earlier output to expand"),
     (chain(scout("a", as_="x"), expand("y", "", scout("a"), max_items=1)),
-     "step 2 (fan-out): there is no earlier output 'y' to expand; there are x"),
+     "stage 2 (fan-out): there is no earlier output 'y' to expand; there are x"),
     (fan_out(schema=None),
-     "step 2 (fan-out): the output 'x' is text; give its step a schema, so that there is an array to expand"),
-    (fan_out("/file"), "step 2 (fan-out): '/file' leads nowhere in 'x': its schema has no 'file' (it has files)"),
+     "stage 2 (fan-out): the output 'x' is text; give its step a schema, so that there is an array to expand"),
+    (fan_out("/file"), "stage 2 (fan-out): '/file' leads nowhere in 'x': its schema has no 'file' (it has files)"),
     (fan_out("files"),
-     "step 2 (fan-out): 'files' is no JSON Pointer: it is empty or begins with a slash, as in '/files'"),
-    (fan_out(""), "step 2 (fan-out): the whole value of 'x' is of type object, and only an array can be expanded"),
+     "stage 2 (fan-out): 'files' is no JSON Pointer: it is empty or begins with a slash, as in '/files'"),
+    (fan_out(""), "stage 2 (fan-out): the whole value of 'x' is of type object, and only an array can be expanded"),
     (fan_out(max_items=None),
-     "step 2 (fan-out): max_items is missing: say how many items it may expand to at most"),
-    (fan_out(max_items=-1), "step 2 (fan-out): max_items is -1; it is a whole number from 0"),
-    (fan_out(item="task"), "step 2 (fan-out): the item can't be named 'task', which is a placeholder already"),
-    (fan_out(key="name"), "step 2 (fan-out): key: 'name' is no JSON Pointer: it is empty or begins with a slash, "
+     "stage 2 (fan-out): max_items is missing: say how many items it may expand to at most"),
+    (fan_out(max_items=-1), "stage 2 (fan-out): max_items is -1; it is a whole number from 0"),
+    (fan_out(item="task"), "stage 2 (fan-out): the item can't be named 'task', which is a placeholder already"),
+    (fan_out(key="name"), "stage 2 (fan-out): key: 'name' is no JSON Pointer: it is empty or begins with a slash, "
      "as in '/files'"),
     (fan_out(task="{thing.x}", item="file"),
-     "step 2 (fan-out): {thing.x} is no placeholder of this fan-out: its item is {file}"),
-    (fan_out(schema=Files, as_="x"), "step 2 (fan-out): there is an output 'x' already; names are unique in a chain"),
+     "stage 2 (fan-out): {thing.x} is no placeholder of this fan-out: its item is {file}"),
+    (fan_out(schema=Files, as_="x"), "stage 2 (fan-out): there is an output 'x' already; names are unique in a chain"),
     (chain(parallel(*[scout("a") for _ in range(65)])),
      "the chain starts 65 steps, more than the 64 a run may start; allow more, with --max-children or max_children="),
     (chain(parallel(step("worker", "a", output="r.md"), step("worker", "b", output="./r.md"))),
-     "step 1.1 (worker) and step 1.2 (worker) would both write 'r.md'; give each its own"),
-    (chain(step("nobody", "a"), scout("b")), "step 1 (nobody): No agent is named 'nobody'."),
+     "stage 1.1 (worker) and stage 1.2 (worker) would both write 'r.md'; give each its own"),
+    (chain(step("nobody", "a"), scout("b")), "stage 1 (nobody): No agent is named 'nobody'."),
 ]  # fmt: skip
 FIELDS = [
     ({"gate": "true"}, "gate belongs to one step: in a chain, give it to the step it is for"),
@@ -238,5 +242,5 @@ def test_all_faults_of_a_chain_come_in_one_error() -> None:
     flow = chain(step("nobody", "a"), step("scout", "{outputs.x}"), parallel(), step("scout", "b", thinking="much"))
     reasons = preflight(flow, model=ECHO).reasons
     assert [reason.split(":")[0] for reason in reasons] == [
-        "step 1 (nobody)", "step 2 (scout)", "step 3 (parallel group)", "step 4 (scout)",
+        "stage 1 (nobody)", "stage 2 (scout)", "stage 3 (parallel group)", "stage 4 (scout)",
     ]  # fmt: skip

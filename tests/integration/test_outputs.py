@@ -160,7 +160,7 @@ def test_each_item_of_a_fan_out_has_a_file_of_its_own(work: Path) -> None:
 
 
 def test_two_of_a_group_that_would_write_one_file_are_refused(work: Path) -> None:
-    with pytest.raises(LaunchRefused, match=r"step 1\.1 .* and step 1\.2 .* would both write 'a.md'"):
+    with pytest.raises(LaunchRefused, match=r"stage 1\.1 .* and stage 1\.2 .* would both write 'a.md'"):
         launch(parallel(step("scout", "a", output="a.md"), step("scout", "b", output="./a.md")), model="scripted:echo")
 
 

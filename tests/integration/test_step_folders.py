@@ -72,7 +72,7 @@ def test_a_folder_that_no_step_can_work_in_is_refused_with_all_other_reasons(fol
     told = json.dumps(folder)
     found = preflight(parse(f"- scout: a\n  cwd: {told}\n- nobody: b\n", {}).chain, model=ECHO)
     assert len(found.reasons) == 2
-    assert found.reasons[0].startswith("step 1 (scout): cwd: ") and why in found.reasons[0]
+    assert found.reasons[0].startswith("stage 1 (scout): cwd: ") and why in found.reasons[0]
 
 
 def test_a_folder_is_part_of_the_contract_only_where_it_is_said() -> None:

@@ -76,13 +76,13 @@ def test_a_chain_has_its_steps_under_headings_and_one_step_by_itself() -> None:
     run = launch(flow, model="scripted:echo", name="two", wait=True)
     whole = sources(read(run.transcript()))
     assert [line for line in whole if line.startswith("## ")] == [
-        next(line for line in whole if line.startswith("## Step 0: scout · first")),
-        next(line for line in whole if line.startswith("## Step 1: scout")),
+        next(line for line in whole if line.startswith("## steps[0]: scout · first")),
+        next(line for line in whole if line.startswith("## steps[1]: scout")),
     ]
     path = run.transcript(step=1)
     assert path.parent == run.home.run(run.id).step(1)
     assert not any("look" in source for source in sources(read(path)))
-    with pytest.raises(RequestError, match="has no step 7; it has 0 to 1"):
+    with pytest.raises(RequestError, match=r"has no steps\[7\]; it has steps\[0\] to steps\[1\]"):
         run.transcript(step=7)
 
 

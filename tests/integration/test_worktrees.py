@@ -812,9 +812,9 @@ def test_two_steps_that_changed_the_same_lines_are_applied_one_by_one(store_home
 @pytest.mark.parametrize(
     ("one", "two", "told"),
     [
-        ({"new": "one\n"}, {"new": "two\n"}, "step 0 and step 1 both add, with different contents, new"),
-        ({"new": "one\n"}, {"new/in": "two\n"}, "step 0 and step 1 make a file and a folder of new"),
-        ({"a.txt": None}, {"a.txt": "one\n"}, "step 0 and step 1 change and remove a.txt"),
+        ({"new": "one\n"}, {"new": "two\n"}, "steps[0] and steps[1] both add, with different contents, new"),
+        ({"new": "one\n"}, {"new/in": "two\n"}, "steps[0] and steps[1] make a file and a folder of new"),
+        ({"a.txt": None}, {"a.txt": "one\n"}, "steps[0] and steps[1] change and remove a.txt"),
     ],
 )
 def test_what_two_steps_leave_in_one_place_is_not_taken_for_one(

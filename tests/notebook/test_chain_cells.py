@@ -65,10 +65,10 @@ steps:
 def test_a_fault_is_told_with_the_line_of_the_cell_and_nothing_is_launched(kernel: Kernel) -> None:
     body = "- scout: a\n- scout:\n    tsak: b\n- nobody: c\n"
     both = kernel.fails(f"%%subagent_chain --model scripted:echo\n{body}")
-    assert "line 3: a step has no key 'scout'" in both and "line 5: step 3 (nobody): No agent is named" in both
+    assert "line 3: a step has no key 'scout'" in both and "line 5: stage 3 (nobody): No agent is named" in both
     said = kernel.fails("%%subagent_chain --model scripted:echo\n\n- scout: a\n- reviewer: 'see {outputs.b}'")
     assert said.startswith(
-        "LaunchRefused: Not launched: line 4: step 2 (reviewer): {outputs.b} names no earlier output"
+        "LaunchRefused: Not launched: line 4: stage 2 (reviewer): {outputs.b} names no earlier output"
     )
     assert "Traceback" not in said
     assert "there is no flag --usage-bud; perhaps you mean --usage-budget" in kernel.fails(
@@ -89,7 +89,7 @@ def test_a_dry_run_starts_nothing_and_has_the_digest_of_the_functions(kernel: Ke
         )
     )
     bad = kernel.ok("%%subagent_chain --model scripted:echo --dry-run\n- nobody: Look\n- scout:\n")
-    assert "line 2: step 1 (nobody)" in bad.plain
+    assert "line 2: stage 1 (nobody)" in bad.plain
 
 
 def test_a_live_chain_is_appended_to_and_refuses_what_does_not_fit(kernel: Kernel) -> None:
@@ -102,7 +102,7 @@ def test_a_live_chain_is_appended_to_and_refuses_what_does_not_fit(kernel: Kerne
     )
     until(lambda: states(kernel, "growing")[:1] == ["running"], what="the first step at work")
     said = kernel.fails("%%subagent_append work\n- delegate: 'see {outputs.frist}'\n  model: scripted:echo")
-    assert said.startswith("AppendRefused: Not appended: line 2: step 1 (delegate): {outputs.frist} names no earlier")
+    assert said.startswith("AppendRefused: Not appended: line 2: stage 1 (delegate): {outputs.frist} names no earlier")
     assert "did you mean 'first'?" in said
     body = "- agent: delegate\n  task: 'last of {outputs.first}'\n  model: scripted:echo\n  as: last\n"
     assert kernel.ok(f"%%subagent_append work\n{body}").plain == "growing: appended: 1 appended"
@@ -128,11 +128,11 @@ def test_one_step_is_stopped_and_the_others_go_on(kernel: Kernel) -> None:
   on_failure: continue
 """)
     until(lambda: states(kernel, "abreast") == ["running", "running"], what="both steps at work")
-    assert "steps 0, 1 are at work; say which one is meant" in kernel.fails("%subagent_steer work -- hello")
-    assert kernel.ok("%subagent_stop work --step 0").plain == "abreast: stop requested: step 0; the others go on"
+    assert "steps[0], steps[1] are at work; say which one is meant" in kernel.fails("%subagent_steer work -- hello")
+    assert kernel.ok("%subagent_stop work --step 0").plain == "abreast: stop requested: steps[0]; the others go on"
     until(lambda: states(kernel, "abreast") == ["stopped", "running"], what="the end of one step")
     assert kernel.ok("%subagent_retune work --concurrency 2 --tokens 200k").plain.startswith("abreast: retuned: ")
-    assert "no step 7" in kernel.fails("%subagent_steer work --step 7 -- hello")
+    assert "no steps[7]" in kernel.fails("%subagent_steer work --step 7 -- hello")
     kernel.ok("%subagent_steer work --step 1 -- finish")
     assert kernel.value("work.wait(20)")
     assert kernel.state("abreast") == "partial"

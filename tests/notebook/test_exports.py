@@ -40,4 +40,4 @@ def test_mistakes_are_one_line(kernel: Kernel) -> None:
     assert "write --set NAME=VALUE" in kernel.fails("%subagent_export probe --to mlflow --set url")
     assert "There is no exporter 'nowhere'" in kernel.fails("%subagent_export probe --to nowhere")
     assert "Set MLFLOW_TRACKING_URI" in kernel.fails("%subagent_export probe --to mlflow --set url=")
-    assert "has no step 4; its only step is 0" in kernel.fails("%subagent_transcript probe --step 4")
+    assert "has no steps[4]; its only one is steps[0]" in kernel.fails("%subagent_transcript probe --step 4")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -71,3 +72,9 @@ def test_a_fault_is_named(what: str, tmp_path: Path) -> None:
 def test_what_is_fine_passes_in_silence(tmp_path: Path) -> None:
     done = check(tmp_path, FINE)
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "", "")
+
+
+def test_messages_call_a_step_by_the_number_that_python_knows_it_by() -> None:
+    told = re.compile(r"(?<![-/\w])[Ss]teps? \{")  # `step {index}` would be read from 1, and typed from 0
+    package = Path(__file__).parents[2] / "subagents_nb"
+    assert [path.name for path in package.rglob("*.py") if told.search(path.read_text())] == []

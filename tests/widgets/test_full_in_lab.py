@@ -50,7 +50,7 @@ def test_the_third_call_of_a_failed_run_is_read_from_a_board_a_card_and_a_step(l
     expect(card.locator(".sa-opened mark").first).to_have_text("gone")
     panel = chain.locator(".sa-panel")
     panel.get_by_role("button", name="In full").click()
-    expect(panel.locator(".sa-opened .sa-opened-head .sa-title")).to_contain_text("Step 1 · worker")
+    expect(panel.locator(".sa-opened .sa-opened-head .sa-title")).to_contain_text("steps[1] · worker")
     expect(panel.locator(".sa-opened")).to_contain_text("of CPU")
 
     lab.page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Dark' })")

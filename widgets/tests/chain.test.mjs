@@ -17,7 +17,7 @@ test("stages stand from left to right, and each says how far it is", () => {
     "complete 0map files11 s", "running 2module_0.pygrep0:40", "running 3module_1.pygrep0:39",
     "running 4module_2.pygrep0:38", "pending 1synthesispending",
   ]);
-  assert.equal(cells()[1].title, "pkg/module_0.py · scout"); // the shared folder is left out on the button
+  assert.equal(cells()[1].title, "pkg/module_0.py · scout · steps[2]"); // the shared folder is left out on the button
   assert.match(part("sa-head").seen, /review-release.*chain · 3 stages.*1 of 5 steps/);
 });
 
@@ -50,7 +50,7 @@ test("the panel follows the step at work until the reader chooses", () => {
   view.model.message({ kind: "graph", seq: 1, stages: [], steps: [{ ...graphOf(2).steps[2], state: "complete", took: 3 }] });
   assert.deepEqual(opened(view), [2, 3]);
   view.cell("map files").fire("click");
-  assert.equal(view.panel().getAttribute("aria-label"), "Step 0, map files, complete");
+  assert.equal(view.panel().getAttribute("aria-label"), "steps[0], map files, complete");
   view.model.message({ kind: "graph", seq: 2, stages: [], steps: [{ ...graphOf(2).steps[3], state: "complete", took: 3 }] });
   assert.deepEqual(opened(view), [2, 3, 0]);
 });

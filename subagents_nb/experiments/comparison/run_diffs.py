@@ -72,7 +72,7 @@ def _texts(run: Run) -> Iterator[tuple[str, str]]:
     plan = run.plan
     yield "plan", _flat(_fields(plan))
     for step in plan.steps:
-        where = f"step {step.index} " if len(plan.steps) > 1 else ""
+        where = f"steps[{step.index}] " if len(plan.steps) > 1 else ""
         yield f"{where}plan", _flat(_step_fields(step))
         for name in _TEXTS:
             yield f"{where}{name.replace('_', ' ')}", getattr(step, name)

@@ -111,10 +111,12 @@ def _no_step(snapshot: Snapshot, step: int) -> str | None:
     steps = {one.index: one for one in snapshot.steps}
     record = steps.get(step)
     if record is None:
-        return f"{snapshot.name} has no step {step}; it has {numbers(steps) or 'none'}"
+        return f"{snapshot.name} has no steps[{step}]; it has {numbers(steps) or 'none'}"
     over = snapshot.ended or record.state not in _AT_WORK
     return (
-        f"step {step} of {snapshot.name} is {record.state}" if over and record.state is not StepState.COMPLETE else None
+        f"steps[{step}] of {snapshot.name} is {record.state}"
+        if over and record.state is not StepState.COMPLETE
+        else None
     )
 
 
@@ -133,7 +135,7 @@ def _session(asked: str, to: str = "go on from") -> SessionLookup:
             return SessionLookup(problem=f"{snapshot.name} has several steps: write {named}/step N: {numbers(steps)}")
         record = steps.get(step or 0)
         if record is None:
-            return SessionLookup(problem=f"{snapshot.name} has no step {step}; it has {numbers(steps) or 'none'}")
+            return SessionLookup(problem=f"{snapshot.name} has no steps[{step}]; it has {numbers(steps) or 'none'}")
         if not snapshot.ended and not (isinstance(record, StepResult) or record.state not in _AT_WORK):
             return SessionLookup(
                 problem=f"{snapshot.name} is still at work, and has no session to {to} yet; wait for its end"

@@ -215,7 +215,7 @@ def _reply_below(
 def _asker(snapshot: Snapshot, question: Question) -> str:
     if asker_of(question.question_id):
         return ""
-    return f" (step {question.step})" if snapshot.stages else ""
+    return f" (steps[{question.step}])" if snapshot.stages else ""
 
 
 def _became(home: StoreHome, run_id: str, question_id: str | None) -> str:

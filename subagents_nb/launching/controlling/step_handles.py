@@ -82,10 +82,10 @@ class RunStep:
         """
         result = self.status
         if result.state in _OPEN:
-            raise RequestError(f"Step {self.index} of {self._run.name} is {result.state}; it has no output yet.")
+            raise RequestError(f"steps[{self.index}] of {self._run.name} is {result.state}; it has no output yet.")
         if not isinstance(result, StepResult) or result.state is not StepState.COMPLETE:
             why = f": {result.error}" if result.error else ""
-            text = f"Step {self.index} of {self._run.name} is {result.state}{why}"
+            text = f"steps[{self.index}] of {self._run.name} is {result.state}{why}"
             reason = result.reason if isinstance(result, StepResult) else self._run.status.reason
             raise RunFailed(text, run_id=self._run.id, state=str(result.state), reason=reason)
         if not result.has_value:
@@ -108,7 +108,7 @@ class RunStep:
 
     def __repr__(self) -> str:
         status = self.status
-        return plain(f"<step {self.index} {status.label or status.agent} {status.state}>")
+        return plain(f"<steps[{self.index}] {status.label or status.agent} {status.state}>")
 
 
 class RunSteps(Sequence[RunStep]):
@@ -204,5 +204,5 @@ def _now(run: Run, index: int) -> StepStatus:
     status = snapshot.status
     current = next((step for step in status.steps if step.index == index), None) if status is not None else None
     if current is None:
-        raise RequestError(f"{run.name} has no step {index}.")
+        raise RequestError(f"{run.name} has no steps[{index}].")
     return left_behind(current) if snapshot.ended and snapshot.result is None else current

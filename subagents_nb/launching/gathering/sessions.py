@@ -40,7 +40,7 @@ def sessions_for(home: StoreHome, draft: Planned, earlier: str | None = None) ->
         contents = (read_session(place) for place in places)
         data = next((one for one in contents if one and hashlib.sha256(one).hexdigest() == wanted.sha256), None)
         if data is None:
-            reasons[f"the session of step {wanted.step} of {wanted.run_id} is gone, or was changed meanwhile"] = None
+            reasons[f"the session of steps[{wanted.step}] of {wanted.run_id} is gone, or was changed meanwhile"] = None
         else:
             found[wanted.sha256] = data
     if reasons:

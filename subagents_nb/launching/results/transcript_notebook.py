@@ -58,9 +58,11 @@ def transcript(run: Run, step: int | None = None) -> dict[str, Any]:
     """
     indices = [one.index for one in run.steps]
     if step is not None and step not in indices:
-        several = f"it has {min(indices)} to {max(indices)}" if len(indices) > 1 else "its only step is 0"
+        several = (
+            f"it has steps[{min(indices)}] to steps[{max(indices)}]" if len(indices) > 1 else "its only one is steps[0]"
+        )
         has = several if indices else "it has none yet"
-        raise RequestError(f"{run.name} has no step {step}; {has}.")
+        raise RequestError(f"{run.name} has no steps[{step}]; {has}.")
     chosen = indices if step is None else [step]
     return notebook(_cells(run, chosen), run_id=run.id)
 
@@ -113,7 +115,7 @@ def _step_heading(index: int, status: StepResult | StepStatus, clean: Redactor) 
         ("tokens in / out", tokens(status.usage)),
         ("error", clean(status.error or "")),
     ]
-    title = f"Step {index}: {status.agent}" + (f" · {status.label}" if status.label else "")
+    title = f"steps[{index}]: {status.agent}" + (f" · {status.label}" if status.label else "")
     return heading(title, facts, level=2)
 
 

@@ -146,10 +146,10 @@ def _captured(home: StoreHome, run_id: str, step: int | None) -> list[WorktreeRe
         chosen = [one]
     for record in chosen:
         if step is not None and record.state in ("planned", "ready"):
-            raise RequestError(f"Step {record.step} is still at work; wait for its end.")
+            raise RequestError(f"steps[{record.step}] is still at work; wait for its end.")
         if record.state == "preserved" and not record.captured:
             raise RequestError(
-                f"The changes of step {record.step} could not be captured as a patch: {record.reason} Take over what "
+                f"The changes of steps[{record.step}] could not be captured as a patch: {record.reason} Take over what "
                 "you need from there, then discard it."
             )
     return [record for record in chosen if record.captured]
@@ -216,7 +216,7 @@ def _refusal(git: Git, records: list[WorktreeRecord], backwards: str, error: Git
 
 def _named(home: StoreHome, run_id: str, step: int | None) -> str:
     name = FileRuns(home).snapshot(run_id).name
-    return f"run {name}" if step is None else f"step {step} of run {name}"
+    return f"run {name}" if step is None else f"steps[{step}] of run {name}"
 
 
 def _which(handoff: Handoff) -> str:

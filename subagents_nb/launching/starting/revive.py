@@ -186,12 +186,12 @@ def _chosen_step(plan: LaunchPlan, appended: AppendedItems | None, snapshot: Sna
     """Return the step whose session is gone on from."""
     if not plan.is_flow:
         if step not in (None, 0):
-            raise LaunchRefused([f"{plan.name} has only one step, so there is no step {step}"])
+            raise LaunchRefused([f"{plan.name} has only one step, so there is no steps[{step}]"])
         return plan.steps[0]
     chosen = None if step is None else step_of(plan, appended, snapshot.stages, step)
     if chosen is None:
         indices = numbers({one.index: one for one in snapshot.steps}) if snapshot.head is not None else "none"
-        raise LaunchRefused([f"{plan.name} is a chain: there is no step {step} to go on from: {indices}"])
+        raise LaunchRefused([f"{plan.name} is a chain: there is no steps[{step}] to go on from: {indices}"])
     return chosen
 
 

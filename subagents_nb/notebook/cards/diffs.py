@@ -65,7 +65,7 @@ class ShownDiff:
         return f"{line(self.name, 80)}: {to_text(changes(self.patch))}"
 
     def _repr_html_(self) -> str:
-        of = "" if self.step is None else f", step {self.step}"
+        of = "" if self.step is None else f", steps[{self.step}]"
         head = bar(
             safe(
                 element("strong", None, line(self.name, 80)),

@@ -212,7 +212,7 @@ def asker(snapshot: Snapshot, question: OpenQuestion) -> str:
     steps = snapshot.status.steps if snapshot.status is not None else ()
     step = next((one for one in steps if one.index == question.step), None)
     called = line(step.label or step.agent, 40) if step is not None else ""
-    return f"step {question.step}{f' ({called})' if called else ''}: "
+    return f"steps[{question.step}]{f' ({called})' if called else ''}: "
 
 
 def refusals(snapshot: Snapshot) -> list[tuple[str, str, int]]:

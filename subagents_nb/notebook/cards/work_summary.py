@@ -97,7 +97,7 @@ def works_text(snapshot: Snapshot, run: str = "run") -> str:
     rows: list[str] = []
     for step in steps:
         if remarks(step):
-            rows.append(f"step {step.index}, {line(step.label or step.agent, 80)}:")
+            rows.append(f"steps[{step.index}], {line(step.label or step.agent, 80)}:")
             rows += [f"  {row}" for row in work_text(step, run, alone=False).split("\n")]
     text, more = cut("\n".join(rows), _OF_ALL)
     return f"{text}\n  … see {run}.steps" if more else text

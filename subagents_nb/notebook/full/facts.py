@@ -51,7 +51,7 @@ def facts_of(run: Run, step: int | None = None) -> dict[str, Any]:
         "state": str(about.state) if about is not None else shown_state(snapshot),
         "who": " · ".join(filter(None, who(snapshot))),
         "spent": " · ".join(filter(None, spent)) if step is None else "",
-        "title": line(f"Step {step} · {about.label or about.agent}", 120) if about is not None else "",
+        "title": line(f"steps[{step}] · {about.label or about.agent}", 120) if about is not None else "",
         "live": not snapshot.ended,
         "error": cut(clean(error).strip(), _ERROR)[0],
         "task": task + " …" if left else task,

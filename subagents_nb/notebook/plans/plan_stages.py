@@ -23,8 +23,8 @@ def stage_lines(draft: Draft) -> list[tuple[str, str]]:
 def steps_of(draft: Draft) -> list[tuple[str, StepPlan]]:
     """Return the steps of a plan with what to call them; those of a chain have the numbers that they keep."""
     if not draft.items:
-        return [(f"Step {step.index + 1}", step) for step in draft.steps]
-    steps = [(f"Step {step.index} · {_name(step)}", step) for step in draft.steps]
+        return [(f"steps[{step.index}]", step) for step in draft.steps]
+    steps = [(f"steps[{step.index}] · {_name(step)}", step) for step in draft.steps]
     places = ((place, item) for place, item in enumerate(draft.items, start=1) if isinstance(item, FanOutItem))
     return [*steps, *((f"Each of stage {place} · {_name(item.template)}", item.template) for place, item in places)]
 
@@ -35,7 +35,7 @@ def _stage(item: PlanItem, place: int, draft: Draft) -> str:
     parts = [stage.label]
     match item:
         case StepItem():
-            parts = [f"step {item.step}, {_name(by_index[item.step])}", *_refers([by_index[item.step]], place, draft)]
+            parts = [f"steps[{item.step}], {_name(by_index[item.step])}", *_refers([by_index[item.step]], place, draft)]
         case GroupItem():
             steps = [by_index[index] for index in item.steps]
             numbers = ", ".join(f"{step.index} {_name(step)}" for step in steps)
@@ -92,7 +92,7 @@ def _source(name: str, draft: Draft) -> str:
         for step in draft.steps:
             if step.index in steps and step.output_name == name:
                 kind = "the value" if step.output_schema is not None else "the text"
-                return f"{kind} of step {step.index}"
+                return f"{kind} of steps[{step.index}]"
     return "an output"
 
 

@@ -42,7 +42,7 @@ def show_stopped(call: Call, stopped: tuple[list[Run], list[Run]]) -> Any:
 
     runs, asked = stopped
     if call.options.step is not None:
-        return Receipt.about(runs[0].name, "stop requested", f"step {call.options.step}; the others go on")
+        return Receipt.about(runs[0].name, "stop requested", f"steps[{call.options.step}]; the others go on")
     if len(runs) == 1:
         (run,) = runs
         return run if asked else Receipt.about(run.name, f"{run.state} already", "there was nothing to stop")
@@ -53,7 +53,7 @@ def print_stopped(call: Call, stopped: tuple[list[Run], list[Run]]) -> int:
     """Print a line for each run."""
     runs, asked = stopped
     if call.options.step is not None and asked:
-        say(f"{asked[0].name}: step {call.options.step} is asked to stop; the others go on.")
+        say(f"{asked[0].name}: steps[{call.options.step}] is asked to stop; the others go on.")
         return 0
     return max([0, *(print_settled(call, run) for run in runs)])
 

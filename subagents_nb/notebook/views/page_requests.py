@@ -143,7 +143,7 @@ class PageRequests:
         """Return what the panel of a step shows. One that has not ended is told about from now on."""
         step = self._run.steps[number] if number < len(self._run.steps) else None
         if step is None:
-            raise RequestError(f"{self._run.name} has no step {number}.")
+            raise RequestError(f"{self._run.name} has no steps[{number}].")
         status = step.status
         if isinstance(status, StepResult):
             self.on_watch(None, None)

@@ -134,7 +134,7 @@ def step_of(plan: LaunchPlan, record: AppendedItems | None, stages: Sequence[Sta
 
 def numbers(outcomes: Mapping[int, Outcome]) -> str:
     """Return the steps of a run by number and name, to choose from."""
-    shown = [f"{index} ({one.label or one.agent})" for index, one in sorted(outcomes.items())]
+    shown = [f"steps[{index}] ({one.label or one.agent})" for index, one in sorted(outcomes.items())]
     return ", ".join(shown[:_SHOWN_STEPS]) + (" …" if len(shown) > _SHOWN_STEPS else "")
 
 

@@ -58,7 +58,7 @@ class LimitsLeft:
         requests = self._revival.max_requests or allowed - outcome.usage.requests
         if requests <= 0:
             self._reasons.append(
-                f"all {allowed} requests of step {taken.step} are used; give it more with max_requests"
+                f"all {allowed} requests of steps[{taken.step}] are used; give it more with max_requests"
             )
         limit = (had and had.timeout_s) or step.timeout_s
         if limit is None:
@@ -66,7 +66,7 @@ class LimitsLeft:
         limit = max(limit, self.retuned.timeout_s or 0.0)
         time = max(limit - _worked(outcome), self._asked_s or float("-inf"))
         if time <= 0:
-            self._used_up(limit, f"step {taken.step}")
+            self._used_up(limit, f"steps[{taken.step}]")
         return taken.model_copy(update={"max_requests": requests, "timeout_s": time})
 
     def _read_time(self) -> float | None:

@@ -240,7 +240,7 @@ def _session(asked: Step, context: PlanContext, reasons: Reasons) -> SessionPlan
         reasons.append(f"{option}: {lookup.problem}", path=(option,))
         return None
     if option == "fork":
-        context.note(f"It refers to a copy of the conversation of {lookup.name} (step {lookup.step}).")
+        context.note(f"It refers to a copy of the conversation of {lookup.name} (steps[{lookup.step}]).")
     return SessionPlan(run_id=lookup.run_id, step=lookup.step, sha256=lookup.sha256, fork=option == "fork")
 
 

@@ -51,7 +51,7 @@ class AcceptingAll:
         asked = self._asked
         short = [one for one in results if one.state is not StepState.COMPLETE]
         if short:
-            said = ", ".join(f"step {one.index} {one.state}" for one in short[:5])
+            said = ", ".join(f"steps[{one.index}] {one.state}" for one in short[:5])
             reason = f"not looked at, since not all of it is complete: {said}"
             return Ledger(level=asked.level, explicit=asked.explicit, status="skipped", reason=reason)
         seen = self._seen(works, results)
@@ -123,7 +123,7 @@ def fails(asked: Acceptance, ledger: Ledger) -> bool:
 
 
 def _told(result: StepResult, folder: str | None) -> MemberReport:
-    who, ledger = f"step {result.index} ({result.label or result.agent})", result.acceptance
+    who, ledger = f"steps[{result.index}] ({result.label or result.agent})", result.acceptance
     if ledger is None or ledger.report is None:
         return MemberReport(who, None, ledger.report_problem if ledger is not None else None)
     try:

@@ -47,7 +47,7 @@ async def attached(paths: RunPaths, item: AttachedItem, ending: asyncio.Event) -
                 return Attachment(_output(source, result))
             if result is not None or snapshot.ended:
                 raise AttachedFailed(
-                    _end_text(f"Step {item.step} of the attached run {snapshot.name}", result or snapshot)
+                    _end_text(f"steps[{item.step}] of the attached run {snapshot.name}", result or snapshot)
                 )
         elif snapshot.state in (RunState.COMPLETE, RunState.PARTIAL):
             return Attachment(_whole(source, snapshot, snapshot.answer), _named(source, snapshot, item.outputs))

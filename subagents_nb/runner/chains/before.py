@@ -98,7 +98,7 @@ class Before:
             self._copy(number, index, _KEPT)
             text, saved = self._bring_output(source, stored, index)
         except (Unreadable, OSError) as error:
-            raise StoreError(f"What step {number} came to in the run before can't be taken over: {error}.") from error
+            raise StoreError(f"What steps[{number}] came to in the run before can't be taken over: {error}.") from error
         there = f"steps/{index}/output.txt"
         update = {
             "index": index,
@@ -138,7 +138,7 @@ class Before:
             if self._chain is not None and not self._copy(number, step.index, (SESSION,), as_=BEFORE):
                 self._copy(number, step.index, (BEFORE,))
         except (Unreadable, OSError) as error:  # the engine says that there is none, for the step
-            print(f"the session of step {number} was not copied: {error}", file=sys.stderr, flush=True)  # noqa: T201
+            print(f"the session of steps[{number}] was not copied: {error}", file=sys.stderr, flush=True)  # noqa: T201
         try:
             if self._chain is not None:
                 self._copy(number, step.index, (WROTE,))
@@ -148,7 +148,7 @@ class Before:
             if step.progress:
                 self._bring_own(source, f"{FILES}/{PROGRESS}", f"{FILES}/{PROGRESS}")
         except (Unreadable, OSError) as error:  # it begins them anew
-            print(f"files of step {number} were not copied: {error}", file=sys.stderr, flush=True)  # noqa: T201
+            print(f"files of steps[{number}] were not copied: {error}", file=sys.stderr, flush=True)  # noqa: T201
 
     def _bring_own(self, source: RunPaths, had: str, has: str) -> None:
         if (source.root / had).is_file():

@@ -44,14 +44,14 @@ def end_after(results: Sequence[StepResult], on_failure: OnFailure, what: str) -
     if not failed or on_failure != "stop":
         return None
     first = failed[0]
-    text = f"{len(failed)} of {len(results)} steps of {what} failed; step {first.index}: {first.error}"
+    text = f"{len(failed)} of {len(results)} steps of {what} failed; steps[{first.index}]: {first.error}"
     rejected = all(r.state is StepState.REJECTED for r in failed)
     return ChainEnd(RunEvent.REJECT if rejected else RunEvent.FAIL, "rejected" if rejected else "child", text)
 
 
 def end_of(result: StepResult, *, single: bool) -> ChainEnd:
     """Return how the chain ends with a step that did not complete; a `single` one is all of its run."""
-    where = "" if single else f"Step {result.index} ({result.label or result.agent}): "
+    where = "" if single else f"steps[{result.index}] ({result.label or result.agent}): "
     error = None if result.error is None else where + result.error
     match result.state:
         case StepState.STOPPED:
@@ -69,5 +69,5 @@ def shortfall(results: Sequence[StepResult], not_accepted: Sequence[str]) -> str
     bad = [r for r in results if r.state is not StepState.COMPLETE]
     if not bad:
         return "; ".join(not_accepted)
-    shown = ", ".join(f"step {r.index} {r.state}" for r in bad[:5])
+    shown = ", ".join(f"steps[{r.index}] {r.state}" for r in bad[:5])
     return f"{len(bad)} of {len(results)} steps did not complete: {shown}" + (" …" if len(bad) > 5 else ".")

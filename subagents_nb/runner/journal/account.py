@@ -93,7 +93,7 @@ class StepAccount:
         if not isinstance(event, Noticed) or event.code not in _WORTH_A_NOTE:
             return ""
         who = self.status.label or self.status.agent
-        return event.text if alone else f"Step {self.status.index} ({who}): {event.text}"
+        return event.text if alone else f"steps[{self.status.index}] ({who}): {event.text}"
 
     def streamed(self) -> list[tuple[str, str]]:
         """Return what streamed since the last call, by kind, and forget it."""
@@ -112,7 +112,7 @@ class StepAccount:
         return Heartbeat(
             now_s=now_s,
             last_event_s=self.last_event_s,
-            who="" if alone else f"Step {self.status.index} ({self.status.agent})",
+            who="" if alone else f"steps[{self.status.index}] ({self.status.agent})",
             open_tools=self.open_tools,
             failed_edits=tuple(self._failed_edits),
             failed_paths=tuple((path, tuple(moments)) for path, moments in self._failed_paths.items()),

@@ -162,7 +162,7 @@ class Questions:
         )
         self._show("question-asked", question)
         if to == "person":
-            self._tell(f"{f'step {step} ' if self._plan.is_flow else ''}asks: {one_line(question.text)}")
+            self._tell(f"{f'steps[{step}] ' if self._plan.is_flow else ''}asks: {one_line(question.text)}")
         reply: Reply | None = None
         try:
             reply = await self._reply(question.question_id)

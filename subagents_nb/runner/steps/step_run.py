@@ -164,7 +164,7 @@ class StepWork:
         self.inbox.close()
         if not task.done():
             self._at_rest = False
-            print(f"step {index} did not let go; the run goes on without it", file=sys.stderr, flush=True)  # noqa: T201
+            print(f"steps[{index}] did not let go; the run goes on without it", file=sys.stderr, flush=True)  # noqa: T201
             return ended_for(journal.draft(index), self.cause or FROM_WITHIN)
         if task.cancelled():
             return ended_for(journal.draft(index), self.cause or FROM_WITHIN)
@@ -278,7 +278,7 @@ class StepWork:
         try:
             start_session(self._services.writer.paths.step(self.step.index), self._task(), history=self._history)
         except (OSError, ValueError, StepFailed) as error:
-            print(f"step {self.step.index} was paused without a session: {error}", file=sys.stderr, flush=True)  # noqa: T201
+            print(f"steps[{self.step.index}] was paused without a session: {error}", file=sys.stderr, flush=True)  # noqa: T201
 
     def _done(self, result: StepResult) -> StepResult:
         with self._guard:

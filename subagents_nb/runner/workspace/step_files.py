@@ -245,7 +245,7 @@ class OutputFile:
         if self._report is not None:
             self._report(Noticed(code, text))
         else:
-            print(f"step {self._step.index}: {text}", file=sys.stderr, flush=True)  # noqa: T201
+            print(f"steps[{self._step.index}]: {text}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 class _Progress:

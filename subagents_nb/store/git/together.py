@@ -34,7 +34,7 @@ def clash(git: Git, folder: Path, patches: Sequence[tuple[WorktreeRecord, Path]]
             overlap = _between(before, change)
             if overlap is not None:
                 path, what = one_line(os.fsdecode(overlap[0]).encode("utf-8", "replace").decode(), 120), overlap[1]
-                return f"step {other.step} and step {record.step} {what} {path}"
+                return f"steps[{other.step}] and steps[{record.step}] {what} {path}"
         applied.append((record, change))
     return None
 

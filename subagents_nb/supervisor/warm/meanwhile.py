@@ -93,7 +93,7 @@ def _misfit(paths: RunPaths, request: ControlRequest) -> str | None:
     if request.step is None:
         return "no step is at work yet; say which one is meant" if request.verb == "steer" and plan.is_flow else None
     if all(step.index != request.step for step in plan.steps):
-        return f"the run has no step {request.step}"
+        return f"the run has no steps[{request.step}]"
     if request.verb == "interrupt" and plan.is_flow:
         return "one step can't be paused by itself; interrupt the run, or stop the step"
     return None

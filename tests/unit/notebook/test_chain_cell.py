@@ -228,10 +228,10 @@ def test_what_planning_finds_is_told_with_its_line_too(store_home: StoreHome) ->
     assert parsed.lines == {"1": 2, "2": 4, "2.1": 5, "2.2": 5, "2.3": 7, "3": 8, "4": 9}
     said = parsed.located(preflight(parsed.chain, model="scripted:echo").reasons)
     assert [reason.split(": ")[:2] for reason in said[:2]] == [
-        ["line 7", "step 2.3 (nobody)"],
-        ["line 8", "step 3 (reviewer)"],
+        ["line 7", "stage 2.3 (nobody)"],
+        ["line 8", "stage 3 (reviewer)"],
     ]
-    assert "line 9: step 4 (fan-out): max_items is missing: say how many items it may expand to at most" in said
+    assert "line 9: stage 4 (fan-out): max_items is missing: say how many items it may expand to at most" in said
 
 
 def test_what_planning_has_against_a_value_is_told_with_the_line_of_its_key(store_home: StoreHome) -> None:
@@ -283,9 +283,9 @@ def test_faults_of_the_yaml_and_of_planning_are_told_at_once(store_home: StoreHo
         parsed.refuse(lambda flow: preflight(flow, model="scripted:echo").reasons)
     told = [tuple(reason.split(": ")[:2]) for reason in caught.value.reasons]
     assert [(line, text[:24]) for line, text in told] == [
-        ("line 2", "step 1 (nobody)"),
+        ("line 2", "stage 1 (nobody)"),
         ("line 4", "a step has no key 'tsak'"),
-        ("line 5", "step 2 (scout)"),
+        ("line 5", "stage 2 (scout)"),
         ("line 6", "timeout must be a number"),
         ("line 8", "parallel is a list of st"),
         ("line 11", "task must be text, not 4"),

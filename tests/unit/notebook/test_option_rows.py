@@ -67,7 +67,7 @@ def test_an_option_that_is_made_up_in_its_places_can_be_said_wherever_an_option_
         [sys.executable, CHILD], env=environ, stdout=subprocess.PIPE, text=True, timeout=60, check=True
     )
     found: dict[str, Any] = json.loads(child.stdout.splitlines()[-1])
-    of_the_first_step = f"step 1 (scout): {REFUSED}"
+    of_the_first_step = f"stage 1 (scout): {REFUSED}"
     assert found == {
         "python": [REFUSED],
         "step": "2m",

@@ -194,7 +194,7 @@ def test_opening_a_step_tells_what_there_is_of_it_and_watches_one_that_works() -
 
 def test_a_step_that_is_not_there_is_said() -> None:
     said = ask(ChainHandle(), {"kind": "open", "step": 7}).get(timeout=10)
-    assert (said["ok"], said["step"], said["text"]) == (False, 7, "review-release has no step 7.")
+    assert (said["ok"], said["step"], said["text"]) == (False, 7, "review-release has no steps[7].")
 
 
 def test_what_comes_twice_is_carried_out_once_and_answered_twice() -> None:

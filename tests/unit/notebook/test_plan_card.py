@@ -111,7 +111,9 @@ def test_the_steps_of_a_longer_plan_are_shown_one_after_the_other() -> None:
         update={"steps": (one.steps[0], draft(task="And then?").steps[0].model_copy(update={"index": 1}))}
     )
     for text in both(two):
-        assert text.index("Step 1") < text.index("Find the columns") < text.index("Step 2") < text.index("And then?")
+        assert (
+            text.index("steps[0]") < text.index("Find the columns") < text.index("steps[1]") < text.index("And then?")
+        )
 
 
 def test_the_same_draft_gives_the_same_view() -> None:
@@ -132,12 +134,12 @@ def test_the_stages_of_a_chain_and_what_their_placeholders_refer_to_are_shown(tm
         flat = " ".join(text.split())
         for part in (
             "Stages: 3 stages, 3 steps and up to 9 more",
-            "stage 1 step 0, map files (scout); {task} is “the data”; its output is called found",
+            "stage 1 steps[0], map files (scout); {task} is “the data”; its output is called found",
             "stage 2 reviewer for each of /files of found, at most 9, 4 at a time; {item} stands for one of them; "
-            "{outputs.found} is the value of step 0; its output is called all",
+            "{outputs.found} is the value of steps[0]; its output is called all",
             "stage 3 side by side, 4 at a time: 1 worker, 2 reviewer; after a failure no further one is started; "
             "the chain goes on without those that fail; {previous} is what stage 2 comes to",
-            "Step 0 · map files (scout)", "Each of stage 2 · reviewer", "Look at {item.a}", "may start 64 steps",
+            "steps[0] · map files (scout)", "Each of stage 2 · reviewer", "Look at {item.a}", "may start 64 steps",
         ):  # fmt: skip
             assert part in flat, part
 

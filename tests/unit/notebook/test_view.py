@@ -103,12 +103,12 @@ def test_in_a_chain_a_question_says_which_step_asks() -> None:
     asked = OpenQuestion(question_id="q1", step=1, text="Keep it?", asked_at="2026-01-01T00:00:00Z")
     snapshot = asking(questions=(asked, asked.model_copy(update={"step": 0})), steps=steps, stages=(stage,))
     assert [one["text"] for one in widget_state(snapshot)["questions"]] == [
-        "step 1 (beta): Keep it?",
-        "step 0 (scout): Keep it?",
+        "steps[1] (beta): Keep it?",
+        "steps[0] (scout): Keep it?",
     ]
-    assert "asks you: step 1 (beta): “Keep it?”" in text_line(snapshot)
-    assert now(snapshot) == "step 1 (beta): “Keep it?”"
-    assert "step 1 (beta): “Keep it?”" in card_html(snapshot)
+    assert "asks you: steps[1] (beta): “Keep it?”" in text_line(snapshot)
+    assert now(snapshot) == "steps[1] (beta): “Keep it?”"
+    assert "steps[1] (beta): “Keep it?”" in card_html(snapshot)
 
 
 def test_an_ended_run_asks_nothing_and_needs_no_look() -> None:

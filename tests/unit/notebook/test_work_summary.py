@@ -107,7 +107,7 @@ def test_a_step_of_a_chain_has_its_own() -> None:
     text = Page(card_html(chain, CardContext(binding="work", patches={3: PATCH}))).text
     assert "Take it over: work.apply(step=3)" in text
     assert text.index("not accepted") < text.index("+new")
-    assert "step 3, pkg/module_1.py:\n  acceptance ⊘ not accepted" in card_text(chain)
+    assert "steps[3], pkg/module_1.py:\n  acceptance ⊘ not accepted" in card_text(chain)
     assert "Take it over: work.apply(step=3)" in card_text(chain, CardContext(binding="work"))
 
 

@@ -71,7 +71,7 @@ def test_what_keeps_a_run_from_beginning_is_said_with_its_place_and_changes_no_c
     request: dict[str, Any] = {"agent": None, "task": "", "flow": work}
     without = planned(catalog, facts={"environ_names": frozenset()}, **request)
     why = "the model openai:gpt-5 needs a key, and OPENAI_API_KEY is not set; set it in the environment of the kernel"
-    assert without.start_problems == (f"step 2 (mine): {why}", f"step 2 (mine): acceptance.review.agent: {why}")
+    assert without.start_problems == (f"stage 2 (mine): {why}", f"stage 2 (mine): acceptance.review.agent: {why}")
     assert without.digest == planned(catalog, **request).digest
 
 

@@ -78,11 +78,11 @@ def test_what_makes_no_sense_of_a_group_is_refused_with_its_place() -> None:
     tree = step("worker", "a", worktree=True)
     assert any("gate: it is run where what was done in worktrees" in text for text in refused(parallel(tree, gate="x")))
     told = refused(parallel(*TWO, acceptance={"level": "checked", "criteria": [3]}, gate="x"))
-    assert told == ["step 1 (parallel group): gate is an acceptance by itself: put its command into "
+    assert told == ["stage 1 (parallel group): gate is an acceptance by itself: put its command into "
                     "acceptance.verify, or leave one out"]  # fmt: skip
     why, also = refused(parallel(*TWO, acceptance={"agent_contract": 3, "review": True}))
-    assert why == "step 1 (parallel group): acceptance.agent_contract must be {version: 1}, not 3"
-    assert also.startswith("step 1 (parallel group): acceptance.review: a reviewer reads one step's work")
+    assert why == "stage 1 (parallel group): acceptance.agent_contract must be {version: 1}, not 3"
+    assert also.startswith("stage 1 (parallel group): acceptance.review: a reviewer reads one step's work")
     mute = step("scout", "a", schema=LIST)
     assert any("criteria" in text for text in refused(parallel(mute, acceptance={"criteria": ["x"]})))
-    assert refused(parallel(*TWO, gate="x", gate_on="acceptance"))[0].startswith("step 1 (parallel group): gate_on: ")
+    assert refused(parallel(*TWO, gate="x", gate_on="acceptance"))[0].startswith("stage 1 (parallel group): gate_on: ")

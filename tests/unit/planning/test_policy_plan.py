@@ -133,7 +133,7 @@ def test_what_a_launch_says_holds_for_every_step_of_a_chain_and_a_step_may_narro
     made = plan(flow=Chain(items=steps), tools=("read", "bash", "python"))
     assert [step.tools for step in made.steps] == [("read", "bash"), ("read",)]
     assert reasons(flow=Chain(items=(steps[0], Step(agent="scout", task="b", tools=("bash",))))) == [
-        "step 2 (scout): bash is asked for; agent scout (.subagents/agents/scout.md) has read"
+        "stage 2 (scout): bash is asked for; agent scout (.subagents/agents/scout.md) has read"
     ]
 
 

@@ -64,7 +64,7 @@ def test_terms_that_make_no_sense_are_refused_where_they_stand() -> None:
                                                                                gate_on="acceptance")[0]  # fmt: skip
     assert refused("scout", task="a", agent_contract=True) == ("agent_contract must be {version: 1}, not True",)
     assert refused(chain(step("scout", "a", gate_on="never"))) == (
-        "step 1 (scout): gate_on must be execution or acceptance, not 'never'",
+        "stage 1 (scout): gate_on must be execution or acceptance, not 'never'",
     )
 
 

@@ -95,7 +95,7 @@ def test_its_steps_report_and_the_whole_is_judged_by_all_of_it(home: StoreHome, 
     assert [one.text for one in result.steps] == ["Done.", "Done."]
     _, result = run_flow(home, work, parallel(good, bad, acceptance=asked))
     assert (result.state, states(result)) == (RunState.REJECTED, ["complete", "complete"])
-    assert result.error is not None and "step 1 (scout): two are missing" in result.error
+    assert result.error is not None and "steps[1] (scout): two are missing" in result.error
     assert (work / "runs.txt").read_text() == "x\n"  # what costs more is done only when the reports hold
 
 
@@ -114,7 +114,7 @@ def test_where_a_step_fell_short_nothing_is_run_and_the_reason_is_kept(home: Sto
     _, result = run_flow(home, work, flow)
     assert result.state is RunState.PARTIAL and not (work / "runs.txt").exists()
     ledger = result.stages[0].acceptance
-    assert ledger is not None and (ledger.status, "step 1 failed" in ledger.reason) == ("skipped", True)
+    assert ledger is not None and (ledger.status, "steps[1] failed" in ledger.reason) == ("skipped", True)
 
 
 def test_an_answer_beyond_its_bound_is_given_on_in_part_and_kept_whole(home: StoreHome, work: Path) -> None:

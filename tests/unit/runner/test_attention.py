@@ -127,7 +127,7 @@ def test_one_failed_edit_of_each_of_three_steps_is_no_reason_to_look(group: Life
     assert group.at(5) is None
     group.edit(1, "b.py")
     group.edit(1, "c.py")
-    assert text_of(group.at(10)) == "Step 1 (scout): The last 3 edits failed."
+    assert text_of(group.at(10)) == "steps[1] (scout): The last 3 edits failed."
 
 
 def test_edits_of_one_file_that_fail_between_good_ones_are_a_reason_to_look(life: Life) -> None:
@@ -146,7 +146,7 @@ def test_a_silent_step_is_not_hidden_by_those_that_talk_or_use_tools(group: Life
     group.journal.report(0, TextStreamed("a"))
     group.journal.report(2, ToolStarted(call_id="c", name="bash", args="{}"))
     assert group.at(59) is None
-    assert text_of(group.at(61)) == "Step 1 (scout): Nothing was heard for 61 s."
+    assert text_of(group.at(61)) == "steps[1] (scout): Nothing was heard for 61 s."
 
 
 def test_a_step_that_thinks_hard_is_left_alone_and_the_one_beside_it_is_not(group: Life) -> None:
@@ -155,7 +155,7 @@ def test_a_step_that_thinks_hard_is_left_alone_and_the_one_beside_it_is_not(grou
         group.now = 50
         group.journal.report(index, TextStreamed("a"))
     assert group.at(100) is None
-    assert text_of(group.at(115)).startswith("Step 0 (scout)")
+    assert text_of(group.at(115)).startswith("steps[0] (scout)")
 
 
 def test_a_step_that_waits_for_a_rate_limit_is_not_silent(group: Life) -> None:
@@ -167,7 +167,7 @@ def test_a_step_that_waits_for_a_rate_limit_is_not_silent(group: Life) -> None:
     for index in (0, 2):
         group.journal.report(index, TextStreamed("a"))
     assert group.at(149) is None
-    assert text_of(group.at(151)) == "Step 1 (scout): Nothing was heard for 61 s."
+    assert text_of(group.at(151)) == "steps[1] (scout): Nothing was heard for 61 s."
 
 
 def test_a_question_that_finds_no_room_waits_for_it_and_the_run_says_so(life: Life) -> None:

@@ -181,7 +181,7 @@ def test_a_failed_step_ends_the_chain_and_those_behind_it_are_skipped(home: Stor
     )
     assert states(result) == ["complete", "failed", "skipped"]
     assert (result.state, result.reason) == (RunState.FAILED, "model")
-    assert result.error == "Step 1 (scout): The scripted model failed, as its script says."
+    assert result.error == "steps[1] (scout): The scripted model failed, as its script says."
     assert list(result.outputs) == ["kept"]
 
 
@@ -190,7 +190,7 @@ def test_a_failed_child_lets_its_siblings_go_on_and_ends_the_chain_after_them(ho
     _, result = run_flow(home, work, group, step("scout", "d"))
     assert states(result) == ["complete", "failed", "complete", "skipped"]
     assert (result.state, result.reason) == (RunState.FAILED, "child")
-    assert (result.error or "").startswith("1 of 3 steps of the parallel group failed; step 1: The scripted model")
+    assert (result.error or "").startswith("1 of 3 steps of the parallel group failed; steps[1]: The scripted model")
 
 
 def test_a_group_may_go_on_without_those_that_failed(home: StoreHome, work: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_group_may_go_on_without_those_that_failed(home: StoreHome, work: Path
     _, result = run_flow(home, work, group, step("scout", "{previous}"))
     assert (result.state, states(result)) == (RunState.PARTIAL, ["complete", "failed", "complete"])
     assert "=== Parallel task 2 (scout) FAILED ===\nThe scripted model failed" in result.steps[2].text
-    assert result.error == "1 of 3 steps did not complete: step 1 failed."
+    assert result.error == "1 of 3 steps did not complete: steps[1] failed."
 
 
 def test_failing_fast_starts_nothing_more_and_ends_nobody(home: StoreHome, work: Path) -> None:
@@ -249,8 +249,8 @@ def test_an_answer_too_long_to_be_given_on_whole_says_so_wherever_it_goes(home: 
     )
     mark = "[Cut: only the first 204,800 characters of this answer are given]\nxxx"
     assert [mark in text for text in texts(result)] == [False, True, True, False, True]
-    assert [note for note in result.notes if "Step 0" in note] == [
-        "Step 0 (scout): Its answer has 250,000 characters; later steps are given the first 204,800."
+    assert [note for note in result.notes if "steps[0]" in note] == [
+        "steps[0] (scout): Its answer has 250,000 characters; later steps are given the first 204,800."
     ]
 
 
@@ -353,7 +353,7 @@ def test_a_steered_step_is_named_where_several_are_at_work(home: StoreHome, work
     result = carried.carry_out(started(0, 1), ask(), ask(step=1), ask(step=0))
     assert states(result) == ["complete", "complete"]
     answer = carried.answer(asked[0])
-    assert answer is not None and answer["text"] == "steps 0, 1 are at work; say which one is meant"
+    assert answer is not None and answer["text"] == "steps[0], steps[1] are at work; say which one is meant"
 
 
 def test_more_steps_may_be_at_work_once_the_run_is_retuned(home: StoreHome, work: Path) -> None:

@@ -251,7 +251,9 @@ def test_a_chain_that_failed_goes_on_from_the_step_that_failed(home: StoreHome, 
 def test_what_has_nothing_left_is_refused_and_says_which_steps_there_are(home: StoreHome, work: Path) -> None:
     before = Carried(home, plan_flow(work, chain(step("scout", "a"), step("scout", "b", label="last"))))
     before.carry_out()
-    with pytest.raises(LaunchRefused, match=r"is a chain: say which step to go on from: 0 \(scout\), 1 \(last\)"):
+    with pytest.raises(
+        LaunchRefused, match=r"is a chain: say which step to go on from: steps\[0\] \(scout\), steps\[1\] \(last\)"
+    ):
         went_on(before)
 
 

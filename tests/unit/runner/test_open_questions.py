@@ -91,7 +91,7 @@ def test_events_and_status_say_which_step_asked_and_from_where_it_was_answered(h
         {"type": "question-closed", "question": "q1", "step": 1, "by": "a terminal", "open": 0},
     ]
     assert run.answers() == (Answered(question_id="q1", step=1, by="a terminal", at=""),)
-    assert run.told == ["step 1 asks: which file?"]
+    assert run.told == ["steps[1] asks: which file?"]
     with pytest.raises(RequestError, match=r"no open question\. q1 was answered already, from a terminal\."):
         run.reply("neither")
     assert read_document(home.run(run_id()).reply("q1"), Reply, run_id()).text == "both"
@@ -142,7 +142,7 @@ def test_several_open_questions_are_listed_with_who_asks(home: StoreHome) -> Non
             task.cancel()
         with pytest.raises(RequestError, match="Several") as caught:
             run.reply("yes")
-        assert str(caught.value).splitlines()[1:] == ["  q1 (step 0): is it 0?", "  q2 (step 1): is it 1?"]
+        assert str(caught.value).splitlines()[1:] == ["  q1 (steps[0]): is it 0?", "  q2 (steps[1]): is it 1?"]
         await asyncio.wait(tasks)
 
     asyncio.run(ask())
@@ -316,9 +316,9 @@ def test_of_several_calls_that_wait_a_bare_yes_means_none_and_each_is_named(home
         with pytest.raises(RequestError, match="Several questions are open") as caught:
             run.reply("once")
         first, second = asking.open_questions(home, run_id())
-        assert [f"{one.question_id} (step 0): May it run this? rm {n}" for one, n in ((first, "a"), (second, "b"))] == [
-            line.strip() for line in str(caught.value).splitlines()[1:]
-        ]
+        assert [
+            f"{one.question_id} (steps[0]): May it run this? rm {n}" for one, n in ((first, "a"), (second, "b"))
+        ] == [line.strip() for line in str(caught.value).splitlines()[1:]]
         asking.reply(home, run_id(), "once", question=second.question_id, answered_by="a terminal")
         await sees(tasks[1].done)
         assert (await tasks[1]).decision == "once" and not tasks[0].done()

@@ -196,7 +196,7 @@ def test_what_can_never_be_done_is_refused_at_once(queue: Queue, home: StoreHome
     ask(many, "steer", "b", text="x", mode="steer")
     queue.step()
     assert answered(one) == ("refused", "no tool call is open, for the run has not begun")
-    assert answered(one, "b") == ("refused", "the run has no step 4")
+    assert answered(one, "b") == ("refused", "the run has no steps[4]")
     assert (answered(one, "c") or "")[0] == "refused"
     assert answered(many) == ("refused", "one step can't be paused by itself; interrupt the run, or stop the step")
     assert answered(many, "b") == ("refused", "no step is at work yet; say which one is meant")
