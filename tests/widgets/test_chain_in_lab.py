@@ -63,7 +63,7 @@ def test_a_wide_chain_is_drawn_walked_through_and_ends_as_a_card(lab: Lab, tmp_p
 
     # The panel follows the step at work, and shows what it writes.
     panel = view.locator(".sa-panel")
-    expect(panel).to_have_accessible_name(re.compile(r"Step \d+, mending, running"), timeout=10_000)
+    expect(panel).to_have_accessible_name(re.compile(r"steps\[\d+\], mending, running"), timeout=10_000)
     expect(panel.locator(".sa-tail")).to_contain_text("tick 1", timeout=10_000)
     can_be_read(view, *PARTS)
     view.screenshot(path=pictures / "chain.png")
@@ -75,7 +75,7 @@ def test_a_wide_chain_is_drawn_walked_through_and_ends_as_a_card(lab: Lab, tmp_p
         lab.page.keyboard.press(key)
         expect(cells.filter(has_text=name).first).to_be_focused()
     lab.page.keyboard.press("Enter")
-    expect(panel).to_have_accessible_name(re.compile(r"Step \d+, pkg/module_4\.py, complete"))
+    expect(panel).to_have_accessible_name(re.compile(r"steps\[\d+\], pkg/module_4\.py, complete"))
     expect(panel.locator(".sa-out")).to_have_text("Looking at it. The <b>retry</b> loop is fine.", timeout=10_000)
     expect(panel).to_contain_text("reviewer · ")
     view.screenshot(path=pictures / "chain-step.png")
@@ -89,7 +89,7 @@ def test_a_wide_chain_is_drawn_walked_through_and_ends_as_a_card(lab: Lab, tmp_p
     # One step is stopped, the other one steered to its end; then the chain goes on and ends.
     view.get_by_role("button", name="waiting").click()
     panel.get_by_role("button", name="Stop step").press("Enter")
-    expect(panel).to_have_accessible_name(re.compile(r"Step \d+, waiting, stopped"), timeout=10_000)
+    expect(panel).to_have_accessible_name(re.compile(r"steps\[\d+\], waiting, stopped"), timeout=10_000)
     view.get_by_role("button", name="mending").click()
     panel.get_by_role("button", name="Steer step…").press("Enter")
     lab.page.keyboard.type("finish")
