@@ -76,8 +76,8 @@ def test_a_chain_has_its_steps_under_headings_and_one_step_by_itself() -> None:
     run = launch(flow, model="scripted:echo", name="two", wait=True)
     whole = sources(read(run.transcript()))
     assert [line for line in whole if line.startswith("## ")] == [
-        next(line for line in whole if line.startswith(r"## steps\[0\]: scout · first")),
-        next(line for line in whole if line.startswith(r"## steps\[1\]: scout")),
+        next(line for line in whole if line.startswith("## steps&#91;0&#93;: scout · first")),
+        next(line for line in whole if line.startswith("## steps&#91;1&#93;: scout")),
     ]
     path = run.transcript(step=1)
     assert path.parent == run.home.run(run.id).step(1)
