@@ -186,4 +186,10 @@ def refusal(held: Iterable[Held]) -> Reason | None:
     )
 
 
+def taken_back(names: Iterable[str]) -> str:
+    """Return in words why an earlier run's plan is not carried out again."""
+    listed = one_line(", ".join(names), 300)
+    return f"what this project brings and that run used is not allowed any more: {listed}. Look at it with {LOOK}"
+
+
 NEVER = math.inf  # when a run ended that is at work

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,14 +17,17 @@ from subagents_nb.catalog.trust import home_folder
 from subagents_nb.catalog.trusting.answers import trust_of
 from subagents_nb.catalog.trusting.brought import ProjectContext, brought, held_of, texts_of
 from subagents_nb.domain.agents.acting import Acting, Answer, Held, Trust
-from subagents_nb.domain.agents.agent import AgentCatalog
-from subagents_nb.domain.agents.mcp_servers import McpServers
+from subagents_nb.domain.agents.agent import AgentCatalog, AgentDefinition
+from subagents_nb.domain.agents.mcp_servers import KIND, McpServers
 from subagents_nb.domain.agents.refinements import Refinement
 from subagents_nb.domain.agents.settings import Settings
+from subagents_nb.domain.plans.plan import Draft, everything
 from subagents_nb.errors import RequestError, StoreError
 from subagents_nb.launching.gathering.last_work import work_in
 from subagents_nb.launching.gathering.usable_agents import usable_agents
 from subagents_nb.store.trust_file import change_answer
+
+_SETTINGS = "~/.subagents/settings.toml"  # as `AgentDefinition.overridden` names it
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,29 @@ def refinements_here(root: Path, cwd: Path, trust: Trust) -> tuple[Refinement, .
     read = tuple(read_refinements(root, cwd=cwd))
     held = {one.where: trust.held(one.acting) for one in read if one.acting is not None}
     return tuple(one.model_copy(update={"held": held.get(one.where)}) for one in read)
+
+
+def withdrawn_of(draft: Draft, agents: Iterable[AgentDefinition]) -> tuple[str, ...]:
+    """Return what acts in a plan of an earlier run and was allowed then, and to which no yes of the person's stands.
+
+    A changed content does not matter: the plan holds that of then.
+    """
+    root = project_root(Path(draft.cwd))
+    trust = trust_of(root)
+    if trust.by_folder or root == home_folder():
+        return ()
+    # Tools that the person's own settings gave to an agent of the project were never asked for.
+    acting = {(one.name, one.where): one.reaches and ("tools", _SETTINGS) not in one.overridden for one in agents}
+    found: dict[str, str] = {}
+    for step in everything(draft.steps, draft.items):
+        shells = any(one in ("bash", "python") for one in step.tools)
+        if step.agent_source == "project" and acting.get((step.agent, step.agent_where), shells):
+            found[f"agent {step.agent} {step.agent_where}"] = f"agent {step.agent}"
+        for server in step.mcp:
+            if server.source == "project":
+                found[server.acting({}).key] = f"{KIND} {server.name}"
+    kept = trust.answer.contents
+    return tuple(called for key, called in found.items() if key not in kept)
 
 
 def record_seen_at(cwd: str) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import ConfigDict, ValidationError
 
 from subagents_nb.catalog import load_settings
+from subagents_nb.domain.agents.acting import UNTRUSTED, taken_back
 from subagents_nb.domain.agents.agent import AgentDefinition
 from subagents_nb.domain.agents.models import PROVIDER_NAMES
 from subagents_nb.domain.agents.settings import Settings
@@ -23,12 +24,13 @@ from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import StepEvent, StepState
 from subagents_nb.domain.values.ids import names_itself
 from subagents_nb.domain.values.reading import read
+from subagents_nb.domain.values.reasons import Reason
 from subagents_nb.errors import LaunchRefused, RequestError, StoreError, Unreadable
 from subagents_nb.launching.gathering.lineage import origin_here
 from subagents_nb.launching.gathering.lookups import look_up_environment
 from subagents_nb.launching.gathering.prices import price_problems
 from subagents_nb.launching.gathering.sandboxes import sandbox_problems
-from subagents_nb.launching.gathering.trust_lookup import record_seen_at
+from subagents_nb.launching.gathering.trust_lookup import record_seen_at, withdrawn_of
 from subagents_nb.launching.inputs.input_values import inputs_of
 from subagents_nb.launching.starting.start_run import start_run
 from subagents_nb.planning.resuming.chain_revival import appended_to, draft_whole, numbers, step_of
@@ -76,7 +78,7 @@ def resume(
     draft = under_today(draft, _settings_now(plan), asked_budget=revival.usage_budget is not None)
     if problems := price_problems(draft, draft.usage_budget):
         raise LaunchRefused(problems)
-    _refuse_unboxed(draft)
+    _refuse_what_holds_no_more(draft, agents)
     record_seen_at(draft.cwd)
     return start_run(draft, agents, home=home, limit=limit, inputs=inputs_of(home, plan), earlier=plan.run_id)
 
@@ -165,14 +167,18 @@ def launch_again(home: StoreHome, run_id: str, *, limit: int, origin: Origin | N
     draft, inputs = under_today(Draft.model_validate(body), _settings_now(plan)), inputs_of(home, plan)
     if draft.usage_budget != plan.usage_budget and (problems := price_problems(draft, draft.usage_budget)):
         raise LaunchRefused(problems)
-    _refuse_unboxed(draft)
+    _refuse_what_holds_no_more(draft, agents)
     record_seen_at(draft.cwd)
     return start_run(draft, agents, home=home, limit=limit, inputs=inputs, earlier=plan.run_id)
 
 
-def _refuse_unboxed(draft: Draft) -> None:
-    if problems := sandbox_problems(draft, draft.cwd):
-        raise LaunchRefused(list(problems))
+def _refuse_what_holds_no_more(draft: Draft, agents: Mapping[str, AgentDefinition]) -> None:
+    """Refuse what the machine can't keep any more, and what the person took back since."""
+    problems: list[str] = list(sandbox_problems(draft, draft.cwd))
+    if withdrawn := withdrawn_of(draft, agents.values()):
+        problems.append(Reason(taken_back(withdrawn), code=UNTRUSTED, advice="subagents-nb trust"))
+    if problems:
+        raise LaunchRefused(problems)
 
 
 def _settings_now(plan: LaunchPlan) -> Settings:

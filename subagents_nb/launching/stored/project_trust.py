@@ -99,7 +99,7 @@ def _brought_by(place: Path) -> Brought:
 
 def _allow(project: Brought, names: Sequence[str], home: Path, *, folder: bool) -> str:
     root, now = project.root, time.time()
-    items = project.items if folder else _named(project, names)
+    items = project.items if folder else _named(project, names, each_one=True)
     if folder and home.is_relative_to(root):
         raise RequestError(
             f"{shown_folder(root)} holds your home folder: that would allow whatever any project brings."
@@ -149,7 +149,8 @@ def _revoke(project: Brought, names: Sequence[str], home: Path) -> str:
     return "nothing of this project is allowed any more" if not names else f"taken back: {', '.join(sorted(names))}"
 
 
-def _named(project: Brought, names: Sequence[str]) -> tuple[Acting, ...]:
+def _named(project: Brought, names: Sequence[str], *, each_one: bool = False) -> tuple[Acting, ...]:
+    """Return what is meant. `each_one`: a name is to mean one thing, for what else bears it may not have been seen."""
     chosen: dict[str, Acting] = {}
     for name in names:
         fitting = [item for item in project.items if name in (item.name, f"{item.kind} {item.name}", item.where)]
@@ -159,6 +160,11 @@ def _named(project: Brought, names: Sequence[str]) -> tuple[Acting, ...]:
             hint = f" Did you mean {' or '.join(map(quoted, near))}?" if near else ""
             raise RequestError(
                 f"This project brings no {quoted(name)} that can act.{hint} There is: {', '.join(there) or 'nothing'}."
+            )
+        several = list(dict.fromkeys(item.called for item in fitting if name == item.name))
+        if each_one and len(several) > 1:
+            raise RequestError(
+                f"{quoted(name)} is what {' and '.join(several)} are called; say which: {quoted(several[0])}."
             )
         chosen |= {item.key: item for item in fitting}
     return tuple(chosen.values()) if names else project.items

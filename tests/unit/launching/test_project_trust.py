@@ -17,10 +17,12 @@ from subagents_nb.catalog import register_agent, unregister_agent
 from subagents_nb.cli import main
 from subagents_nb.domain.agents.agent import AgentDefinition
 from subagents_nb.domain.agents.environment import RUN_MARK
-from subagents_nb.errors import RequestError, StoreError
+from subagents_nb.domain.agents.mcp_servers import McpServer
+from subagents_nb.domain.plans.plan import Draft
+from subagents_nb.errors import LaunchRefused, RequestError, StoreError
 from subagents_nb.launching.composing.parsed_launch import ParsedLaunch
 from subagents_nb.launching.composing.planned import plan_launch
-from subagents_nb.launching.gathering.trust_lookup import record_seen
+from subagents_nb.launching.gathering.trust_lookup import record_seen, withdrawn_of
 from subagents_nb.notebook.magics.magics import magics_of
 from subagents_nb.notebook.verbs.table import VERBS
 from subagents_nb.store import StoreHome, create_run
@@ -644,3 +646,62 @@ def test_two_who_answer_at_once_are_both_heard(project: Path, user: Path) -> Non
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda name: launching.trust([name], contents=True), names))
     assert len(read_answers(user).projects[str(project)].contents) == 8
+
+
+# --- what goes on from an earlier run ---------------------------------------------------------------------------------
+
+
+def test_a_run_is_not_gone_on_from_nor_begun_again_by_an_agent_that_was_taken_back(
+    store_home: StoreHome, project: Path
+) -> None:
+    agent(project / ".agents/d.md", "deployer", "tools: bash")
+    agent(project / ".agents/e.md", "eager", "tools: bash")
+    launching.trust(contents=True)
+    planned = plan_launch(ParsedLaunch.of("deployer", "t", model="scripted:echo"))
+    draft = planned.draft
+    assert draft is not None
+    known = next(one for one in launching.agents().agents if one.name == "deployer")
+    plan = make_plan(**{**draft.body(), "digest": draft.digest})
+    recovery = make_recovery().model_copy(update={"digest": draft.digest, "agent": known.model_dump(mode="json")})
+    writer = create_run(store_home, plan, recovery)
+    writer.result(make_result(digest=draft.digest))
+    writer.paths.step(0).mkdir(parents=True, exist_ok=True)
+    (writer.paths.step(0) / "session.json").write_text("[]")
+    agent(project / ".agents/d.md", "deployer", "tools: bash", prompt="Another one.")
+    assert withdrawn_of(draft, (known,)) == (), "it has the agent of then"
+    by_person = known.model_copy(update={"overridden": (("tools", "~/.subagents/settings.toml"),)})
+
+    launching.trust(["deployer"], revoke=True)
+
+    assert withdrawn_of(draft, ()) == ("agent deployer",) and withdrawn_of(draft, (by_person,)) == ()
+    run = launching.attach(plan.run_id)
+    for begin in (run.launch_again, lambda: run.resume("go on")):
+        with pytest.raises(LaunchRefused, match="not allowed any more: agent deployer. Look at it with"):
+            begin()
+    assert len(list(store_home.runs.iterdir())) == 1
+    launching.trust(folder=True)
+    assert withdrawn_of(draft, (known,)) == ()
+
+
+def test_a_server_that_was_taken_back_is_not_started_again(project: Path) -> None:
+    server = McpServer(name="files", source="project", where=".mcp.json", command="server")
+    draft = Draft(cwd=str(project), steps=(make_step(mcp=(server,)),))
+    assert withdrawn_of(draft, ()) == ("MCP server files",)
+    own = server.model_copy(update={"source": "user"})
+    assert withdrawn_of(draft.model_copy(update={"steps": (make_step(mcp=(own,)),)}), ()) == ()
+
+
+def test_a_yes_to_a_name_that_several_things_bear_says_which(project: Path) -> None:
+    agent(project / ".agents/d.md", "deployer", "tools: bash")
+    folder = project / ".claude/skills/deployer"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: deployer\ndescription: d\n---\nx\n")
+    (folder / "run.sh").write_text("id\n")
+    assert len(launching.trust(["deployer"]).items) == 2, "to look at them is fine"
+    with pytest.raises(
+        RequestError, match="'deployer' is what agent deployer and skill deployer are called; say which"
+    ):
+        launching.trust(["deployer"], contents=True)
+    assert len(launching.trust().held) == 2
+    assert launching.trust(["skill deployer"], contents=True).done == "allowed as they are: skill deployer"
+    assert [str(one.item.called) for one in launching.trust().held] == ["agent deployer"]
