@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import random
 import signal
@@ -96,12 +97,14 @@ class Storm:
         return [run_id for run_id in self.files.ids() if self.home.run(run_id).plan.exists()]
 
     def run(self) -> None:
-        strike = time.monotonic() + 3.0
+        strike = math.inf
         while len(self.ids()) < self.count:
             while len(self.launchers) < 4:
                 process = subprocess.Popen([sys.executable, "-c", LAUNCH, str(EACH)], stderr=subprocess.DEVNULL)
                 self.launchers[process.pid] = process
             self.breathe()
+            if math.isinf(strike) and self.ids():  # from the first run on
+                strike = time.monotonic()
             if time.monotonic() > strike:
                 strike = time.monotonic() + self.rng.uniform(0.1, 0.8)
                 self.strike()

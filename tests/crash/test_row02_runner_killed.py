@@ -23,8 +23,8 @@ from subagents_nb.supervisor.warm.reconcile import reconcile
 
 Case = Callable[..., None]
 SEED = 20260301
-POINTS, AT_ONCE = times(5, 250), 8
-WATCHED = times(4, 8)
+POINTS, AT_ONCE = times(3, 250), 8
+WATCHED = times(2, 8)
 SPREAD_S = 0.6
 # One grandchild in the run's group and one that has left it.
 COMMAND = "RUN: echo begun; (setsid sleep 300 &) ; sleep 300"

@@ -18,7 +18,7 @@ from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.waiting.capacity import slots_taken
 
 Case = Callable[..., None]
-WARM, COLD = times(5, 25), times(1, 3)
+WARM, COLD = times(2, 25), times(1, 3)
 GAPS = ["placed", "stored", "asked", "started", "status", "proceed", "random", "abandon"]
 
 

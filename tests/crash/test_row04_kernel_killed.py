@@ -21,7 +21,7 @@ from subagents_nb.domain.runs.states import RunState
 from subagents_nb.store import FileRuns, StoreHome
 
 Case = Callable[..., None]
-MANY = times(8, 50)
+MANY = times(5, 50)
 ROUNDS = times(1, 10)
 LASTS_S = 8
 

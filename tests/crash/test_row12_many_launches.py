@@ -25,7 +25,7 @@ CAP, EACH = 8, times(20, 100)
 @pytest.mark.row(12, cases=2 * EACH)
 @pytest.mark.timeout(180)
 def test_many_launches_by_two_processes(
-    store_home: StoreHome, monkeypatch: pytest.MonkeyPatch, case: Callable[..., None]
+    shared_home: StoreHome, monkeypatch: pytest.MonkeyPatch, case: Callable[..., None]
 ) -> None:
     settings(live=CAP)
     monkeypatch.setenv("SUBAGENTS_NB_SPAWN", "warm")
@@ -34,7 +34,7 @@ def test_many_launches_by_two_processes(
 
     def sample() -> None:
         while not over.wait(0.01):
-            taken.append(slots_taken(store_home))
+            taken.append(slots_taken(shared_home))
 
     sampler = threading.Thread(target=sample)
     sampler.start()
@@ -59,5 +59,5 @@ def test_many_launches_by_two_processes(
         (descriptors, threads), (descriptors_after, threads_after) = one["before"], one["after"]
         assert abs(descriptors_after - descriptors) <= 3, one["kinds"]
         assert abs(threads_after - threads) <= 1, one["before"] + one["after"]
-    until(lambda: slots_taken(store_home) == 0, 5)
+    until(lambda: slots_taken(shared_home) == 0, 5)
     case(2 * EACH)

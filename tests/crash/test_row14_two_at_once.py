@@ -21,8 +21,8 @@ from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.supervisor.processes.identity import identify
 
 Case = Callable[..., None]
-SWEEPS = times(34, 400)
-STOPS = times(10, 100)
+SWEEPS = times(16, 400)
+STOPS = times(5, 100)
 AT_ONCE = 10
 
 

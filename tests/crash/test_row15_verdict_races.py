@@ -27,7 +27,7 @@ from subagents_nb.supervisor.warm.reconcile import reconcile
 
 Case = Callable[..., None]
 SEED = 20260315
-CHEAP, REAL, AT_ONCE = times(40, 950), times(10, 50), 10
+CHEAP, REAL, AT_ONCE = times(20, 950), times(10, 50), 10
 
 
 def finish(writer: RunWriter, status: RunStatus, before_s: float, after_s: float) -> int:

@@ -16,7 +16,7 @@ from subagents_nb.domain.runs.states import RunState
 from subagents_nb.runner.journal.work_clock import WorkClock
 from subagents_nb.store import FileRuns, StoreHome
 
-TIMES = times(4, 20)
+TIMES = times(2, 20)
 JUMPS = ["1", "-1", "3600", "-3600", "31536000", "-31536000", "epoch", "zone", "summer", "winter"]
 
 

@@ -21,7 +21,7 @@ from subagents_nb.errors import LaunchError
 from subagents_nb.store import FileRuns, StoreHome
 
 Case = Callable[..., None]
-TIMES = times(4, 20)
+TIMES = times(2, 20)
 GRACE_S, MORE_S = 3.0, 2.0
 
 # Kind -> state, reason, part of the message, exit code, signal, how many of its processes were ended with it.

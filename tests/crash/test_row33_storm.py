@@ -14,7 +14,7 @@ import pytest
 from crash.counting import times
 from support import CHILDREN
 
-RUNS, LIVE = times(16, 200), times(4, 16)
+RUNS, LIVE = times(8, 200), times(4, 16)
 
 
 @pytest.mark.row(33, at_least=RUNS)
@@ -38,5 +38,6 @@ def test_a_storm_leaves_no_run_without_an_end_no_process_and_no_stranger_signall
     assert found["runs"] >= RUNS
     nothing: tuple[object, ...] = ([], [], [], {}, [])
     assert (found["unended"], found["bad"], found["in_line"], found["left"], found["signalled"]) == nothing, found
+    assert found["struck"], "nobody was killed"
     assert found["strangers"] > 0, "no pid was given out again"
     case(found["runs"])
