@@ -16,6 +16,14 @@ from subagents_nb.store import StoreHome
 BOOK = Path(__file__).parents[1] / "fixtures" / "marimo_book.py"
 
 
+@pytest.mark.host(
+    "marimo",
+    magics="no: functions",
+    live="yes",
+    buttons="yes; not what opens a run in full",
+    reload="not run",
+    saved="a card of what had ended",
+)
 @pytest.mark.timeout(120)
 def test_a_notebook_is_executed_and_exported(shared_home: StoreHome, tmp_path: Path) -> None:
     shutil.copy(BOOK, tmp_path)

@@ -38,6 +38,14 @@ def ipython(tmp_path: Path) -> Iterator[Ipython]:
     dismiss_supervisors(home)
 
 
+@pytest.mark.host(
+    "IPython in a terminal",
+    magics="yes",
+    live="a line of text; with `--wait` one that is written over",
+    buttons="no: verbs",
+    reload="",
+    saved="",
+)
 def test_runs_are_lines_of_text(ipython: Ipython) -> None:
     done = ipython(
         "%load_ext subagents_nb",
@@ -47,6 +55,7 @@ def test_runs_are_lines_of_text(ipython: Ipython) -> None:
         "%subagent --model scripted:fail --name doomed --wait -- x",
         "%subagent --modell x -- y",
         "%subagent_stop by-line",
+        "%subagent_attach -h",
     )
     # It has been launched, and may have begun by the time that the line is made.
     begun = r"by-line \(delegate\) (queued|running) · attach again with %subagent_attach by-line"
@@ -54,6 +63,7 @@ def test_runs_are_lines_of_text(ipython: Ipython) -> None:
     # A wait that is over shows what came of it: a line of text can't change later.
     assert "waited (delegate) complete: the whole answer\n\nthe whole answer" in done.stdout
     assert "RunFailed: Run doomed (r-" in done.stdout
+    assert "show this help and do nothing" in done.stdout
     assert "perhaps you mean --model" in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
     assert "<section" not in done.stdout

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
 import pytest
-from kernels import dismiss_supervisors, end_runs, execute
+from kernels import dismiss_supervisors, end_runs, own_sockets
 from support import SECRET_PREFIXES
 
 from subagents_nb.store import FileRuns, StoreHome
@@ -44,11 +47,24 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def executed(place: Path) -> tuple[nbformat.NotebookNode, dict[str, str]]:
     """Execute the notebook and return it with the states of its runs at the moment when its kernel has left."""
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in CELLS])
-    execute(notebook, place)
+    path = place / "book.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in CELLS]), path)
+    with tempfile.TemporaryDirectory(prefix="k") as sockets:
+        apart = [f"--KernelManager.{name}={value}" for name, value in own_sockets(Path(sockets)).items()]
+        execute = Path(sys.executable).with_name("jupyter-execute")
+        subprocess.run([execute, "--inplace", *apart, path.name], cwd=place, check=True, timeout=100)
+    notebook = nbformat.read(path, as_version=4)
     return notebook, {s.name: str(s.state) for s in FileRuns(StoreHome(place / "store")).all()}
 
 
+@pytest.mark.host(
+    "nbclient, `jupyter execute`",
+    magics="yes",
+    live="no",
+    buttons="no",
+    reload="",
+    saved="a card: the last state that was there while a cell ran, or soon after the last",
+)
 def test_the_kernel_waits_for_what_ends_soon_and_not_for_the_rest(place: Path) -> None:
     notebook, states = executed(place)
     assert states == {"fails": "failed", "takes-a-second": "complete", "takes-long": "running"}

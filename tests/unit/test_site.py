@@ -8,6 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SITE = runpy.run_path(str(ROOT / ".ci" / "site.py"))
+PAGES = runpy.run_path(str(ROOT / ".ci" / "pages.py"))
 
 
 def test_every_page_and_notebook_has_its_place_in_the_site() -> None:
@@ -16,6 +17,12 @@ def test_every_page_and_notebook_has_its_place_in_the_site() -> None:
         f"notebooks/{book.stem}" for book in ROOT.glob("notebooks/*.ipynb")
     }
     assert there <= shown and shown - there == {"reference", "CONTRIBUTING", "CHANGELOG"}
+
+
+def test_the_table_of_hosts_says_what_the_tests_say() -> None:
+    page = (ROOT / "docs" / "hosts.md").read_text(encoding="utf-8")
+    assert PAGES["with_hosts"](page) == page, "run: .venv/bin/python .ci/pages.py"
+    assert page.count("| `tests/") >= 8 and page.count("| not run |\n") == len(PAGES["NOT_RUN"])
 
 
 def test_what_lies_on_disk_is_told_of_and_has_a_schema() -> None:

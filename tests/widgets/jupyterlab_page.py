@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
-from playwright.sync_api import Browser, Error, Locator
+from playwright.sync_api import Browser, Error, Locator, Page
 from support import SECRET_PREFIXES, alive, free_port, processes_of, until
 
 from subagents_nb.errors import RequestError
@@ -84,6 +84,7 @@ class Lab:
             f"--ServerApp.port={self.address.rpartition(':')[2]}", "--ServerApp.port_retries=0",
             f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={self.work}",
             "--LabApp.extension_manager=readonly", "--LabApp.expose_app_in_browser=True",
+            "--JupyterNotebookApp.expose_app_in_browser=True",
         ]  # fmt: skip
         log = (self.root / "server.log").open("wb")
         server = subprocess.Popen(argv, env=environ, cwd=self.work, stdout=log, stderr=log, start_new_session=True)
@@ -135,10 +136,7 @@ class Lab:
         self._await_kernel()
 
     def _await_kernel(self) -> None:
-        self.page.wait_for_function(
-            "() => window.jupyterapp?.shell.currentWidget?.context?.sessionContext?.session?.kernel?.status === 'idle'",
-            timeout=60_000,
-        )
+        await_kernel(self.page)
 
     def leave(self) -> None:
         """Close all notebooks, end all kernels and runs. A page that is at fault, or can't, is left for a new one."""
@@ -215,6 +213,14 @@ class Notebook:
         """Save it and read what is on disk."""
         self.do("docmanager:save")
         return nbformat.read(self.lab.work / f"{self.name}.ipynb", as_version=4)
+
+
+def await_kernel(page: Page) -> None:
+    """Wait until the notebook of a page, JupyterLab's or Notebook's, has a kernel that waits for cells."""
+    page.wait_for_function(
+        "() => window.jupyterapp?.shell.currentWidget?.context?.sessionContext?.session?.kernel?.status === 'idle'",
+        timeout=60_000,
+    )
 
 
 def end_runs(home: StoreHome) -> None:

@@ -32,6 +32,9 @@ def plain(book: nbformat.NotebookNode, cell: int) -> str:
     return "\n".join(output["data"].get("text/plain", "") for output in book.cells[cell].outputs)
 
 
+@pytest.mark.host(
+    "JupyterLab", magics="yes", live="yes", buttons="yes", reload="live again, also in a new kernel", saved="a card"
+)
 @pytest.mark.parametrize("number", range(RELOADS))
 def test_the_end_is_on_the_page_and_in_the_file_whenever_the_page_is_loaded_anew(lab: Lab, number: int) -> None:
     write(lab, "works", WORKS)
