@@ -53,6 +53,7 @@ class Teller:
                 work()
             except Exception:  # noqa: BLE001 - one view's fault must not blind the others
                 _log.exception("a held view failed")
+            del work  # or it would keep its widget until there is other work
 
 
 TELLER = Teller()
@@ -78,7 +79,7 @@ class Held(PageWidget):
         """Hear whether a cell is being run."""
 
     def leave(self) -> None:
-        """Hear of nothing any more; what it says stays."""
+        """Hear of nothing any more; what it says stays, and a page sees that it gets old."""
         self._over = True
         unfeed, self._unfeed = self._unfeed, _nothing
         _live.discard(self)

@@ -12,6 +12,9 @@ from subagents_nb.notebook.board.board_show import Board, bundle
 from subagents_nb.notebook.board.board_widget import BoardWidget
 from subagents_nb.notebook.held.held import Held
 
+_AT_ONCE = 8  # each looks into the store twice a second, and a cell that is run again leaves those of its last time
+_open: list[HeldBoard] = []
+
 
 class HeldBoard(Held, BoardWidget):
     """Many runs. Besides what its page reads it says what they need of the person, and what they used."""
@@ -21,6 +24,13 @@ class HeldBoard(Held, BoardWidget):
     live = traitlets.Int(0, read_only=True, help="how many of them go on")
     failed = traitlets.Int(0, read_only=True, help="how many went wrong and were not looked at")
     feed: BoardFeed
+
+    def leave(self) -> None:
+        """Hear of nothing any more, and be gone: nobody could tell a board that stands still from one without news."""
+        super().leave()
+        if self in _open:
+            _open.remove(self)
+            self.close()
 
     def cell_runs(self, runs: bool) -> None:
         """Hear whether a cell is being run: its page can't know then who is silent."""
@@ -40,7 +50,9 @@ class HeldBoard(Held, BoardWidget):
 
 
 def board_widget(board: Board) -> HeldBoard:
-    """Return a widget that shows this board, each time a new one, with a feed of its own."""
+    """Return a widget that shows this board, each time a new one; the oldest of too many is closed."""
+    while len(_open) >= _AT_ONCE:
+        _open[0].close()
     which = board.which
     listed = which.list()
     fits = which.fits(listed.home) if which.may_hide_failures else None
@@ -54,4 +66,14 @@ def board_widget(board: Board) -> HeldBoard:
     widget.count()
     feed.begin(widget)
     widget.hold(feed.drop, plain)
+    _open.append(widget)
+    widget.cell_runs(_hears_of_cells())
     return widget
+
+
+def _hears_of_cells() -> bool:
+    """Whether the extension is loaded, which tells when this cell ends and another begins."""
+    from IPython.core.getipython import get_ipython
+
+    shell: Any = get_ipython()
+    return shell is not None and "SubagentMagics" in shell.magics_manager.registry

@@ -187,6 +187,21 @@ def test_a_board_says_what_its_runs_need(store_home: StoreHome, put: Put, widget
     until(lambda: (widget.live, widget.failed, widget.questions) == (1, 1, []), 10, what="the failed run")
 
 
+def test_of_many_boards_the_oldest_is_closed_and_with_the_extension_all_are(put: Put, widgets: list[Held]) -> None:
+    put()
+    before = set(threading.enumerate())
+    widgets += [board().widget() for _ in range(9)]
+    assert [one.comm is None for one in widgets] == [True] + 8 * [False]
+    widgets[1].close()
+    leave_all()
+    assert all(one.comm is None for one in widgets)
+
+    def feeds() -> list[threading.Thread]:
+        return [one for one in threading.enumerate() if one.name == "subagents-nb-board" and one not in before]
+
+    until(lambda: not feeds(), 10, what="the end of their threads")
+
+
 def test_a_sweep_says_how_far_it_is() -> None:
     def place(number: int, state: RunState | None, **more: Any) -> SweepCell:
         reading = Reading(state, f"one-{number}", run_id=run_id(number), tokens=10, **more) if state else None
