@@ -40,7 +40,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from subagents_nb.domain.values.ids import is_run_id
 from subagents_nb.prctl import adopt_orphans, keep_memory_private
 from subagents_nb.store.files.lock import hold
 from subagents_nb.store.kept.collector import collect_daily
@@ -57,7 +56,7 @@ _IDLE_S = 1800.0
 _TICK_S, _WATCH_TICK_S, _QUEUE_TICK_S = 5.0, 1.0, 0.1
 _SLOW_PEER_S = 5.0
 _GLANCE_S = 0.02
-_QUIET_S = 0.5
+_QUIET_S = 5.0
 _BREATH_S = 0.1
 _SHORT_OF = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _COLLECT_AFTER_S = 60.0
@@ -93,12 +92,19 @@ class Host:
         self._warming = False
         self._makeshift = False
         self._further: Iterator[None] | None = None
+        self._quiet_s = 0.0
         self._code, self._compared = wire.digest_of_code(), time.monotonic()
 
-    def prepare(self, warm_up: Callable[[], None], further: Callable[[], Iterator[None]] = lambda: iter(())) -> None:
+    def prepare(
+        self,
+        warm_up: Callable[[], None],
+        further: Callable[[], Iterator[None]] = lambda: iter(()),
+        *,
+        quiet_s: float = _QUIET_S,
+    ) -> None:
         """Carry out `warm_up`, and take runs into the queue meanwhile; they begin afterwards.
 
-        Then `serve` carries out the pieces of `further`, each when for a moment nobody has launched and no run ended.
+        Then `serve` carries out the pieces of `further`, when for `quiet_s` nobody has asked anything and no run ended.
 
         An alarm interrupts the imports fifty times a second for a glance at the socket and the queue: a thread would
         make forking unsafe, fork(2). If `warm_up` fails, runs begin in fresh interpreters, and this process leaves when
@@ -127,7 +133,7 @@ class Host:
         signal.setitimer(signal.ITIMER_REAL, _GLANCE_S, _GLANCE_S)
         try:
             warm_up()
-            self._further = further()
+            self._further, self._quiet_s, self._last_used = further(), quiet_s, time.monotonic()
         except Exception:  # noqa: BLE001 - imports and a rehearsal on a machine that may be busy or full: anything
             self._make_do()
         finally:
@@ -136,7 +142,7 @@ class Host:
             self._warming = False
 
     def _prepare_further(self) -> None:
-        if self._further is None or time.monotonic() - self._last_used < _QUIET_S:
+        if self._further is None or time.monotonic() - self._last_used < self._quiet_s:
             return
         try:
             next(self._further)
@@ -327,10 +333,10 @@ class Host:
                 return {"ok": False, "error": "whoever asked has gone"}  # while we stood still: it starts another way
             case "launch":
                 channel = peer.connection.fileno()
-                pid = self._process_table.start(_spawn_request(message), channel=channel, place=peer.place)
+                pid = self._process_table.start(SpawnRequest.of(message), channel=channel, place=peer.place)
                 return {"ok": True, "pid": pid}
             case "queue":
-                self._queue.add(QueuedRun(_spawn_request(message), int(message["limit"])))
+                self._queue.add(QueuedRun(SpawnRequest.of(message), int(message["limit"])))
                 return {"ok": True, "waiting": len(self._queue)}
             case "nested":
                 answer = answer_ask(self.home, self._queue, message)
@@ -349,14 +355,6 @@ def _keep_days() -> float:
     from subagents_nb.catalog import load_settings
 
     return load_settings(Path.home(), environ=os.environ).keep_days
-
-
-def _spawn_request(message: dict[str, Any]) -> SpawnRequest:
-    environ = {str(name): str(value) for name, value in dict(message["environ"]).items()}
-    run_id = str(message["run_id"])
-    if not is_run_id(run_id):
-        raise ValueError(f"{run_id!r} is no run id")
-    return SpawnRequest(run_id, str(message["token"]), str(message["cwd"]), environ)
 
 
 def main(argv: list[str], *, is_held: bool = False) -> int:

@@ -435,7 +435,7 @@ def further():
     leaver.start()
     raise RuntimeError("the machine was full")
 
-host.prepare(lambda: None, further)
+host.prepare(lambda: None, further, quiet_s=0.0)
 host.serve()
 print("it left when it was asked to")
 """

@@ -32,9 +32,10 @@ class Prewarming(AfterFirstCell):
             alone = contextvars.Context().run
             threading.Thread(target=alone, args=(await_starters,), name="subagents-nb-warm", daemon=True).start()
             # Loaded here, and not in the thread: see page/idle.py.
-            from subagents_nb import launching, local_model  # noqa: F401
+            from subagents_nb import launching, local_model
             from subagents_nb.notebook.views import notices, show  # noqa: F401
 
             local_model.available()  # asked at each launch; the first time that loads what serves it
+            launching.agents()  # likewise: those of the package and of installed ones are read once
         except Exception:  # noqa: BLE001 - a launch does all of it by itself
             _log.info("nothing was warmed up", exc_info=True)

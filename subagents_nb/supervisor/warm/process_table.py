@@ -11,9 +11,10 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 from subagents_nb.domain.runs.exit_report import ProcessRecord
+from subagents_nb.domain.values.ids import is_run_id
 from subagents_nb.errors import Unreadable
 from subagents_nb.signals import KILL, has_ended, signal_child
 from subagents_nb.store.files.disk import DISK
@@ -40,6 +41,19 @@ class SpawnRequest:
     token: str
     cwd: str
     environ: Mapping[str, str]
+
+    @classmethod
+    def of(cls, message: Mapping[str, Any]) -> SpawnRequest:
+        """Return what a launcher's message asks for.
+
+        Raises:
+            KeyError, TypeError, ValueError: something is missing, or of another kind.
+        """
+        environ = {str(name): str(value) for name, value in dict(message["environ"]).items()}
+        run_id = str(message["run_id"])
+        if not is_run_id(run_id):
+            raise ValueError(f"{run_id!r} is no run id")
+        return cls(run_id, str(message["token"]), str(message["cwd"]), environ)
 
 
 @dataclass(slots=True)
