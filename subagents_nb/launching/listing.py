@@ -13,6 +13,7 @@ from subagents_nb.plain_text import plain
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.runs.raw_reader import read_raw
 from subagents_nb.store.runs.reader import uncollected
+from subagents_nb.store.unended import unended
 from subagents_nb.supervisor.warm.reconcile import reconcile
 
 
@@ -100,13 +101,20 @@ def list_runs(
     snapshots: list[Snapshot] = []
     hidden = 0
     filtered = (state, agent, name) != (None, None, None)
+    ids = reader.ids()
+    if state in ("live", "asking"):
+        ids = unended(home, ids, reader.has_terminal_record)
+    elif limit is not None and not filtered and only is None:
+        below = ids[limit:]
+        live = [one for one in unended(home, ids, reader.has_terminal_record) if one <= below[0]] if below else []
+        hidden, ids = len(below) - len(live), [*ids[:limit], *live]
     with uncollected():
-        for run_id in reader.ids():
+        for run_id in ids:
             if only is not None and not only(run_id):
                 continue
             over = limit is not None and len(snapshots) >= limit
-            if ((over and not filtered) or state in ("live", "asking")) and reader.has_terminal_record(run_id):
-                hidden += over and state not in ("live", "asking")
+            if over and not filtered and reader.has_terminal_record(run_id):
+                hidden += 1
                 continue
             current = _judged(home, reader, run_id)
             if not fits(current, state=state, agent=agent, name=name):

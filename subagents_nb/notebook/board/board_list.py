@@ -20,6 +20,7 @@ from subagents_nb.store import FileRuns, StoreHome
 _KINDS = frozenset(inspect.signature(runs).parameters)
 _OF_THE_RUN = frozenset({"state", "agent", "name", "limit"})  # the others are of its plan
 _MOST_ENDED, _MOST_CHARS = 10_000, 200
+_LOOKED_AT = 2_000  # runs, the newest first: more are hardly launched while one is at work
 _WORD = re.compile(r"[A-Za-z0-9_-]{2,4000}")
 
 
@@ -41,7 +42,8 @@ class BoardList:
         reader, is_one = FileRuns(found.home), self.fits(found.home)
         known = {one.run_id: one for one in found.snapshots}
         live = [one for one in found.snapshots if not one.ended]
-        below = [run_id for run_id in reader.ids() if run_id not in known or known[run_id].ended]
+        newest = reader.ids()[:_LOOKED_AT]
+        below = {*newest, *known}.difference(one.run_id for one in live)
         ends = {run_id: at for run_id in below if (at := reader.end_written_ns(run_id))}
         ended: list[Snapshot] = []
         for run_id in sorted(ends, key=lambda one: (ends[one], one), reverse=True):
