@@ -7,7 +7,6 @@ from typing import Any
 
 import traitlets
 
-from subagents_nb.domain.runs.states import RunState
 from subagents_nb.experiments.sweeps.sweep import Sweep
 from subagents_nb.experiments.sweeps.sweep_cells import SweepCell, tally
 from subagents_nb.notebook.comparing.sweep_show import SweepView, bundle_of
@@ -38,9 +37,9 @@ class HeldSweep(Held, SweepWidget):
 def figures(places: Sequence[SweepCell], *, goes_on: bool) -> dict[str, Any]:
     """Return what a sweep says besides its picture."""
     counts, known = tally(place.reading for place in places), [one.reading for one in places if one.reading is not None]
-    over = RunState.COMPLETE if counts["done"] == counts["cells"] else RunState.PARTIAL
+    over = "complete" if counts["done"] == counts["cells"] else "partial"
     return {
-        "state": str(RunState.RUNNING if goes_on else over),
+        "state": "running" if goes_on else over,
         "done": counts["done"],
         "failed": counts["failed"],
         "total": counts["cells"],

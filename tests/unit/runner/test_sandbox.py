@@ -222,10 +222,11 @@ def test_what_a_command_leaves_in_tmp_is_there_for_the_next_and_gone_with_the_st
 
 @boxed
 def test_nothing_of_a_command_outlives_it(box: Box) -> None:
-    end = box.run("setsid sleep 300 & (setsid nohup sleep 301 &) ; echo begun")
+    first, second, third = (f"{seconds}.{os.getpid()}" for seconds in (300, 301, 302))  # nobody else's
+    end = box.run(f"setsid sleep {first} & (setsid nohup sleep {second} &) ; echo begun")
     assert end == CommandEnd(output="begun\n", code=0)
-    assert box.run("sleep 302", seconds=0.3).code is None
-    assert not sleepers("300", "301", "302")
+    assert box.run(f"sleep {third}", seconds=0.3).code is None
+    assert not sleepers(first, second, third)
 
 
 def sleepers(*seconds: str) -> list[int]:
