@@ -18,9 +18,6 @@ from support import take_away
 def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
     kernel = Kernel(tmp_path_factory.mktemp("kernel"))
     kernel.ok("%load_ext subagents_nb")
-    # Each %reset searches for garbage. What a launch has loaded, which stays, is none.
-    kernel.ok("%%subagent --model scripted:echo -q --wait\nx")
-    kernel.ok("import gc\ngc.collect()\ngc.freeze()")
     yield kernel
     kernel.close()
     end_runs(kernel.home)
@@ -32,7 +29,8 @@ def kernel(_shared: Kernel, tmp_path: Path) -> Iterator[Kernel]:
     """A kernel with the extension loaded, no variables and no runs; what it showed and had to tell is forgotten."""
     if _shared.home.root.exists():
         take_away(_shared.home, tmp_path / "of the test before")
-    _shared.ok("%reset -f")
+    # A %reset searches for garbage, twice and longer than most tests take. What stands now is left out of it.
+    _shared.ok("import gc\ngc.freeze()\n%reset -f")
     _shared.ok("from subagents_nb.notebook.views.notices import NOTICES\nNOTICES.close()\ndel NOTICES")
     _shared.log.clear()
     yield _shared
