@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import metadata
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -11,6 +10,7 @@ from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import RequestError
 from subagents_nb.exporters.run_record import RunRecord
 from subagents_nb.store.files.disk import DISK
+from subagents_nb.store.installed import entry_points
 
 GROUP = "subagents_nb.exporters"
 
@@ -89,7 +89,7 @@ class FolderExporter(Exporter):
 
 def exporters() -> tuple[str, ...]:
     """Return the names of the exporters there are."""
-    return tuple(sorted({point.name for point in metadata.entry_points(group=GROUP)}))
+    return tuple(sorted(entry_points(GROUP)))
 
 
 def exporter(name: str, **options: Any) -> Exporter:
@@ -98,7 +98,7 @@ def exporter(name: str, **options: Any) -> Exporter:
     Raises:
         RequestError: there is none, it can't be loaded, or it has no such option.
     """
-    points = {point.name: point for point in metadata.entry_points(group=GROUP)}
+    points = entry_points(GROUP)
     if name not in points:
         there = ", ".join(sorted(points)) or "none; install this package anew"
         raise RequestError(f"There is no exporter {name!r}; there are: {there}.")

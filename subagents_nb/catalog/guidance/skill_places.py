@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from subagents_nb.catalog.guidance.skill_format import is_skill_name, normal
+from subagents_nb.catalog.scopes.packages import package_paths
 from subagents_nb.catalog.search_paths import find_project, not_counted, project_search_paths, shown_folder
 from subagents_nb.catalog.trust import home_folder, how_to_allow
 from subagents_nb.domain.agents.skills import SkillSource, SkillWanted
@@ -82,15 +82,7 @@ def _checked(path: Path, where: str, source: SkillSource, *, root: Path | None, 
 
 
 def _in_packages(name: str) -> SkillFolder | None:
-    import importlib.metadata  # 10 ms, for a name that is nowhere else
-    import importlib.util
-
-    for entry in importlib.metadata.entry_points(group=_ENTRY_POINTS):
-        with contextlib.suppress(Exception):  # whatever a package does when it is looked for, its skills are not there
-            spec = importlib.util.find_spec(entry.module)
-            roots = [] if spec is None else list(spec.submodule_search_locations or ())
-            for root in roots:
-                path = Path(root, *entry.attr.split("."), name) if entry.attr else Path(root, name)
-                if path.is_dir():
-                    return SkillFolder(path=path, where=f"{entry.value}/{name}", source="package")
+    for place in package_paths(_ENTRY_POINTS):
+        if (path := place.path / name).is_dir():
+            return SkillFolder(path=path, where=f"{place.where}/{name}", source="package")
     return None

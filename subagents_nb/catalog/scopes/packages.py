@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -20,18 +19,17 @@ from urllib.parse import unquote, urlsplit
 
 from subagents_nb.catalog.search_paths import SearchPath, printable
 from subagents_nb.store.files.opener import read_plain
+from subagents_nb.store.installed import installed_folders
 
 GROUP = "subagents_nb.agents"
 MAX_PACKAGES = 50
 _MAX_BYTES = 256 * 1024
-# Where installers put what the person installed. Other folders on the path of imports are whoever's who made them.
-_INSTALLED = ("site-packages", "dist-packages")
 
 
-def package_paths() -> tuple[SearchPath, ...]:
-    """Return the folders of agent files that installed packages name, in the order of the packages' names."""
-    folders = tuple(place for place in sys.path if os.path.basename(place) in _INSTALLED)
-    return _search_paths(tuple(stamp for folder in folders if (stamp := _stamp(folder)) is not None))
+def package_paths(group: str = GROUP) -> tuple[SearchPath, ...]:
+    """Return the folders that installed packages name, those of agent files, in the order of the packages' names."""
+    stamps = (_stamp(folder) for folder in installed_folders())
+    return _search_paths(group, tuple(stamp for stamp in stamps if stamp is not None))
 
 
 def _stamp(folder: str) -> tuple[str, int] | None:
@@ -42,8 +40,8 @@ def _stamp(folder: str) -> tuple[str, int] | None:
         return None
 
 
-@lru_cache(maxsize=4)
-def _search_paths(folders: tuple[tuple[str, int], ...]) -> tuple[SearchPath, ...]:
+@lru_cache(maxsize=8)
+def _search_paths(group: str, folders: tuple[tuple[str, int], ...]) -> tuple[SearchPath, ...]:
     packages: dict[str, tuple[SearchPath, ...]] = {}
     for folder, _ in folders:
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
@@ -53,20 +51,20 @@ def _search_paths(folders: tuple[tuple[str, int], ...]) -> tuple[SearchPath, ...
                 if (
                     project not in packages
                     and (text := _text(Path(folder, name, "entry_points.txt")))
-                    and GROUP in text
+                    and group in text
                 ):
-                    packages[project] = tuple(_named(text, project, Path(folder), Path(folder, name)))
+                    packages[project] = tuple(_named(text, group, project, Path(folder), Path(folder, name)))
     places = [place for _, places in sorted(packages.items()) for place in places]
     return tuple(places[:MAX_PACKAGES])
 
 
-def _named(text: str, project: str, installed: Path, about: Path) -> Iterator[SearchPath]:
+def _named(text: str, group: str, project: str, installed: Path, about: Path) -> Iterator[SearchPath]:
     import configparser  # whose format entry_points.txt has, by the specification
 
     table = configparser.ConfigParser(delimiters=("=",), strict=False, interpolation=None)
     with contextlib.suppress(configparser.Error):
         table.read_string(text)
-    for _, value in sorted(table[GROUP].items() if GROUP in table else ()):
+    for _, value in sorted(table[group].items() if group in table else ()):
         parts = value.strip().replace(":", ".").split(".")
         if not all(part.isidentifier() for part in parts):
             continue

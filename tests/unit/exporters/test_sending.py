@@ -70,7 +70,7 @@ class Lines(FolderExporter):
 @pytest.fixture(autouse=True)
 def shelf(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     """Install the exporter as another package would, by an entry point in its metadata."""
-    site = tmp_path / "site"
+    site = tmp_path / "site-packages"
     info = site / "shelf-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shelf\nVersion: 1.0\n")
@@ -89,6 +89,18 @@ def shelf(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
 
 def test_exporters_are_found_by_their_entry_points() -> None:
     assert {"inspect", "mlflow", "otel", "shelf", "trackio"} <= set(exporters())
+
+
+def test_an_exporter_that_merely_lies_on_the_way_of_imports_is_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A clone could else take the name of one, and be sent what runs say."""
+    info = tmp_path / "clone/evil-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[{protocol.GROUP}]\nmlflow = evil:X\nnew = evil:X\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "clone"))
+    assert "new" not in exporters() and type(protocol.exporter("mlflow")).__name__ == "MlflowExporter"
 
 
 def test_an_exporter_of_files_is_a_dozen_lines(record: Record, tmp_path: Path) -> None:

@@ -78,10 +78,10 @@ def test_an_agent_may_name_the_skill_itself_and_one_of_the_person_lies_by_its_fi
 def test_an_installed_package_brings_skills_by_its_entry_point(
     ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site = tmp_path / "site"
+    site = tmp_path / "site-packages"
     folder = site / "made_up_tools/skills/pdf"
     folder.mkdir(parents=True)
-    (site / "made_up_tools/__init__.py").write_text("")
+    (site / "made_up_tools/__init__.py").write_text("raise SystemExit('imported')")
     (folder / "SKILL.md").write_text("---\nname: pdf\ndescription: d\n---\n")
     about = site / "made_up_tools-1.dist-info"
     about.mkdir()
@@ -90,9 +90,27 @@ def test_an_installed_package_brings_skills_by_its_entry_point(
         "[subagents_nb.skills]\nmine = made_up_tools:skills\nno = not_there.at_all\n"
     )
     monkeypatch.syspath_prepend(str(site))
-    assert (ground.record().source, ground.record().where) == ("package", "made_up_tools:skills/pdf")
+    assert (ground.record().source, ground.record().where) == ("package", "made-up-tools:made_up_tools/skills/pdf")
     ground.skill("~/.agents/skills")
     assert ground.record().source == "user"
+
+
+def test_metadata_that_lies_on_the_way_of_imports_brings_no_skills_and_is_not_imported(
+    ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel has the folder of its notebook there, so a clone could bring a package of its own."""
+    clone = tmp_path / "clone"
+    folder = clone / "evil/sub/skills/pdf"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: pdf\ndescription: d\n---\n")
+    for name in ("evil/__init__.py", "evil/sub/__init__.py"):
+        (clone / name).write_text("raise SystemExit('imported')")
+    about = clone / "evil-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[subagents_nb.skills]\nmine = evil.sub:skills\n")
+    monkeypatch.syspath_prepend(str(clone))
+    assert ground.fact() == SkillLookup()
 
 
 def test_what_is_nowhere_is_neither_found_nor_a_problem(ground: Ground) -> None:

