@@ -87,6 +87,11 @@ class Run(Showing):
         return (self._match.draft.name or "") if self._match.draft is not None else ""
 
     @property
+    def found_note(self) -> str:
+        """Return what of the workspace was compared before the run stood in for a new one; empty for any other."""
+        return self._match.note if self.reused and not self._match.live else ""
+
+    @property
     def reuse_note(self) -> str:
         """Return why no earlier run of the same contract stood in for this one; empty where there was none."""
         return self._match.miss

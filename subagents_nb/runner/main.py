@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from subagents_nb.domain.agents.environment import tool_environ
-from subagents_nb.domain.plans.plan import LaunchPlan, everything
+from subagents_nb.domain.agents.models import server_variables
+from subagents_nb.domain.plans.plan import LaunchPlan, choices_of, everything
 from subagents_nb.domain.policy.tool_names import WAITING_TOOLS
 from subagents_nb.domain.runs.postmortem import UNSTORED
 from subagents_nb.domain.runs.records import RunStatus
@@ -121,7 +122,10 @@ class Runner:
         first = read_document(paths.status, RunStatus, plan.run_id)
         cwd = Path(plan.cwd)
         left = LeftFiles(StoreHome(paths.root.parents[1]), cwd, plan.run_id)
-        reads = FolderReads(ReadRecorder(cwd, skip=_kept_by_others(plan, paths), left=left), cwd)
+        recorder = ReadRecorder(cwd, skip=_kept_by_others(plan, paths), left=left)
+        # Which server answers for a model's name: the name alone is bound by the contract.
+        recorder.asked.note_variables(server_variables(choices_of(plan.steps, plan.items)), os.environ)
+        reads = FolderReads(recorder, cwd)
         self._journal = Journal(self._writer, plan, first, clock, reads=reads.log)
         self._limits = LiveLimits(plan, lambda: self._journal.usage)
         self._before = Before(plan, paths, disk=disk)

@@ -40,6 +40,7 @@ _CARRIES = re.compile(
     re.IGNORECASE,
 )
 _PROVIDER_KEYS = frozenset(name for provider in PROVIDERS for name in provider.key_env)
+_SERVERS = frozenset(provider.base_url_env for provider in PROVIDERS if provider.base_url_env)
 _PROVIDER_PREFIXES = ("ANTHROPIC_", "OPENAI_", "GEMINI_", "GOOGLE_API", "OPENROUTER_", "AWS_SECRET", "AWS_SESSION")
 
 
@@ -70,6 +71,16 @@ def tool_environ(environ: Mapping[str, str], *, allowed: Iterable[str] = ()) -> 
         for name, value in environ.items()
         if not _GIT_ROUTING.match(name) and (name in named or not is_secret(name, value))
     }
+
+
+def comparable(name: str, value: str) -> bool:
+    """Say whether a hash of a variable may be kept: it holds no secret. One that names a server may hold a password."""
+    return not (carries_secret(value) if name in _SERVERS else is_secret(name, value))
+
+
+def comparable_environ(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what a run launched now would find of variables that may be compared."""
+    return {name: value for name, value in runner_environ(environ).items() if comparable(name, value)}
 
 
 def absolute_entries(path: str) -> str:

@@ -7,7 +7,7 @@ embedded model), `scripted:NAME` (the deterministic twin), `ENDPOINT:model` for 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Literal
 
 from subagents_nb.domain.agents.agent import THINKING_LEVELS, Thinking
@@ -172,6 +172,11 @@ def base_url_env(provider: str) -> str:
     """Return the variable in which another server than a provider's own may be named; empty if there is none."""
     provider_row = _BY_NAME.get(provider)
     return (provider_row.base_url_env if provider_row else None) or ""
+
+
+def server_variables(choices: Iterable[ModelChoice]) -> tuple[str, ...]:
+    """Return the variables by which other servers than their providers' own may answer for these models."""
+    return tuple({name: None for one in choices if one.kind == "provider" and (name := base_url_env(one.provider))})
 
 
 def at_its_own_server(choice: ModelChoice, environ_names: Container[str]) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from subagents_nb.domain.agents.environment import comparable_environ
 from subagents_nb.domain.agents.settings import REUSE_POLICIES, ReusePolicy
 from subagents_nb.domain.plans.plan import Draft
 from subagents_nb.domain.runs.reads import ReadLog, ReadsSoFar
@@ -19,7 +20,15 @@ from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import LaunchRefused, Unreadable
 from subagents_nb.launching.gathering.memory_folders import memory_folders
 from subagents_nb.store import FileRuns, StoreHome
-from subagents_nb.store.files.fingerprints import TooLong, Unsettled, file_sha256, names_below, names_sha256, own_names
+from subagents_nb.store.files.fingerprints import (
+    TooLong,
+    Unsettled,
+    file_sha256,
+    names_below,
+    names_sha256,
+    own_names,
+    variable_sha256,
+)
 from subagents_nb.store.files.globbing import Allowance
 from subagents_nb.store.files.memory_files import memory_sha256
 from subagents_nb.store.runs.contracts import locked, runs_of
@@ -117,7 +126,8 @@ def find(home: StoreHome, draft: Draft, policy: ReusePolicy, *, alone: bool = Fa
             replaced: list[str] = []
             why = _miss(home, snapshot, cwd, policy, replaced=replaced)
             if why is None:
-                return ReuseDecision(run_id, _note_of(replaced), draft)
+                reads = snapshot.result.reads if snapshot.result is not None else None
+                return ReuseDecision(run_id, _note_of(replaced, reads), draft)
         reasons.append((not live and snapshot.state is not RunState.COMPLETE, why))
     if not reasons:
         return _by_skills(home, reader, draft)
@@ -199,14 +209,17 @@ def _miss(
             replaced.append(path)
         return True
 
-    return _differs(cwd, result.reads, result.name, is_replaced)
+    here = not _is_imported(home, snapshot.run_id)
+    return _differs(cwd, result.reads, result.name, is_replaced, here=here)
 
 
-def _note_of(replaced: Sequence[str]) -> str:
-    if not replaced:
-        return ""
-    more = f" and {len(replaced) - 1} more" if len(replaced) > 1 else ""
-    return f"In the workspace {replaced[0]}{more} is what a later run left; this run's own is among its artifacts."
+def _note_of(replaced: Sequence[str], reads: ReadLog | None) -> str:
+    notes = [] if reads is None or not (compared := reads.compared) else [f"compared: {compared}"]
+    if replaced:
+        more = f" and {len(replaced) - 1} more" if len(replaced) > 1 else ""
+        own = "this run's own is among its artifacts"
+        notes.append(f"in the workspace {replaced[0]}{more} is what a later run left, {own}")
+    return "; ".join(notes)
 
 
 def _is_anothers(left_files: LeftFiles, path: str, result: RunResult) -> bool:
@@ -230,18 +243,28 @@ def _changed_meanwhile(home: StoreHome, snapshot: Snapshot, cwd: Path) -> str | 
     changed = {*log.changed, *log.meanwhile}
     files = tuple(one for one in log.files if one.path not in changed)
     checked_log = log.model_copy(update={"files": files, "left": (), "names": () if changed else log.names})
-    return _differs(cwd, checked_log, snapshot.name)
+    return _differs(cwd, checked_log, snapshot.name, here=True)
 
 
 def _differs(
-    cwd: Path, reads: ReadLog, name: str, is_replaced: Callable[[str, str | None], bool] = lambda _path, _now: False
+    cwd: Path,
+    reads: ReadLog,
+    name: str,
+    is_replaced: Callable[[str, str | None], bool] = lambda _path, _now: False,
+    *,
+    here: bool,
 ) -> str | None:
     """Return what is not as the run of this name saw or left it, or that this can't be told in good time.
 
     The patterns are a model's and the files as large as they may be; who launches waits for this. An artifact is kept
-    with its run, so in the workspace a later run of ours may have replaced it.
+    with its run, so in the workspace a later run of ours may have replaced it. A run that was not made `here` saw the
+    variables of another machine, which are not compared.
     """
     allowance = Allowance(seconds=_COMPARE_S)
+    environ = comparable_environ(os.environ) if reads.variables else {}
+    for variable in reads.variables if here else ():
+        if variable_sha256(environ.get(variable.name)) != variable.sha256:
+            return f"the variable {variable.name} changed since {name}"
     try:
         for one in (*reads.files, *reads.left):
             now = file_sha256(cwd, one.path, allowance=allowance)
@@ -254,10 +277,16 @@ def _differs(
                 return f"the memory {file.path} of the {file.scope} changed since {name}"
         own = own_names(reads.own)
         for seen in reads.names:
-            names = names_below(cwd, seen.path, seen.pattern, seen.include, allowance=allowance)
+            names = names_below(cwd, seen.path, seen.pattern, seen.include, sizes=seen.sizes, allowance=allowance)
             if names_sha256(names, own) != seen.sha256:
                 where = "the workspace" if seen.path == "." else seen.path
-                return f"the names in {where} changed since {name}"
+                what = "names or sizes" if seen.sizes else "names"
+                return f"the {what} in {where} changed since {name}"
+        if reads.git is not None:
+            from subagents_nb.store.git.asked_state import git_state
+
+            if git_state(cwd, reads.git.without) != reads.git.sha256:
+                return f"what git says of the workspace changed since {name}"
     except TooLong as error:
         return f"nobody knows in good time whether what {name} read is still so ({error})"
     except Unsettled as error:

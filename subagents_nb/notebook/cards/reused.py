@@ -19,6 +19,8 @@ def reused_line(run: Any, snapshot: Snapshot) -> str:
     when = ago(age_s(snapshot.started_at))
     live = run.found_live or not snapshot.ended
     said = f"reused: it was at work already (launched {when})" if live else f"reused: nothing was spent (ran {when})"
+    if not live and (compared := run.found_note):
+        said = f"{said}; {line(compared, 300)}"
     asked = run.asked_name
     # Who looks for the name later would find nothing, or an older run.
     return (

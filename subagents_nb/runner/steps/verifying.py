@@ -18,6 +18,8 @@ from subagents_nb.domain.values.base import sha256_text, stable_json
 from subagents_nb.runner.engines.clean_text import Redactor, one_line
 from subagents_nb.runner.engines.engine import StepContext
 from subagents_nb.runner.engines.tools.shell import run_command
+from subagents_nb.runner.processes.threads import in_thread
+from subagents_nb.runner.tracking.mentions import Mentions, mentions_of_command
 from subagents_nb.runner.workspace.gitstate import GitState
 from subagents_nb.store.files.disk import DISK
 from subagents_nb.store.files.opener import read_plain
@@ -46,6 +48,7 @@ class Verifier:
         memo = await self._memo(asked, environ)
         if memo is not None and (known := _remembered(memo)) is not None:
             run = known.model_copy(update={"id": asked.id, "memoised": True})
+            await in_thread(context.reads.asked.note_git)  # which it was remembered by, in place of what it would read
             context.report(Noticed("verified-before", f"{run.id}: {how_it_went(run)}, and nothing has changed since"))
             return run
         # Shown like a tool, so that a person sees what a step that has answered is still waiting for.
@@ -69,14 +72,15 @@ class Verifier:
         if not folder.is_relative_to(self._context.cwd.resolve()):
             return run.model_copy(update={"output": "not run: its directory lies outside the workspace"})
         try:
-            end = await run_command(
-                asked.command,
-                cwd=folder,
-                environ=environ,
-                seconds=asked.timeout_s,
-                limit=_KEPT_BYTES,
-                sandbox=self._context.sandbox,
-            )
+            async with self._context.reads.asked.by(_mentions(asked), self._context.tool_environ):
+                end = await run_command(
+                    asked.command,
+                    cwd=folder,
+                    environ=environ,
+                    seconds=asked.timeout_s,
+                    limit=_KEPT_BYTES,
+                    sandbox=self._context.sandbox,
+                )
         except OSError as error:
             why = error.strerror or type(error).__name__
             return run.model_copy(update={"output": f"not run: it could not be started ({why})"})
@@ -94,7 +98,8 @@ class Verifier:
 
     async def _memo(self, asked: Verify, environ: Mapping[str, str]) -> Path | None:
         """Return where the end of this command on these very files would be remembered; None where git can't tell."""
-        state = await GitState(self._context.cwd).fingerprint()
+        with self._context.reads.watch.asking_git():
+            state = await GitState(self._context.cwd).fingerprint()
         if state is None:
             return None
         bound = {
@@ -106,6 +111,13 @@ class Verifier:
             "state": state,
         }
         return self._memos / f"{sha256_text(stable_json(bound))}.json"
+
+
+def _mentions(asked: Verify) -> Mentions:
+    """Return what its command names of the workspace and of the environment that is not its own."""
+    found = mentions_of_command(asked.command)
+    variables = tuple(name for name in found.variables if name not in asked.env)
+    return found._replace(files=found.files if asked.cwd is None else (), variables=variables)
 
 
 def _cut(text: str) -> str:

@@ -33,6 +33,9 @@ LEFT_OUT = frozenset(
 _BYTECODE = "__pycache__"  # read in place of a module's source, which is only asked for its stamp then
 # What these keep, `version/file`, stands in for files that are not opened again.
 _ANSWERS = frozenset({".mypy_cache", ".ruff_cache"})
+_GIT_FOLDERS = (".git", ".git/logs", ".git/refs/heads", ".git/refs/tags")
+# What git opens that compares files, lists branches or tags: a folder says it of itself.
+_GIT_ANSWERS = frozenset({".git/index", ".git/refs/heads", ".git/refs/tags"})
 GIT_STATE = (".git/HEAD", ".git/logs/HEAD")  # what every git command opens, and what every commit changes
 
 
@@ -48,6 +51,7 @@ class Watch:
         self.listed: set[str] = set()
         self.links: dict[str, str] = {}  # the tree's symbolic links, and where they lead
         self.answered: set[str] = set()  # tools' caches that were read, so nobody knows of which files
+        self.git_asked = False  # how the files differ from the last commit, or which branches there are
         self.overflowed = False
         # How often each file was closed by one who could write, or put in its place by a move. Nobody says who it was,
         # and equal events in a row are one, so it may have been oftener: inotify(7).
@@ -73,7 +77,7 @@ class Watch:
             raise CannotWatch(_why(ctypes.get_errno()))
         try:
             self._add_tree("")
-            for folder in (".git", ".git/logs"):
+            for folder in _GIT_FOLDERS:
                 if os.path.isdir(os.path.join(self._root, folder)):
                     self._add(folder)
         except BaseException:
@@ -87,6 +91,7 @@ class Watch:
     def forget(self) -> None:
         """Forget what was seen so far; the tree stays under watch."""
         self.drain()
+        self.git_asked = False
         for seen in (
             self.opened,
             self.listed,
@@ -170,7 +175,7 @@ class Watch:
         if folder is None or mask & (_IN_OVERFLOW | _IN_IGNORED):
             return
         path = f"{folder}/{name}" if folder and name else folder or name
-        if folder in (".git", ".git/logs"):
+        if folder in _GIT_FOLDERS:
             self._take_git(path, mask)
         elif watch in self._answers:
             self._take_answer(watch, folder, mask, name)
@@ -215,6 +220,8 @@ class Watch:
             self.read_first.add(path)
 
     def _take_git(self, path: str, mask: int) -> None:
+        if mask & _IN_OPEN and path in _GIT_ANSWERS:
+            self.git_asked = True
         if path == GIT_STATE[0] and mask & _IN_OPEN:
             self.opened.update(GIT_STATE)
         elif path == GIT_STATE[1] and mask & (_IN_MODIFY | _NEW):
@@ -241,7 +248,7 @@ class Watch:
             with contextlib.suppress(OSError), os.scandir(os.path.join(self._root, here)) as entries:
                 for entry in entries:
                     path = f"{here}/{entry.name}" if here else entry.name
-                    if self._is_left_out(path, entry.name):
+                    if self._is_left_out(path, entry.name) or _is_environment(entry):
                         if entry.is_dir(follow_symlinks=False):
                             self._add_cache(path, entry.name)
                         continue
@@ -277,6 +284,13 @@ class Watch:
             folders[:] = [name for name in folders if name not in LEFT_OUT]
             found.update(os.path.relpath(os.path.join(place, name), self._root) for name in files)
         return found
+
+
+def _is_environment(entry: os.DirEntry[str]) -> bool:
+    """Say whether installed packages lie there, under whatever name: as venv and conda mark it."""
+    return entry.is_dir(follow_symlinks=False) and any(
+        os.path.lexists(os.path.join(entry.path, mark)) for mark in ("pyvenv.cfg", "conda-meta")
+    )
 
 
 def _why(number: int) -> str:

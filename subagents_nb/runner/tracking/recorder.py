@@ -11,8 +11,15 @@ from pathlib import Path
 from subagents_nb.domain.agents.guarded import is_secret
 from subagents_nb.domain.agents.memory import MemoryScope
 from subagents_nb.domain.runs.reads import FileRead, MemoryRead, NamesRead, ReadLog, ReadsSoFar
+from subagents_nb.runner.tracking.asked import AskedWithoutTrace, Files
 from subagents_nb.runner.tracking.watching import WorkspaceWatch
-from subagents_nb.store.files.fingerprints import Unsettled, file_sha256, names_below, names_sha256, own_names
+from subagents_nb.store.files.fingerprints import (
+    Unsettled,
+    file_sha256,
+    names_below,
+    names_sha256,
+    own_names,
+)
 from subagents_nb.store.files.globbing import Allowance
 from subagents_nb.store.runs.left import LeftFiles
 from subagents_nb.store.runs.writer import RunWriter
@@ -21,7 +28,8 @@ MAX_FILES = 2000
 MAX_BYTES = 2 * 1024**3
 _MOST_CHANGED = 500
 _LOOK_S = 20.0  # for the names below one directory
-_Seen = tuple[str, str, str]  # directory, pattern, include
+_Seen = tuple[str, str, str, bool]  # directory, pattern, include, whether with sizes
+_MOST_MENTIONED_BYTES = 64 * 1024**2  # what a text names and nobody opened is hashed up to this size
 
 
 class ReadRecorder:
@@ -48,11 +56,15 @@ class ReadRecorder:
         self._changed: dict[str, None] = {}
         self._meanwhile: dict[str, None] = {}  # changed while a program of the run was at work, by whomever
         self._beside: dict[str, None] = {}  # changed while one was merely there
+        self._skip = tuple(skip)
         self._own: set[str] = set()
         self._left: dict[str, str | None] = {}
         self.memory: dict[tuple[MemoryScope, str], str | None] = {}  # those that were read, as they were left
         self._bytes = 0
-        self.watch = WorkspaceWatch(self, root, skip)
+        self.watch = WorkspaceWatch(self, root, self._skip)
+        self.asked = AskedWithoutTrace(
+            Files(self.watch, self._inside, self._hash, self._mentioned, self.untracked), root, self._skip
+        )
 
     # --- the file tools ---
 
@@ -68,15 +80,16 @@ class ReadRecorder:
                 self._compare(name, before)
 
     @contextlib.contextmanager
-    def listing(self, path: str, pattern: str = "*") -> Iterator[None]:
-        """Note the names that are seen inside."""
+    def listing(self, path: str, pattern: str = "*", *, sizes: bool = False) -> Iterator[None]:
+        """Note the names that are seen inside, or the names and sizes."""
         name = self._inside(path)
-        before = self._list(name, pattern) if name else None
+        seen = (name or "", pattern, "", sizes)
+        before = self._list(*seen) if name else None
         try:
             yield
         finally:
             if name:
-                self._compare_names((name, pattern, ""), before)
+                self._compare_names(seen, before)
 
     @contextlib.contextmanager
     def searching(self, path: str, include: str | None = None) -> Iterator[None]:
@@ -97,15 +110,19 @@ class ReadRecorder:
         finally:
             for one in files:
                 self._compare(one, before[one])
-            self._compare_names((name, "**/*", include or ""), names)
+            self._compare_names((name, "**/*", include or "", False), names)
 
     def seen(self, *, changed: Iterable[str] = (), idle: bool = False) -> None:
         """Note what changed under watch, by whomever; `idle` if no program of the run was at work."""
         with self._guard:
             (self._beside if idle else self._meanwhile).update(dict.fromkeys(changed))
 
-    def opened(self, paths: Collection[str], listed: Iterable[str]) -> None:
-        """Note the files that were opened under watch, and the directories that were listed, as they are now."""
+    def opened(self, paths: Collection[str], listed: Iterable[str], *, git: bool = False) -> None:
+        """Note the files that were opened under watch, the directories that were listed, as they are now, and whether
+        git was asked about more than the last commit.
+        """
+        if git:
+            self.asked.note_git()
         if len(paths) > MAX_FILES:
             self.untracked(f"it opened more than {MAX_FILES:,} files")
             return
@@ -115,7 +132,8 @@ class ReadRecorder:
             else:
                 self._note(path, self._hash(path))
         for folder in listed:
-            self._note_names((folder, "*", ""), self._list(folder, "*"))
+            seen = (folder, "*", "", True)
+            self._note_names(seen, self._list(*seen))
 
     # --- what it writes ---
 
@@ -148,6 +166,12 @@ class ReadRecorder:
         """Return the files that lie in the workspace as earlier runs left them. They are read for that."""
         return self._store.here() if self._store is not None else frozenset()
 
+    def _mentioned(self, name: str, sha256: str | None) -> None:
+        """Note a file that a program may have asked about, there or not, unless more is known of it."""
+        with self._guard:
+            if not any(name in one for one in (self._files, self._meanwhile, self._beside)):
+                self._note(name, sha256)
+
     def untracked(self, why: str) -> None:
         """Note that something may have been read that nobody saw."""
         if self._root is not None:
@@ -171,14 +195,16 @@ class ReadRecorder:
                 self.untracked(f"it read more than {MAX_FILES:,} files")
                 files = ()
             names = tuple(
-                NamesRead(path=path, pattern=pattern, include=include, sha256=names_sha256(whole, own))
-                for (path, pattern, include), seen in sorted(self._names.items())
+                NamesRead(path=path, pattern=pattern, include=include, sizes=sizes, sha256=names_sha256(whole, own))
+                for (path, pattern, include, sizes), seen in sorted(self._names.items())
                 for whole in [[os.path.join(self._above, one) for one in seen]]
             )
             return ReadLog(
                 files=files,
                 names=names,
                 memory=tuple(MemoryRead(scope=s, path=p, sha256=h) for (s, p), h in sorted(self.memory.items())),
+                variables=self.asked.variables(),
+                git=self.asked.git(),
                 untracked=tuple(self._untracked),
                 own=tuple(sorted(self._own)),
                 left=tuple(FileRead(path=path, sha256=sha256) for path, sha256 in sorted(self._left.items())),
@@ -219,6 +245,7 @@ class ReadRecorder:
                 self.untracked(f"the names in {seen[0]} changed while the run was at work")
 
     def _hash(self, name: str) -> str | None:
+        """Return the hash of a file of the workspace as it is now; None if there is none, or it can't be told."""
         if self._root is None:
             return None
         try:
@@ -232,11 +259,12 @@ class ReadRecorder:
             self.untracked(str(error))
             return None
 
-    def _list(self, name: str, pattern: str, include: str = "") -> tuple[str, ...] | None:
+    def _list(self, name: str, pattern: str, include: str = "", sizes: bool = False) -> tuple[str, ...] | None:
         if self._root is None:
             return None
         try:
-            return tuple(names_below(self._root, name, pattern, include, allowance=Allowance(seconds=_LOOK_S)))
+            allowance = Allowance(seconds=_LOOK_S)
+            return tuple(names_below(self._root, name, pattern, include, sizes=sizes, allowance=allowance))
         except Unsettled as error:
             self.untracked(str(error))
             return None

@@ -18,7 +18,7 @@ class Account(Protocol):
 
     def untracked(self, why: str) -> None: ...
     def seen(self, *, changed: Iterable[str] = (), idle: bool = False) -> None: ...
-    def opened(self, paths: Collection[str], listed: Iterable[str]) -> None: ...
+    def opened(self, paths: Collection[str], listed: Iterable[str], *, git: bool = False) -> None: ...
 
 
 class WorkspaceWatch:
@@ -79,6 +79,18 @@ class WorkspaceWatch:
                 for one, was in zip(seen, before, strict=True):
                     one.intersection_update(was)
 
+    @contextlib.contextmanager
+    def asking_git(self) -> Iterator[None]:
+        """Mark that git is asked by ourselves inside: what it says then is nobody's interest."""
+        self._drain()
+        asked = self._watch is not None and self._watch.git_asked
+        try:
+            yield
+        finally:
+            self._drain()
+            if self._watch is not None:
+                self._watch.git_asked = asked
+
     @property
     def at_work(self) -> bool:
         """Whether the workspace is under watch now, for somebody who is at work."""
@@ -132,13 +144,15 @@ class WorkspaceWatch:
                 self._account.untracked(
                     f"a tool answered from its cache {cache}, so nobody knows which files that stood for"
                 )
+            git, watch.git_asked = watch.git_asked, False
             for seen in (watch.opened, watch.listed, watch.answered):
                 seen.clear()
             self._account.seen(changed=sorted(watch.changed_since(began)), idle=idle)
             paths = sorted((opened | {alias for path in opened for alias in watch.aliases(path)}) - changed)
-            await asyncio.to_thread(self._account.opened, paths, sorted(listed))
+            await asyncio.to_thread(self._account.opened, paths, sorted(listed), git=git)
             self._drain()
             # What we opened ourselves is no news; what changed meanwhile may have been hashed too late.
+            watch.git_asked = False
             watch.opened -= opened
             watch.listed -= listed
             for path in sorted(watch.changed - changed):

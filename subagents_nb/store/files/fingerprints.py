@@ -8,6 +8,7 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import os
+import stat
 import time
 from collections.abc import Iterable
 from pathlib import Path, PurePath
@@ -19,6 +20,7 @@ from subagents_nb.store.files.opener import open_plain
 MAX_NAMES = 100_000
 _RACY_S = 2.0  # a file this young can change again without a change of its time: racy-git in git's documentation
 _CHUNK = 1 << 20
+_SIZE = "\0"  # between a name and its size
 _LEFT_OUT = frozenset({"__pycache__"})  # comes and goes with the version of Python
 _KNOWN: dict[tuple[str, tuple[int, ...]], str] = {}  # within one process only
 _MOST_KNOWN = 50_000
@@ -80,14 +82,27 @@ def own_names(own: Iterable[str]) -> frozenset[str]:
 
 
 def names_sha256(names: Iterable[str], own: frozenset[str] = frozenset()) -> str:
-    """Return the SHA-256 over names, without those that are the run's own."""
-    return sha256_text("\n".join(name for name in names if name not in own))
+    """Return the SHA-256 over names, with their sizes if they have some, without those that are the run's own."""
+    return sha256_text("\n".join(name for name in names if name.partition(_SIZE)[0] not in own))
+
+
+def variable_sha256(value: str | None) -> str | None:
+    """Return the SHA-256 of the value of a variable; None where it is not set."""
+    return None if value is None else sha256_text(value)
 
 
 def names_below(
-    root: Path, path: str, pattern: str = "*", include: str = "", *, allowance: Allowance | None = None
+    root: Path,
+    path: str,
+    pattern: str = "*",
+    include: str = "",
+    *,
+    sizes: bool = False,
+    allowance: Allowance | None = None,
 ) -> list[str]:
     """Return what a glob finds below a directory, as paths of the workspace, without what begins with a dot.
+
+    With `sizes` each has the size of the file behind it. A notebook has none: whoever shows it saves it all the time.
 
     Raises:
         Unsettled: there are too many, or it takes longer than is allowed.
@@ -104,12 +119,20 @@ def names_below(
             name = place if above == "." else f"{above}/{place}"
             if include and not fnmatch.fnmatch(name, include[:MOST_CHARS]):
                 continue
-            names.append(name)
+            names.append(f"{name}{_SIZE}{_size(os.path.join(folder, place))}" if sizes else name)
             if len(names) > MAX_NAMES:
                 raise Unsettled(f"there are more than {MAX_NAMES:,} names below {path}")
     except TooMuch as error:
         raise TooLong(f"the names below {path}: {error}") from error
     return sorted(names)
+
+
+def _size(path: str) -> str:
+    try:
+        info = os.stat(path)
+    except OSError:
+        return ""
+    return str(info.st_size) if stat.S_ISREG(info.st_mode) and not path.endswith(".ipynb") else ""
 
 
 def _is_hidden(name: str) -> bool:

@@ -15,12 +15,16 @@ ENDED = Snapshot(run_id=run_id(), result=make_result())
 
 
 def found(**more: object) -> SimpleNamespace:
-    return SimpleNamespace(**{"reused": True, "found_live": False, "asked_name": ""} | more)
+    return SimpleNamespace(**{"reused": True, "found_live": False, "asked_name": "", "found_note": ""} | more)
 
 
 def test_a_name_that_a_found_run_does_not_take_is_told() -> None:
     assert reused_line(found(asked_name="other"), ENDED).endswith(f"; its name is {ENDED.name}, not other")
     assert "its name" not in reused_line(found(asked_name=ENDED.name), ENDED)
+
+
+def test_what_was_compared_is_told_of_a_run_that_had_ended() -> None:
+    assert reused_line(found(found_note="compared: 2 files"), ENDED).endswith("; compared: 2 files")
 
 
 def test_only_a_launch_that_found_its_run_says_so() -> None:

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from subagents_nb.domain.agents.environment import comparable_environ
+from subagents_nb.domain.agents.models import parse_model, server_variables
 from subagents_nb.domain.runs.reads import FileRead, MemoryRead, ReadLog
-from subagents_nb.runner.tracking import ReadRecorder
+from subagents_nb.runner.tracking import ReadRecorder, mentions_of_command
 from subagents_nb.runner.tracking.folder_accounts import FolderReads
 from subagents_nb.runner.tracking.inotify import CannotWatch, Watch
 
@@ -381,6 +383,96 @@ def test_git_commands_depend_on_the_last_commit(work: Path) -> None:
 
 
 @linux
+def mentioned(recorder: ReadRecorder, work: Path, command: str, **environ: str) -> None:
+    async def carry_out() -> None:
+        async with recorder.asked.by(mentions_of_command(command), environ), recorder.watch.during():
+            await asyncio.to_thread(subprocess.run, command, shell=True, cwd=work, check=False, env=environ)
+        recorder.watch.close()
+
+    asyncio.run(carry_out())
+
+
+@linux
+def test_what_a_command_asks_without_opening_it_is_noted_by_its_text(work: Path) -> None:
+    recorder = ReadRecorder(work)
+    mentioned(recorder, work, "cat later.txt; test -s notes.md; echo made > new.txt; $STAGE", STAGE="true", API_KEY="k")
+    assert files_of(recorder) == {"later.txt": None, "notes.md": sha("n")}, "what it made is no input"
+    log = log_of(recorder)
+    assert [(one.name, one.sha256) for one in log.variables] == [("STAGE", sha("true"))]
+    assert log.compared == "2 files, 1 variable" and log.tracked
+    mentioned(secret := ReadRecorder(work), work, "$API_KEY", API_KEY="true")
+    assert not log_of(secret).variables, "no hash of a secret is kept"
+
+
+def test_which_server_answers_for_a_model_is_noted_unless_a_password_stands_in_it(work: Path) -> None:
+    names = server_variables([parse_model("openai:gpt-5", origin="call", endpoints={})])
+    recorder, hidden = ReadRecorder(work), ReadRecorder(work)
+    recorder.asked.note_variables(names, {"OPENAI_BASE_URL": "http://lab/v1"})
+    hidden.asked.note_variables(names, {"OPENAI_BASE_URL": "http://me:word@lab/v1"})
+    assert [(one.name, one.sha256) for one in log_of(recorder).variables] == [("OPENAI_BASE_URL", sha("http://lab/v1"))]
+    assert not log_of(hidden).variables
+    assert comparable_environ({"OPENAI_BASE_URL": "http://lab/v1", "OPENAI_API_KEY": "k", "COLUMNS": "80"}).keys() == {
+        "OPENAI_BASE_URL",
+        "PYDANTIC_AI_NO_BANNER",
+    }
+
+
+@linux
+def test_a_folder_that_was_listed_has_the_sizes_of_its_files_but_of_notebooks(work: Path) -> None:
+    (work / "a.ipynb").write_text("{}")
+
+    def seen() -> set[str]:
+        recorder = ReadRecorder(work)
+        shell(recorder, work, "ls -l")
+        with recorder.listing(".", sizes=True):
+            pass
+        return {one.sha256 for one in log_of(recorder).names if one.sizes}
+
+    before = seen()
+    assert len(before) == 1, "the tool and the program saw the same"
+    (work / "a.ipynb").write_text("{    }")
+    assert seen() == before
+    (work / "notes.md").write_text("longer")
+    assert seen() != before
+
+
+@linux
+def test_what_git_compares_is_noted_without_what_others_keep_writing(work: Path) -> None:
+    def git(*words: str) -> None:
+        who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", *who, *words], cwd=work, check=True, capture_output=True)
+
+    def seen(command: str) -> str | None:
+        recorder = ReadRecorder(work, skip=["notes.md", "../store"])
+        shell(recorder, work, command)
+        found = log_of(recorder).git
+        return found.sha256 if found is not None else None
+
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-qm", "x")
+    assert seen("git log") is None
+    before = seen("git diff")
+    (work / "notes.md").write_text("saved")
+    assert before is not None and seen("git diff") == before
+    (work / "data" / "a.csv").write_text("edited")
+    edited = seen("git diff")
+    git("add", "data")
+    git("branch", "other")
+    staged = seen("git branch")
+    assert len({before, edited, staged, None}) == 4
+
+
+@linux
+def test_an_environment_of_any_name_is_left_out(work: Path, tmp_path: Path) -> None:
+    (work / "env" / "bin").mkdir(parents=True)
+    (work / "env" / "pyvenv.cfg").write_text("")
+    (work / "env" / "bin" / "python").symlink_to(tmp_path)
+    recorder = ReadRecorder(work)
+    shell(recorder, work, "cat env/pyvenv.cfg data/a.csv")
+    assert files_of(recorder) == {"data/a.csv": sha("a")} and log_of(recorder).tracked
+
+
 def test_a_workspace_that_is_too_large_is_not_watched(work: Path) -> None:
     with pytest.raises(CannotWatch, match="too large to watch: more than 1 directories"):
         Watch(work, most=1)

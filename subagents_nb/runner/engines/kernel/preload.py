@@ -8,6 +8,8 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import sys
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +39,31 @@ def prepare(shell: Any, folder: str, records: str, tables: str, written: str, ro
     keeper = _Tables(Path(tables))
     for module, name in _TABLES:
         shell.display_formatter.mimebundle_formatter.for_type_by_name(module, name, keeper.keep)
+    sys.meta_path.append(_OfWorkspace(root))
     note_events = note_writes(written, root, json.loads(folders))
     shell.events.register("post_execute", note_events)
+
+
+class _OfWorkspace:
+    """Finds modules of the workspace that nothing else is called like: none stands in for one that is installed.
+
+    It asks for the file itself. A place on `sys.path` is listed for each module that is missing, and whoever lists a
+    folder depends on all that is in it.
+    """
+
+    def __init__(self, root: str) -> None:
+        self._root = Path(root)
+
+    def find_spec(self, name: str, path: object = None, _target: object = None) -> ModuleSpec | None:
+        """Return where a module of the top level is."""
+        if path is not None or not name.isidentifier():
+            return None
+        package, module = self._root / name / "__init__.py", self._root / f"{name}.py"
+        if package.is_file():
+            return importlib.util.spec_from_file_location(
+                name, package, submodule_search_locations=[str(package.parent)]
+            )
+        return importlib.util.spec_from_file_location(name, module) if module.is_file() else None
 
 
 def _load(path: Path, record: dict[str, Any]) -> Any:

@@ -19,7 +19,7 @@ from subagents_nb.runner.engines.kernel.cell_files import NewFiles
 from subagents_nb.runner.engines.kernel.cell_output import Cell
 from subagents_nb.runner.engines.kernel.written import LOG, Written
 from subagents_nb.runner.engines.step_limits import CELL_SECONDS
-from subagents_nb.runner.tracking import ReadRecorder
+from subagents_nb.runner.tracking import ReadRecorder, mentions_of_code
 from subagents_nb.runner.workspace.artifact_files import ArtifactWriter
 from subagents_nb.store.files.disk import Disk
 
@@ -78,7 +78,8 @@ class PythonTool:
         limit = CELL_SECONDS if seconds is None else seconds
         async with self._one_at_a_time:
             cell = Cell(code)
-            async with self._files.during(cell):
+            named = self._reads.asked.by(mentions_of_code(code), self._around.environ)
+            async with named, self._files.during(cell):
                 session = await self._ready(cell)
                 if session is None:
                     return PythonEnd(text=cell.text(), ok=False)

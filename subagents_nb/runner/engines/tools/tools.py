@@ -29,6 +29,7 @@ from subagents_nb.runner.engines.step_limits import cell_seconds
 from subagents_nb.runner.engines.tools.file_tools import OUTPUT_CHARS, Files
 from subagents_nb.runner.engines.tools.shell import run_command
 from subagents_nb.runner.processes.threads import in_thread
+from subagents_nb.runner.tracking import mentions_of_command
 from subagents_nb.runner.workspace.step_files import PROGRESS
 
 COMMAND_SECONDS = 120.0
@@ -165,7 +166,8 @@ async def _list(ctx: RunContext[ToolContext], path: str = ".") -> str:
         ctx: The run.
         path: Directory path, relative to the workspace.
     """
-    files, path, seen = ctx.deps.for_reading(path, ctx.deps.context.reads.listing)
+    reads = ctx.deps.context.reads
+    files, path, seen = ctx.deps.for_reading(path, lambda path: reads.listing(path, sizes=True))
     return await _in_thread(lambda: files.list_directory(path), seen)
 
 
@@ -251,7 +253,8 @@ async def _bash(ctx: RunContext[ToolContext], command: str, timeout_seconds: flo
         # A limit that was given for all tools stands in for ours.
         timeout_seconds = COMMAND_SECONDS if context.limits.tool_timeout_s is None else _LONGEST_COMMAND_S
     seconds = min(max(0.1, timeout_seconds), _LONGEST_COMMAND_S)
-    async with context.reads.watch.during() as changed:
+    named = context.reads.asked.by(mentions_of_command(command), context.tool_environ)
+    async with named, context.reads.watch.during() as changed:
         end = await run_command(
             command,
             cwd=context.cwd,
