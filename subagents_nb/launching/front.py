@@ -44,6 +44,7 @@ class Preflight:
     # The digests of its contract here, and of those it may have had elsewhere; also where it would be refused, but for
     # a request that makes no sense.
     contracts: tuple[str, ...] = ()
+    drafts: tuple[Draft, ...] = ()  # the plans that these are of
 
     @property
     def digest(self) -> str | None:
@@ -244,9 +245,9 @@ def preflight(agent: str | FlowLike | None = None, task: str | None = None, **op
         if not how.get("queue", True) and (full := why_no_slot(open_home(create=False), limit)) is not None:
             reasons += (full,)
         if reasons:
-            return Preflight(None, reasons, contracts=contracts)
+            return Preflight(None, reasons, contracts=contracts, drafts=drafts)
     plan = match.draft if match.draft is not None else planned.draft
-    return Preflight(plan, (), reuses=match.run_id, reuse_note=match.miss, contracts=contracts)
+    return Preflight(plan, (), reuses=match.run_id, reuse_note=match.miss, contracts=contracts, drafts=drafts)
 
 
 def attach(id_or_name: str, *, schema: Any = None) -> Run:

@@ -292,6 +292,10 @@ class Draft(RunPlan):
     @property
     def digest(self) -> str:
         """Return the launch contract digest: equal contracts have equal digests, whatever their names and deadlines."""
+        return digest_of(self.contract())
+
+    def contract(self) -> dict[str, Any]:
+        """Return what the launch contract binds."""
         bound: dict[str, Any] = {
             "projection": DIGEST_PROJECTION,
             "mode": self.mode,
@@ -307,7 +311,7 @@ class Draft(RunPlan):
             if self.resumes.chain is not None:
                 resumed = self.resumes.chain
                 bound["goes_on"] = {**resumed.model_dump(mode="json"), "text": sha256_text(resumed.text)}
-        return sha256_text(stable_json(bound))
+        return bound
 
     @property
     def called(self) -> str:
@@ -320,6 +324,16 @@ class Draft(RunPlan):
         return LaunchPlan(
             **self.body(), run_id=run_id, token=token, created_at=created_at, digest=self.digest, name=name
         )
+
+
+def digest_of(contract: dict[str, Any]) -> str:
+    """Return the digest of a launch contract."""
+    return sha256_text(stable_json(contract))
+
+
+def with_task(contract: dict[str, Any], task: str) -> dict[str, Any]:
+    """Return the contract of a launch of one step whose task alone is another."""
+    return {**contract, "steps": [{**contract["steps"][0], "task": sha256_text(task)}]}
 
 
 def _item_contract(item: PlanItem) -> dict[str, Any]:

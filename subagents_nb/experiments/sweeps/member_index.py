@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from subagents_nb.domain.agents.settings import ReusePolicy
 from subagents_nb.domain.plans.grid import key_of
+from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.values.usage import Usage
 from subagents_nb.experiments.sweeps.sweep_cells import DONE, Reading, reading_of
@@ -38,6 +40,8 @@ class MemberIndex:
         self._maybe_live: set[str] = set()
         self._found: dict[str, list[Member]] = {}
         self._over: dict[str, Reading] = {}
+        self._folders: dict[str, Path] = {}  # where each works
+        self._fresh: Snapshot | None = None  # the run that was read last, which is asked more of at once
         self._scores: dict[str, tuple[int, Mapping[str, float]]] = {}
 
     def look(self) -> None:
@@ -55,6 +59,7 @@ class MemberIndex:
                 continue  # the same sweep, at work in another place
             params, repeat = part.get("params") or {}, cell.get("repeat", 0)
             if isinstance(params, dict) and isinstance(repeat, int):
+                self._folders[run_id] = Path(str(plan.get("cwd")))
                 self.began(run_id)
                 self._found.setdefault(key_of(params, repeat), []).append(
                     Member(run_id, str(plan.get("digest")), str((part.get("shares") or {}).get("pool", "")))
@@ -83,7 +88,8 @@ class MemberIndex:
     def read(self, run_id: str) -> Reading:
         """Return how a run stands; one that can't change any more is not read again."""
         if run_id not in self._over:
-            reading = reading_of(Run(self._home, run_id).status)
+            self._fresh = Run(self._home, run_id).status
+            reading = reading_of(self._fresh)
             if reading.state is None or not reading.state.terminal:
                 return reading
             self._over[run_id] = reading
@@ -120,4 +126,7 @@ class MemberIndex:
         """
         if run_id not in self._earlier or self.state(run_id) is RunState.PAUSED:
             return None
-        return current_miss(self._home, run_id, policy, good=DONE)
+        fresh, self._fresh = self._fresh, None
+        if fresh is None or fresh.run_id != run_id:
+            fresh = Run(self._home, run_id).status
+        return current_miss(self._home, fresh, self._folders[run_id], policy, good=DONE)

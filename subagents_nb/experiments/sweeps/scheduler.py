@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 from subagents_nb.domain.plans.grid import CASE, Combination
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import LaunchRefused
+from subagents_nb.experiments.sweeps.cell_contracts import CellContracts
 from subagents_nb.experiments.sweeps.member_index import Member, MemberIndex
 from subagents_nb.experiments.sweeps.sweep_budget import SweepBudget
-from subagents_nb.experiments.sweeps.sweep_spec import SweepSpec, swept_options
+from subagents_nb.experiments.sweeps.sweep_spec import SweepSpec
 from subagents_nb.launching import Run
 from subagents_nb.launching.following.waiting import wait_all
 from subagents_nb.store import StoreHome
@@ -41,7 +42,7 @@ class SweepScheduler:
         self.standing: set[str] = set()  # the runs that need not be looked at again, unless they failed
         self._runs: dict[str, str] = {}  # by cell
         self._cells: dict[str, Combination] = {}  # by run
-        self._contracts: dict[int, tuple[str, ...]] = {}
+        self._contracts = CellContracts(order)
         self._launcher: threading.Thread | None = None
         self._at_work = False
         self._fault: BaseException | None = None
@@ -141,19 +142,13 @@ class SweepScheduler:
 
         A cell that could not be launched now, for want of a key, needs a run that stands for it already.
         """
-        known = swept_options()
         problems: dict[str, tuple[str, ...]] = {}
         for key, cell in self.cells:
-            kind = repr([(name, word) for name, word in cell.params.items() if name in known])
+            kind = self._order.kind_of(cell)
             if kind not in problems:
-                self._contracts[cell.place], problems[kind] = self._order.contracts(cell)
+                problems[kind] = self._contracts.plan(cell)
             if problems[kind] and not self._find(key, cell):
                 raise LaunchRefused(problems[kind])
-
-    def _contracts_of(self, cell: Combination) -> tuple[str, ...]:
-        if cell.place not in self._contracts:
-            self._contracts[cell.place], _ = self._order.contracts(cell)
-        return self._contracts[cell.place]
 
     def _launch_all(self, before: Callable[[], bool]) -> None:
         for key, cell in self.cells:
@@ -184,7 +179,7 @@ class SweepScheduler:
         members = self.members.of(key)
         if not members:
             return None, False
-        contracts = self._contracts_of(cell)
+        contracts = self._contracts.of(cell)
         ours = [member.run_id for member in members if member.contract in contracts]
         for run_id in reversed(ours):
             if self.members.holds(run_id):
@@ -242,7 +237,7 @@ class SweepScheduler:
         for key, cell in self.cells:
             self._find(key, cell)
             members = self.members.of(key)
-            contracts = self._contracts_of(cell) if members else ()
+            contracts = self._contracts.of(cell) if members else ()
             for member in members:
                 stands = member.run_id in self.standing
                 if stands or (member.contract in contracts and not self.members.holds(member.run_id)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 from collections import Counter
@@ -28,7 +29,7 @@ from subagents_nb.domain.plans.grid import (
     sweep_digest,
     too_many,
 )
-from subagents_nb.domain.plans.plan import Origin
+from subagents_nb.domain.plans.plan import Draft, Origin
 from subagents_nb.domain.values.ids import is_run_name
 from subagents_nb.domain.values.reasons import Reasons
 from subagents_nb.domain.values.words import one_line
@@ -109,8 +110,8 @@ class SweepSpec:
         )
         return {"name": self._name(cell), "experiment": part, "tags": self.tags, "origin": self.origin}
 
-    def contracts(self, cell: Combination) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the digests that a run of a cell may have, and the reasons for which none could begin now.
+    def planned(self, cell: Combination) -> tuple[tuple[Draft, ...], tuple[str, ...]]:
+        """Return the plans that a run of a cell may have, and the reasons for which none could begin now.
 
         Raises:
             LaunchRefused: it can't be planned, here or elsewhere.
@@ -123,7 +124,16 @@ class SweepSpec:
         reasons = tuple(f"{shown}: {reason}" for reason in (*checked.reasons, *unpriced))
         if not checked.contracts:
             raise LaunchRefused(reasons)
-        return checked.contracts, reasons
+        return checked.drafts, reasons
+
+    def task_of(self, cell: Combination) -> str | None:
+        """Return the task of a cell; None for a chain, which has several."""
+        return self._launch_options(cell)[1]
+
+    def kind_of(self, cell: Combination) -> str:
+        """Return what cells have in common that differ in the words of their tasks alone."""
+        known = swept_options()
+        return repr([(name, word) for name, word in cell.params.items() if name in known])
 
     def types(self, cell: Combination) -> tuple[OutputType | None, Types]:
         """Return the types in which the outputs of a cell's run come back: of the whole run, and of a chain's steps."""
@@ -149,6 +159,7 @@ class SweepSpec:
         return f"{self.name}-{cell.place + 1}{again}"
 
 
+@functools.cache
 def swept_options() -> frozenset[str]:
     """Return the options of a launch that may vary in a grid."""
     return frozenset(inspect.signature(launch).parameters) - _OURS

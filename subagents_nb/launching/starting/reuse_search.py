@@ -146,18 +146,16 @@ def _by_skills(home: StoreHome, reader: FileRuns, draft: Draft) -> ReuseDecision
     return NO_MATCH
 
 
-def current_miss(home: StoreHome, run_id: str, policy: ReusePolicy, *, good: Collection[RunState]) -> str | None:
-    """Return why a run of the same contract can't stand in for a new one; None if it can, or nothing says so.
+def current_miss(
+    home: StoreHome, snapshot: Snapshot, cwd: Path, policy: ReusePolicy, *, good: Collection[RunState]
+) -> str | None:
+    """Return why a run of the same contract, as it was just read, can't stand in for a new one; None if it can.
 
     `good` are the states in which an ended one may.
     """
-    snapshot = FileRuns(home).snapshot(run_id, whole=True)
-    plan = snapshot.plan
-    if plan is None:
-        return None
-    if snapshot.state is not None and snapshot.state.live and not _is_imported(home, run_id):
-        return _changed_meanwhile(home, snapshot, Path(plan.cwd))
-    return _miss(home, snapshot, Path(plan.cwd), policy, good)
+    if snapshot.state is not None and snapshot.state.live and not _is_imported(home, snapshot.run_id):
+        return _changed_meanwhile(home, snapshot, cwd)
+    return _miss(home, snapshot, cwd, policy, good)
 
 
 def settled(home: StoreHome, reader: FileRuns, run_id: str, *, alone: bool) -> Snapshot:
