@@ -18,7 +18,7 @@ from subagents_nb.experiments.sweeps.sweep_spec import SweepSpec
 from subagents_nb.launching import Run
 from subagents_nb.launching.following.waiting import wait_all
 from subagents_nb.store import StoreHome
-from subagents_nb.store.runs.contracts import lock_sweep
+from subagents_nb.store.runs.contracts import lock_sweep, mark_sweep, sweep_mark
 
 _PACED = 4  # with a budget for the whole sweep, so many at a time where nobody says
 _SLICE_S = 0.25
@@ -40,6 +40,7 @@ class SweepScheduler:
         self._refused: dict[str, str] = {}  # by cell: why a run that it had did not stand for it
         self.launched: set[str] = set()
         self.standing: set[str] = set()  # the runs that need not be looked at again, unless they failed
+        self._mark = -1  # of the sweep when we last looked, or launched
         self._runs: dict[str, str] = {}  # by cell
         self._cells: dict[str, Combination] = {}  # by run
         self._contracts = CellContracts(order)
@@ -157,8 +158,11 @@ class SweepScheduler:
             if not before():
                 return
             with lock_sweep(self._home, self._order.digest):
-                self.members.look()
+                if self._mark != (mark := sweep_mark(self._home, self._order.digest)):  # somebody launches beside us
+                    self.members.look()
+                    self._mark = mark
                 if not self._find(key, cell):
+                    self._mark = mark_sweep(self._home, self._order.digest)
                     shares = None if self._budget is None else self._budget.share(self._first_live())
                     run_id = self._order.launch(cell, shares).id
                     self.members.began(run_id)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -72,6 +73,27 @@ def lock_sweep(home: StoreHome, sweep: str) -> AbstractContextManager[None]:
         home.sweeps.mkdir(mode=PRIVATE_DIR, exist_ok=True)
     busy = StoreError(f"Another process launches runs of this sweep for {_SWEEP_PATIENCE_S:g} s already; wait for it.")
     return exclusive(home.sweeps / f"{sweep[:32]}.lock", patience_s=_SWEEP_PATIENCE_S, what="The sweep", busy=busy)
+
+
+def sweep_mark(home: StoreHome, sweep: str) -> int:
+    """Return what changes with each run that is launched for a sweep; for its holder."""
+    try:
+        return _last_launch(home, sweep).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def mark_sweep(home: StoreHome, sweep: str) -> int:
+    """Say that a run is about to be launched for a sweep, and return the mark; for its holder."""
+    with contextlib.suppress(OSError):
+        _mark(_last_launch(home, sweep))
+        now = time.time_ns()  # the system's own stamp is of its last tick: two holders may have the same
+        os.utime(_last_launch(home, sweep), ns=(now, now))
+    return sweep_mark(home, sweep)
+
+
+def _last_launch(home: StoreHome, sweep: str) -> Path:
+    return home.sweeps / f"{sweep[:32]}.last"
 
 
 def index_run(home: StoreHome, plan: LaunchPlan) -> None:

@@ -18,7 +18,15 @@ from subagents_nb.domain.plans.resumed import Resumes
 from subagents_nb.domain.runs.reuse import contract_key
 from subagents_nb.errors import StoreError
 from subagents_nb.store import StoreHome, create_run, open_home
-from subagents_nb.store.runs.contracts import index_run, locked, models_of, runs_of
+from subagents_nb.store.runs.contracts import (
+    index_run,
+    lock_sweep,
+    locked,
+    mark_sweep,
+    models_of,
+    runs_of,
+    sweep_mark,
+)
 
 
 @pytest.fixture
@@ -171,3 +179,15 @@ def test_who_waits_too_long_is_told(home: StoreHome) -> None:
         locked(home, key, patience_s=0),
     ):
         pass
+
+
+def test_the_mark_of_a_sweep_changes_with_each_launch_and_stays_otherwise(home: StoreHome) -> None:
+    sweep = "a" * 64
+    marks = []
+    for _ in range(3):
+        with lock_sweep(home, sweep):
+            before = sweep_mark(home, sweep)
+            marks.append(mark_sweep(home, sweep))
+        with lock_sweep(home, sweep):
+            assert sweep_mark(home, sweep) == marks[-1] != before
+    assert len(set(marks)) == 3
