@@ -35,6 +35,7 @@ from subagents_nb.store.files.lock import probe
 from subagents_nb.store.kept.trash import GRACE_S, SESSION_LEASE, Trash, exclusive_trash, moment, run_of
 from subagents_nb.store.layout import StoreHome
 from subagents_nb.store.runs.reader import FileRuns
+from subagents_nb.store.tree.tree_usage import forget_used
 
 BATCH = 100
 # What a step leaves in its run's directory while somebody still has to take it over.
@@ -139,6 +140,7 @@ class _Pass:
             else:
                 self._removed.append(run_of(tomb))
         self._trash.sync()
+        forget_used(self._home, self._removed)
         more = more or len(due) > len(due[: self._limit])
         return self._report(grace_s, in_grace=len(self._trash.tombs()), more=more, dry_run=False)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import Literal
 
@@ -93,6 +94,16 @@ def of_pool(home: StoreHome, pool: str) -> Path:
     if not pool.isalnum():
         raise ValueError(f"{pool[:40]!r} names no pool")
     return home.sweeps / f"{pool}.budget"
+
+
+def forget_used(home: StoreHome, run_ids: Collection[str]) -> None:
+    """Take away what runs that are gone for good used of pools, and pools of which nothing is left."""
+    with contextlib.suppress(OSError):
+        for pool in home.sweeps.glob("*.budget") if run_ids else ():
+            for run_id in filter(is_run_id, run_ids):
+                (pool / f"{_BEGIN}{run_id}{_END}").unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # it is not empty
+                pool.rmdir()
 
 
 def used_by(root: RunPaths) -> Usage:

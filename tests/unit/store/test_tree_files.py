@@ -13,11 +13,11 @@ from subagents_nb.domain.tree.asks import ChildAnswer, ChildAsk
 from subagents_nb.domain.tree.spent import Spent
 from subagents_nb.domain.values.usage import Usage
 from subagents_nb.errors import StoreError
-from subagents_nb.store import create_run
+from subagents_nb.store import create_run, open_home
 from subagents_nb.store.layout import RunPaths, StoreHome
 from subagents_nb.store.tree.followers import note_follower, spent_by
 from subagents_nb.store.tree.launches import children_of, put_answer, put_ask, read_answer, read_ask
-from subagents_nb.store.tree.tree_usage import SharedUsage, of_tree, used_by
+from subagents_nb.store.tree.tree_usage import SharedUsage, forget_used, of_pool, of_tree, used_by, used_in
 from subagents_nb.store.waiting.admissions import admit, open_budget
 
 
@@ -103,3 +103,20 @@ def test_whoever_goes_on_from_a_child_whose_root_was_deleted_counts_for_itself(h
     tree_of(home, 2, after=1, carried=3)
     assert not home.run(run_id(1)).root.exists()
     assert spent_by(home, run_id(2)) == Spent(usage=Usage(input_tokens=10), runs=4)
+
+
+def test_runs_of_a_pool_read_those_that_came_later_and_are_forgotten_when_they_are_gone(tmp_path: Path) -> None:
+    home = open_home(tmp_path / "store")
+    pool = of_pool(home, "a1")
+    for number in (1, 2, 3):
+        SharedUsage(pool, run_id(number)).say(Usage(input_tokens=number), at_once=True)
+
+    third = SharedUsage(pool, run_id(3), since=run_id(2))
+    assert [one.input_tokens for one in third.of_others()] == [2]
+
+    forget_used(home, [run_id(1), "../x"])
+    assert used_in(pool).keys() == {run_id(2), run_id(3)}
+    forget_used(home, [run_id(2), run_id(3)])
+    assert not pool.exists()
+    with pytest.raises(ValueError, match="names no pool"):
+        of_pool(home, "../x")
