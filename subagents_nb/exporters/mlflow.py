@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
 from urllib.parse import quote
 
 from subagents_nb.domain.runs.states import RunState
+from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.errors import ExportError, Unreadable
 from subagents_nb.exporters.http_client import Server, without_credentials
 from subagents_nb.exporters.protocol import Link
@@ -26,7 +28,7 @@ DEFAULT_EXPERIMENT = "subagents"
 ID_TAG = "subagents_nb.run_id"
 _PARENT_TAG = "mlflow.parentRunId"
 _API = "/api/2.0/mlflow"
-_NAME = re.compile(r"[^\w\-. /:]", re.ASCII)
+_NAME = re.compile(r"[^\w\-. /:]")
 _KEY_CHARS, _PARAM_CHARS, _TAG_CHARS = 250, 6000, 5000
 _BATCH = {"params": 100, "metrics": 1000, "tags": 100}
 _STATUS = {RunState.COMPLETE: "FINISHED", RunState.PARTIAL: "FINISHED", RunState.STOPPED: "KILLED"}
@@ -65,7 +67,8 @@ class MlflowExporter:
             "start": milliseconds(record.start),
             "end": milliseconds(record.end),
             "params": [
-                {"key": _key(k), "value": shortened(_param_text(v), _PARAM_CHARS)} for k, v in record.params().items()
+                {"key": key, "value": shortened(_param_text(value), _PARAM_CHARS)}
+                for key, value in _by_keys(record.params()).items()
             ],
             "metrics": _metrics(record),
             "tags": [{"key": _key(k), "value": shortened(v, _TAG_CHARS)} for k, v in _tags(record).items()],
@@ -181,9 +184,28 @@ def _find(server: Server, experiment: str, run_id: str) -> dict[str, Any] | None
 
 
 def _parent_tag(server: Server, experiment: str, record: RunRecord) -> list[dict[str, str]]:
-    """Return the tag by which the page shows a run below its parent, if that one was sent before."""
-    parent = _find(server, experiment, record.origin.parent) if record.origin.parent is not None else None
+    """Return the tag by which the page shows a run below another: its parent, if that was sent before, or its sweep."""
+    if record.origin.parent is not None:
+        parent = _find(server, experiment, record.origin.parent)
+    else:
+        parent = _sweep(server, experiment, record)
     return [{"key": _PARENT_TAG, "value": str(parent["info"]["run_id"])}] if parent is not None else []
+
+
+def _sweep(server: Server, experiment: str, record: RunRecord) -> dict[str, Any] | None:
+    """Return the run that stands for the sweep of a run, made with the first of its runs; None for any other."""
+    cell = record.experiment.cell
+    if cell is None:
+        return None
+    mark = f"sweep-{cell.sweep}"
+    if (found := _find(server, experiment, mark)) is not None:
+        return found
+    name = f"sweep {record.experiment.name or cell.sweep[:8]}"
+    start = milliseconds(record.start)
+    made = _create(server, experiment, {"name": name, "start": start}, mark)
+    ended = {"run_id": made["info"]["run_id"], "status": "FINISHED", "end_time": start, "run_name": name}
+    server.ask("POST", f"{_API}/runs/update", json=ended)
+    return made
 
 
 def _create(server: Server, experiment: str, contents: dict[str, Any], run_id: str) -> dict[str, Any]:
@@ -234,6 +256,17 @@ def _values(pairs: Any) -> dict[str, str]:
 
 def _param_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _by_keys(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by the keys of their names; of names that would fall together the later ones have a mark."""
+    keyed: dict[str, Any] = {}
+    for name, value in values.items():
+        key = _key(name)
+        if key in keyed:
+            key = f"{key[: _KEY_CHARS - 7]}-{sha256_text(name)[:6]}"
+        keyed[key] = value
+    return keyed
 
 
 def _key(name: str) -> str:

@@ -139,16 +139,20 @@ def _step(record: RunRecord, step: StepRecord, parent: str, *, prompts: bool) ->
         failed = (result.reason or str(result.state), result.error)
     if prompts:
         facts |= _messages_until(step.session.messages)
-    yield _span(record, me, parent, f"invoke_agent {result.agent}", step.start, step.end, facts, failed=failed)
+    # What is noted a moment after its parent ended is still a part of it.
+    ended = min(step.end, record.end, key=datetime.fromisoformat)
+    yield _span(record, me, parent, f"invoke_agent {result.agent}", step.start, ended, facts, failed=failed)
     for number, (request, turn) in enumerate(step.exchanges()):
         facts = asked | {"gen_ai.operation.name": "chat"} | (_answered(turn) if turn is not None else {})
         if prompts and turn is not None:
             facts |= _messages_until(step.session.messages, turn.number)
         name = f"chat {asked['gen_ai.request.model']}"
         span_id = _span_id(record.run_id, result.index, "request", number)
-        yield _span(record, span_id, me, name, request.start, request.end, facts, kind=_CLIENT)
+        until = min(request.end, ended, key=datetime.fromisoformat)
+        yield _span(record, span_id, me, name, request.start, until, facts, kind=_CLIENT)
     for number, tool in enumerate(step.tools):
-        yield _tool(record, step, tool, number, me, prompts=prompts)
+        until = min(tool.end, ended, key=datetime.fromisoformat)
+        yield _tool(record, step, tool.model_copy(update={"end": until}), number, me, prompts=prompts)
 
 
 def _tool(
@@ -177,6 +181,7 @@ def _answered(turn: Turn) -> dict[str, Any]:
         "gen_ai.response.finish_reasons": [reason] if reason else None,
         "gen_ai.usage.input_tokens": turn.usage.input_tokens,
         "gen_ai.usage.output_tokens": turn.usage.output_tokens,
+        "gen_ai.usage.cache_read.input_tokens": turn.usage.cache_read_tokens or None,
     }
 
 

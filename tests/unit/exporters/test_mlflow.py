@@ -112,6 +112,21 @@ def test_a_run_below_one_that_was_sent_is_shown_below_it(record: Record, server:
     assert [run["tags"].get("mlflow.parentRunId") for run in tracking.runs.values()] == [None, "m0", None]
 
 
+def test_the_runs_of_a_sweep_are_shown_below_one_run_that_stands_for_it(
+    record: Record, server: Any, tracking: Tracking
+) -> None:
+    cells = [{"name": "rows", "cell": {"sweep": "ab" * 32, "place": place, "of": 2}} for place in (0, 1)]
+    runs = [record(number, plan={"experiment": cell}) for number, cell in enumerate(cells, 1)]
+
+    export(runs, to="mlflow", url=server.url)
+    runs[0].score("accuracy", 1)
+    export(runs, to="mlflow", url=server.url)
+
+    (parent,) = [name for name, run in tracking.runs.items() if run["created"]["run_name"] == "sweep rows"]
+    below = [run["tags"].get("mlflow.parentRunId") for name, run in tracking.runs.items() if name != parent]
+    assert below == [parent, parent] and tracking.runs[parent]["info"]["status"] == "FINISHED"
+
+
 def test_a_second_export_of_the_same_sends_nothing(record: Record, server: Any) -> None:
     run = record()
     export(run, to="mlflow", url=server.url)
@@ -220,13 +235,24 @@ def test_refused_credentials_are_named(record: Record, serve: Serve) -> None:
         export(record(), to="mlflow", url=serve(lambda *_: (401, {})).url)
 
 
-NAMES = [("a b/c.d:e", "a b/c.d:e"), ("<img onerror=x>", "_img onerror_x_"), ("größe", "gr__e"), ("x" * 999, "x" * 250)]
+NAMES = [
+    ("a b/c.d:e", "a b/c.d:e"),
+    ("<img onerror=x>", "_img onerror_x_"),
+    ("größe 正解率", "größe 正解率"),
+    ("x" * 999, "x" * 250),
+]
 
 
 @pytest.mark.parametrize(("name", "there"), NAMES)
 def test_names_become_names_that_are_allowed_there(record: Record, name: str, there: str) -> None:
     found = MlflowExporter(url="http://x").contents(gather(record(plan={"experiment": {"params": {name: 1}}})))
     assert there in [one["key"] for one in found["params"]]
+
+
+def test_names_that_would_fall_together_stay_apart(record: Record) -> None:
+    run = record(plan={"experiment": {"params": {"a?": 1, "a!": 2}}})
+    keys = {one["value"]: one["key"] for one in MlflowExporter(url="http://x").contents(gather(run))["params"]}
+    assert keys["1"] == "a_" and keys["2"].startswith("a_-")
 
 
 def test_prompts_go_along_only_on_demand(record: Record, server: Any, tracking: Tracking) -> None:

@@ -77,6 +77,16 @@ def test_they_have_the_times_that_they_had(record: Record) -> None:
     assert tool["startTimeUnixNano"] == "1772366403000000000"
 
 
+def test_spans_end_within_their_parents_whatever_was_noted_later(record: Record) -> None:
+    whole = gather(record())
+    earlier = whole.model_copy(update={"end": whole.steps[0].tools[0].start})
+    found = OtelExporter(endpoint="http://x/v1/traces").contents(earlier)["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    by_id = {span["spanId"]: span for span in found}
+    assert len(found) == 5
+    for span in found[1:]:
+        assert int(span["endTimeUnixNano"]) <= int(by_id[span["parentSpanId"]]["endTimeUnixNano"])
+
+
 def test_what_was_said_is_left_out_unless_it_is_asked_for(record: Record) -> None:
     run = record()
     assert "count the rows" not in json.dumps(spans_of(run))
