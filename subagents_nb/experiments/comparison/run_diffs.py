@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,10 +12,11 @@ from subagents_nb.above import above
 from subagents_nb.domain.plans.options import OPTIONS
 from subagents_nb.domain.plans.plan import LaunchPlan, StepPlan
 from subagents_nb.domain.values.words import plain
+from subagents_nb.experiments.comparison.side_by_side import MAX_LINES, Row, side_by_side
 from subagents_nb.launching import Run
 from subagents_nb.launching.stored.selecting import runs_of
 
-MAX_LINES = 2000  # of one text; more are left out, and said to be
+_HUNK = re.compile(r"@@ -\d")
 _TEXTS = ("task", "system_prompt")
 _PASSING = {"index", "agent_where", "label", *_TEXTS}
 
@@ -23,11 +25,22 @@ _OF_THE_RUN = {"mode", "max_parallel", "tags", *(one.stored for one in OPTIONS i
 
 
 class Part:
-    """One thing that differs: its name, and unified lines of the difference."""
+    """One thing that differs: its name, unified lines of the difference, and both sides of it."""
 
     def __init__(self, name: str, before: str, after: str) -> None:
         self.name = name
         self.lines = tuple(_unified(before, after))
+        self._sides = (before, after)
+
+    @property
+    def rows(self) -> list[Row]:
+        """Return both sides line by line, with the words marked in which they differ; none for marks not shown."""
+        return list(side_by_side(*self._sides))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return what the comparison itself has to say."""
+        return tuple(line.strip("@ ") for line in self.lines if line.startswith("@@ ") and not _HUNK.match(line))
 
 
 class Diff:

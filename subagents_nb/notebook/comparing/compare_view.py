@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from subagents_nb.blocks import Child, Html, Table
+from subagents_nb.blocks import Child, Column, Html, Table
 from subagents_nb.experiments.cases.case_list import Cases
 from subagents_nb.experiments.comparing import Comparison
 from subagents_nb.experiments.comparison.comparison_words import (
@@ -16,11 +17,17 @@ from subagents_nb.experiments.comparison.comparison_words import (
     worst_table,
 )
 from subagents_nb.experiments.comparison.run_diffs import Diff
+from subagents_nb.experiments.comparison.side_by_side import Row, Side
 from subagents_nb.notebook.comparing.interval_bar import interval
-from subagents_nb.notebook.page.html import bar, colour, element, frame, note, pre, safe, soft, styled, to_page
+from subagents_nb.notebook.page.html import bar, colour, element, frame, note, safe, soft, styled, to_page
 from subagents_nb.notebook.page.lines import line, plural
 
+MAX_LINE = 1_000
+MAX_DIFF_CHARS = 60_000
 MAX_DIFF_LINES = 400  # of all parts together; the text twin has the rest
+_MONO = "font:12px/1.45 var(--jp-code-font-family,ui-monospace,monospace)"
+_SIDE = "white-space:pre-wrap;overflow-wrap:anywhere"  # Lab wraps what stands in a cell
+_A_ROW, _A_BIT = 300, 130  # characters of what is around a line, and around some words of it
 _TONES = {"best": "ok", "better": "ok", "worse": "bad", "missing": "warn"}
 
 
@@ -71,14 +78,51 @@ def diff_html(diff: Diff) -> Html:
     if not diff.parts:
         return to_page(frame("Difference", head, [note("They do not differ.")]))
     body: list[Child] = []
-    left = MAX_DIFF_LINES
+    lines, chars, hidden = MAX_DIFF_LINES, MAX_DIFF_CHARS, 0
     for part in diff.parts:
-        shown = part.lines[: max(left, 0)]
-        left -= len(part.lines)
-        body += [styled("p", "margin:0;font-weight:600", part.name), pre("\n".join(shown))] if shown else []
-    if left < 0:
-        body.append(note(f"… {plural(-left, 'more line')}, in diff.text"))
+        rows, shown = part.rows, []
+        for row in rows[:lines] if chars > 0 else []:
+            shown.append(row)
+            lines, chars = lines - 1, chars - _size(row)
+            if chars <= 0:
+                break
+        hidden += len(rows) - len(shown)
+        if shown or not rows:
+            body.append(styled("p", "margin:0;font-weight:600", part.name))
+        body += [_sides(diff.names, part.name, shown) if shown else None, *map(note, part.notes)]
+    if hidden:
+        body.append(note(f"… {plural(hidden, 'more line')}, in diff.text"))
+    body.append(note("Struck: only on the left. Underlined: only on the right."))
     return to_page(frame("Difference", head, body))
+
+
+def _sides(names: tuple[str, str], part: str, rows: Sequence[Row]) -> Child:
+    """Show the lines of two texts beside one another."""
+    drawn: list[list[Child]] = []
+    for row in rows:
+        if row.gap:
+            drawn.append([soft(f"… {plural(row.gap, 'line')} the same"), ""])
+        drawn.append([_side(row.left, "bad", "line-through"), _side(row.right, "ok", "underline")])
+    table = Table([Column(line(name, 80)) for name in names], drawn, unseen=f"{part}, side by side")
+    return styled("div", _MONO, table)
+
+
+def _size(row: Row) -> int:
+    bits = [bit for side in (row.left, row.right) for bit in side or ()]
+    return _A_ROW + sum(_A_BIT * bit.marked + min(len(bit.text), MAX_LINE) for bit in bits)
+
+
+def _side(side: Side, tone: str, how: str) -> Child:
+    if side is None:
+        return ""
+    mark = f"font-weight:600;color:{colour(tone)};text-decoration:{how};text-underline-offset:2px"
+    bits = [styled("strong", mark, _cut(bit.text)) if bit.marked else _cut(bit.text) for bit in side]
+    return styled("span", _SIDE, *bits)
+
+
+def _cut(text: str) -> str:
+    """Return some words of a line, of which a very long one loses its end."""
+    return text if len(text) <= MAX_LINE else f"{text[:MAX_LINE]} …"
 
 
 def comparison_state(comparison: Comparison) -> dict[str, Any]:

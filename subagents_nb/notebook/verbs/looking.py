@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from subagents_nb.domain.agents.agent import AgentCatalog
     from subagents_nb.domain.runs.questions import Question
     from subagents_nb.experiments import Comparison
+    from subagents_nb.experiments.comparison.run_diffs import Diff
     from subagents_nb.launching import Run, Runs
     from subagents_nb.launching.stored.doctor import Checkup
     from subagents_nb.launching.stored.project_trust import ProjectTrust
@@ -147,11 +148,15 @@ def is_incomplete(waited: Runs) -> bool:
     return any(snapshot.state != "complete" for snapshot in waited.snapshots)
 
 
-def compare(call: Call) -> Comparison:
-    """Compare the runs that are named, or those of an experiment."""
+def compare(call: Call) -> Comparison | Diff:
+    """Compare the runs that are named, or those of an experiment; or what two of them were told and said."""
     from subagents_nb import experiments
 
     options = call.options
+    if options.texts:
+        if len(two := call.meant()) != 2:
+            raise RequestError(f"--texts puts two runs beside one another; name two, and not {len(two)}.")
+        return experiments.diff(*two)
     named = options.experiment or (None if options.run else experiments.current_experiment())
     return experiments.compare(
         chosen(call, named),

@@ -190,6 +190,8 @@ VERBS: tuple[Verb, ...] = (
             many_arg("--by", "a parameter that makes the groups"),
             many_arg("--metric", "a score or figure to show"),
             many_arg("--lower", "a score of which less is better"),
+            arg("--texts", action="store_true",
+                help="of two runs: plan, prompts and answers side by side, with the words marked that differ"),
         ),
     ),
     Verb(
