@@ -154,10 +154,10 @@ def test_without_the_embedded_model_the_notebooks_use_the_scripted_one(
     shutil.copytree(repo, copy)
     blocker = tmp_path / "no-directory"
     blocker.write_text("a file where the models' directory should be")
-    # All is installed already.
+    # All is installed already, and the sample runs were made by the build before.
     installed = tmp_path / "bin" / "python"
     installed.parent.mkdir()
-    installed.write_text('#!/bin/sh\n[ "$1 $2" = "-m pip" ] || exec "$PYTHON" "$@"\n')
+    installed.write_text('#!/bin/sh\n[ "$1 $2" = "-m pip" ] || [ "$*" = - ] || exec "$PYTHON" "$@"\n')
     installed.chmod(0o755)
     environ = {
         **environ,

@@ -23,6 +23,7 @@ pytestmark = [
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 DEMO = "import sys, pathlib, demo; sys.exit(demo.main(*map(pathlib.Path, sys.argv[1:])))"
 KEY = "sk-planted-0123456789"
+COLD = {"SUBAGENTS_NB_SPAWN": "cold"}  # no supervisor comes up for a single run; the quickstart has one
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -30,10 +31,10 @@ def _model() -> None:
     install(lambda _: None)
 
 
-def start(tmp_path: Path, notebook: Path) -> subprocess.Popen[str]:
+def start(tmp_path: Path, notebook: Path, **more: str) -> subprocess.Popen[str]:
     # A key that would be used, if a cell named no model; and a place of our own for the demo's store.
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SUBAGENTS_NB_")}
-    environ |= {"TMPDIR": str(tmp_path), "OPENAI_API_KEY": KEY, "PYTHONPATH": str(NOTEBOOKS)}
+    environ |= {"TMPDIR": str(tmp_path), "OPENAI_API_KEY": KEY, "PYTHONPATH": str(NOTEBOOKS), **more}
     return subprocess.Popen(
         [sys.executable, "-c", DEMO, str(notebook), str(tmp_path / "build")],
         cwd=NOTEBOOKS.parent,
@@ -116,7 +117,7 @@ def test_the_page_is_whole_without_a_network_and_no_key_was_used_or_written(quic
 
 def test_a_failing_cell_is_named_and_what_still_ran_is_ended(tmp_path: Path) -> None:
     launching = "%load_ext subagents_nb", "%%subagent -q --model scripted:slow\nCount.", "1 / 0", "'never'"
-    demo = start(tmp_path, notebook_of(tmp_path, *launching))
+    demo = start(tmp_path, notebook_of(tmp_path, *launching), **COLD)
     said, complained = demo.communicate(timeout=120)
     assert demo.returncode == 1
     assert "This cell failed: 3  1 / 0" in complained
@@ -129,7 +130,7 @@ def test_a_failing_cell_is_named_and_what_still_ran_is_ended(tmp_path: Path) -> 
 
 def test_an_interrupt_ends_the_demo_and_what_it_started(tmp_path: Path) -> None:
     waiting = "%load_ext subagents_nb", "%%subagent -q --model scripted:slow\nCount.", "import time; time.sleep(100)"
-    demo = start(tmp_path, notebook_of(tmp_path, *waiting))
+    demo = start(tmp_path, notebook_of(tmp_path, *waiting), **COLD)
     assert demo.stdout is not None
     seen = ""
     while "time.sleep(100)" not in seen:

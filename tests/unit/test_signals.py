@@ -21,8 +21,8 @@ SENDING = {"kill", "killpg", "pidfd_send_signal", "terminate", "send_signal", "p
 
 
 def calls_that_signal(path: Path) -> list[str]:
-    found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    found, text = [], path.read_text()
+    for node in ast.walk(ast.parse(text)) if any(word in text for word in SENDING) else ():
         if isinstance(node, ast.Attribute) and node.attr in SENDING:
             found.append(f"{path.relative_to(PACKAGE)}:{node.lineno}: .{node.attr}")
         if isinstance(node, ast.ImportFrom) and node.module in ("os", "signal"):

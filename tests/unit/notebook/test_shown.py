@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -34,11 +35,12 @@ def test_a_sample_looks_and_reads_as_it_is_stored(samples: Shown, name: str) -> 
 
 def test_nothing_is_described_twice() -> None:
     package = Path(subagents_nb.__file__).parent
-    trees = {path.relative_to(package).as_posix(): ast.parse(path.read_text("utf-8")) for path in package.rglob("*.py")}
-    defined = {node.name for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    texts = {path.relative_to(package).as_posix(): path.read_text("utf-8") for path in package.rglob("*.py")}
+    defined = {name for text in texts.values() for name in re.findall(r"^ *def (\w+)", text, re.MULTILINE)}
     twins = [name for name in defined if name.endswith("_html") and f"{name.removesuffix('_html')}_text" in defined]
     assert not twins, "describe it once, and let the two writers print it"
-    escaping = {name for name, tree in trees.items() for node in ast.walk(tree) if _imports_html(node)}
+    naming = {name: ast.parse(text) for name, text in texts.items() if re.search(r"\bhtml\b", text)}
+    escaping = {name for name, tree in naming.items() for node in ast.walk(tree) if _imports_html(node)}
     assert escaping == {"notebook/page/html.py", "notebook/page/markdown.py"}, (
         "only these write HTML and escape texts for it"
     )
