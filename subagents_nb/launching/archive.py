@@ -53,7 +53,7 @@ def import_runs(
 ) -> tuple[list[str], list[str]]:
     """Take the runs of an archive in; return the ids of the new ones, and of those that were here already.
 
-    They are looked at and reused like others, in `project` (the current directory if None); none is gone on from or
+    They are looked at and reused like others, in `project` (the current directory if None); none is resumed or
     launched again, since what it would do was written by somebody else.
 
     Raises:

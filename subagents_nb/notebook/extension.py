@@ -41,8 +41,8 @@ def load(shell: Any, verbs: Sequence[Verb] = VERBS) -> None:
     # What goes wrong on a thread of ours is for those who listen; the last resort would print into a stranger's cell.
     logging.getLogger("subagents_nb").addHandler(_SILENT)
     shell.register_magics(magics_of(verbs))
-    telling = Notifier(shell)
-    telling.install()
+    notifier = Notifier(shell)
+    notifier.install()
     behind = LookingBack(shell), OldViews(shell), Prewarming(shell)
     for one in behind:
         one.install()
@@ -50,7 +50,7 @@ def load(shell: Any, verbs: Sequence[Verb] = VERBS) -> None:
         _add_matcher(shell, verbs),
         _keep_question_marks(shell),
         _install_bare_help(shell),
-        telling.remove,
+        notifier.remove,
         *(one.remove for one in behind),
     ]
     _LOADED[id(shell)] = undo

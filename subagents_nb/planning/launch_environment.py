@@ -55,7 +55,7 @@ class FolderLookup(Value):
 
 
 class SessionLookup(Value):
-    """A conversation that was asked for: whose it is and what it hashes to, or why it can't be gone on from."""
+    """A conversation that was asked for: whose it is and what it hashes to, or why it can't be resumed."""
 
     run_id: str = ""
     name: str = ""

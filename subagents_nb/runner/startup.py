@@ -88,7 +88,7 @@ def _revive(channel: Channel, plan: LaunchPlan, paths: RunPaths) -> bool:
     except BlockingIOError:
         owner = owner_of(session_lease(source))
         who = f"another run, {owner}: steer that one, or stop it" if owner else "another run"
-        channel.say(f"error the session is being gone on from by {who}")
+        channel.say(f"error the session is being resumed by {who}")
         return _no(f"another run holds the session's lease ({owner or 'it does not say which'})")
     except OSError as error:
         channel.say(f"error the session's lease can't be taken ({error.strerror})")

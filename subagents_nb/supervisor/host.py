@@ -55,7 +55,7 @@ IDLE_VARIABLE = "SUBAGENTS_NB_SUPERVISOR_IDLE_S"
 _IDLE_S = 1800.0
 _TICK_S, _WATCH_TICK_S, _QUEUE_TICK_S = 5.0, 1.0, 0.1
 _SLOW_PEER_S = 5.0
-_GLANCE_S = 0.02
+_ALARM_S = 0.02
 _QUIET_S = 5.0
 _BREATH_S = 0.1
 _SHORT_OF = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -106,9 +106,9 @@ class Host:
 
         Then `serve` carries out the pieces of `further`, when for `quiet_s` nobody has asked anything and no run ended.
 
-        An alarm interrupts the imports fifty times a second for a glance at the socket and the queue: a thread would
-        make forking unsafe, fork(2). If `warm_up` fails, runs begin in fresh interpreters, and this process leaves when
-        it has nothing to do: those that wait here must not be lost for it.
+        An alarm interrupts the imports fifty times a second to look at the socket and the queue: a thread would make
+        forking unsafe, fork(2). If `warm_up` fails, runs begin in fresh interpreters, and this process leaves when it
+        has nothing to do: those that wait here must not be lost for it.
         """
         self._listen(self._queue_path)
         self._warming = True
@@ -130,7 +130,7 @@ class Host:
                 busy = False
 
         signal.signal(signal.SIGALRM, poll)
-        signal.setitimer(signal.ITIMER_REAL, _GLANCE_S, _GLANCE_S)
+        signal.setitimer(signal.ITIMER_REAL, _ALARM_S, _ALARM_S)
         try:
             warm_up()
             self._further, self._quiet_s, self._last_used = further(), quiet_s, time.monotonic()

@@ -67,7 +67,7 @@ def _watch(home_text: str, run_id: str, token: str, process: subprocess.Popen[by
     from subagents_nb.store.runs.writer import RunWriter
     from subagents_nb.store.waiting.hand_on import hand_on
     from subagents_nb.supervisor.ends.termination import record_pending
-    from subagents_nb.supervisor.processes import backoff as patience  # noqa: F401
+    from subagents_nb.supervisor.processes import backoff as _backoff  # noqa: F401
     from subagents_nb.supervisor.processes.identity import ticks_if_seen
 
     adopt_orphans()
@@ -100,7 +100,7 @@ def _record(home: StoreHome, started: ProcessRecord, *, exit_code: int | None, s
     from subagents_nb.supervisor.processes.backoff import Backoff
     from subagents_nb.supervisor.processes.orphans import Orphans
 
-    patience, pid, run_id = Backoff(), started.pid, started.run_id
+    backoff, pid, run_id = Backoff(), started.pid, started.run_id
     orphans: Orphans | None = None if POSIX else Orphans()
 
     def attempt() -> None:
@@ -119,10 +119,10 @@ def _record(home: StoreHome, started: ProcessRecord, *, exit_code: int | None, s
         )
 
     deadline = time.monotonic() + GIVE_UP_S
-    while (wrong := patience.tried(attempt)) is not None and time.monotonic() < deadline:
+    while (wrong := backoff.tried(attempt)) is not None and time.monotonic() < deadline:
         if wrong:
             print(f"its end was not recorded: {wrong}", file=sys.stderr, flush=True)  # noqa: T201
-        time.sleep(patience.left_s)
+        time.sleep(backoff.left_s)
 
 
 def _await_end(paths: RunPaths, run_id: str, pid: int) -> None:

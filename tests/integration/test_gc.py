@@ -1,4 +1,4 @@
-"""Deleting old runs among real ones: what lives, waits or is gone on from stays."""
+"""Deleting old runs among real ones: what lives, waits or is resumed stays."""
 
 from __future__ import annotations
 

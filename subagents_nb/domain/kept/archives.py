@@ -23,7 +23,7 @@ MAX_RATIO = 100  # an archive that holds more than so many times its own size is
 FREE_BYTES = 64 * 1024**2  # below this much no ratio is asked
 MAX_MANIFEST_BYTES = 8 * 1024**2
 # No status, no process record, no lock, no request, no log: they speak of processes, hosts and tokens. No recovery
-# record: an imported run is looked at and reused, it is never gone on from.
+# record: an imported run is looked at and reused, it is never resumed.
 DOCUMENTS = ("plan.json", "result.json", "verdict.json", "events.jsonl")
 FOLDERS = ("steps", "artifacts", "inputs", "scores", "files", "skills")
 _DEPTH = 8

@@ -174,7 +174,7 @@ class Controls:
         """Start a new run that goes on from this one with `text`, and return its handle.
 
         A chain goes on as a whole: what is done stands, steps that were at work go on from their sessions and are told
-        the text, the others follow. With `step`, the session of that one step is gone on from, as a run of its own.
+        the text, the others follow. With `step`, that one step is resumed from its session, as a run of its own.
 
         Agent, model, tools and schema are this run's; limits are what is left of its own, retuned ones too, unless new
         ones are given. `usage_budget` is one as `launch` takes it, or False for none.

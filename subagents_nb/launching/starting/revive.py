@@ -189,7 +189,7 @@ def _settings_now(plan: LaunchPlan) -> Settings:
 
 
 def _chosen_step(plan: LaunchPlan, appended: AppendedItems | None, snapshot: Snapshot, step: int | None) -> StepPlan:
-    """Return the step whose session is gone on from."""
+    """Return the step that is resumed."""
     if not plan.is_flow:
         if step not in (None, 0):
             raise LaunchRefused([f"{plan.name} has only one step, so there is no steps[{step}]"])

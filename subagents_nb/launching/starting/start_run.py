@@ -112,7 +112,7 @@ def _create_and_start(
     if draft.resumes is not None and (holder := _who_holds(home, draft.resumes.run_id)) is not None:
         if place is not None:
             os.close(place)
-        raise LaunchError(f"The run can't go on from this session: it is being gone on from by {holder}.")
+        raise LaunchError(f"The run can't go on from this session: it is being resumed by {holder}.")
     if place is None:
         draft = draft.model_copy(update={"notes": (*draft.notes, _queued_note(home, limit))})
     variables = runner_environ(os.environ if environ is None else environ)

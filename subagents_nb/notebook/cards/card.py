@@ -78,7 +78,7 @@ class CardContext(NamedTuple):
     """What a card says and no reading of the run does: it was looked up where the run was shown."""
 
     binding: str | None = None  # the variable that holds the run
-    has_session: bool | None = None  # whether it can be gone on from; None: nobody has looked
+    has_session: bool | None = None  # whether it can be resumed; None: nobody has looked
     changed_files: tuple[str, ...] = ()  # of a run that left no last word
     source: str = ""  # the name of the run from which it goes on
     reused: str = ""  # what is said of a launch that found it

@@ -126,7 +126,7 @@ def says_nothing_restarts(snapshot: Snapshot) -> bool:
 def next_action(snapshot: Snapshot, *, has_session: bool | None = None, by_name: bool = False) -> tuple[str, str]:
     """Return the one thing to do next, as words and what to type.
 
-    `has_session` says whether the run left a session that can be gone on from; None: nobody has looked.
+    `has_session` says whether the run left a session that can be resumed; None: nobody has looked.
     """
     if snapshot.questions:
         first, *others = snapshot.questions

@@ -1,7 +1,7 @@
 """What this kernel has to tell of its runs: which ended, and which ask, without the person having seen it.
 
 A run that is on the page as a live view tells it there. Others are told with the next cell that the person runs, all
-together; see `telling`. What is not told has a reason, kept in `Notices.suppressed`.
+together; see `notifications`. What is not told has a reason, kept in `Notices.suppressed`.
 """
 
 from __future__ import annotations

@@ -83,12 +83,12 @@ def gone_on(revival: Revival, plan: LaunchPlan, **changed: Any) -> Draft:
 
 
 def refusals(revival: Revival, plan: LaunchPlan, snapshot: Snapshot, environment: LaunchEnvironment) -> Reasons:
-    """Return why a run can't be gone on from at all, and what is wrong with what was asked for."""
+    """Return why a run can't be resumed at all, and what is wrong with what was asked for."""
     reasons = Reasons()
     if snapshot.state is not None and snapshot.state.live:
         reasons.append(f"{plan.name} is still {snapshot.state}; steer it instead: run.steer(text)")
     if snapshot.state is RunState.STOPPED:
-        reasons.append(f"{plan.name} was stopped, and a stopped run is not gone on from; launch anew")
+        reasons.append(f"{plan.name} was stopped, and a stopped run is not resumed; launch anew")
     check_task(revival.text, reasons)
     if revival.name is not None and not is_run_name(revival.name):
         reasons.append(f"{revival.name!r} can't name a run")

@@ -145,7 +145,7 @@ class StepAccount:
             ended = draft.to(StepEvent.FAIL) if unfinished is None else unfinished(draft)
             self.end(ended.model_copy(update=times))
         else:
-            # A paused run can be gone on from, so what did not begin still waits.
+            # A paused run can be resumed, so what did not begin still waits.
             self.end(draft if run is RunState.PAUSED else draft.to(StepEvent.SKIP))
 
     def shown(self, *, crowd: int) -> StepStatus:

@@ -31,7 +31,7 @@ def stopped_by(request: ControlRequest, *, step: bool = False) -> Cause:
 
 
 def interrupted_by(request: ControlRequest) -> Cause:
-    """Return the cause that an interrupt makes: the session is kept and can be gone on from."""
+    """Return the cause that an interrupt makes: the session is kept and can be resumed."""
     text = f"Interrupted on request{_from(request)}. Its session is kept: resume it to go on."
     return Cause(RunEvent.PAUSE, "interrupted", _asker(request), text)
 

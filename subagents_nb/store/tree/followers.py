@@ -2,7 +2,7 @@
 
     runs/<root>/budget/after-RUN        written by whoever launches that run, before it begins
 
-So a run that is gone on from several times does not have its limits anew each time.
+So a run that is resumed several times does not have its limits anew each time.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def note_follower(home: StoreHome, plan: LaunchPlan, *, disk: Disk = DISK) -> No
     except FileNotFoundError:
         return  # the root of a child was deleted: nobody counts there any more
     except OSError as error:
-        raise StoreError(f"That run {root} is gone on from can't be noted: {error.strerror}.") from error
+        raise StoreError(f"That run {root} is resumed can't be noted: {error.strerror}.") from error
 
 
 def spent_by(home: StoreHome, root: str) -> Spent:

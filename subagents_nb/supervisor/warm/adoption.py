@@ -38,7 +38,7 @@ class _Late:
     """A run that has ended without its watcher and is not recorded yet."""
 
     started: ProcessRecord
-    patience: Backoff = field(default_factory=Backoff)
+    backoff: Backoff = field(default_factory=Backoff)
     left: Orphans | None = None
 
 
@@ -95,9 +95,9 @@ class Reattached:
     def settle(self) -> None:
         """Write down the ends that nobody saw, as far as the disk takes them now."""
         for run_id, late in list(self._late.items()):
-            if not late.patience.due:
+            if not late.backoff.due:
                 continue
-            wrong = late.patience.tried(functools.partial(self._record, run_id, late))
+            wrong = late.backoff.tried(functools.partial(self._record, run_id, late))
             if wrong:
                 print(f"run {run_id}: its end was not recorded: {wrong}", file=sys.stderr, flush=True)  # noqa: T201
             if wrong is None:

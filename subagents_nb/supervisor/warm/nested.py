@@ -133,8 +133,8 @@ def _bring(home: StoreHome, queue: Queue, child: str, environ: Mapping[str, str]
     if status.state is not RunState.QUEUED or status.runner is not None:
         return
     variables = {**runner_environ(environ), RUN_MARK: mark_of(child, plan.token)}
-    birth = SpawnRequest(child, plan.token, plan.cwd, variables)
-    queue.add(QueuedRun(birth, plan.max_live or _DEFAULT_LIVE))
+    request = SpawnRequest(child, plan.token, plan.cwd, variables)
+    queue.add(QueuedRun(request, plan.max_live or _DEFAULT_LIVE))
 
 
 def _recovery(parent: RunPaths, child: LaunchPlan) -> RecoveryRecord:

@@ -60,7 +60,7 @@ class SpawnRequest:
 class _Child:
     run_id: str
     started: ProcessRecord
-    patience: Backoff = field(default_factory=Backoff)
+    backoff: Backoff = field(default_factory=Backoff)
     left: Orphans | None = None  # once it has ended and what it left is ended too
     seen_ended: float | None = None  # when, by the monotonic clock
 
@@ -82,20 +82,20 @@ class ProcessTable:
         """Start all further runners in fresh interpreters: this process is not what runners should be copies of."""
         self._forking = False
 
-    def start(self, birth: SpawnRequest, *, channel: int, place: int | None) -> int:
+    def start(self, request: SpawnRequest, *, channel: int, place: int | None) -> int:
         """Start a runner that waits at its barrier and write down that we watch it. The descriptors stay the caller's.
 
         Raises:
             OSError: no process could be started.
             RuntimeError: this process has several threads, so forking is unsafe.
         """
-        pid = self._fork(birth, channel, place) if self._forking else self._spawn(birth, channel, place)
-        writer = RunWriter(self._home.run(birth.run_id))
+        pid = self._fork(request, channel, place) if self._forking else self._spawn(request, channel, place)
+        writer = RunWriter(self._home.run(request.run_id))
         ticks = ticks_if_seen(pid)
         spawn: Literal["warm", "cold"] = "warm" if self._forking else "cold"
-        started = ProcessRecord(run_id=birth.run_id, state="pending", spawn=spawn, token=birth.token, pid=pid)
-        self._children[pid] = child = _Child(birth.run_id, started)  # it is to be reaped, whatever the disk says next
-        child.started = record_pending(writer, spawn=spawn, token=birth.token, pid=pid, ticks=ticks)
+        started = ProcessRecord(run_id=request.run_id, state="pending", spawn=spawn, token=request.token, pid=pid)
+        self._children[pid] = child = _Child(request.run_id, started)  # it is to be reaped, whatever the disk says next
+        child.started = record_pending(writer, spawn=spawn, token=request.token, pid=pid, ticks=ticks)
         return pid
 
     def force(self) -> None:
@@ -111,12 +111,12 @@ class ProcessTable:
         """
         recorded = 0
         for pid, child in list(self._children.items()):
-            if not child.patience.due:
+            if not child.backoff.due:
                 continue
             end = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if end is None or self._awaits_children(child):
                 continue
-            wrong = child.patience.tried(functools.partial(self._record, pid, child, end))
+            wrong = child.backoff.tried(functools.partial(self._record, pid, child, end))
             if wrong:
                 print(f"run {child.run_id}: its end was not recorded: {wrong}", file=sys.stderr, flush=True)  # noqa: T201
             if wrong is None:
@@ -192,22 +192,22 @@ class ProcessTable:
         }
         return {pid for pid in fallen if not others or mark_in(pid) not in others}
 
-    def _fork(self, birth: SpawnRequest, channel: int, place: int | None) -> int:
+    def _fork(self, request: SpawnRequest, channel: int, place: int | None) -> int:
         # A child has the locks that other threads hold, and not the threads that let them go: python/cpython#100228.
         threads = _thread_count()
         if threads != 1:
             raise RuntimeError(f"forking with {threads} threads is unsafe")
         pid = os.fork()
         if pid == 0:
-            self._in_child(birth, channel, place)
+            self._in_child(request, channel, place)
         return pid
 
-    def _in_child(self, birth: SpawnRequest, channel: int, place: int | None) -> NoReturn:
+    def _in_child(self, request: SpawnRequest, channel: int, place: int | None) -> NoReturn:
         code = 70
         try:
-            root = self._home.run(birth.run_id).root
+            root = self._home.run(request.run_id).root
             inherited = {channel} if place is None else {channel, place}
-            become_runner(run_root=root, cwd=birth.cwd, environ=birth.environ, keep=inherited)
+            become_runner(run_root=root, cwd=request.cwd, environ=request.environ, keep=inherited)
             # The runner is known here by its entry point only.
             code = importlib.import_module("subagents_nb.runner.main").run(
                 root, channel=channel, places=() if place is None else (place,)
@@ -222,14 +222,14 @@ class ProcessTable:
                 sys.stdout.flush()
             os._exit(code)
 
-    def _spawn(self, birth: SpawnRequest, channel: int, place: int | None) -> int:
-        root = self._home.run(birth.run_id).root
+    def _spawn(self, request: SpawnRequest, channel: int, place: int | None) -> int:
+        root = self._home.run(request.run_id).root
         flags = os.O_CREAT | os.O_APPEND | os.O_WRONLY
         output, errors = DISK.open(root / "runner.out", flags), DISK.open(root / "runner.err", flags)
         handed = () if place is None else (place,)
         try:
-            with secrets_for(birth.environ, birth.cwd) as secrets:
-                os.stat(f"{birth.cwd}{os.sep}.")
+            with secrets_for(request.environ, request.cwd) as secrets:
+                os.stat(f"{request.cwd}{os.sep}.")
                 process = subprocess.Popen(
                     [sys.executable, "-P", "-m", "subagents_nb.runner", str(root)],
                     stdin=channel,

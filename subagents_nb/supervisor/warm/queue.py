@@ -44,7 +44,7 @@ _DESCRIPTORS = 32
 class QueuedRun:
     """One run in the queue, and the limit that its launcher goes by."""
 
-    birth: SpawnRequest
+    request: SpawnRequest
     limit: int
     lacks: tuple[str, ...] = ()
     heard: set[str] = field(default_factory=set)
@@ -76,14 +76,14 @@ class Queue:
 
     def add(self, waiting: QueuedRun) -> None:
         """Take in a run of the line, with variables that its launcher, or another who has them, brings."""
-        run_id = waiting.birth.run_id
-        self._keeping.own(run_id, waiting.birth.token)
-        known = next((one for one in self._runs if one.birth.run_id == run_id), None)
+        run_id = waiting.request.run_id
+        self._keeping.own(run_id, waiting.request.token)
+        known = next((one for one in self._runs if one.request.run_id == run_id), None)
         if known is None:
             self._runs.append(waiting)
-            self._runs.sort(key=lambda one: one.birth.run_id)
+            self._runs.sort(key=lambda one: one.request.run_id)
             return
-        known.birth = waiting.birth
+        known.request = waiting.request
         if known.lacks:
             known.lacks = ()
             self._keeping.say_lacks(run_id, (), limit=known.limit)
@@ -99,17 +99,17 @@ class Queue:
 
     def look(self) -> None:
         """Take over whom nobody keeps, answer what was asked of those that wait, and drop what is over."""
-        for taken in self._keeping.take_over({waiting.birth.run_id for waiting in self._runs}):
-            self._runs.append(QueuedRun(taken.birth, taken.limit, taken.lacks))
-            self._runs.sort(key=lambda one: one.birth.run_id)
+        for taken in self._keeping.take_over({waiting.request.run_id for waiting in self._runs}):
+            self._runs.append(QueuedRun(taken.request, taken.limit, taken.lacks))
+            self._runs.sort(key=lambda one: one.request.run_id)
         self._unwritten = [word for word in self._unwritten if not _write(word)]
         over = [waiting for waiting in self._runs if self._is_over(waiting)]
         self._runs = [waiting for waiting in self._runs if waiting not in over]
         for waiting in over:
-            line.leave(self._home, waiting.birth.run_id)
+            line.leave(self._home, waiting.request.run_id)
 
     def _is_over(self, waiting: QueuedRun) -> bool:
-        run_id = waiting.birth.run_id
+        run_id = waiting.request.run_id
         paths = self._home.run(run_id)
         if self._files.has_terminal_record(run_id):
             return self._files.snapshot(run_id).state not in (None, RunState.QUEUED)
@@ -137,13 +137,13 @@ class Queue:
                 full = waiting.limit
                 continue
             try:
-                with line.claimed(self._home, waiting.birth.run_id) as ours:
+                with line.claimed(self._home, waiting.request.run_id) as ours:
                     if ours is False:
                         continue  # somebody takes it over just now
-                    if ours and self._keeping.keeps(waiting.birth.run_id):
+                    if ours and self._keeping.keeps(waiting.request.run_id):
                         if not self._start(waiting, place):
                             return
-                        line.leave(self._home, waiting.birth.run_id)
+                        line.leave(self._home, waiting.request.run_id)
                     self._runs.remove(waiting)
             except OSError:
                 return
@@ -152,10 +152,10 @@ class Queue:
 
     def _start(self, waiting: QueuedRun, place: int) -> bool:
         """Start a run; say whether its turn is over. If not, the system could not do it now and nothing was started."""
-        birth, before = waiting.birth, len(self._process_table)
-        paths = self._home.run(birth.run_id)
+        request, before = waiting.request, len(self._process_table)
+        paths = self._home.run(request.run_id)
         try:
-            queued = read_document(paths.status, RunStatus, birth.run_id)
+            queued = read_document(paths.status, RunStatus, request.run_id)
             if queued.state is not RunState.QUEUED or queued.runner is not None:
                 return True
             _check_descriptors()
@@ -164,21 +164,21 @@ class Queue:
                 # Where this can't be written, what follows the fork could not be either: nothing is started then.
                 queued = queued.model_copy(update={"updated_at": utc_now(), "seq": queued.seq + 1})
                 RunWriter(paths).status(queued, milestone=False)
-                pid = self._process_table.start(birth, channel=theirs.fileno(), place=place)
-                self._own(queued, birth, pid)
-                ours.sendall(f"{wire.PROCEED} {birth.token}\n".encode())
+                pid = self._process_table.start(request, channel=theirs.fileno(), place=place)
+                self._own(queued, request, pid)
+                ours.sendall(f"{wire.PROCEED} {request.token}\n".encode())
         except (OSError, RuntimeError, Unreadable) as error:
             if len(self._process_table) == before and _is_passing(error):
                 return False
             # The runner, if there is one, sees its channel close and ends without having begun.
             message = f"It could not be started when its turn came: {error}."
-            verdict = _verdict(birth.run_id, RunEvent.FAIL, "startup", "self", message)
+            verdict = _verdict(request.run_id, RunEvent.FAIL, "startup", "self", message)
             self._end(verdict, [too_late(answer) for answer in waiting.promised])
         return True
 
-    def _own(self, queued: RunStatus, birth: SpawnRequest, pid: int) -> None:
+    def _own(self, queued: RunStatus, request: SpawnRequest, pid: int) -> None:
         """Write down who carries the run out, as its launcher would have."""
-        identity = identify(pid, birth.token)
+        identity = identify(pid, request.token)
         changed = {
             "runner": identity,
             "queue_keeper": None,
@@ -186,7 +186,7 @@ class Queue:
             "updated_at": utc_now(),
             "seq": queued.seq + 1,
         }
-        RunWriter(self._home.run(birth.run_id)).status(queued.model_copy(update=changed), milestone=True)
+        RunWriter(self._home.run(request.run_id)).status(queued.model_copy(update=changed), milestone=True)
 
     def _end(self, verdict: Verdict, answers: Sequence[ControlAnswer]) -> None:
         word = _UnwrittenVerdict(self._home.run(verdict.run_id), verdict, answers)

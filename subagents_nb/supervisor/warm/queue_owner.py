@@ -32,7 +32,7 @@ FROZEN_S = 3.0  # so long a keeper stands still before it is passed by
 class Taken(NamedTuple):
     """A run that was taken over, and what it lacks of our variables."""
 
-    birth: SpawnRequest
+    request: SpawnRequest
     limit: int
     lacks: tuple[str, ...]
 

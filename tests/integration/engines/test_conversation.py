@@ -1,4 +1,4 @@
-"""What a conversation looks like on the wire: steers, follow-ups, and histories that are gone on from."""
+"""What a conversation looks like on the wire: steers, follow-ups, and histories that are resumed."""
 
 from __future__ import annotations
 

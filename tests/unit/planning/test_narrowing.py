@@ -1,4 +1,4 @@
-"""Whoever is delegated to, gone on from or forked never gets what was denied above: by plans as they are made."""
+"""Whoever is delegated to, resumed or forked never gets what was denied above: by plans as they are made."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def status(home: StoreHome, number: int = 1) -> RunStatus:
 
 
 def taken(home: StoreHome, **how: Any) -> list[str]:
-    return [one.birth.run_id for one in Keeping(home, {"PATH": "/bin"}, look_s=0.0, **how).take_over(())]
+    return [one.request.run_id for one in Keeping(home, {"PATH": "/bin"}, look_s=0.0, **how).take_over(())]
 
 
 def test_the_runs_of_a_dead_keeper_are_taken_over_in_order_and_once(home: StoreHome) -> None:

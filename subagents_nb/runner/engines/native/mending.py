@@ -1,4 +1,4 @@
-"""Make a model's answer fit to be gone on from, before anything looks at it: its texts, the ids of its calls."""
+"""Make a model's answer fit to be resumed, before anything looks at it: its texts, the ids of its calls."""
 
 from __future__ import annotations
 

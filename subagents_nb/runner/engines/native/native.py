@@ -268,7 +268,7 @@ def _save(context: StepContext, messages: Sequence[ModelMessage]) -> None:
 
 
 async def read_history(path: Path | None) -> list[ModelMessage] | None:
-    """Return the messages of a session, fit to be gone on from; None when there is nothing to go on from.
+    """Return the messages of a session, fit to be resumed; None when there is nothing to resume.
 
     A run that was ended in the middle of its tools left calls without an answer, which no provider takes;
     pydantic-ai answers each with a note that it was interrupted.
@@ -286,4 +286,4 @@ def _messages(path: Path) -> list[ModelMessage]:
     try:
         return repair_messages(ModelMessagesTypeAdapter.validate_json(content))
     except ValidationError as error:
-        raise StepFailed("setup", "The session of the earlier run is damaged, so it can't be gone on from.") from error
+        raise StepFailed("setup", "The session of the earlier run is damaged, so it can't be resumed.") from error

@@ -34,7 +34,7 @@ class Transcript:
         except (ValueError, RecursionError):
             messages = None
         if not isinstance(messages, list):
-            raise StepFailed("setup", "The session of the earlier run is damaged, so it can't be gone on from.")
+            raise StepFailed("setup", "The session of the earlier run is damaged, so it can't be resumed.")
         return cls(messages)
 
     def add_prompt(self, text: str) -> None:
