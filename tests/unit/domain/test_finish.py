@@ -12,7 +12,6 @@ from subagents_nb.domain.runs.finish import Calls, Finish, finish_of, judge_end
 WELL = {"stop", "tool_call"}
 
 
-@pytest.mark.parametrize("normal", [*get_args(FinishReason), None])
 @pytest.mark.parametrize(
     "word",
     [
@@ -28,17 +27,18 @@ WELL = {"stop", "tool_call"}
         "guardrail_deluxe", "", None,
     ],
 )  # fmt: skip
-def test_only_the_models_own_end_makes_an_answer(word: str | None, normal: str | None) -> None:
-    finish = finish_of(word, normal)
-    cut = judge_end(finish, "none", word=word or "")
-
+def test_only_the_models_own_end_makes_an_answer(word: str | None) -> None:
     own = {"stop", "eos_token", "completed", "end_turn", "stop_sequence", "STOP"}
-    whole = finish is Finish.STOP
-    assert (cut is None) == whole
-    if whole:
-        assert word in own | {"guardrail_deluxe"} and normal in (*WELL, None)
-    if normal not in (*WELL, None):
-        assert not whole, "the worse word counts"
+    for normal in (*get_args(FinishReason), None):
+        finish = finish_of(word, normal)
+        cut = judge_end(finish, "none", word=word or "")
+
+        whole = finish is Finish.STOP
+        assert (cut is None) == whole, normal
+        if whole:
+            assert word in own | {"guardrail_deluxe"} and normal in (*WELL, None), normal
+        if normal not in (*WELL, None):
+            assert not whole, f"the worse word, {normal}, counts"
 
 
 @pytest.mark.parametrize(

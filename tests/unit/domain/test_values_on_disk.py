@@ -7,7 +7,6 @@ import pkgutil
 import types
 import typing
 
-import pytest
 from pydantic import BaseModel
 
 import subagents_nb.domain
@@ -21,10 +20,12 @@ def models(kind: type[BaseModel]) -> list[type[BaseModel]]:
     return [one for one in dict.fromkeys(found) if one.__module__.startswith("subagents_nb.domain")]
 
 
-@pytest.mark.parametrize("model", models(BaseModel), ids=lambda model: model.__name__)
-def test_a_field_that_may_be_none_need_not_be_written(model: type[BaseModel]) -> None:
-    fields = model.model_fields.items()
-    assert [name for name, field in fields if field.is_required() and may_be_none(field.annotation)] == []
+def test_a_field_that_may_be_none_need_not_be_written() -> None:
+    fields = [
+        (model.__name__, name, field) for model in models(BaseModel) for name, field in model.model_fields.items()
+    ]
+    assert len(fields) > 500
+    assert [one[:2] for one in fields if one[2].is_required() and may_be_none(one[2].annotation)] == []
 
 
 def may_be_none(annotation: object) -> bool:
