@@ -8,13 +8,25 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ThinkingPart, ToolCallPart
+from pydantic_ai.messages import (
+    BinaryContent,
+    FileUrl,
+    ModelMessage,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    UploadedFile,
+    UserPromptPart,
+)
 
 from subagents_nb.domain.runs.finish import Calls, CutAnswer, Finish, finish_of, judge_end
 from subagents_nb.domain.values.characters import sayable, sayable_data
 from subagents_nb.runner.engines.clean_text import one_line
 
 _LONGEST_ID = 200
+_LEFT_OUT = "[a file that lay elsewhere, left out]"
 # Models that live in this process send no protocol, so nothing of theirs can break off.
 _IN_PROCESS = frozenset({"function", "test"})
 
@@ -49,6 +61,36 @@ def _part(part: Any, taken: set[str]) -> Any:
     if call_id == part.tool_call_id and name is part.tool_name and args == part.args:
         return part
     return replace(part, tool_call_id=call_id, tool_name=name, args=args)
+
+
+def told_before(messages: Iterable[ModelMessage]) -> list[ModelMessage]:
+    """Return a stored conversation as it may be told again: it may have come in an archive.
+
+    What is named by an address is left out, since pydantic-ai fetches it, of this machine too if the session says so;
+    and nobody but us says what a system says.
+    """
+    return [replace(one, parts=[_said_before(part) for part in one.parts]) for one in messages]  # type: ignore[arg-type]
+
+
+def _said_before(part: Any) -> Any:
+    if isinstance(part, SystemPromptPart):
+        return UserPromptPart(part.content, timestamp=part.timestamp)
+    content = getattr(part, "content", None)
+    if content is None or isinstance(content, str | BinaryContent):
+        return part
+    return replace(part, content=_without_addresses(content))
+
+
+def _without_addresses(content: Any) -> Any:
+    match content:
+        case FileUrl() | UploadedFile():
+            return _LEFT_OUT
+        case dict():
+            return {key: _without_addresses(one) for key, one in content.items()}
+        case list() | tuple():
+            return [_without_addresses(one) for one in content]
+        case _:
+            return content
 
 
 def end_of(response: ModelResponse, *, closed: bool) -> Finish:

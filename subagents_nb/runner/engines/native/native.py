@@ -35,6 +35,7 @@ from subagents_nb.runner.engines.gate import own_tools
 from subagents_nb.runner.engines.meter import ToolMeter
 from subagents_nb.runner.engines.native.failures import NO_ANSWER, failure_of
 from subagents_nb.runner.engines.native.gating import gating_of
+from subagents_nb.runner.engines.native.mending import told_before
 from subagents_nb.runner.engines.native.model_answers import judge_of, left_out, request_settings, window_of
 from subagents_nb.runner.engines.native.observer import Observer
 from subagents_nb.runner.engines.native.output import SchemaCheck, output_mode, output_spec
@@ -284,6 +285,6 @@ async def read_history(path: Path | None) -> list[ModelMessage] | None:
 def _messages(path: Path) -> list[ModelMessage]:
     content = read_session(path)
     try:
-        return repair_messages(ModelMessagesTypeAdapter.validate_json(content))
+        return repair_messages(told_before(ModelMessagesTypeAdapter.validate_json(content)))
     except ValidationError as error:
         raise StepFailed("setup", "The session of the earlier run is damaged, so it can't be resumed.") from error
