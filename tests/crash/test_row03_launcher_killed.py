@@ -46,6 +46,7 @@ def expect_honest(home: StoreHome, run_id: str, point: str) -> None:
         return  # killed while it made the directory: a row that says so
     if snapshot.status is None:
         assert point != "proceed"
+        assert point != "stored" or run.state is RunState.QUEUED
         backdate(home, run_id)
     until(lambda: run.status.ended, 15, what=f"the end of {run_id}")
     assert run_id in [one.id for one in runs()]
@@ -53,6 +54,7 @@ def expect_honest(home: StoreHome, run_id: str, point: str) -> None:
         assert run.state is RunState.COMPLETE, run.error
     elif point != "random":
         assert (run.state, run.status.reason) == (RunState.FAILED, "startup")
+        assert not home.run(run_id).result.exists()
     whole = FileRuns(home).snapshot(run_id, whole=True)
     assert (whole.result is None) != (whole.verdict is None)
     if whole.process is not None and whole.status is not None and whole.status.runner is not None:
