@@ -58,6 +58,7 @@ from subagents_nb.domain.runs.control import Retuned
 from subagents_nb.domain.runs.records import SavedOutput, ToolRow
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.experiments.comparing import Comparison, compare_rows
+from subagents_nb.experiments.comparison.run_diffs import Part
 from subagents_nb.experiments.rows import RunRow
 from subagents_nb.experiments.sweeps.sweep_cells import Reading, SweepCell
 from subagents_nb.launching import Preflight
@@ -280,7 +281,8 @@ def shown() -> Iterator[tuple[str, str, str]]:
     for number, changes in ((5, {}), (90, {"note": EVIL, "launched_anew": ("why", "not"), "launching": True})):
         subject, there = sweep(**changes), places(number)
         yield f"sweep: {number}", sweep_html(subject, there, as_of="now" if changes else ""), said_of(subject, there)
-    parts = [SimpleNamespace(name=EVIL, lines=tuple(f"+{EVIL}{n}" for n in range(n))) for n in (3, 500)]
+    parts = [Part(EVIL, "same\n", "same\n" + "\n".join(f"{EVIL}{n}" for n in range(n))) for n in (3, 500)]
+    parts.insert(0, Part("output", f"the old {EVIL}\nkept", f"the new {EVIL}\nkept"))
     for name, some in (("some", parts), ("none", [])):
         diff: Any = SimpleNamespace(names=(EVIL, "b"), parts=some)
         yield f"difference: {name}", diff_html(diff), ""
