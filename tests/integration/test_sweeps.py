@@ -37,7 +37,9 @@ from subagents_nb import (
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import LaunchRefused, RequestError
 from subagents_nb.experiments.rescoring import ScoringFailed
+from subagents_nb.experiments.sweeps.scheduler import SweepScheduler
 from subagents_nb.experiments.sweeps.sweep import Sweep
+from subagents_nb.experiments.sweeps.sweep_outlook import Pace
 from subagents_nb.experiments.sweeps.sweep_spec import plan_sweep
 from subagents_nb.store import FileRuns, StoreHome
 from subagents_nb.store.runs.score_files import read_scores
@@ -161,6 +163,7 @@ def test_what_a_sweep_would_find_is_foreseen(shared_home: StoreHome) -> None:
     order = plan_sweep("scout", "foresee {{word}}", grid=words("a", "b"), **options)
 
     assert Sweep(shared_home, order).foresee() == 1 and Sweep(shared_home, order, fresh=True).foresee() == 0
+    assert SweepScheduler(shared_home, order).costs() == [Pace([0.0], waiting=1)]
     assert order.preflight(order.cells[0]).reuses == first.ids[0]
     assert order.preflight(order.cells[0], fresh=True).reuses is None and order.preflight(order.cells[1]).reuses is None
 

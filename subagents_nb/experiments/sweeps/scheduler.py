@@ -14,6 +14,7 @@ from subagents_nb.errors import LaunchRefused
 from subagents_nb.experiments.sweeps.cell_contracts import CellContracts
 from subagents_nb.experiments.sweeps.member_index import Member, MemberIndex
 from subagents_nb.experiments.sweeps.sweep_budget import SweepBudget
+from subagents_nb.experiments.sweeps.sweep_outlook import Pace
 from subagents_nb.experiments.sweeps.sweep_spec import SweepSpec
 from subagents_nb.launching import Run
 from subagents_nb.launching.following.waiting import wait_all
@@ -118,6 +119,24 @@ class SweepScheduler:
         """
         self._look()
         return sum(self._choose(key, cell)[1] for key, cell in self.cells)
+
+    def costs(self) -> list[Pace]:
+        """Return for each setting what its runs cost, and for how many of its cells `launch_missing` would launch one.
+
+        Raises:
+            LaunchRefused: a cell with runs can't be planned.
+        """
+        self._look()
+        settings: dict[str, tuple[list[float], list[str]]] = {}
+        for key, cell in self.cells:
+            run_id, stands = self._choose(key, cell)
+            costs, missing = settings.setdefault(self._order.kind_of(cell), ([], []))
+            reading = None if run_id is None else self.members.read(run_id)
+            if reading is not None and not reading.live and reading.cost is not None:
+                costs.append(reading.cost)
+            if not stands:
+                missing.append(key)
+        return [Pace(costs, waiting=len(missing)) for costs, missing in settings.values()]
 
     def join(self, within_s: float | None) -> bool:
         """Wait until nothing more is launched, at most so long; say whether that is so."""

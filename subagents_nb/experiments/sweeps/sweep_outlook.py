@@ -47,12 +47,20 @@ def cost_expected(paces: Sequence[Pace]) -> Span | None:
 
     What is spent already is the least.
     """
-    left = _left(paces)
+    left = cost_left(paces)
     if left is None:
         return None
     spent = math.fsum(value for pace in paces for value in (*pace.ended, *pace.live))
+    return Span(spent + left.low, spent + left.likely, spent + left.high)
+
+
+def cost_left(paces: Sequence[Pace]) -> Span | None:
+    """Return what those that have not ended will still cost; None while the cost of no run is known."""
+    left = _left(paces)
+    if left is None:
+        return None
     reach = _REACH * math.sqrt(left.variance)
-    return Span(spent + max(0.0, left.total - reach), spent + left.total, spent + left.total + reach)
+    return Span(max(0.0, left.total - reach), left.total, left.total + reach)
 
 
 class _Left(NamedTuple):

@@ -245,9 +245,9 @@ def launch_sweep(what: Any, asked: dict[str, Any], call: CellCall) -> Any:
     }
     if options.dry_run:
         order = plan_sweep(agent, asked.get("task"), **how)
-        there = _there(order, fresh=bool(options.fresh))
+        there, cost = _foreseen(order, fresh=bool(options.fresh))
         already_there = f", of which {there:,} are there" if there else ""
-        say(f"A sweep of {len(order.cells):,} runs{already_there}. The plan of the first:")
+        say(f"A sweep of {len(order.cells):,} runs{already_there}.{cost} The plan of the first:")
         return order.preflight(order.cells[0], fresh=bool(options.fresh))
     swept = sweep(agent, asked.get("task"), **how, fresh=bool(options.fresh))
     if options.bind is not None:
@@ -260,13 +260,24 @@ def launch_sweep(what: Any, asked: dict[str, Any], call: CellCall) -> Any:
     return None if shows_its_end else swept
 
 
-def _there(order: SweepSpec, *, fresh: bool) -> int:
-    """Return how many runs the sweep would find; one that can't be planned finds none, and its plan says why."""
+def _foreseen(order: SweepSpec, *, fresh: bool) -> tuple[int, str]:
+    """Return how many runs the sweep would find, and what is to be said of the money that the others will cost.
+
+    One that can't be planned finds none, and its plan says why.
+    """
     from subagents_nb.errors import RequestError, StoreError
-    from subagents_nb.experiments.sweeps.sweep import Sweep
+    from subagents_nb.experiments.comparison.digits import money
+    from subagents_nb.experiments.sweeps.scheduler import SweepScheduler
+    from subagents_nb.experiments.sweeps.sweep_outlook import cost_left
     from subagents_nb.store import open_home
 
     try:
-        return Sweep(open_home(create=False), order, fresh=fresh).foresee()
+        cells = SweepScheduler(open_home(create=False), order, fresh=fresh)
+        there, cost = cells.count_reusable(), cost_left(cells.costs())
     except (RequestError, StoreError):
-        return 0
+        return 0, ""
+    if there == len(order.cells):
+        return there, ""
+    if cost is None:
+        return there, " What it will cost is not known before one of its runs has ended."
+    return there, f" What is missing will cost about {money(cost.likely)} ({money(cost.low)} to {money(cost.high)})."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from subagents_nb.experiments.sweeps.sweep_outlook import Pace, cost_expected, time_left
+from subagents_nb.experiments.sweeps.sweep_outlook import Pace, cost_expected, cost_left, time_left
 
 
 def test_without_a_run_that_ended_nobody_knows() -> None:
@@ -47,3 +47,10 @@ def test_what_is_expected_is_what_was_spent_and_what_is_to_come() -> None:
     assert expected is not None and expected.likely == pytest.approx(0.5 + 0.125 + 0.125 + 1.0 + 1.0 + 1.0)
     assert cost_expected([Pace([0.5, 0.5])]) == (1.0, 1.0, 1.0)
     assert expected.low >= 1.625  # what is spent is spent
+
+
+def test_what_is_missing_costs_what_others_did_without_what_is_spent() -> None:
+    paces = [Pace([0.5, 0.5], waiting=4), Pace([0.1, 0.1])]
+    assert cost_left(paces) == (2.0, 2.0, 2.0) and cost_left([Pace([], waiting=2)]) is None
+    whole = cost_expected(paces)
+    assert whole is not None and whole.likely == pytest.approx(3.2)
