@@ -14,10 +14,15 @@ from subagents_nb.store.files.opener import read_plain
 _MOST_BYTES = 8192
 
 
-def memory_folders(cwd: Path, *, home: Path | None = None) -> dict[MemoryScope, FolderLookup]:
-    """Return the memory folders for work in a directory, whether they are there or not."""
-    project = main_checkout(project_root(cwd, home=home))
-    return {"user": FolderLookup(path=os.path.realpath(home_folder(home) / FOLDER)), "project": _inside(project)}
+def memory_folders(
+    cwd: Path, *, home: Path | None = None, project: Path | None = None
+) -> dict[MemoryScope, FolderLookup]:
+    """Return the memory folders for work in a directory, whether they are there or not.
+
+    `project` is the root of the project around it, where that is known already.
+    """
+    checkout = main_checkout(project or project_root(cwd, home=home))
+    return {"user": FolderLookup(path=os.path.realpath(home_folder(home) / FOLDER)), "project": _inside(checkout)}
 
 
 def _inside(project: Path) -> FolderLookup:

@@ -37,7 +37,7 @@ _BUSY = (
 def worktrees_of(request: LaunchRequest, catalog: AgentCatalog, default_agent: str) -> tuple[Any, ...]:
     """Return what is asked of worktrees anywhere in a request, by an agent's file too; empty: no step wants one."""
     options = [request.worktree]
-    steps = [request.as_single_step()] if request.flow is None else []
+    steps: list[Step | LaunchRequest] = [request] if request.flow is None else []
     for item in request.flow.items if request.flow is not None else ():
         if isinstance(item, Parallel):
             options.append(item.worktree)
