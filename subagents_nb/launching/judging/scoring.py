@@ -26,6 +26,7 @@ from subagents_nb.domain.runs.snapshot import Snapshot
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import RequestError
+from subagents_nb.launching.controlling.within_run import refuse_strangers
 from subagents_nb.launching.judging.judge_costs import USAGE, counted, finished, usage_in
 from subagents_nb.launching.judging.scorer_identity import OURS
 from subagents_nb.launching.judging.standing import Signing, given_by, is_by, last_of, stands
@@ -102,6 +103,7 @@ def keep_score(
         RequestError: name, case or value are none.
         StoreError: it can't be written.
     """
+    refuse_strangers(home, run_id)
     for what, text in (("name", name), ("case", case)):
         if text is not None and (not isinstance(text, str) or not text.strip() or len(text) > _MAX_NAME):
             raise RequestError(f"A score's {what} is a text of 1 to {_MAX_NAME} characters, not {_short_repr(text)}.")

@@ -77,7 +77,7 @@ def trust(
     read_answers(home)
     if folder + contents + revoke > 1:
         raise RequestError("Choose one: the folder, these contents, or taking back.")
-    if folder or contents:
+    if folder or contents or revoke:
         refuse_runs("what a project brings is the person's to allow")
     if folder and names:
         raise RequestError("The folder is allowed whole. Name things with contents: `--contents NAME`.")

@@ -608,7 +608,7 @@ def test_what_is_taken_back_is_asked_for_and_what_stands_elsewhere_is_said(proje
 def test_a_process_of_a_run_allows_nothing(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent(project / ".agents/d.md", "deployer", "tools: bash")
     monkeypatch.setenv(RUN_MARK, f"{make_plan().run_id}:{'f' * 32}")
-    for how in ({"folder": True}, {"contents": True}):
+    for how in ({"folder": True}, {"contents": True}, {"revoke": True}):
         with pytest.raises(RequestError, match=r"This process belongs to run r-.*: what a project brings"):
             launching.trust(**how)  # type: ignore[arg-type]
     assert len(launching.trust().held) == 1

@@ -14,6 +14,7 @@ from subagents_nb.domain.plans.plan import Origin
 from subagents_nb.errors import RequestError
 from subagents_nb.launching.archive import export_runs, import_runs
 from subagents_nb.launching.controlling.controls import Controls
+from subagents_nb.launching.judging.scoring import keep_score
 from subagents_nb.launching.results.worktree_handoff import apply, discard
 from subagents_nb.launching.stored.cleaning import gc, restore
 from subagents_nb.store import StoreHome, create_run
@@ -36,7 +37,7 @@ def asked_of(home: StoreHome, number: int) -> int:
     return len(list(home.run(run_id(number)).root.glob("control/*.json")))
 
 
-@pytest.mark.parametrize("ask", ["stop", "interrupt", "drain", "steer", "cancel_tool", "apply", "discard"])
+@pytest.mark.parametrize("ask", ["stop", "interrupt", "drain", "steer", "cancel_tool", "apply", "discard", "score"])
 @pytest.mark.parametrize("number", [OWN, OTHER])
 def test_a_process_of_a_run_touches_neither_it_nor_one_of_another_tree(tree: StoreHome, number: int, ask: str) -> None:
     controls = Controls(tree, run_id(number))
@@ -48,6 +49,7 @@ def test_a_process_of_a_run_touches_neither_it_nor_one_of_another_tree(tree: Sto
         "cancel_tool": lambda: controls.cancel_tool("c1"),
         "apply": lambda: apply(tree, run_id(number)),
         "discard": lambda: discard(tree, run_id(number)),
+        "score": lambda: keep_score(tree, run_id(number), "quality", 1.0),
     }
     with pytest.raises(RequestError, match=f"belongs to run {run_id(OWN)}: any run but those it began is the person's"):
         does[ask]()
