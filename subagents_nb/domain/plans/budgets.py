@@ -167,8 +167,10 @@ class SharedBudget(Value):
         return total((self.before, *priced))
 
     def over(self, used: Usage) -> str | None:
-        """Return what was used of it, once nothing is left; else None."""
-        return f"{self.budget.words(used)}, by its whole sweep" if self.budget.judge(used) == "hard-reached" else None
+        """Return what was used of it, once nothing is left, and what to do; else None."""
+        if self.budget.judge(used) != "hard-reached":
+            return None
+        return f"{self.budget.words(used)}, by its whole sweep. Give that more with --sweep-budget and launch it again."
 
 
 class WrittenToolBudget(Written, ToolBudget):

@@ -53,7 +53,7 @@ class Limits(Protocol):
         ...
 
     def over_budget(self) -> str | None:
-        """Return what was used of the run's usage budget, if that allows no further request; else None."""
+        """Return what was used of a budget and how to give more, if that allows no further request; else None."""
         ...
 
 

@@ -51,4 +51,4 @@ def may_not_ask(limits: Limits) -> StepFailed:
     spent = limits.over_budget()
     if spent is None:
         return out_of_requests(limits.max_requests)
-    return StepFailed("budget", f"The usage budget is used up: {spent}. Give it more with --usage-budget.")
+    return StepFailed("budget", f"The usage budget is used up: {spent}")

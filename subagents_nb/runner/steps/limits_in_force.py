@@ -89,10 +89,10 @@ class LiveLimits:
         return self.spent() != "hard-reached" and self._together() is None
 
     def over_budget(self) -> str | None:
-        """Return what was used, if a step that is at work may make no further request; else None."""
+        """Return what was used and what to do, if a step that is at work may make no further request; else None."""
         budget = self.budget
         if budget is not None and budget.stop_running and budget.judge(used := self._usage()) == "hard-reached":
-            return budget.words(used)
+            return f"{budget.words(used)}. Give it more with --usage-budget."
         return self._together()
 
 

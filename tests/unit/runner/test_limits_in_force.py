@@ -80,7 +80,7 @@ def test_a_budget_that_stops_lets_no_further_request_be_made_and_says_what_was_u
     meter.spend(99)
     assert step.over_budget() is None
     meter.spend(120)
-    assert step.over_budget() == "120 of 100 tokens"
+    assert step.over_budget() == "120 of 100 tokens. Give it more with --usage-budget."
 
 
 def test_retuning_raises_a_budget_and_keeps_what_it_does(meter: Meter) -> None:
@@ -101,7 +101,7 @@ def test_retuning_may_also_lower_a_budget_below_what_was_used(meter: Meter) -> N
     meter.spend(10, 2.0)
     assert live.over_budget() is None
     live.retune(Retune(cost_usd=1.5))
-    assert live.over_budget() == "$2.0000 of $1.5"
+    assert live.over_budget() == "$2.0000 of $1.5. Give it more with --usage-budget."
 
 
 def test_a_budget_given_to_a_live_run_that_had_none_holds_what_is_at_work(meter: Meter) -> None:
@@ -109,7 +109,7 @@ def test_a_budget_given_to_a_live_run_that_had_none_holds_what_is_at_work(meter:
     meter.spend(150)
     live.retune(Retune(tokens=100))
     assert not live.may_start()
-    assert StepLimits(live, make_step()).over_budget() == "150 of 100 tokens"
+    assert StepLimits(live, make_step()).over_budget() == "150 of 100 tokens. Give it more with --usage-budget."
 
 
 def test_a_budget_held_with_other_runs_that_they_have_passed_lets_nothing_begin(

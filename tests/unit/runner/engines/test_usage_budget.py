@@ -10,7 +10,8 @@ from subagents_nb.runner.engines.engine import FixedLimits
 from subagents_nb.runner.engines.native.native import NativeEngine
 from subagents_nb.runner.engines.scripted.scripted import ScriptedEngine
 
-TOLD = "The usage budget is used up: 120 of 100 tokens. Give it more with --usage-budget."
+SPENT = "120 of 100 tokens. Give it more with --usage-budget."
+TOLD = f"The usage budget is used up: {SPENT}"
 
 
 def spend_at(workshop: Any, kind: type[Any]) -> None:
@@ -19,7 +20,7 @@ def spend_at(workshop: Any, kind: type[Any]) -> None:
 
     def look(event: Any) -> None:
         if isinstance(event, kind):
-            limits.spent = "120 of 100 tokens"
+            limits.spent = SPENT
 
     workshop.on = look
 
