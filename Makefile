@@ -24,16 +24,23 @@ demo: $(VENV)/.demo ## install, fetch the embedded model, execute the quickstart
 # The tests wait more than they work, for processes, clocks and pages.
 LANES ?= 4
 
-test: check ## everything: unit, integration, crash, notebook, browser
+# The types take as long as all other checks together, so they are checked beside the first tests and told at the end.
+test: $(VENV)/.dev widgets/node_modules/.ready ## everything: all of check; unit, integration, crash, notebook, browser
+	@$(TOGETHER) $(QUICK_CHECKS)
 	$(BIN)/subagents-nb local-model install
-	$(PYTEST) --numprocesses=$(LANES) tests
+	$(BIN)/python -m compileall -q subagents_nb # once, and not in each lane
+	@mkdir -p build; $(BIN)/mypy >build/types.txt 2>&1 & types=$$!; suite=0; \
+	  $(PYTEST) --numprocesses=$(LANES) tests || suite=$$?; \
+	  wait $$types || { cat build/types.txt >&2; echo "The types are wrong: see above." >&2; exit 1; }; exit $$suite
 
 # The types take half of the time of all, so they begin first and the rest stands beside them.
-CHECKS := check-types check-style check-imports check-house check-map check-widgets
+QUICK_CHECKS := check-style check-imports check-house check-map check-widgets
+CHECKS := check-types $(QUICK_CHECKS)
 .PHONY: $(CHECKS)
+TOGETHER = $(MAKE) --no-print-directory --jobs=2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 check: $(VENV)/.dev widgets/node_modules/.ready ## format, lint, types, import contracts, JavaScript types
-	@$(MAKE) --no-print-directory --jobs=2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target) $(CHECKS)
+	@$(TOGETHER) $(CHECKS)
 
 check-types:
 	$(BIN)/mypy

@@ -38,12 +38,12 @@ class _Lanes(LoadScopeScheduling):
 
 IN_LAB = "tests/widgets/"
 LONGEST = (
-    "test_notebooks",
-    "test_demo",
-    "test_binder",
+    "widgets/",  # one scope, and half as long as all the rest takes four lanes
     "test_exporters",
+    "test_demo",
+    "test_notebooks",
+    "test_binder",
     "crash/",
-    "widgets/",
     "notebook/test_",
     "integration/",
 )

@@ -1,6 +1,6 @@
 """A page that is loaded anew, and a second one beside it: no end is lost, and what is said arrives once.
 
-With each change two rounds, with `make soak` twenty, at moments of chance.
+With each change one round, with `make soak` twenty, at moments of chance.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from subagents_nb.launching import Run
 from subagents_nb.store import FileRuns
 
 SOAK = os.environ.get("SOAK") == "1"
-RELOADS, ANSWERS = (20, 20) if SOAK else (2, 4)
+RELOADS, ANSWERS = (20, 20) if SOAK else (1, 4)
 LASTS_S = 3.0
 WORKS = [{"text": "I begin. "}, {"sleep": LASTS_S}, {"text": "That was all."}]
 
