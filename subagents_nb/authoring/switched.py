@@ -33,10 +33,7 @@ def disable_agent(name: str, *, scope: str = "user", cwd: str | os.PathLike[str]
         RequestError: there is no such agent, or the settings can't be written.
     """
     here = Path(cwd) if cwd is not None else Path.cwd()
-    _check(name, here)
-    refuse_runs("agents are the person's to enable and disable")
-    place = settings_of(scope, here)
-    changed = _set(place, name, disabled=True)
+    place, changed = _switch(name, scope, here, disabled=True)
     return AgentChange(name, "disabled" if changed else "already disabled", place.path, place.where)
 
 
@@ -47,22 +44,23 @@ def enable_agent(name: str, *, scope: str = "user", cwd: str | os.PathLike[str] 
         RequestError: there is no such agent, or the settings can't be written.
     """
     here = Path(cwd) if cwd is not None else Path.cwd()
-    _check(name, here)
-    refuse_runs("agents are the person's to enable and disable")
-    place = settings_of(scope, here)
-    changed = _set(place, name, disabled=False)
+    place, changed = _switch(name, scope, here, disabled=False)
     settings = load_settings(here, environ=os.environ, reserved=PROVIDER_NAMES)
     problems = [one for one in usable_agents(here, settings).problems if one.name == name]
     still = f"still not to be used: {problems[-1].where}: {problems[-1].error}" if problems else ""
     return AgentChange(name, "enabled" if changed else "not disabled there", place.path, place.where, still)
 
 
-def _check(name: str, here: Path) -> None:
+def _switch(name: str, scope: str, here: Path, *, disabled: bool) -> tuple[SearchPath, bool]:
+    """Return the settings that say it now, and whether they did not before."""
     catalog = discover(here)
     known = {agent.name for agent in catalog.agents} | {problem.name for problem in catalog.problems}
     if name not in known:
         near = near_names(name, catalog)
         raise UnknownAgent(f"No agent is named {name!r}.{f' Did you mean {near[0]}?' if near else ''}")
+    refuse_runs("agents are the person's to enable and disable")
+    place = settings_of(scope, here)
+    return place, _set(place, name, disabled=disabled)
 
 
 def _set(place: SearchPath, name: str, *, disabled: bool) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from IPython.core.error import UsageError
@@ -160,8 +160,21 @@ def _without_comment(line: str) -> str:
 
     Not one in quotes, nor that of `--tag issue#12`.
     """
-    quote, before = "", " "
-    at = 0
+    return next((line[:at] for at, before in _unquoted(line) if line[at] == "#" and before.isspace()), line)
+
+
+def split_text(line: str) -> tuple[str, str | None]:
+    """Split a line at the first ` -- ` outside of quotes: what stands behind it is a text, verbatim."""
+    padded = f" {line} "
+    for at, _ in _unquoted(padded):
+        if padded.startswith(" -- ", at):
+            return padded[:at].strip(), padded[at + 4 :].strip()
+    return line, None
+
+
+def _unquoted(line: str) -> Iterator[tuple[int, str]]:
+    """Yield where a character stands outside of quotes that nothing escapes, and what stands before it."""
+    quote, before, at = "", " ", 0
     while at < len(line):
         char = line[at]
         if char == "\\" and quote != "'":
@@ -170,28 +183,10 @@ def _without_comment(line: str) -> str:
             quote = "" if char == quote else quote
         elif char in "'\"":
             quote = char
-        elif char == "#" and before.isspace():
-            return line[:at]
+        else:
+            yield at, before
         before = char
         at += 1
-    return line
-
-
-def split_text(line: str) -> tuple[str, str | None]:
-    """Split a line at the first ` -- ` outside of quotes: what stands behind it is a text, verbatim."""
-    padded, quote, at = f" {line} ", "", 0
-    while at < len(padded):
-        char = padded[at]
-        if char == "\\" and quote != "'":
-            at += 1
-        elif quote:
-            quote = "" if char == quote else quote
-        elif char in "'\"":
-            quote = char
-        elif padded.startswith(" -- ", at):
-            return padded[:at].strip(), padded[at + 4 :].strip()
-        at += 1
-    return line, None
 
 
 def _plain_fault(error: argparse.ArgumentError) -> str:
