@@ -7,7 +7,7 @@ from pathlib import Path
 
 from subagents_nb.domain.values.base import sha256_text
 from subagents_nb.store.files.fingerprints import Unsettled
-from subagents_nb.store.git.git import Git, GitProblem
+from subagents_nb.store.git.git import Git, GitProblem, GitTooMuch
 
 _WITHIN_S = 5.0
 _MOST_BYTES = 32 * 1024 * 1024
@@ -33,9 +33,9 @@ def git_state(root: Path, without: Iterable[str] = ()) -> str:
     ):
         try:
             answer = git(*command, within_s=_WITHIN_S, limit=_MOST_BYTES)
-        except GitProblem as problem:
-            if "longer" in str(problem) or "more than" in str(problem):
-                raise Unsettled(f"what git says of the workspace is too much to compare ({problem})") from problem
+        except GitTooMuch as problem:
+            raise Unsettled(f"what git says of the workspace is too much to compare ({problem})") from problem
+        except GitProblem:
             answer = b"none"
         said.append(answer.decode("utf-8", "surrogateescape"))
     return sha256_text("\0".join(said).encode("utf-8", "surrogateescape").hex())

@@ -65,6 +65,10 @@ class GitProblem(Exception):
     """Git could not do what was asked; the text is one plain line with its own last words."""
 
 
+class GitTooMuch(GitProblem):
+    """It took longer, or printed more, than was allowed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Git:
     """Git at one place. `tree` says that this is a worktree of ours, whose bytes must not depend on configuration."""
@@ -87,7 +91,8 @@ class Git:
         """Run one command and return what it printed, or write that `into` a file; a held lock is waited for a second.
 
         Raises:
-            GitProblem: it failed, took longer than `within_s`, printed more than `limit` bytes, or git is not there.
+            GitTooMuch: it took longer than `within_s`, or printed more than `limit` bytes.
+            GitProblem: it failed, or git is not there.
         """
         environ = git_environ(os.environ)
         # Looked for by itself: an empty or relative place on the path means the folder in which git is to look.
@@ -152,16 +157,17 @@ class Git:
             try:
                 listener.join(within_s)
                 if listener.is_alive():
-                    raise GitProblem(f"git {verb} took longer than {within_s:g} s")
+                    raise GitTooMuch(f"git {verb} took longer than {within_s:g} s")
                 code = process.wait(within_s)
             except subprocess.TimeoutExpired as error:
-                raise GitProblem(f"git {verb} took longer than {within_s:g} s") from error
+                raise GitTooMuch(f"git {verb} took longer than {within_s:g} s") from error
             finally:
                 if process.poll() is None:
                     signal_child(process.pid, KILL)
                     process.wait()
             if listener.problem:
-                raise GitProblem(f"git {verb} {listener.problem}")
+                kind = GitTooMuch if listener.too_much else GitProblem
+                raise kind(f"git {verb} {listener.problem}")
             errors.seek(0)
             return code, bytes(listener.out), errors.read(_ERROR_BYTES).decode("utf-8", "replace")
 
@@ -190,6 +196,7 @@ class _Listener(threading.Thread):
         self._limit = limit
         self.out = bytearray()
         self.problem = ""
+        self.too_much = False
 
     def run(self) -> None:
         """Listen."""
@@ -199,7 +206,7 @@ class _Listener(threading.Thread):
             while chunk := os.read(stream.fileno(), _CHUNK):
                 size += len(chunk)
                 if size > self._limit:
-                    self.problem = f"printed more than {self._limit:,} bytes"
+                    self.problem, self.too_much = f"printed more than {self._limit:,} bytes", True
                 elif self._into is None:
                     self.out += chunk
                 else:
