@@ -30,6 +30,12 @@ SETTINGS = {
     "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none"},
     "@jupyterlab/docmanager-extension/plugin": {"autosave": False},
 }  # fmt: skip
+# The supervisor comes up while the server does: else the twelve runs of the first sweep all start cold beside it.
+_WARM = """
+from subagents_nb.store import open_home
+from subagents_nb.supervisor.protocol.reaching import ensure_host, host_key
+ensure_host(open_home(), host_key("warm"))
+"""
 _CLOSE_ALL = """async () => {
     for (const widget of [...window.jupyterapp.shell.widgets('main')]) {
         if (widget.context) widget.context.model.dirty = false;
@@ -89,6 +95,7 @@ class Lab:
         log = (self.root / "server.log").open("wb")
         server = subprocess.Popen(argv, env=environ, cwd=self.work, stdout=log, stderr=log, start_new_session=True)
         log.close()
+        subprocess.run([sys.executable, "-c", _WARM], env=environ, cwd=self.work, check=True)
 
         def answers() -> bool:
             assert server.poll() is None, (self.root / "server.log").read_text()
