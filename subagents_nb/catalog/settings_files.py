@@ -73,6 +73,7 @@ def load_settings(
     environ: Mapping[str, str],
     reserved: frozenset[str] = frozenset(),
     managed: Path = MANAGED,
+    root: Path | None = None,
 ) -> Settings:
     """Return the effective settings for a launch from `cwd`.
 
@@ -82,6 +83,7 @@ def load_settings(
         environ: the environment, of which `SUBAGENTS_NB_REUSE` and the variables of options count; empty ones do not.
         reserved: provider names that an endpoint may not take.
         managed: the administrator's policy, for tests.
+        root: the project root, where it is known already.
 
     Raises:
         SettingsProblem: any fault; the message lists all of them.
@@ -89,7 +91,7 @@ def load_settings(
     merged = _Merge(reserved)
     merged.add_ceiling(*managed_ceiling(managed))
     merged.add_environment(environ, _BELOW_THE_FILES)
-    for place in settings_files(project_root(cwd, home=home), home=home, cwd=cwd):
+    for place in settings_files(root or project_root(cwd, home=home), home=home, cwd=cwd):
         merged.add_file(place)
     merged.add_environment(environ, _ABOVE_THE_FILES)
     if merged.reasons:

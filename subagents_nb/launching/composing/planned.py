@@ -69,13 +69,14 @@ def plan_launch(asked: ParsedLaunch) -> Planned:
     )
     environment = environment.model_copy(update=referred)
     base = Path(environment.cwd) if environment.cwd_problem is None else somewhere()
+    root = Path(environment.project_root) if environment.project_root else None
     try:
-        settings = load_settings(base, environ=os.environ, reserved=PROVIDER_NAMES)
+        settings = load_settings(base, environ=os.environ, reserved=PROVIDER_NAMES, root=root)
     except RequestError as error:
         raise LaunchRefused([*asked.reasons, *getattr(error, "reasons", (str(error),))]) from error
     settings, wrong = _with_defaults(settings, asked.defaults)
     catalog = usable_agents(base, settings)
-    project = brought_here(base, catalog, settings)
+    project = brought_here(base, catalog, settings, root=root)
     environment = environment.model_copy(update=environment_of(project, base))
     environment = with_repository(environment, worktrees_of(request, catalog, settings.default_agent))
     skills = SkillLookups(base)

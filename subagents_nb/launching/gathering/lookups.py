@@ -64,6 +64,7 @@ def look_up_environment(
         scripts=_scripts(absolute, models) if problem is None else BUILTIN_SCRIPTS,
         project_context=project_context(project) if project is not None else "",
         project=shown_folder(project) if project is not None else "",
+        project_root=str(project or ""),
         memory=memory_folders(absolute, project=project) if problem is None else {},
         folders={asked: _folder_below(absolute, asked) for asked in folders} if problem is None else {},
     )

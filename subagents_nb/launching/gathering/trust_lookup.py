@@ -41,13 +41,15 @@ class Brought:
     mcp: McpServers  # those that were judged, which are those that a launch may use
 
 
-def brought_here(cwd: Path, catalog: AgentCatalog, settings: Settings, *, whole: bool = False) -> Brought:
+def brought_here(
+    cwd: Path, catalog: AgentCatalog, settings: Settings, *, whole: bool = False, root: Path | None = None
+) -> Brought:
     """Return what the project around a working directory brings.
 
     Where the folder is trusted or the `whole` is asked for, that is all of it; else what launches find by its name is
-    left to them.
+    left to them. `root` is the root of that project, where it is known already.
     """
-    root = project_root(cwd)
+    root = root or project_root(cwd)
     servers = mcp_servers(cwd, settings.mcp, root=root)
     project = ProjectContext(root=root, cwd=cwd, catalog=catalog, settings=settings, mcp=servers)
     trust = trust_of(root, work_in=work_in)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import subagents_nb
-from subagents_nb.store.git.git import Git, GitProblem, git_environ
+from subagents_nb.store.git.git import Git, GitProblem, GitTooMuch, git_environ
 
 
 def test_git_sees_no_routing_and_no_secret() -> None:
@@ -31,7 +31,7 @@ def test_what_git_said_is_one_plain_line(tmp_path: Path) -> None:
 def test_a_git_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     git = Git(cwd=tmp_path)
     git("init", "-q")
-    with pytest.raises(GitProblem, match=r"git sleepy took longer than 0\.2 s"):
+    with pytest.raises(GitTooMuch, match=r"git sleepy took longer than 0\.2 s"):
         git("-c", "alias.sleepy=!exec sleep 60", "sleepy", within_s=0.2)
 
 
@@ -137,7 +137,7 @@ def test_git_is_none_that_lies_where_it_is_to_look(tmp_path: Path, place: str, m
 def test_what_git_prints_is_bounded(tmp_path: Path) -> None:
     git = Git(cwd=tmp_path)
     git("init", "-q")
-    with pytest.raises(GitProblem, match="git flood printed more than 1,000,000 bytes"):
+    with pytest.raises(GitTooMuch, match="git flood printed more than 1,000,000 bytes"):
         git("-c", "alias.flood=!exec yes", "flood", limit=1_000_000)
 
 
