@@ -30,10 +30,10 @@ _SHOWING = (
 
 def load(shell: Any, verbs: Sequence[Verb] = VERBS) -> None:
     """Register magics, completion, notices and the formatters of our lists; doing it twice changes nothing."""
+    from subagents_nb.notebook.board.looking_back import LookingBack
     from subagents_nb.notebook.magics.magics import magics_of
     from subagents_nb.notebook.magics.warming import Prewarming
     from subagents_nb.notebook.old_views import OldViews
-    from subagents_nb.notebook.views.looking_back import LookingBack
     from subagents_nb.notebook.views.notifications import Notifier
 
     if id(shell) in _LOADED:

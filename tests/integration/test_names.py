@@ -11,7 +11,7 @@ from subagents_nb.domain.plans.plan import Origin
 from subagents_nb.domain.values.ids import short_id
 from subagents_nb.errors import AmbiguousRun
 from subagents_nb.launching.gathering.lineage import left_by_the_kernel_before
-from subagents_nb.notebook.views.looking_back import left_before
+from subagents_nb.notebook.board.looking_back import left_before
 from subagents_nb.store import StoreHome
 
 pytestmark = [pytest.mark.timeout(90), pytest.mark.usefixtures("shared_home")]

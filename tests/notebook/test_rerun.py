@@ -196,6 +196,8 @@ def test_a_second_pass_over_a_notebook_with_a_tree_starts_no_run_of_it(new_kerne
     assert len(first) == 3, "the lead and two that it had work"
     kernel.restart()
     loading = kernel.ok("%load_ext subagents_nb").id
-    kernel.until(lambda: "Runs of this notebook's kernel before: " in told_under(kernel, loading), what="what was left")
+    kernel.until(
+        lambda: "Runs of this notebook's kernel before, as of 20" in told_under(kernel, loading), what="what was left"
+    )
     shown = cards(kernel, cells)
     assert ids(kernel) == first and "reused: nothing was spent" in shown[0] and "found\\nfound" in shown[1]

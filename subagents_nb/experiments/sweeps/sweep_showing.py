@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import abc
 from typing import Any
 
 from subagents_nb.above import above
 
 
-class SweepShowing:
+class SweepShowing(abc.ABC):
     """What hosts ask of a sweep."""
 
     def widget(self) -> Any:
@@ -17,8 +18,9 @@ class SweepShowing:
     def _display_(self) -> Any:
         return above("marimo_display")(self, live=self._goes_on())
 
+    @abc.abstractmethod
     def _goes_on(self) -> bool:
-        raise NotImplementedError
+        """Say whether any of its runs may still move, or is still to be launched."""
 
     def _ipython_display_(self) -> None:
         above("show_sweep")(self)

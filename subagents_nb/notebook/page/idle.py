@@ -6,6 +6,7 @@ then one of both fails with `_DeadlockError` (python/cpython#83065).
 
 from __future__ import annotations
 
+import abc
 import asyncio
 import contextlib
 import contextvars
@@ -26,7 +27,7 @@ def when_idle(work: Callable[[], object]) -> bool:
     return True
 
 
-class AfterFirstCell:
+class AfterFirstCell(abc.ABC):
     """Work for once, behind the first cell that a page has run: the cell that loads the extension takes no longer."""
 
     def __init__(self, shell: Any) -> None:
@@ -53,5 +54,6 @@ class AfterFirstCell:
         if isinstance(metadata, dict) and metadata.get("cellId"):  # who only executes notebooks sends none
             when_idle(self._work)
 
+    @abc.abstractmethod
     def _work(self) -> None:
-        raise NotImplementedError
+        """Carry it out, on the kernel's own loop."""

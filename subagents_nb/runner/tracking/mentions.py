@@ -38,8 +38,8 @@ class Mentions(NamedTuple):
 
 def mentions_of_command(command: str) -> Mentions:
     """Return what a command of a shell names: files are words that look like one or are asked for by a test."""
-    words = [*_WORDS.findall(command), *_ASKED_BY_TEST.findall(command)]
-    asked = set(_ASKED_BY_TEST.findall(command))
+    asked = _ASKED_BY_TEST.findall(command)
+    words = [*_WORDS.findall(command), *asked]
     files = (word.rstrip(":") for word in words if word in asked or _looks_like_a_file(word))
     assigned = {name for match in _ASSIGNED.findall(command) for name in match if name}
     variables = (name for name in _EXPANDED.findall(command) if name not in assigned)

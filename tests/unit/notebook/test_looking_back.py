@@ -7,8 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from card_samples import answered, asking, lost
 
-from subagents_nb.notebook.views.looking_back import LookingBack
+from subagents_nb.notebook.board.looking_back import LookingBack, left_line
+from subagents_nb.notebook.page.idle import when_idle
 
 PAGE = {"metadata": {"cellId": "c"}, "content": {"allow_stdin": True}}
 
@@ -43,7 +45,9 @@ def told(shell: Shell, *answers: str | Exception) -> list[tuple[str, Any]]:
         looking = LookingBack(shell, look)
         for _ in range(2):
             looking._start()
-        await asyncio.sleep(0.1)
+        done = asyncio.Event()
+        when_idle(done.set)  # timers fire in their order: what was begun before has been done by then
+        await done.wait()
 
     asyncio.run(cells())
     return shell.sent
@@ -73,3 +77,10 @@ def test_what_is_no_notebooks_kernel_looks_at_nothing(monkeypatch: pytest.Monkey
 
 def test_a_fault_in_it_is_kept_from_the_person(capfd: pytest.CaptureFixture[str]) -> None:
     assert told(Shell(PAGE), RuntimeError("no store")) == []
+
+
+def test_of_many_runs_those_that_need_the_person_are_named_first() -> None:
+    left = left_line([*(answered("x", name=f"done-{number}") for number in range(9)), lost(), asking("Go on?")])
+    runs = left.partition("UTC: ")[2]
+    assert runs.startswith("find-outliers asks you, find-outliers lost, done-0 complete, ")
+    assert runs.endswith("done-5 complete and 3 more. Their board: %subagent_status --here")

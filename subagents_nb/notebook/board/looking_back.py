@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import Any
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from subagents_nb.notebook.page.idle import AfterFirstCell
 from subagents_nb.notebook.views.notifications import has_person, is_of_a_notebook
 from subagents_nb.plain_text import plain
+
+if TYPE_CHECKING:
+    from subagents_nb.domain.runs.snapshot import Snapshot
 
 _MOST = 8
 _log = logging.getLogger(__name__)
@@ -40,7 +44,6 @@ def left_before() -> str:
     """Return one line on the runs of this notebook's kernel before: each with its state. Empty if there are none."""
     from subagents_nb.errors import StoreError
     from subagents_nb.launching.gathering.lineage import left_by_the_kernel_before, notebook_here
-    from subagents_nb.notebook.cards.shown import shown_name, shown_state
     from subagents_nb.store import open_home
 
     notebook = notebook_here()
@@ -48,8 +51,18 @@ def left_before() -> str:
         snapshots = left_by_the_kernel_before(open_home(create=False), notebook) if notebook is not None else []
     except StoreError:
         snapshots = []
-    if not snapshots:
-        return ""
-    listing = ", ".join(f"{shown_name(one)} {shown_state(one)}" for one in snapshots[:_MOST])
+    return left_line(snapshots) if snapshots else ""
+
+
+def left_line(snapshots: Sequence[Snapshot]) -> str:
+    """Return these runs in one line, those that need the person first; each need newest first, as they are given."""
+    from subagents_nb.notebook.board.board_rows import NEEDS, need_of
+    from subagents_nb.notebook.cards.shown import shown_name, shown_state
+
+    by_need = sorted(snapshots, key=lambda one: NEEDS.index(need_of(one, seen=False)))
+    listing = ", ".join(f"{shown_name(one)} {shown_state(one)}" for one in by_need[:_MOST])
     more = f" and {len(snapshots) - _MOST} more" if len(snapshots) > _MOST else ""
-    return f"Runs of this notebook's kernel before: {listing}{more}. Their board: %subagent_status --here"
+    as_of = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())  # it stays in the saved notebook
+    return (
+        f"Runs of this notebook's kernel before, as of {as_of}: {listing}{more}. Their board: %subagent_status --here"
+    )
