@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import secrets
+import shutil
 import socket
 import sys
 import time
@@ -52,6 +53,16 @@ def until(condition: Callable[[], T], deadline: float = 10.0, *, what: str = "th
             return answer
         assert time.monotonic() < end, f"{what} did not come within {deadline:g} s; last answer: {answer!r}"
         time.sleep(pause)
+
+
+def delete(folder: Path) -> None:
+    """Remove a folder into which somebody writes meanwhile."""
+
+    def gone() -> bool:
+        shutil.rmtree(folder, ignore_errors=True)
+        return not folder.exists()
+
+    until(gone, 5, what=f"the end of {folder}", pause=0.0)
 
 
 def script(name: str, *steps: Any) -> str:

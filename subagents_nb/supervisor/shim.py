@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def main(argv: list[str]) -> int:
         pass_fds=handed,  # the place among the live runs, and what it shall know, are the runner's and not ours
         env={**os.environ, PLACE_VARIABLE: ",".join(place)},
     )
+    since = time.monotonic()
     for handle in handed:
         os.close(handle)
     null = os.open(os.devnull, os.O_RDWR)
@@ -53,10 +55,10 @@ def main(argv: list[str]) -> int:
     os.dup2(errors, 2)
     os.write(report_to, b'{"ok": true, "spawn": "cold", "pid": %d}\n' % process.pid)
     os.close(report_to)
-    return _watch(home_text, run_id, token, process)
+    return _watch(home_text, run_id, token, process, since)
 
 
-def _watch(home_text: str, run_id: str, token: str, process: subprocess.Popen[bytes]) -> int:
+def _watch(home_text: str, run_id: str, token: str, process: subprocess.Popen[bytes], since: float) -> int:
     # All that is needed up to the end: when it comes there may be no descriptor left to import by.
     import contextlib
     from pathlib import Path
@@ -78,7 +80,7 @@ def _watch(home_text: str, run_id: str, token: str, process: subprocess.Popen[by
     with contextlib.suppress(FileNotFoundError):  # the launch was rolled back meanwhile
         started = record_pending(RunWriter(paths), spawn="cold", token=token, pid=process.pid, ticks=ticks)
     if POSIX:
-        _await_end(paths, run_id, process.pid)
+        _await_end(paths, run_id, process.pid, since)
         end = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         exited = end is None or end.si_code == os.CLD_EXITED
         status = end.si_status if end is not None else 0
@@ -92,8 +94,6 @@ def _watch(home_text: str, run_id: str, token: str, process: subprocess.Popen[by
 
 def _record(home: StoreHome, started: ProcessRecord, *, exit_code: int | None, signal: int | None) -> None:
     """Write down how the unreaped runner ended, as soon as the disk takes it; after ten minutes others have to."""
-    import time
-
     from subagents_nb.store.processes.notice import without_notices
     from subagents_nb.store.processes.process_list import own_children
     from subagents_nb.supervisor.ends.termination import clear_up, judge_at_once, record_end
@@ -125,17 +125,17 @@ def _record(home: StoreHome, started: ProcessRecord, *, exit_code: int | None, s
         time.sleep(backoff.left_s)
 
 
-def _await_end(paths: RunPaths, run_id: str, pid: int) -> None:
+def _await_end(paths: RunPaths, run_id: str, pid: int, since: float) -> None:
     """Wait for the runner's end, without reaping it; one that does not hear that it shall stop is ended.
 
-    So is one that does not keep its deadline.
+    So is one that does not keep its deadline. `since` is when it was started.
     """
     import select
 
     from subagents_nb.signals import KILL, signal_child
     from subagents_nb.supervisor.ends.kill_escalation import LOOK_S, KillEscalation
 
-    escalation = KillEscalation()
+    escalation = KillEscalation(since=since)
     try:
         handle = os.pidfd_open(pid)
     except (OSError, AttributeError):  # no descriptors of processes here: nothing to do but wait

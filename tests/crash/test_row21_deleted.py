@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from crash.counting import times
-from support import alive, ask_host, until
+from support import alive, ask_host, delete, until
 
 from subagents_nb import Run, launch, runs
 from subagents_nb.domain.runs.states import RunState
@@ -24,16 +23,6 @@ def live_run() -> tuple[Run, int]:
     status = FileRuns(run.home).snapshot(run.id).status
     assert status is not None and status.runner is not None
     return run, status.runner.pid
-
-
-def delete(folder: Path) -> None:
-    """Remove a folder into which somebody writes meanwhile."""
-
-    def gone() -> bool:
-        shutil.rmtree(folder, ignore_errors=True)
-        return not folder.exists()
-
-    until(gone, 5, what=f"the end of {folder}", pause=0.0)
 
 
 @pytest.mark.row(21, cases=TIMES)

@@ -7,7 +7,6 @@ import contextlib
 import dataclasses
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from typing import Any
 
 import pytest
 from crash.counting import times
-from support import CHILDREN, alive, make_recovery, processes_of, script, until
+from support import CHILDREN, alive, delete, make_recovery, processes_of, script, until
 
 from subagents_nb import Run, attach, launch
 from subagents_nb.domain.agents.environment import runner_environ
@@ -170,7 +169,7 @@ def test_a_long_answer_is_whole_though_the_result_is_cut(shared_home: StoreHome)
 def test_a_long_answer_without_room_for_its_file_still_ends_well(shared_home: StoreHome) -> None:
     run = begin(script("long", {"text": "x"}, {"sleep": 1}, {"text": "0123456789" * 40_000}))
     busy(run)
-    shutil.rmtree(run.home.run(run.id).root / "steps")
+    delete(run.home.run(run.id).root / "steps")
     assert run.wait(20)
     assert run.state is RunState.COMPLETE, run.error
     assert run.text.startswith("x0123456789")
@@ -338,7 +337,7 @@ def test_a_run_whose_directory_is_deleted_ends_and_makes_nothing_anew(spawn: str
     run = begin("scripted:slow")
     busy(run)
     pid, root = runner_of(run), run.home.run(run.id).root
-    shutil.rmtree(root)
+    delete(root)
     until(lambda: not alive(pid), 8, what="the end of a run without a directory")
     until(lambda: not processes_of(run.home), 5)
     assert not root.exists()

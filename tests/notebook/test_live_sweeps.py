@@ -16,6 +16,7 @@ from subagents_nb.domain.agents.scripts import SCRIPT_FOLDER
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.notebook.comparing.sweep_show import EVERY_S, SweepView, bundle_of
 from subagents_nb.store import FileRuns, StoreHome
+from subagents_nb.supervisor.ends.proof import is_proved
 
 pytestmark = pytest.mark.timeout(180)
 VIEWS = "__import__('subagents_nb.notebook.comparing.sweep_show', fromlist=['_live'])._live"
@@ -193,6 +194,7 @@ def test_a_view_shows_a_change_a_second_later_reads_no_ended_run_again_and_ends_
     assert len(pages) == 1  # not yet
     clock.now += EVERY_S
     until(lambda: len(pages) == 2, 30, what="the table with the first end")
+    until(lambda: is_proved(shared_home.run(runs[0].id)), 30, what="the last word on the first")
     shutil.rmtree(shared_home.run(runs[0].id).root)
     clock.now += EVERY_S
     view.tick()

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from typing import NamedTuple
 
 from subagents_nb.domain.runs.records import RunStatus
 from subagents_nb.errors import Unreadable
@@ -30,34 +31,46 @@ _ENDED_NS = 1
 _NO_MOMENT_NS = 10**18  # later than any uptime: a file as it was made, to whose time nothing was set
 
 
-class KillEscalation:
-    """Remembers since when stops of whole runs have gone unheard, and the last sign of life."""
+class _Unheard(NamedTuple):
+    asked: float
+    sign: float  # the last sign of life
+    status_at: str
 
-    def __init__(self) -> None:
-        self._asked: dict[str, float] = {}
-        self._signs: dict[str, tuple[float, str]] = {}
-        self._looked = 0.0
+
+class KillEscalation:
+    """Remembers since when stops of whole runs have gone unheard, and the last sign of life.
+
+    A stop counts from when it was asked for, at most from the look before. `since` stands for a look of a watcher that
+    begins to look some time after its runner was started, so that nobody waits for that time once more.
+    """
+
+    def __init__(self, *, since: float | None = None) -> None:
+        self._unheard: dict[str, _Unheard] = {}
+        self._looked = time.monotonic() if since is None else since
 
     def due(self, runs: dict[str, RunPaths]) -> list[str]:
         """Return the ids of those runs that are to be ended now. Looks four times a second at most."""
         now = time.monotonic()
         if now - self._looked < LOOK_S:
             return []
-        self._looked = now
-        signs = {run_id: sign for run_id, paths in runs.items() if (sign := _unread_stop(paths)) is not None}
-        self._asked = {run_id: self._asked.get(run_id, now) for run_id in signs}
-        before, self._signs = self._signs, {}
-        for run_id, sign in signs.items():
-            earlier = before.get(run_id)
-            self._signs[run_id] = earlier if earlier is not None and earlier[1] == sign else (now, sign)
+        last_look, self._looked = self._looked, now
+        before, self._unheard = self._unheard, {}
+        unheard = set()
+        for run_id, paths in runs.items():
+            if (found := _unheard_stop(paths)) is None:
+                continue
+            status_at, age = found
+            if (seen := before.get(run_id)) is None:  # not due yet: the machine may have stood still until a moment ago
+                asked = max(last_look, now - max(0.0, age))
+                self._unheard[run_id] = _Unheard(asked, asked, status_at)
+                continue
+            seen = seen if seen.status_at == status_at else _Unheard(seen.asked, now, status_at)
+            self._unheard[run_id] = seen
+            if now - seen.sign >= UNHEARD_S or now - seen.asked >= STUCK_S:
+                unheard.add(run_id)
         overdue = {run_id for run_id, paths in runs.items() if _is_overdue(paths, now)}
         for run_id in overdue:
             _note(runs[run_id])
-        unheard = {
-            run_id
-            for run_id, (since, _) in self._signs.items()
-            if now - since >= UNHEARD_S or now - self._asked[run_id] >= STUCK_S
-        }
         return sorted(overdue | unheard)
 
 
@@ -90,12 +103,16 @@ def _note(paths: RunPaths) -> None:
         os.utime(paths.due, ns=(0, _ENDED_NS), follow_symlinks=False)
 
 
-def _unread_stop(paths: RunPaths) -> str | None:
-    """Return the moment of a run's last status if a stop of the whole run is unheard; None if there is none."""
-    if all(is_heard(paths, request) for request in stops_of(paths)):
+def _unheard_stop(paths: RunPaths) -> tuple[str, float] | None:
+    """Return the moment of a run's last status, and how many seconds a stop of the whole run has gone unheard since.
+
+    None if no stop is unheard.
+    """
+    unheard = [age_s(request.asked_at) for request in stops_of(paths) if not is_heard(paths, request)]
+    if not unheard:
         return None
     try:
         status = read_document(paths.status, RunStatus, paths.root.name)
     except Unreadable:
-        return ""
-    return None if status.stopping else status.updated_at
+        return "", max(unheard)
+    return None if status.stopping else (status.updated_at, min(max(unheard), age_s(status.updated_at)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,12 @@ class Watch:
         return due
 
 
+def asked_ago(seconds: float) -> ControlRequest:
+    """Return a stop that was asked for so long ago, by the wall clock."""
+    moment = datetime.now(UTC) - timedelta(seconds=seconds)
+    return make_request().model_copy(update={"asked_at": moment.isoformat(timespec="milliseconds")})
+
+
 @pytest.fixture
 def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watch:
     return Watch(tmp_path / "store", monkeypatch)
@@ -50,8 +57,23 @@ def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watch:
 
 def test_a_run_that_does_not_hear_is_ended_after_its_time(watch: Watch) -> None:
     assert watch.after(10) == []
-    watch.writer.mail.request(make_request())
+    watch.writer.mail.request(asked_ago(0))
     assert watch.after(UNHEARD_S) == []
+    assert watch.after(1) == [run_id()]
+
+
+@pytest.mark.parametrize("ago_s", [2.0, 50.0])
+def test_a_watcher_that_begins_late_counts_from_when_the_stop_was_asked_for(watch: Watch, ago_s: float) -> None:
+    watch.writer.mail.request(asked_ago(ago_s))
+    watch.escalation = KillEscalation(since=watch.now - UNHEARD_S)
+    assert watch.after(1) == [], "all may have stood still until now: it has a moment to answer"
+    assert watch.after(1) == [run_id()]
+
+
+def test_a_stop_counts_from_the_look_before_at_most(watch: Watch) -> None:
+    assert watch.after(1) == []
+    watch.writer.mail.request(asked_ago(50.0))
+    assert watch.after(UNHEARD_S - 1) == []
     assert watch.after(1) == [run_id()]
 
 
@@ -69,7 +91,7 @@ def test_an_answer_an_announcement_or_a_mark_means_that_it_heard(watch: Watch) -
 
 
 def test_a_runner_that_still_writes_its_status_is_given_longer_and_not_for_ever(watch: Watch) -> None:
-    watch.writer.mail.request(make_request())
+    watch.writer.mail.request(asked_ago(0))
     assert watch.after(STUCK_S, alive=True) == []
     assert watch.after(1, alive=True) == [run_id()]
 
@@ -98,7 +120,7 @@ def test_a_torn_stop_ends_no_run(watch: Watch) -> None:
 
 def test_a_run_without_a_readable_status_is_ended_too(watch: Watch) -> None:
     watch.writer.paths.status.unlink()
-    RunWriter(watch.writer.paths).mail.request(make_request())
+    RunWriter(watch.writer.paths).mail.request(asked_ago(0))
     assert watch.after(UNHEARD_S + 1) == [run_id()]
 
 
