@@ -21,6 +21,7 @@ from subagents_nb.domain.policy.tool_names import WAITING_TOOLS
 from subagents_nb.domain.runs.postmortem import UNSTORED
 from subagents_nb.domain.runs.records import RunStatus
 from subagents_nb.domain.runs.states import RunEvent
+from subagents_nb.domain.values.base import build_models
 from subagents_nb.runner.chains.before import Before
 from subagents_nb.runner.chains.chain_ends import ChainEnd
 from subagents_nb.runner.chains.chain_run import ChainRun
@@ -74,6 +75,8 @@ def warm_up_further() -> Iterator[None]:
     """Do the same, piece by piece, for what some runs need; called when runs can be forked already."""
     from subagents_nb.runner.engines.choose import warm_up_further as warm_engines_further
 
+    build_models()
+    yield
     yield from warm_engines_further()
 
 

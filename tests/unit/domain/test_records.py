@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -77,6 +79,22 @@ def test_a_document_that_inherits_has_to_say_where_each_of_its_fields_stands() -
             _ON_DISK = "one"
             one: int = 1
             more: int = 2
+
+
+def test_every_model_can_be_built_though_most_are_only_when_they_are_used() -> None:
+    code = (
+        "import subagents_nb.runner.main as main, subagents_nb.launching, json\n"
+        "from subagents_nb.domain.values.base import Ordered, build_models\n"
+        "def all_of(model): return [model, *(deep for one in model.__subclasses__() for deep in all_of(one))]\n"
+        "before = [model.__name__ for model in all_of(Ordered) if model.__pydantic_complete__]\n"
+        "build_models()\n"
+        "left = [model.__name__ for model in all_of(Ordered) if not model.__pydantic_complete__]\n"
+        "print(len(before), len(all_of(Ordered)), left)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    built, models, left = said.split(maxsplit=2)
+    assert left.strip() == "[]"
+    assert int(built) < int(models) / 4, "what is imported is built at once again"
 
 
 def test_a_result_begins_with_the_head_of_the_status() -> None:
