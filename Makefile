@@ -26,10 +26,10 @@ LANES ?= 4
 
 # The types take as long as all other checks together, so they are checked beside the first tests and told at the end.
 test: $(VENV)/.dev widgets/node_modules/.ready ## everything: all of check; unit, integration, crash, notebook, browser
-	@$(TOGETHER) $(QUICK_CHECKS)
+	@mkdir -p build
+	@$(TOGETHER) compiled $(QUICK_CHECKS)
 	$(BIN)/subagents-nb local-model install
-	$(BIN)/python -m compileall -q subagents_nb # once, and not in each lane
-	@mkdir -p build; $(BIN)/mypy >build/types.txt 2>&1 & types=$$!; suite=0; \
+	@$(BIN)/mypy >build/types.txt 2>&1 & types=$$!; suite=0; \
 	  $(PYTEST) --numprocesses=$(LANES) tests || suite=$$?; \
 	  wait $$types || { cat build/types.txt >&2; echo "The types are wrong: see above." >&2; exit 1; }; exit $$suite
 
@@ -41,6 +41,12 @@ TOGETHER = $(MAKE) --no-print-directory --jobs=2 $(if $(filter output-sync,$(.FE
 
 check: $(VENV)/.dev widgets/node_modules/.ready ## format, lint, types, import contracts, JavaScript types
 	@$(TOGETHER) $(CHECKS)
+
+# Once, and not in each lane at the same time: pytest compiles all tests with asserts that tell what they compared.
+.PHONY: compiled
+compiled:
+	$(BIN)/python -m compileall -q subagents_nb
+	$(PYTEST) -q --collect-only tests >build/collected.txt || { tail -40 build/collected.txt >&2; exit 1; }
 
 check-types:
 	$(BIN)/mypy
