@@ -127,29 +127,33 @@ async def let_it_work(root: Path) -> None:
             await asyncio.sleep(0.01)
 
 
-def test_variables_stay_from_cell_to_cell_and_the_last_value_is_shown(place: Place) -> None:
-    ends = place.run("x = 20\nprint('set')", "x + 1", "1/0", "x")
+def test_variables_stay_from_cell_to_cell_the_last_value_is_shown_and_nobody_is_asked(place: Place) -> None:
+    cells = ["x = 20\nprint('set')", "x + 1", "1/0", "x", "input('name?')"]
+    ends = place.run(*cells)
     assert [end.text for end in ends[:2]] == ["set", "21"]
     assert (ends[2].ok, "ZeroDivisionError: division by zero" in ends[2].text) == (False, True)
     assert "\x1b" not in ends[2].text
     assert ends[3].text == "20"
+    assert not ends[4].ok and "does not support input requests" in ends[4].text
+
+    notebook = nbformat.read(place.root / "step/python.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    assert [cell.source for cell in notebook.cells] == cells
+    shown = [[output.output_type for output in cell.outputs] for cell in notebook.cells]
+    assert shown == [["stream"], ["execute_result"], ["error"], ["execute_result"], ["error"]]
 
 
-def test_inputs_are_there_under_their_names(place: Place) -> None:
+def test_inputs_are_there_under_their_names_but_for_one_whose_file_was_changed(place: Place) -> None:
     place.give(df=pandas.DataFrame({"a": [1, 2]}), s=pandas.Series([1.5], name="p"), p=polars.DataFrame({"b": [3]}),
-               array=numpy.eye(2), config={"k": [1]}, text="hi", raw=b"\0")  # fmt: skip
-    [end] = place.run(
+               array=numpy.eye(2), config={"k": [1]}, text="hi", raw=b"\0", other="there")  # fmt: skip
+    (place.root / "inputs/other.txt").write_text("changed")
+    ends = place.run(
         "print(type(df).__module__.split('.')[0], df.a.sum(), type(s).__name__, s.name, type(p).__module__[:6])\n"
-        "print(array.shape, config, text, raw)"
+        "print(array.shape, config, text, raw)",
+        "other",
     )
-    assert end.text.splitlines() == ["pandas 3 Series p polars", "(2, 2) {'k': [1]} hi b'\\x00'"]
-
-
-def test_an_input_whose_file_was_changed_is_not_loaded(place: Place) -> None:
-    place.give(text="hi", other="there")
-    (place.root / "inputs/text.txt").write_text("changed")
-    ends = place.run("other", "text")
-    assert "The input text could not be loaded: its file is not what was put in" in ends[0].text
+    assert "pandas 3 Series p polars\n(2, 2) {'k': [1]} hi b'\\x00'" in ends[0].text
+    assert "The input other could not be loaded: its file is not what was put in" in ends[0].text
     assert "NameError" in ends[1].text
 
 
@@ -201,26 +205,17 @@ def test_an_artifact_that_changes_after_its_cell_is_kept_as_it_was_when_the_kern
 
 
 @linux
-def test_what_a_thread_reads_after_its_cell_is_noted(watched: Place) -> None:
+def test_what_a_thread_reads_and_writes_after_its_cell_is_noted_and_the_steps_own(watched: Place) -> None:
     (watched.root / "work/data.csv").write_text("a")
 
     async def body(tool: PythonTool) -> None:
-        await tool.run(later("open('data.csv').read()"))
-        await let_it_work(watched.root)
-
-    watched.work(body)
-    assert watched.log.files == (FileRead(path="data.csv", sha256=hashlib.sha256(b"a").hexdigest()),)
-    assert watched.log.tracked
-
-
-@linux
-def test_what_a_thread_writes_after_its_cell_is_the_steps_own(watched: Place) -> None:
-    async def body(tool: PythonTool) -> None:
-        await tool.run(later("open('late.csv', 'w').write('a')"))
+        await tool.run(later("open('late.csv', 'w').write(open('data.csv').read())"))
         await let_it_work(watched.root)
         await tool.run("1")
 
     watched.work(body)
+    assert watched.log.files == (FileRead(path="data.csv", sha256=hashlib.sha256(b"a").hexdigest()),)
+    assert watched.log.tracked
     assert (watched.made, watched.log.untracked, watched.log.beside) == ([("late.csv", "a")], (), ())
 
 
@@ -313,40 +308,36 @@ def test_where_nobody_can_know_what_is_new_the_model_and_the_person_are_told(
     assert place.told(ArtifactMade) == []
 
 
-def test_what_was_run_is_a_valid_notebook(place: Place) -> None:
-    place.run("print(1)", "2", "1/0")
-    notebook = nbformat.read(place.root / "step/python.ipynb", as_version=4)
-    nbformat.validate(notebook)
-    assert [cell.source for cell in notebook.cells] == ["print(1)", "2", "1/0"]
-    assert [[o.output_type for o in cell.outputs] for cell in notebook.cells] == [
-        ["stream"], ["execute_result"], ["error"]]  # fmt: skip
-
-
-def test_a_cell_past_its_limit_is_interrupted_and_its_variables_stay(place: Place) -> None:
+def test_a_cell_past_its_limit_is_interrupted_a_call_is_cancelled_and_the_variables_stay(place: Place) -> None:
     async def body(tool: PythonTool) -> list[PythonEnd]:
-        return [await tool.run("x = 5\nwhile True: pass", seconds=0.5), await tool.run("x")]
+        past = await tool.run("x = 5\nwhile True: pass", seconds=0.5)
+        call = asyncio.ensure_future(tool.run("import pathlib, time\npathlib.Path('begun').touch()\ntime.sleep(600)"))
+        async with asyncio.timeout(60):
+            while not (place.root / "work/begun").exists():
+                await asyncio.sleep(0.02)
+        call.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await call
+        return [past, await tool.run("x")]
 
     ends = place.work(body)
     assert not ends[0].ok and "Interrupted after 0.5 seconds, its time limit; the variables are" in ends[0].text
     assert ends[1].text == "5"
 
 
-def test_a_cell_that_cannot_be_interrupted_takes_its_kernel_along(place: Place) -> None:
+def test_a_kernel_that_cannot_be_interrupted_or_dies_is_followed_by_a_new_one_with_the_inputs(place: Place) -> None:
     place.give(text="hi")
 
     async def body(tool: PythonTool) -> list[PythonEnd]:
         stubborn = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nx = 1\ntime.sleep(600)"
-        return [await tool.run(stubborn, seconds=0.5), await tool.run("'x' in globals(), text")]
+        ends = [await tool.run(stubborn, seconds=0.5)]
+        return ends + [await tool.run(cell) for cell in ("'x' in globals(), text", "import os; os._exit(3)", "1 + 1")]
 
     ends = place.work(body)
     assert "It could not be interrupted, so all variables are gone, but for the inputs" in ends[0].text
     assert ends[1].text == "(False, 'hi')"
-
-
-def test_a_kernel_that_dies_is_said_to_have_died_and_the_next_cell_has_a_new_one(place: Place) -> None:
-    ends = place.run("import os; os._exit(3)", "1 + 1")
-    assert "The kernel ended, perhaps for want of memory" in ends[0].text and not ends[0].ok
-    assert ends[1].text == "2"
+    assert "The kernel ended, perhaps for want of memory" in ends[2].text and not ends[2].ok
+    assert ends[3].text == "2"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no limit on this system")
@@ -358,29 +349,16 @@ def test_memory_beyond_the_limit_is_an_error_that_says_so(place: Place) -> None:
     assert ends[1].text == "10000000"
 
 
-def test_a_flood_of_output_neither_hangs_nor_fills_the_memory(place: Place) -> None:
-    [end] = place.run("for n in range(200_000): print('line', n)")
-    assert end.ok and len(end.text) < 52_000
+def test_a_flood_of_output_neither_hangs_nor_fills_the_memory_and_one_in_a_message_is_said_to_be_lost(
+    place: Place,
+) -> None:
+    lines, message, after = place.run(
+        "for n in range(200_000): print('line', n)", "a = 1; print('x' * 40_000_000)", "print(a + 1)"
+    )
+    assert lines.ok and len(lines.text) < 52_000
+    assert "Output was lost" in message.text and "xxxx" not in message.text
+    assert (after.text, after.ok) == ("2", True)
     assert (place.root / "step/python.ipynb").stat().st_size < 1_000_000
-
-
-def test_nobody_is_asked_for_input(place: Place) -> None:
-    [end] = place.run("input('name?')")
-    assert not end.ok and "does not support input requests" in end.text
-
-
-def test_a_cancelled_call_leaves_the_kernel_usable(place: Place) -> None:
-    async def body(tool: PythonTool) -> PythonEnd:
-        await tool.run("x = 7")
-        call = asyncio.ensure_future(tool.run("import pathlib, time\npathlib.Path('begun').touch()\ntime.sleep(600)"))
-        while not (place.root / "work/begun").exists():
-            await asyncio.sleep(0.02)
-        call.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await call
-        return await tool.run("x")
-
-    assert place.work(body).text == "7"
 
 
 def test_a_file_of_the_workspace_does_not_stand_in_for_a_module_of_the_kernel(place: Place) -> None:
@@ -414,14 +392,22 @@ def ended(run: Run) -> Run:
 FRAME = pandas.DataFrame({"g": list("aab"), "v": [1, 2, 3]})
 
 
-def test_a_run_works_with_values_of_the_notebook_and_leaves_a_table(work: Path) -> None:
-    model = script("sums", {"python": "df.groupby('g').v.sum().reset_index()"}, {"text": "Done."})
-    run = ended(launch("delegate", "sum", model=model, inputs={"df": FRAME}))
-    assert run.output == "Done."
+def test_a_run_works_with_values_of_the_notebook_without_its_secrets_and_leaves_a_table(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
+    code = (
+        "import os, pathlib\n"
+        "folder = pathlib.Path(os.environ['SUBAGENTS_INPUTS'])\n"
+        "print([v for v in os.environ.values() if 'planted' in v], sorted(p.name for p in folder.iterdir()))"
+    )
+    steps = {"python": code, "say": True}, {"python": "df.groupby('g').v.sum().reset_index()"}, {"text": "Done."}
+    run = ended(launch("delegate", "sum", model=script("sums", *steps), inputs={"df": FRAME, "a": 1, "b": "t"}))
+    assert run.output == "[] ['a.json', 'b.txt', 'df.parquet']Done."
     assert run.artifacts["table1"].to_pandas().v.tolist() == [3, 3]
     assert run.artifacts["table1"].to_polars()["v"].to_list() == [3, 3]
     assert run.artifacts["table1"].to_arrow().num_rows == 2
-    assert [record.name for record in run.plan.inputs] == ["df"]
+    assert [record.name for record in run.plan.inputs] == ["df", "a", "b"]
     assert run.status.result is not None and run.status.result.steps[0].tools[0].name == "python"
 
 
@@ -453,17 +439,6 @@ def test_the_same_plan_again_has_the_same_inputs(work: Path) -> None:
         run.launch_again()
 
 
-def test_the_kernel_has_no_secret_and_knows_where_the_inputs_are(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
-    code = (
-        "import os, pathlib\n"
-        "folder = pathlib.Path(os.environ['SUBAGENTS_INPUTS'])\n"
-        "print([v for v in os.environ.values() if 'planted' in v], sorted(p.name for p in folder.iterdir()))"
-    )
-    run = ended(launch("delegate", "x", model=script("e", {"python": code, "say": True}), inputs={"a": 1, "b": "t"}))
-    assert run.text.strip() == "[] ['a.json', 'b.txt']"
-
-
 def test_an_agent_without_the_tool_runs_no_python(work: Path) -> None:
     run = ended(launch("scout", "x", model=script("no", {"python": "1"})))
     assert (run.state, "this agent has no such tool" in str(run.error)) == ("failed", True)
@@ -491,15 +466,6 @@ def test_a_runner_that_is_killed_takes_its_kernel_along() -> None:
     until(lambda: not alive(pid), 10, what="the end of the kernel")
 
 
-def test_artifacts_can_be_read_while_the_run_works(work: Path) -> None:
-    model = script("makes", {"python": "import pandas as pd; pd.DataFrame({'a': [1]})"}, {"await_steer": True})
-    run = launch("delegate", "x", model=model)
-    until(lambda: len(run.artifacts), 60, what="the table")
-    assert run.artifacts[0].to_pandas().a.tolist() == [1]
-    run.stop()
-    assert ended(run).artifacts["table1"].shape == (1, 1)
-
-
 def test_a_file_that_was_written_twice_is_one_artifact_and_the_run_can_be_reused(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -512,19 +478,21 @@ def test_a_file_that_was_written_twice_is_one_artifact_and_the_run_can_be_reused
     assert (again.id, again.reuse_note) == (run.id, run.reuse_note)
 
 
-def test_a_file_that_is_a_picture_counts_as_a_figure(work: Path) -> None:
-    cell = {"python": "open('plot.png', 'wb').write(b'png'); open('n.txt', 'w').write('x')"}
-    live = launch("delegate", "x", model=script("plot", cell, {"await_steer": True}))
-    until(lambda: len(live.artifacts) == 2, 60, what="the files")
+def test_artifacts_can_be_read_while_the_run_works_and_none_that_was_changed_is_handed_out(work: Path) -> None:
+    cell = (
+        "import pandas as pd\nopen('plot.png', 'wb').write(b'png'); open('n.txt', 'w').write('x')\n"
+        "pd.DataFrame({'a': [1]})"
+    )
+    live = launch("delegate", "x", model=script("makes", {"python": cell}, {"await_steer": True}))
+    until(lambda: len(live.artifacts) == 3, 60, what="the files and the table")
+    assert live.artifacts["table1"].to_pandas().a.tolist() == [1]
     assert [one.name for one in live.artifacts.figures] == ["plot.png"]
     live.stop()
     run = ended(live)
+    assert run.artifacts["table1"].shape == (1, 1)
     assert [one.name for one in run.artifacts.figures] == ["plot.png"]
     assert set(run.artifacts.figures[0]._repr_mimebundle_()) == {"text/plain", "image/png"}
 
-
-def test_an_artifact_that_was_changed_is_not_handed_out(work: Path) -> None:
-    run = ended(launch("delegate", "x", model=script("f", {"python": "open('n.txt','w').write('x')"}, {"text": "."})))
     artifact = run.artifacts["n.txt"]
     assert (artifact.text, artifact.bytes, artifact.load()) == ("x", b"x", "x")
     with pytest.raises(RequestError, match="is no table"):
@@ -542,12 +510,3 @@ def test_the_limit_of_a_tool_call_interrupts_a_cell_and_the_run_goes_on(work: Pa
     run = ended(launch("delegate", "x", model=model, tool_timeout=1))
     assert run.state == "complete" and "Interrupted after 1 seconds" in run.text and run.text.endswith(" over")
     assert time.monotonic() - began < 60
-
-
-def test_a_flood_in_one_message_is_lost_and_said_and_the_kernel_goes_on(place: Place) -> None:
-    async def body(tool: PythonTool) -> tuple[PythonEnd, PythonEnd]:
-        return await tool.run("a = 1; print('x' * 40_000_000)"), await tool.run("print(a + 1)")
-
-    flood, after = place.work(body)
-    assert "Output was lost" in flood.text and "xxxx" not in flood.text
-    assert (after.text, after.ok) == ("2", True)
