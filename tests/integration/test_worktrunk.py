@@ -16,6 +16,7 @@ from subagents_nb import launch, preflight
 from subagents_nb.domain.plans.plan import StepPlan
 from subagents_nb.domain.plans.worktree import WorktreePlan, WorktreeRecord
 from subagents_nb.domain.runs.events import StepFailed
+from subagents_nb.launching.gathering.worktrunk_check import no_worktrunk
 from subagents_nb.runner.workspace.worktrees import Worktrees
 from subagents_nb.store import StoreHome, create_run
 from subagents_nb.store.git.trees import recover
@@ -101,6 +102,33 @@ def test_what_its_hooks_make_is_no_work_and_all_else_is_in_the_patch(
     record = asyncio.run(work())
     assert record is not None and record.state == "removed" and record.applies and not left(repo)
     assert [change.path for change in record.changes] == ["b.txt"]
+
+
+def test_its_git_obeys_no_hook_and_no_monitor_that_lies_in_the_repository(
+    store_home: StoreHome, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The stand-in's own git, told by nobody, obeys both; the branch's checkout is what the hook follows.
+    wt(tmp_path, monkeypatch, "\n    subprocess.run(['git', 'status'], check=True, stdout=sys.stderr)" + WELL)
+    acted = tmp_path / "acted"
+    for planted in (repo / ".git/hooks/post-checkout", repo / ".git/monitor"):
+        planted.parent.mkdir(exist_ok=True)
+        planted.write_text(f"#!/bin/sh\necho {planted.name} >> '{acted}'\n")
+        planted.chmod(0o755)
+    subprocess.run(["git", "config", "core.fsmonitor", str(repo / ".git/monitor")], cwd=repo, check=True)
+    trees, step = bench(store_home, repo)
+    asyncio.run(trees.prepare(step, label=""))
+    assert left(repo)
+    assert not acted.exists(), acted.read_text()
+
+
+def test_a_program_of_the_repository_is_not_taken_for_worktrunk(
+    store_home: StoreHome, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wt(tmp_path, monkeypatch)
+    (tmp_path / "bin" / "wt").rename(repo / "wt")
+    monkeypatch.setenv("PATH", f".{os.pathsep}{os.environ['PATH']}")
+    said = no_worktrunk()
+    assert said is not None and "is not installed" in said
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+
+from subagents_nb.store.git.git import git_environ
 
 _HELP_S = 10.0
 
 
 def no_worktrunk() -> str | None:
     """Return why worktrunk can't be asked for trees: another program may be called wt, too."""
-    program = shutil.which("wt")
+    program = shutil.which("wt", path=git_environ(os.environ).get("PATH", os.defpath))  # never one of the repository
     if program is None:
         return (
             "worktrunk makes trees by its command wt, which is not installed; leave provider out to have git make them"

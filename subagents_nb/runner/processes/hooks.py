@@ -8,7 +8,7 @@ import os
 import selectors
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,14 +43,22 @@ def run_hook(
 
 
 def run_program(
-    command: Sequence[str], said: bytes, *, cwd: Path, within_s: float, ended: Callable[[], bool] = lambda: False
+    command: Sequence[str],
+    said: bytes,
+    *,
+    cwd: Path,
+    within_s: float,
+    ended: Callable[[], bool] = lambda: False,
+    variables: Mapping[str, str] | None = None,
 ) -> bytes:
     """Run a program of the user's and return what it printed; end it, with all that it started, when `ended` says so.
+
+    `variables` are added to its environment.
 
     Raises:
         HookFailed: it can't be started, failed, took too long, or printed too much.
     """
-    environ = {k: v for k, v in tool_environ(os.environ).items() if not k.startswith("GIT_")}
+    environ = {k: v for k, v in tool_environ(os.environ).items() if not k.startswith("GIT_")} | dict(variables or {})
     pipe = subprocess.PIPE
     try:
         process = subprocess.Popen(

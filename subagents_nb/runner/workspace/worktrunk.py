@@ -13,8 +13,18 @@ from pathlib import Path
 
 from subagents_nb.domain.plans.worktree import WorktreeRecord, worktrunk_path
 from subagents_nb.runner.processes.hooks import HookFailed, run_program
-from subagents_nb.store.git.git import Git
+from subagents_nb.store.git.git import Git, git_environ
 from subagents_nb.store.git.trees import checked, make_branch
+
+# Its git obeys the repository's configuration; these two name programs, as a hook in .git/hooks does by lying there.
+# git-config(1): given so they win over every file, also for a git that another program starts.
+_NO_PROGRAMS = {
+    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_KEY_0": "core.hooksPath",
+    "GIT_CONFIG_VALUE_0": os.devnull,
+    "GIT_CONFIG_KEY_1": "core.fsmonitor",
+    "GIT_CONFIG_VALUE_1": "false",
+}
 
 
 def create_by_worktrunk(record: WorktreeRecord, *, within_s: float, ended: Callable[[], bool]) -> WorktreeRecord:
@@ -27,15 +37,19 @@ def create_by_worktrunk(record: WorktreeRecord, *, within_s: float, ended: Calla
         HookFailed: it did not do its work.
         GitProblem: what it made is not what was asked for. What was made is for the caller to undo.
     """
-    program = shutil.which("wt")
+    path = git_environ(os.environ).get("PATH", os.defpath)  # no relative place: that would be the repository
+    program = shutil.which("wt", path=path)
     if program is None:
         raise HookFailed("worktrunk's command wt is not installed any more")
     make_branch(Git(cwd=Path(record.repo_root), tree=True), record)
     command = [program, "switch", record.branch, "--no-cd", "--format", "json"]
+    variables = {**_NO_PROGRAMS, "PATH": path}
     try:
-        answer = run_program(command, b"", cwd=Path(record.repo_root), within_s=within_s, ended=ended)
-        path = worktrunk_path(answer, record.branch)
+        answer = run_program(
+            command, b"", cwd=Path(record.repo_root), within_s=within_s, ended=ended, variables=variables
+        )
+        made = worktrunk_path(answer, record.branch)
     except (HookFailed, ValueError) as error:
         raise HookFailed(f"wt switch {error}") from error
-    created = record.model_copy(update={"path": os.path.normpath(path)})
+    created = record.model_copy(update={"path": os.path.normpath(made)})
     return created.model_copy(update={"synthetic": checked(created)})
