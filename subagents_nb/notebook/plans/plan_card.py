@@ -113,6 +113,9 @@ def _step_facts(step: StepPlan) -> Iterator[tuple[str, str]]:
         wants = step.policy.wants_sandbox if step.policy is not None else None
         by = f" · {line(wants.origin, 80)}" if wants is not None and wants.origin else ""
         yield "sandbox", f"{step.sandbox.kind}, {'with the' if step.sandbox.network else 'no'} network{by}"
+    if step.acceptance is not None and step.acceptance.verify:
+        runs = step.acceptance.verify
+        yield "verified by", f"{plural(len(runs), 'command')}: {'; '.join(line(one.command, 200) for one in runs)}"
     yield "prompt", f"{step.prompt_mode}s the default prompt"
     yield "limits", f"{plural(step.max_requests, 'request')}, {_tries(step.output_retries)} to fit a schema"
     if about := " · ".join(filter(None, [step.phase, step.lane, step.description, step.goal])):

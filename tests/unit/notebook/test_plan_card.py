@@ -12,6 +12,7 @@ from support import make_step
 from subagents_nb.domain.agents.mcp_servers import McpServer
 from subagents_nb.domain.agents.models import EMBEDDED, parse_model
 from subagents_nb.domain.agents.settings import Endpoint
+from subagents_nb.domain.plans.acceptance import Acceptance, Verify
 from subagents_nb.domain.plans.plan import Draft
 from subagents_nb.domain.policy.policy import Ceiling, Policy
 from subagents_nb.domain.policy.sandbox_plan import SandboxPlan
@@ -150,6 +151,12 @@ def test_a_sandbox_is_shown_with_who_asks_for_it() -> None:
     for text in both(draft().model_copy(update={"steps": (step,)})):
         assert "workspace, no network · ~/.subagents/settings.toml" in text
         assert "sandbox workspace · network False" in text
+
+
+def test_the_commands_that_are_run_at_its_end_are_shown() -> None:
+    verify = (Verify(id="verify-1", command="make test"), Verify(id="verify-2", command="touch done"))
+    for text in both(draft(acceptance=Acceptance(level="verified", explicit=True, verify=verify))):
+        assert "verified by" in text and "2 commands: make test; touch done" in text
 
 
 def test_the_servers_of_a_step_are_shown_with_what_is_started() -> None:
