@@ -56,7 +56,10 @@ _USER_SETTINGS = "~/.subagents/settings.toml"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at. `advice` is a command to run, when something can be done."""
+    """One thing that was looked at. `advice` is a command to run, when something can be done.
+
+    One that is `ok` and has advice is something that could be had and nobody needs.
+    """
 
     name: str
     ok: bool
@@ -79,7 +82,8 @@ class Checkup:
         width = max(len(check.name) for check in self.checks)
         lines = []
         for check in self.checks:
-            lines.append(f"{'ok ' if check.ok else 'bad'}  {check.name:<{width}}  {check.found}")
+            mark = "bad" if not check.ok else "-  " if check.advice else "ok "
+            lines.append(f"{mark}  {check.name:<{width}}  {check.found}")
             if check.advice:
                 lines.append(f"     {'':<{width}}  → {check.advice}")
         return plain("\n".join(lines))

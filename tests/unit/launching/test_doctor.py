@@ -59,6 +59,12 @@ def test_a_checkup_is_plain_text_with_a_command_under_what_is_wrong() -> None:
     assert not hasattr(checkup, "_repr_html_")
 
 
+def test_what_could_be_had_and_is_not_there_is_neither_ok_nor_bad() -> None:
+    checkup = Checkup((Check("local model", True, "it is not installed", "install it"),))
+    assert checkup.ok
+    assert repr(checkup).splitlines()[0] == "-    local model  it is not installed"
+
+
 def test_a_store_that_is_not_made_yet_is_no_fault(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SUBAGENTS_NB_HOME", str(tmp_path / "later"))
     checkup = examine()
