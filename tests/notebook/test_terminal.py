@@ -56,6 +56,8 @@ def test_runs_are_lines_of_text(ipython: Ipython) -> None:
         "%subagent --modell x -- y",
         "%subagent_stop by-line",
         "%subagent_attach -h",
+        "run = %subagent --model scripted:echo -- 6*7",
+        "print('is', run.result(20))",
     )
     # It has been launched, and may have begun by the time that the line is made.
     begun = r"by-line \(delegate\) (queued|running) · attach again with %subagent_attach by-line"
@@ -67,11 +69,5 @@ def test_runs_are_lines_of_text(ipython: Ipython) -> None:
     assert "perhaps you mean --model" in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
     assert "<section" not in done.stdout
+    assert "is 6*7" in done.stdout, "what a magic returns can be used in a script"
     assert done.returncode == 0
-
-
-def test_a_result_can_be_used_in_a_script(ipython: Ipython) -> None:
-    done = ipython(
-        "%load_ext subagents_nb", "run = %subagent --model scripted:echo -- 6*7", "print('is', run.result(20))"
-    )
-    assert "is 6*7" in done.stdout
