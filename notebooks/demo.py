@@ -151,7 +151,10 @@ def tidy(home: Path) -> None:
         print("a supervisor of the demo did not leave; it will when it has been idle", file=sys.stderr)
     with contextlib.suppress(local_model.LocalModelError):
         local_model.stop(home)
-    shutil.rmtree(home, ignore_errors=True)
+    deadline = time.monotonic() + LEAVE_S
+    while home.exists() and time.monotonic() < deadline:  # whoever watched a run may be writing down how it ended
+        shutil.rmtree(home, ignore_errors=True)
+        time.sleep(0.01)
 
 
 if __name__ == "__main__":
