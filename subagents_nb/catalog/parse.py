@@ -34,9 +34,7 @@ _AgentFile: type[Written] = create_model(  # type: ignore[call-overload]
 )
 
 _YAML = StrictYaml()
-_NAME_LINE = re.compile(
-    r"^name[ \t]*:[ \t]*(?P<quote>[\"']?)(?P<name>[^\n]*?)(?P=quote)[ \t]*(?:[ \t]#.*)?$", re.MULTILINE
-)
+_NAME_LINE = re.compile(r"^name[ \t]*:([^\n]*)", re.MULTILINE)
 
 
 def parse_agent(text: str, *, where: str, source: AgentSource) -> AgentDefinition | AgentProblem | None:
@@ -83,9 +81,15 @@ def problem_of(text: str, reason: str, *, where: str, source: AgentSource) -> Ag
     if not head.startswith("---"):
         return None
     match = _NAME_LINE.search(head.split("\n---", 1)[0])
-    if match is None or not match["name"]:
+    if match is None or not (name := _name_in(match[1].strip(" \t"))):
         return None
-    return AgentProblem(where=where, source=source, error=reason, name=_usable_name(match["name"]))
+    return AgentProblem(where=where, source=source, error=reason, name=_usable_name(name))
+
+
+def _name_in(value: str) -> str:
+    """Return what stands behind `name:`, without its quotes or its comment."""
+    quoted = value[1:].partition(value[0]) if value[:1] in ("'", '"') else ("", "", "")
+    return quoted[0] if quoted[1] else re.split(r"(?:\A|[ \t])#", value, maxsplit=1)[0].rstrip(" \t")
 
 
 def values_of(data: Mapping[str, object]) -> tuple[dict[str, Any], list[Reason]]:

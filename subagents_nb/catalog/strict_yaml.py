@@ -29,7 +29,7 @@ _PLAIN = frozenset(_TAG + kind for kind in ("str", "int", "float", "bool", "null
 _PLAIN_KEYS = _PLAIN | {f"{_TAG}merge", f"{_TAG}value"}
 
 # A one-line value without quotes, block sign or flow bracket.
-_LOOSE_DESCRIPTION = re.compile(r"^(description[ \t]*:[ \t]+)([^\s\"'|>\[{&*!#].*?)[ \t]*$", re.MULTILINE)
+_LOOSE_DESCRIPTION = re.compile(r"^(description[ \t]*:[ \t]+)([^\s\"'|>\[{&*!#].*)$", re.MULTILINE)
 
 
 class YamlRefused(ValueError):
@@ -88,7 +88,7 @@ class StrictYaml(YAMLHandler):
 
 
 def _quoted(head: str) -> str:
-    return _LOOSE_DESCRIPTION.sub(lambda match: match[1] + json.dumps(match[2]), head, count=1)
+    return _LOOSE_DESCRIPTION.sub(lambda match: match[1] + json.dumps(match[2].rstrip(" \t")), head, count=1)
 
 
 def lines_of(head: str, *, lines_above: int = 0) -> Lines:

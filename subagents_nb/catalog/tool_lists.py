@@ -17,8 +17,7 @@ from subagents_nb.domain.values.reading import Unfit, must_be
 _DELEGATING = frozenset({"agent", "task", "delegate", "subagent"})
 AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 
-# A comma within brackets belongs to its item: `Bash(git add:*, git log:*)` is one.
-_ITEM = re.compile(r"(?:\([^)]*\)|[^,(]|\()+")
+_SIGN = re.compile("[,(]")
 
 
 def text_list(value: object) -> tuple[str, ...]:
@@ -30,7 +29,20 @@ def _items(value: object) -> Iterator[str]:
     for entry in value if isinstance(value, list) else [] if value is False else [value]:
         if not isinstance(entry, str):
             raise must_be("a list of texts or text with commas", entry)
-        yield from (item for part in _ITEM.findall(entry) if (item := part.strip()))
+        yield from (item for part in _parts(entry) if (item := part.strip()))
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Split at commas. One within brackets belongs to its item: `Bash(git add:*, git log:*)` is one."""
+    start = at = 0
+    while (sign := _SIGN.search(text, at)) is not None:
+        at = sign.end()
+        if sign[0] == "(":
+            at = max(at, text.find(")", at) + 1)
+        else:
+            yield text[start : at - 1]
+            start = at
+    yield text[start:]
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,10 @@ def _on_files(rules: Iterable[str], tools: tuple[str, ...]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _model_glob(pattern: str) -> re.Pattern[str]:
-    return re.compile(".*".join(map(re.escape, pattern.split("*"))), re.IGNORECASE | re.DOTALL)
+    first, *rest = map(re.escape, pattern.split("*"))
+    # What stands between two stars is taken where it comes first, and not looked for again: a plan is made meanwhile.
+    between = "".join(f"(?>.*?{part})" for part in rest[:-1])
+    return re.compile(f"{first}{between}.*{rest[-1]}" if rest else first, re.IGNORECASE | re.DOTALL)
 
 
 def tools_and_rules(items: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:

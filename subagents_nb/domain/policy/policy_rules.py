@@ -21,6 +21,9 @@ _ABOUT = {"read": READS, "write": WRITES, "edit": WRITES}
 _NAMED = (SKILL, DELEGATE)
 _SHELL_SIGNS = r"[*?\[\]{}$`\"'\\();|&<>~#!\n]"
 _LONGEST = 400
+_MOST_MIXED = 2  # each is tried at every place of a path
+_WILD = re.compile(r"(\*\*/|\*\*|\*|\?)")
+_ONE = {"**": ".*", "?": "[^/]"}
 
 
 class BadRule(ValueError):
@@ -145,6 +148,8 @@ def _of_path(written: str, tool: str, pattern: str) -> Rule | str:
     parts = path.removeprefix("/").split("/")
     if any(part in ("", ".", "..") for part in parts):
         return "has an empty, . or .. part in its path"
+    if sum(part.count("**") for part in parts if part != "**") > _MOST_MIXED:
+        return f"has ** beside other signs of a name more than {_MOST_MIXED} times"
     return Rule(written, tool, path=f"./{path}" if at_top else path)
 
 
@@ -166,12 +171,33 @@ def _expression(pattern: str) -> str:
     """Return a glob as an expression: `*` stays within a name, `**` crosses slashes, `a/**` is a and all in it."""
     if pattern in ("**", "**/*"):
         return ".*"
-    expression = ""
     if pattern.endswith("/**"):
         return rf"{_expression(pattern[:-3])}(?:/.*)?"
-    for piece in re.split(r"(\*\*/|\*\*|\*|\?)", pattern):
-        expression += {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}.get(piece, re.escape(piece))
-    return expression
+    stretches: list[list[str]] = [[]]  # between two `**/`
+    for piece in filter(None, _WILD.split(pattern)):
+        stretches.append([]) if piece == "**/" else stretches[-1].append(piece)
+    first, *deep = map(_stretch, stretches)
+    # Whole names are taken at the first place where they fit: what follows finds there whatever it finds further on.
+    # It is not gone back on, else a path that fits nowhere costs as many tries as there are ways to go wrong.
+    whole = [bool(one) and one[-1].endswith("/") and "**" not in one for one in stretches[1:-1]]
+    for names, is_whole in zip(deep, [*whole, False], strict=False):
+        first += f"(?>(?:.*?/)??{names})" if is_whole else f"(?:.*/)?{names}"
+    return first
+
+
+def _stretch(pieces: Iterable[str]) -> str:
+    """Return the expression of names. Within one name all stars but the last are taken at their first fit, too."""
+    done, star = "", None
+    for piece in pieces:
+        if piece == "*":
+            done += "" if star is None else f"(?>[^/]*?{star})"
+            star = ""
+        elif star is None or piece == "**" or "/" in piece:
+            done += ("" if star is None else f"[^/]*{star}") + _ONE.get(piece, re.escape(piece))
+            star = None
+        else:
+            star += _ONE.get(piece, re.escape(piece))
+    return done if star is None else f"{done}[^/]*{star}"
 
 
 def hiding(rules: Iterable[str], root: str, home: str) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # What IPython keeps in the user's variables for its own use.
 _SHELL_OWN = frozenset({"In", "Out", "exit", "quit", "open", "get_ipython", "display"})
-_FIELD = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+_FIELD = re.compile(r"\{\{([^{}]*)\}\}")
 
 
 def check_bindable(name: str, variables: Mapping[str, Any], *, force: bool) -> None:
@@ -61,7 +61,7 @@ def fill_template(text: str, variables: Mapping[str, Any]) -> str:
     """
 
     def value(match: re.Match[str]) -> str:
-        name = match[1]
+        name = match[1].strip()
         if not name.isidentifier():
             raise UsageError(f"--template: {{{{ {name} }}}} is no name; only names of variables can stand there.")
         return str(lookup(name, variables, "--template"))

@@ -596,3 +596,21 @@ def test_a_deny_list_that_can_not_be_read_guards_nothing_and_is_told(entry: str)
     problem = read(f"---\nname: a\ndescription: d\ndisallowedTools: [{entry}]\n---\nx")
     assert isinstance(problem, AgentProblem)
     assert "names none: write mcp:SERVER" in str(problem)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (f"---\nname: scout{' ' * 60_000}x\n: :\n---\n", None),
+        (f"---\nname: a\ndescription: looks: {' ' * 15_000}x\n---\n", "a"),
+        (f"---\nname: a\ndescription: looks\ntools: {'(' * 15_000}\n---\n", "a"),
+        ("---\nname: 'a b' # old\n: :\n---\n", None),
+        ("---\nname: scout # old\n: :\n---\n", "scout"),
+        ('---\nname: "scout"  \n: :\n---\n', "scout"),
+    ],
+    ids=["name", "description", "tools", "quoted", "comment", "quotes"],
+)
+def test_a_strangers_file_costs_no_time_whatever_stands_in_it(text: str, name: str | None) -> None:
+    found = read(text)
+    assert found is not None and found.name == name

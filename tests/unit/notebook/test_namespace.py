@@ -65,3 +65,9 @@ def test_a_value_that_looks_like_a_field_is_not_filled_again() -> None:
 def test_a_missing_name_in_a_template_is_named() -> None:
     with pytest.raises(UsageError, match="--template missing"):
         fill_template("{{ missing }}", {})
+
+
+@pytest.mark.timeout(20)
+def test_a_template_that_is_never_closed_costs_no_time() -> None:
+    text = "{{" + " " * 20_000
+    assert fill_template(text, {}) == text and fill_template("{{\n a }}{{a}}", {"a": "{{a}}"}) == "{{a}}{{a}}"
