@@ -17,7 +17,7 @@ from typing import Any
 
 from subagents_nb.domain.values.words import one_line
 from subagents_nb.errors import RequestError
-from subagents_nb.experiments.plan_parts import AGENT_FILE
+from subagents_nb.experiments.plan_parts import AGENT_FILE, PARTS
 from subagents_nb.experiments.rescoring import settle
 from subagents_nb.experiments.rows import RunRow, read_rows
 from subagents_nb.launching import Run
@@ -28,6 +28,7 @@ from subagents_nb.store.runs.reader import uncollected
 
 LEVELS = ("runs", "steps", "messages", "events")
 _FIRST = ("run_id", "experiment", "name", "status", "reason", "start_time", "end_time")
+_DIGESTS = {name: f"{name}_sha256" for name in PARTS} | {AGENT_FILE: "agent_digest"}
 _READABLE = ("task", "system_prompt", "tools")  # parts of a plan, beside their digests
 _HEAD = 200
 _GROUPS = ("params.", "metrics.", "tags.", "lineage.")
@@ -39,7 +40,9 @@ class Frame(Sequence[dict[str, Any]]):
     def __init__(self, level: str, records: Sequence[dict[str, Any]]) -> None:
         self.level = level
         self._records = list(records)
-        seen = dict.fromkeys(name for record in self._records for name in record)
+        seen: dict[str, Any] = {}
+        for record in self._records:
+            seen.update(record)
         self.columns = tuple(sorted(seen, key=_rank)) if level == "runs" else tuple(seen)
 
     def records(self) -> list[dict[str, Any]]:
@@ -143,11 +146,11 @@ def run_record(row: RunRow) -> dict[str, Any]:
     record |= {f"params.{name}": value for name, value in (row.resolved | row.params).items()}
     record |= {f"case.{name}": value for name, value in row.about.items()}
     record["expected"] = row.expected
-    record |= row.part_of
-    record |= {"model_requested": row.requested, "model_answered": row.answered}
-    record |= {"digest": row.digest, "agent_digest": row.parts.get(AGENT_FILE)}
-    record |= {f"{name}_sha256": digest for name, digest in row.parts.items() if name != AGENT_FILE}
-    record |= {name: _head_of(row, name) for name in _READABLE}
+    record.update(row.part_of, model_requested=row.requested, model_answered=row.answered, digest=row.digest)
+    for name, digest in row.parts.items():
+        record[_DIGESTS[name]] = digest
+    for name in _READABLE:
+        record[name] = _head_of(row, name)
     record |= {f"metrics.{name}": value for name, value in row.usage.items()}
     record["metrics.seconds"] = row.seconds
     record |= {f"metrics.judge_{name}": value for name, value in row.judges.items()}

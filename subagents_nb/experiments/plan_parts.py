@@ -15,6 +15,7 @@ from pydantic_core import to_json
 from subagents_nb.domain.values.base import sha256_text, stable_json
 
 TASK, AGENT_FILE = "task", "agent_file"
+PARTS = (TASK, AGENT_FILE, "system_prompt", "tools", "skills", "schema", "inputs", "settings")
 _MAX_HELD = 50_000  # characters of a text whose lines may be shown
 _SETTINGS = (
     "prompt_mode", "max_output", "progress", "acceptance", "delegates", "depth", "asks_parent_s", "tool_budget", "cwd",
@@ -37,10 +38,16 @@ class PlanParts:
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
         self._plans: dict[bytes, dict[str, str]] = {}  # all but the tasks, of what else plans say
+        self._last: tuple[list[Any], dict[str, str]] = ([], {})  # repeats often follow one another
 
     def of(self, plan: dict[str, Any]) -> dict[str, str]:
         """Return the digests of a plan's parts by their names; a part that a plan has not is not there."""
-        named = [plan.get("steps"), plan.get("items"), plan.get("inputs")]
+        named = [plan.get(name) for name in ("steps", "items", "inputs", "task")]
+        if named != self._last[0]:  # to compare costs an eighth of what writing and hashing them does
+            self._last = named, self._of(plan, named[:3])
+        return self._last[1]
+
+    def _of(self, plan: dict[str, Any], named: list[Any]) -> dict[str, str]:
         key = to_json(named, exclude={0: {"__all__": _VARYING}})
         if key not in self._plans:
             self._plans[key] = self._all_but_task(plan)

@@ -96,11 +96,14 @@ def read_row(home: StoreHome, run_id: str, parts: PlanParts | None = None) -> Ru
         _from_result(row, result)
         if row.state == RunState.PAUSED:  # it may have been stopped since
             _from_verdict(row, read_raw(home, run_id, ("verdict.json",))["verdict.json"])
-    judged = scores_in(documents["scores"], run_id)
-    standing = latest(judged)
-    row.scores = {key: score.number for key, score in standing.items()}
-    row.unchecked = {f"{name} of {score.by.split(' ')[0]}" for score in standing.values() for name in score.unchecked}
-    row.judges = judges_usage(judged)
+    if documents["scores"]:
+        judged = scores_in(documents["scores"], run_id)
+        standing = latest(judged)
+        row.scores = {key: score.number for key, score in standing.items()}
+        row.unchecked = {
+            f"{name} of {score.by.split(' ')[0]}" for score in standing.values() for name in score.unchecked
+        }
+        row.judges = judges_usage(judged)
     return row
 
 
@@ -171,11 +174,11 @@ def _figures(row: RunRow, document: dict[str, Any]) -> None:
 
 def _each(steps: list[dict[str, Any]], name: str, unless: str = "") -> str | None:
     """Return what steps have under a name, each once; not where it says no more than another field."""
-    texts = {
-        text: None
-        for step in steps
-        if isinstance(text := step.get(name), str) and text and not (unless and text == step.get(unless))
-    }
+    texts: dict[str, None] = {}
+    for step in steps:
+        text = step.get(name)
+        if isinstance(text, str) and text and not (unless and text == step.get(unless)):
+            texts[text] = None
     return ", ".join(texts) or None
 
 

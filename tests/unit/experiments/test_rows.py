@@ -17,6 +17,7 @@ from subagents_nb.domain.plans.experiments import Cell, ExperimentPart, Lineage,
 from subagents_nb.domain.runs.states import RunState
 from subagents_nb.errors import RequestError
 from subagents_nb.experiments.frames import Frame, frame, run_record
+from subagents_nb.experiments.plan_parts import PARTS, PlanParts
 from subagents_nb.experiments.rows import read_row
 from subagents_nb.launching import runs
 from subagents_nb.store import StoreHome, create_run, open_home
@@ -174,3 +175,18 @@ def test_every_column_can_be_made_one_type(values: list[Any]) -> None:
     made = _one_type(values)
     assert len({type(value) for value in made if value is not None}) <= 1
     assert [value is None for value in made] == [value is None for value in values]
+
+
+def test_the_parts_of_a_plan_are_its_own_whatever_was_read_before() -> None:
+    plans = [
+        {"digest": "d", "task": task, "steps": [{"task": task, "tools": tools}], "inputs": inputs}
+        for task in ("a", "b")
+        for tools in (["read"], ["read", "grep"])
+        for inputs in ([], [{"name": "data", "sha256": "5"}])
+    ]
+    together = PlanParts()
+    for plan in plans:
+        for one in (plan, plan, plans[0]):
+            assert together.of(one) == PlanParts().of(one)
+    assert len({tuple(together.of(plan).items()) for plan in plans}) == len(plans)
+    assert {name for plan in plans for name in together.of(plan)} <= set(PARTS)
