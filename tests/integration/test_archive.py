@@ -452,7 +452,9 @@ def test_a_forged_archive_is_refused_and_nothing_is_taken(
     assert around(other) == before
 
 
-def test_links_and_doubled_names_are_refused(project: Path, exported: str, elsewhere: Callable[[], StoreHome]) -> None:
+def test_links_doubled_names_and_other_packings_are_refused(
+    project: Path, exported: str, elsewhere: Callable[[], StoreHome]
+) -> None:
     elsewhere()
     link = zipfile.ZipInfo(f"runs/{exported}/artifacts/link")
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
@@ -464,6 +466,10 @@ def test_links_and_doubled_names_are_refused(project: Path, exported: str, elsew
         archive.writestr("manifest.json", "{}")
     with pytest.raises(RequestError, match="two files of one name"):
         import_runs(project / "runs.zip")
+    with zipfile.ZipFile(project / "odd.zip", "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("manifest.json", "{}")
+    with pytest.raises(RequestError, match="packed otherwise"):
+        import_runs(project / "odd.zip")
 
 
 def test_a_member_that_is_larger_than_it_says_is_refused(

@@ -36,6 +36,7 @@ from subagents_nb.store.runs.contracts import index_run
 from subagents_nb.version import __version__
 
 _CHUNK = 1 << 20
+_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _IMPORTED = "Imported from an archive."
 _WHEN = (1980, 1, 1, 0, 0, 0)  # the same runs give the same bytes
 
@@ -184,6 +185,8 @@ def _manifest(archive: zipfile.ZipFile, size: int, source: Path) -> Manifest:
         mode = one.external_attr >> 16
         if one.is_dir() or one.flag_bits & 1 or (mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG)):
             raise RequestError(f"{source.name} holds something else than plain files: {one.filename[:80]!r}.")
+        if one.compress_type not in _PACKINGS:  # others have errors of their own, and LZMA as much memory as it says
+            raise RequestError(f"{source.name} is packed otherwise than our archives: {one.filename[:80]!r}.")
     sizes = {one.filename: one.file_size for one in members}
     if sizes.get(MANIFEST, archives.MAX_MANIFEST_BYTES + 1) > archives.MAX_MANIFEST_BYTES:
         raise RequestError(f"{source.name} is no archive of runs: it has no {MANIFEST} that can be read.")
