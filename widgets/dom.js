@@ -233,6 +233,7 @@ export function makeToolRow() {
     putClass(icon, `sa-${state}`);
     put(word, bad ? "" : state);
     put(name, line(tool?.name, 80));
+    if (name.title !== name.textContent) name.title = name.textContent ?? "";
     put(args, line(tool?.args));
     if (args.title !== args.textContent) args.title = args.textContent ?? "";
     put(time, [bad, took].filter(Boolean).join(" · "));

@@ -284,6 +284,7 @@ test("the tool list shows the last five with icon, name, arguments and seconds",
   assert.equal(view.tools.childNodes.length, 5);
   assert.match(view.tools.childNodes[0].seen, /tool2arg 20\.2 s/);
   const [row] = view.tools.childNodes;
+  assert.equal(row.one("sa-tool").title, "tool2", "a name that is cut is told whole");
   view.model.set({ tools: [2, 3, 4, 5, 7].map(tool) });
   assert.equal(view.tools.childNodes[0], row);
   assert.match(view.tools.childNodes[4].seen, /tool7/);
