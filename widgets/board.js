@@ -370,7 +370,7 @@ export class Board {
     put(this.stale, !stale ? "" : this.orphan ? "The kernel was restarted, so this board stands still. It goes on once %load_ext subagents_nb was run."
       : "The notebook's kernel is not answering, so this board is old.");
     hide(this.stale, !stale);
-    put(this.age, `updated ${ago((now - this.heardAt) / 1000)}`);
+    put(this.age, `updated ${ago((now - Math.max(this.heardAt, this.orphan ? 0 : this.busyAt)) / 1000)}`); // idle: it would have said
     const ids = [...this.rows.values()].filter((row) => row.data.need === "asks" && !row.gone).map((row) => row.data.id);
     const asks = ids.length;
     entitle(this, this.orphan ? [] : ids); // what a kernel that is gone has said is no news

@@ -162,7 +162,7 @@ export class View {
       this.mail.hear(message);
       if (message.to === "steer") this.steer.hear(message);
       else if (message.to === "answer") this.blocks.get(String(message.question))?.hear(message);
-      else this.stopped.hear(line(message.text), message.ok === false);
+      else if (message.ok === false || STATES[this.model.get("state")]?.live !== false) this.stopped.hear(line(message.text), message.ok === false);
     }
     this.redraw();
   }

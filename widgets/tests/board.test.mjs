@@ -178,9 +178,11 @@ test("what is seen goes, what is gone goes, and a kernel that falls silent is to
   assert.equal(view.rows.size, 1);
   pass(60);
   assert.doesNotMatch(view.section.seen, /not answering/); // an idle kernel has nothing to say
+  assert.match(view.section.seen, /updated 61 s ago/); // of a host that does not tell how its kernel is
   model.widget_manager = { kernel: { status: "idle", connectionStatus: "connected" } };
   pass(60);
   assert.doesNotMatch(view.section.seen, /not answering/);
+  assert.match(view.section.seen, /updated just now/);
   model.widget_manager.kernel.status = "busy"; // now it says a beat every few seconds
   pass(14);
   assert.doesNotMatch(view.section.seen, /not answering/);
@@ -192,6 +194,8 @@ test("what is seen goes, what is gone goes, and a kernel that falls silent is to
   model.widget_manager.kernel.status = "dead";
   pass(1);
   assert.match(view.section.seen, /not answering/);
+  pass(43);
+  assert.match(view.section.seen, /updated 4\d s ago/);
 });
 
 test("what is stopped together is what is selected and in sight, and the count says so before", () => {

@@ -177,6 +177,18 @@ test("a stop recorded elsewhere shows at once, and a stop taken back frees the b
   assert.equal(view.stop.disabled, false);
 });
 
+test("the receipt of a stop goes with the run's end, whichever of both comes first", () => {
+  for (const late of [false, true]) {
+    const view = show();
+    view.stop.fire("click");
+    const ack = () => view.model.message({ kind: "ack", to: "stop", text: "Stop requested." });
+    if (!late) ack();
+    view.model.set({ state: "stopped" });
+    if (late) ack();
+    assert.doesNotMatch(view.foot.seen, /Stop requested/);
+  }
+});
+
 test("a closed connection still leads to the other way", () => {
   const view = show();
   view.model.send = () => { throw new Error("closed"); };
