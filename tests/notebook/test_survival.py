@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from collections.abc import Callable
 from typing import Any
@@ -111,5 +112,5 @@ def test_a_run_whose_process_is_killed_is_shown_as_lost_with_its_last_lines(new_
     kernel.until(lambda: kernel.updates_of(place), 5, what="the card")
     card = kernel.updates_of(place)[-1]
     assert card["text/plain"].startswith("killed (delegate) lost: ")
-    assert "tick 3" in card["text/html"]
+    assert re.findall(r"tick \d+", status().steps[0].tail)[-1] in card["text/html"]  # it may have gone on till it died
     assert kernel.fails("await work").startswith("RunLost: Run killed (r-")
