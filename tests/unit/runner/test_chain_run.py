@@ -292,6 +292,23 @@ def started(*numbers: int) -> Any:
     return look
 
 
+WAITS = {"await_steer": True}, {"text": "ok"}
+
+
+def go_on(number: int) -> Any:
+    """Let a step that waits go on."""
+    return lambda carried: bool(carried.ask("steer", step=number, text="it ", mode="steer"))
+
+
+def heard(verb: str, **fields: Any) -> Any:
+    """Ask for something, and wait until the run has heard it."""
+    asked: list[str] = []
+    return (
+        lambda carried: bool(asked.append(carried.ask(verb, **fields)) or True),
+        lambda carried: carried.answer(asked[0]) is not None,
+    )
+
+
 def test_one_child_is_stopped_and_the_rest_goes_on(home: StoreHome, work: Path) -> None:
     nap = write_script(work, "nap", {"sleep": 0.5}, {"text": "ok"})
     group = parallel(step("scout", "a", model="scripted:hang"), step("scout", "b", model=nap), fail_fast=True)
@@ -303,10 +320,10 @@ def test_one_child_is_stopped_and_the_rest_goes_on(home: StoreHome, work: Path) 
 
 
 def test_a_child_that_waits_is_stopped_before_it_begins(home: StoreHome, work: Path) -> None:
-    nap = write_script(work, "nap", {"sleep": 0.5}, {"text": "ok"})
+    nap = write_script(work, "nap", *WAITS)
     group = parallel(step("scout", "a", model=nap), step("scout", "b"), concurrency=1)
     carried = Carried(home, plan_flow(work, chain(group)))
-    result = carried.carry_out(started(0), lambda c: bool(c.ask("stop", step=1)))
+    result = carried.carry_out(started(0), *heard("stop", step=1), go_on(0))
     assert states(result) == ["complete", "stopped"]
     assert result.steps[1].usage.requests == 0
 
@@ -334,10 +351,10 @@ def test_an_interrupted_chain_is_paused_and_what_did_not_begin_still_waits(home:
 
 
 def test_a_drained_chain_finishes_what_works_and_starts_nothing(home: StoreHome, work: Path) -> None:
-    nap = write_script(work, "nap", {"sleep": 0.4}, {"text": "ok"})
+    nap = write_script(work, "nap", *WAITS)
     group = parallel(step("scout", "a", model=nap), step("scout", "b"), concurrency=1)
     carried = Carried(home, plan_flow(work, chain(group, step("scout", "c"))))
-    result = carried.carry_out(started(0), lambda c: bool(c.ask("drain")))
+    result = carried.carry_out(started(0), *heard("drain"), go_on(0))
     assert states(result) == ["complete", "skipped", "skipped"]
     assert (result.state, result.reason, result.actor) == (RunState.PARTIAL, "drained", "person")
 
@@ -357,10 +374,13 @@ def test_a_steered_step_is_named_where_several_are_at_work(home: StoreHome, work
 
 
 def test_more_steps_may_be_at_work_once_the_run_is_retuned(home: StoreHome, work: Path) -> None:
-    nap = write_script(work, "nap", {"sleep": 0.4}, {"text": "ok"})
+    nap = write_script(work, "nap", *WAITS)
     group = parallel(*[step("scout", "a", model=nap) for _ in range(4)], concurrency=1)
     carried = Carried(home, plan_flow(work, chain(group)))
-    result = carried.carry_out(started(0), lambda c: bool(c.ask("retune", retune=Retune(concurrency=4))))
+    four = range(4)
+    result = carried.carry_out(
+        started(0), *heard("retune", retune=Retune(concurrency=4)), started(*four), *map(go_on, four)
+    )
     assert overlap(list(result.steps)) == 4
     assert result.retunes[0].changes == {"concurrency": 4}
 
@@ -378,7 +398,7 @@ def appendix(work: Path, *items: Any) -> Appendix:
 
 
 def test_appended_steps_follow_the_last_one_and_know_its_outputs(home: StoreHome, work: Path) -> None:
-    nap = write_script(work, "nap", {"sleep": 0.4}, {"text": "slept"})
+    nap = write_script(work, "nap", {"await_steer": True}, {"text": "slept"})
     carried = Carried(home, plan_flow(work, chain(step("scout", "a", model=nap, as_="first"))))
     more = appendix(work, step("scout", "after {outputs.first}: {previous}", as_="last"), parallel(step("scout", "z")))
     asked: list[str] = []
@@ -389,8 +409,9 @@ def test_appended_steps_follow_the_last_one_and_know_its_outputs(home: StoreHome
         lambda c: c.answer(asked[0]) is not None,
         lambda c: bool(asked.append(c.ask("append", append=again)) or True),
         lambda c: c.answer(asked[1]) is not None,
+        go_on(0),
     )
-    assert texts(result) == ["slept", "after slept: slept", "z"]
+    assert texts(result) == ["it slept", "after it slept: it slept", "z"]
     assert [stage.kind for stage in result.stages] == ["step", "step", "parallel"]
     taken = carried.answer(asked[1])
     assert taken is not None and (taken["outcome"], taken["text"]) == ("refused", "there is an output 'last' already")
