@@ -46,7 +46,11 @@ class StepWork:
         self.step = step
         self.inbox = RunInbox(services.writer, services.journal)
         self.cause: Cause | None = None
-        self._task: Callable[[], str] | None = None  # with everything put in, once it has begun
+        # With everything put in: of a chain's step it is known once it has begun. A run of one step may be ended by
+        # force while it still imports.
+        self._task: Callable[[], str] | None = None
+        if not services.plan.is_flow:
+            self._task = lambda: with_earlier_session(step.session, step.task)
         self._services = services
         self._limits = StepLimits(services.limits, step)
         self._history = history

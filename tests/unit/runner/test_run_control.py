@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 import os
@@ -15,14 +16,20 @@ from support import WHEN
 from unit.runner.flows import Carried, plan_flow, write_script
 
 from subagents_nb import chain, parallel, step
+from subagents_nb.catalog import discover
 from subagents_nb.domain.agents.attention import AttentionSettings
 from subagents_nb.domain.agents.settings import Settings
-from subagents_nb.domain.plans.plan import LaunchPlan
+from subagents_nb.domain.plans.plan import LaunchPlan, LaunchRequest
 from subagents_nb.domain.runs.control import ControlRequest, Retune
 from subagents_nb.domain.runs.states import RunState
+from subagents_nb.domain.values.ids import make_run_id
+from subagents_nb.planning import LaunchEnvironment, draft
+from subagents_nb.runner.chains.step_registry import StepRegistry
+from subagents_nb.runner.main import Runner
+from subagents_nb.runner.steps.causes import interrupted_by
 from subagents_nb.store import StoreHome, open_home
 from subagents_nb.store.files.codec import encode
-from subagents_nb.store.files.disk import Disk
+from subagents_nb.store.files.disk import DISK, Disk
 from subagents_nb.store.runs.requests import is_heard
 
 ASKED_FOR_IT = [{"text": "half "}, {"await_steer": True}, {"text": "findings"}]
@@ -123,6 +130,25 @@ def test_a_run_that_is_paused_before_it_said_a_word_has_its_task_for_a_session(h
     carried.ask("interrupt")
     result = carried.carry_out()
     assert (result.state, result.steps[0].session) == (RunState.PAUSED, True)
+    session = json.loads((carried.writer.paths.step(0) / "session.json").read_bytes())
+    assert [part["content"] for message in session for part in message["parts"]] == ["count the rows"]
+
+
+def test_a_run_of_one_step_that_is_paused_before_its_loop_turns_has_its_task_for_a_session(
+    home: StoreHome, work: Path
+) -> None:
+    facts = LaunchEnvironment(cwd=str(work), scripts=frozenset({"echo"}))
+    request = LaunchRequest(agent="scout", task="count the rows", model="scripted:echo")
+    made = draft(request, catalog=discover(work, registered=()), settings=Settings(), environment=facts)
+    plan = made.to_plan(run_id=make_run_id(77, 7), token="t" * 32, created_at=WHEN)
+    carried = Carried(home, plan)
+    asked = ControlRequest(run_id=plan.run_id, request_id="q", verb="interrupt", asked_at=WHEN)
+
+    async def importing() -> None:
+        runner = Runner(plan, carried.writer.paths, asyncio.get_running_loop(), DISK)
+        StepRegistry(runner._services).end_all(interrupted_by(asked))
+
+    asyncio.run(importing())
     session = json.loads((carried.writer.paths.step(0) / "session.json").read_bytes())
     assert [part["content"] for message in session for part in message["parts"]] == ["count the rows"]
 
