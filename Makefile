@@ -26,7 +26,6 @@ LANES ?= 4
 
 # The types take as long as all other checks together, so they are checked beside the first tests and told at the end.
 test: $(VENV)/.dev widgets/node_modules/.ready ## everything: all of check; unit, integration, crash, notebook, browser
-	@mkdir -p build
 	@$(TOGETHER) compiled $(QUICK_CHECKS)
 	$(BIN)/subagents-nb local-model install
 	@$(BIN)/mypy >build/types.txt 2>&1 & types=$$!; suite=0; \
@@ -45,6 +44,7 @@ check: $(VENV)/.dev widgets/node_modules/.ready ## format, lint, types, import c
 # Once, and not in each lane at the same time: pytest compiles all tests with asserts that tell what they compared.
 .PHONY: compiled
 compiled:
+	@mkdir -p build
 	$(BIN)/python -m compileall -q subagents_nb
 	$(PYTEST) -q --collect-only tests >build/collected.txt || { tail -40 build/collected.txt >&2; exit 1; }
 

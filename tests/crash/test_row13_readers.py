@@ -20,7 +20,7 @@ from subagents_nb.store.clock import utc_now
 from subagents_nb.store.files.lock import hold
 
 Case = Callable[..., None]
-SECONDS = times(1, 60)
+SECONDS = times(2, 60)
 A_SECOND = 833  # 50,000 reads in a minute
 
 

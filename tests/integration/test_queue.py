@@ -13,7 +13,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-from crash.counting import SOAK
 from support import ask_host, make_plan, make_recovery, run_id, until
 
 from subagents_nb import Run, chain, launch, step
@@ -61,7 +60,7 @@ def test_a_supervisor_out_of_descriptors_for_a_while_drops_no_run_that_waits(
 ) -> None:
     monkeypatch.setenv("SUBAGENTS_NB_SPAWN", "warm")
     live_runs(1)
-    for spare in (0, 1, 3, 8, 20) if SOAK else (0, 1, 8):
+    for spare in (0, 1, 3, 8, 20):
         first = launch(task="tick", model="scripted:slow")
         waiting = launch(task=f"with {spare}", model="scripted:echo")
         assert waiting.status.waits_for_slot

@@ -46,7 +46,7 @@ def test_two_readers_beside_a_writing_runner_see_nothing_torn_and_nothing_older(
     readers = [
         subprocess.Popen([sys.executable, "-c", READER, run.id], stdout=subprocess.PIPE, text=True) for _ in range(2)
     ]
-    until(lambda: "tick 5" in run.status.tail, 20)
+    until(lambda: "tick 20" in run.status.tail, 20)
     for reader in readers:
         assert reader.stdout is not None
         assert reader.stdout.readline() == "has read\n"

@@ -387,7 +387,7 @@ def test_the_same_reading_gives_the_same_card(snapshot: Snapshot) -> None:
     assert card_text(snapshot) == card_text(again)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(json_values)
 def test_any_json_value_has_a_card_under_the_cap(value: Any) -> None:
     card = card_html(gave(value))
@@ -396,7 +396,7 @@ def test_any_json_value_has_a_card_under_the_cap(value: Any) -> None:
     assert len(card_text(gave(value))) < 5_000
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.text(max_size=2_000), st.text(max_size=300))
 def test_any_text_has_a_card_under_the_cap(text: str, name: str) -> None:
     for snapshot in (answered(text, name=name), ended("failed", name=name, error=text, tail=text, notes=(text,))):
